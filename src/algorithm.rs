@@ -1,0 +1,186 @@
+//! The ground floor: what every limit means, as pure integer arithmetic.
+//!
+//! No clock, no lock, no I/O, no float, nothing of the crate but `units`. An engine is three small
+//! functions over its own state; everything that all limits share is said once, in [`decide()`]:
+//!
+//! * `read`: what the stored state means now (its *level*, and where it stands in time);
+//! * `wait`: how long until a given part of that level has gone;
+//! * `write`: what to store after the level changed.
+//!
+//! Each engine has a twin of the same stem in `lua/`, and rows in `tests/vectors/`.
+
+mod bucket;
+mod decide;
+mod interval;
+mod log;
+mod new;
+mod verdict;
+mod window;
+
+pub use bucket::Bucket;
+pub use decide::{Cells, decide};
+pub use interval::Interval;
+pub use log::{Log, MAX_ENTRIES};
+pub use new::{Invalid, Rate};
+pub use verdict::{LimitVerdict, MAX_LIMITS, Op, Verdict};
+pub use window::Window;
+
+/// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
+/// arithmetic would leave the exact range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Algorithm {
+    /// The largest cost that is ever admitted.
+    limit: u64,
+    /// Level that one unit of cost takes (a bucket counts in ticks, the others in units).
+    weight: u64,
+    /// The most a level can reach through forced debits.
+    ceiling: u64,
+    /// Whether denied attempts are charged too.
+    count_denied: bool,
+    engine: Engine,
+}
+
+/// The engine that keeps a limit's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Token bucket, leaky bucket, GCRA, uniform gate.
+    Bucket(Bucket),
+    /// Fixed window.
+    Window(Window),
+    /// Interval refill.
+    Interval(Interval),
+    /// Sliding log.
+    Log(Log),
+}
+
+/// What a store keeps for one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Of a [`Bucket`].
+    Bucket(bucket::State),
+    /// Of a [`Window`].
+    Window(window::State),
+    /// Of an [`Interval`].
+    Interval(interval::State),
+    /// Of a [`Log`]; boxed, so that the others stay small.
+    Log(Box<log::State>),
+}
+
+/// What a stored state means now. Numbers only: the driver carries them from reading to writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    /// How much is used, in the engine's own units.
+    level: u64,
+    /// The time the level is true at: now, or the stored time where the clock has stepped back.
+    at: u64,
+    /// Where the state stands in time: window start, last refill, newest entry.
+    origin: u64,
+    /// One more number of the engine's own.
+    extra: u64,
+    /// How far the state was moved back because it stood too far ahead; 0 if it was not.
+    shift: u64,
+}
+
+impl Reading {
+    /// The reading of an absent state, and of one that has lapsed.
+    const fn fresh(at: u64, origin: u64) -> Self {
+        Self { level: 0, at, origin, extra: 0, shift: 0 }
+    }
+}
+
+impl Engine {
+    /// The engine's name: the stem of its files, and its part of every key.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Bucket(_) => "bucket",
+            Self::Window(_) => "window",
+            Self::Interval(_) => "interval",
+            Self::Log(_) => "log",
+        }
+    }
+}
+
+impl Algorithm {
+    /// The largest cost that is ever admitted.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Level that one unit of cost takes.
+    #[must_use]
+    pub const fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// The most a level can reach through forced debits.
+    #[must_use]
+    pub const fn ceiling(&self) -> u64 {
+        self.ceiling
+    }
+
+    /// Whether denied attempts are charged too.
+    #[must_use]
+    pub const fn counts_denied(&self) -> bool {
+        self.count_denied
+    }
+
+    /// The engine and its numbers.
+    #[must_use]
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The level above which the limit is in debt.
+    const fn capacity(&self) -> u64 {
+        self.limit * self.weight
+    }
+
+    fn read(&self, state: Option<&State>, now: u64) -> Reading {
+        match (&self.engine, state) {
+            (Engine::Bucket(bucket), Some(State::Bucket(state))) => bucket.read(Some(state), now),
+            (Engine::Bucket(bucket), _) => bucket.read(None, now),
+            (Engine::Window(window), Some(State::Window(state))) => window.read(Some(state), now),
+            (Engine::Window(window), _) => window.read(None, now),
+            (Engine::Interval(interval), Some(State::Interval(state))) => {
+                interval.read(Some(state), now, self.ceiling)
+            }
+            (Engine::Interval(interval), _) => interval.read(None, now, self.ceiling),
+            (Engine::Log(log), Some(State::Log(state))) => log.read(Some(state), now),
+            (Engine::Log(log), _) => log.read(None, now),
+        }
+    }
+
+    fn wait(&self, state: Option<&State>, reading: &Reading, excess: u64) -> u64 {
+        match (&self.engine, state) {
+            (Engine::Bucket(bucket), _) => bucket.wait(excess),
+            (Engine::Window(_), _) => Window::wait(reading),
+            (Engine::Interval(interval), _) => interval.wait(reading, excess),
+            (Engine::Log(log), Some(State::Log(state))) => log.wait(Some(state), reading, excess),
+            (Engine::Log(log), _) => log.wait(None, reading, excess),
+        }
+    }
+
+    /// Makes the stored level `level`; a level of nothing is the absent state.
+    fn write(&self, state: &mut Option<State>, reading: &mut Reading, level: u64) {
+        match &self.engine {
+            _ if level == 0 => *state = None,
+            Engine::Bucket(bucket) => *state = Some(State::Bucket(bucket.write(reading, level))),
+            Engine::Window(_) => *state = Some(State::Window(Window::write(reading, level))),
+            Engine::Interval(_) => *state = Some(State::Interval(Interval::write(reading, level))),
+            Engine::Log(log) => {
+                if !matches!(state, Some(State::Log(_))) {
+                    *state = Some(State::Log(Box::default()));
+                }
+                if let Some(State::Log(entries)) = state {
+                    log.write(entries, reading, level);
+                }
+                if level > reading.level {
+                    reading.origin = reading.at;
+                }
+            }
+        }
+        reading.level = level;
+    }
+}

@@ -1,0 +1,167 @@
+//! One decision over one or more limits: judge every limit, then charge all of them or none.
+//!
+//! This is the whole contract, written once for all engines; `lua/decide.lua` is its twin, name by
+//! name and step by step. An engine only says what its state means now (its level), how long a part
+//! of that level takes to leave, and what to store.
+//!
+//! ```text
+//!   fits       ⇔ cost ≤ limit  ∧  level + cost · weight ≤ capacity       (capacity = limit · weight)
+//!   remaining  = ⌊(capacity − level) / weight⌋
+//!   retry      = wait(level + cost · weight − capacity)                  never, if cost > limit
+//!   reset      = wait(level)
+//! ```
+
+use smallvec::SmallVec;
+
+use super::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict};
+use crate::units::{CEILING, Micros, Retry};
+
+/// Where the states of one decision's limits are kept while it is made.
+pub trait Cells {
+    /// Why a new state could not be kept.
+    type Full;
+
+    /// The state of limit `index`, if there is one.
+    fn get(&self, index: usize) -> Option<&State>;
+
+    /// Makes sure that `count` states that are absent can be kept; called before the first write.
+    fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
+
+    /// Changes the state of limit `index`.
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>));
+}
+
+/// What one limit says before anything is written.
+struct Judgement {
+    reading: Reading,
+    fits: bool,
+    retry: Retry,
+    /// The level to write, if any.
+    write: Option<u64>,
+}
+
+/// Decides `cost` over `limits` whose states are in `cells`, and appends what each limit says to
+/// `out`, in order. All limits are charged or none is; where `cells` has no room, none is.
+pub fn decide<C: Cells>(
+    limits: &[Algorithm],
+    cells: &mut C,
+    op: Op,
+    cost: u64,
+    now: Micros,
+    out: &mut impl Extend<LimitVerdict>,
+) -> Result<Verdict, C::Full> {
+    let cost = cost.min(CEILING);
+    let mut fitted = true;
+    let mut granted = cost;
+    let mut wait = 0;
+    let mut judged: SmallVec<[Judgement; MAX_LIMITS]> = SmallVec::new();
+    for (index, limit) in limits.iter().enumerate() {
+        let reading = limit.read(cells.get(index), now.0);
+        let mut judgement = limit.judge(cells.get(index), reading, cost);
+        match op {
+            Op::AtMost => (judgement, granted) = limit.judge_at_most(cells.get(index), judgement, cost),
+            Op::Reserve { max_wait } => {
+                (judgement, wait) = limit.judge_reserve(cells.get(index), judgement, cost, max_wait.0);
+            }
+            _ => {}
+        }
+        fitted &= judgement.fits;
+        judged.push(judgement);
+    }
+    let allowed = fitted || matches!(op, Op::Force | Op::Refund | Op::Reset);
+    if !allowed {
+        granted = 0;
+    }
+    let mut absent = 0;
+    for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
+        judgement.write = limit.next_level(&judgement.reading, op, allowed, cost, granted);
+        absent += usize::from(judgement.write.is_some_and(|level| level > 0) && cells.get(index).is_none());
+    }
+    if absent > 0 {
+        cells.reserve(absent)?;
+    }
+    for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
+        if let Some(level) = judgement.write {
+            cells.put(index, |state| limit.write(state, &mut judgement.reading, level));
+        }
+    }
+    out.extend(limits.iter().zip(&judged).enumerate().map(|(index, (limit, judgement))| LimitVerdict {
+        fits: judgement.fits,
+        remaining: limit.remaining(&judgement.reading),
+        retry: if allowed { Retry::Now } else { judgement.retry },
+        reset_after: limit.reset_after(cells.get(index), &judgement.reading),
+    }));
+    Ok(Verdict { now, allowed, fitted, granted, wait: Micros(wait) })
+}
+
+impl Algorithm {
+    /// Whether `cost` fits on top of the level, and how long until it does.
+    fn judge(&self, state: Option<&State>, reading: Reading, cost: u64) -> Judgement {
+        let (mut fits, mut retry) = (false, Retry::Never);
+        if cost <= self.limit {
+            let wanted = reading.level + cost * self.weight;
+            fits = wanted <= self.capacity();
+            retry = if fits {
+                Retry::Now
+            } else {
+                Retry::After(Micros(self.wait(state, &reading, wanted - self.capacity())))
+            };
+        }
+        Judgement { reading, fits, retry, write: None }
+    }
+
+    /// As much of `cost` as fits; denied only if not even 1 does.
+    fn judge_at_most(&self, state: Option<&State>, judged: Judgement, cost: u64) -> (Judgement, u64) {
+        let granted = cost.min(self.remaining(&judged.reading));
+        if granted > 0 {
+            return (Judgement { fits: true, retry: Retry::Now, ..judged }, granted);
+        }
+        (self.judge(state, judged.reading, cost.min(1)), 0)
+    }
+
+    /// A place in the queue: fits if its wait is within `max_wait`.
+    fn judge_reserve(
+        &self,
+        state: Option<&State>,
+        judged: Judgement,
+        cost: u64,
+        max_wait: u64,
+    ) -> (Judgement, u64) {
+        let Retry::After(Micros(wait)) = judged.retry else { return (judged, 0) };
+        let beyond = (judged.reading.level + cost * self.weight).saturating_sub(self.ceiling);
+        let excess = self.wait(state, &judged.reading, beyond).max(wait.saturating_sub(max_wait));
+        if excess == 0 {
+            return (Judgement { fits: true, retry: Retry::Now, ..judged }, wait);
+        }
+        (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
+    }
+
+    /// The level to write, if the decision changes this limit's state at all.
+    fn next_level(&self, reading: &Reading, op: Op, allowed: bool, cost: u64, granted: u64) -> Option<u64> {
+        let add =
+            |units: u64| reading.level.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
+        match op {
+            Op::Peek => None,
+            Op::Reset => Some(0),
+            Op::Refund if cost == 0 || reading.level == 0 => None,
+            Op::Refund => Some(reading.level.saturating_sub(cost.saturating_mul(self.weight))),
+            _ if cost == 0 => None,
+            _ if allowed => Some(add(granted)),
+            Op::Charge if self.count_denied => Some(add(cost.min(self.limit + 1))),
+            // The one write a denial may make: a state from a clock that has since gone back.
+            _ if reading.shift > 0 => Some(reading.level),
+            _ => None,
+        }
+    }
+
+    fn remaining(&self, reading: &Reading) -> u64 {
+        self.capacity().saturating_sub(reading.level) / self.weight
+    }
+
+    fn reset_after(&self, state: Option<&State>, reading: &Reading) -> Micros {
+        if reading.level == 0 {
+            return Micros::ZERO;
+        }
+        Micros(self.wait(state, reading, reading.level))
+    }
+}

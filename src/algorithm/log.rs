@@ -1,0 +1,147 @@
+//! Sliding log: every charge is kept with its time and counts for exactly one span.
+//!
+//! The entries are (time, running total), oldest first; `base` is the running total before the
+//! oldest. What counts between two entries is a difference of totals, so any cost is one entry, the
+//! level is found without summing, and the entry that frees enough by binary search:
+//!
+//! ```text
+//!   base   t1 total   t2 total   t3 total   …      level = last total − total before the first live entry
+//!          └ live: t > now − span ──────────┘      freed by entry k = its total − that base
+//! ```
+//!
+//! Totals are counted modulo 2^52, which is exact because the level stays below it. The log is
+//! judged without trimming: only a charge drops the entries that no longer count. Charges in the
+//! same microsecond share an entry. Twin: `lua/log.lua`.
+//!
+//! Promise: never more than `limit` in any half-open span. Memory: one entry per charge.
+//! Source: the sorted-set recipe for Redis, with its faults mended (members that collide, scores in
+//! whole seconds, `==` for `>=`, keys without expiry).
+
+use std::collections::VecDeque;
+
+use super::Reading;
+
+/// The most entries that one log keeps. Limits are capped at it; a forced debit beyond it joins the
+/// newest entry.
+pub const MAX_ENTRIES: u64 = 10_000;
+
+/// The most that may count at once: one less than the modulus of the running totals.
+pub(super) const CEILING: u64 = MODULUS - 1;
+
+const MODULUS: u64 = crate::units::CEILING;
+
+/// The engine's own numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// How long an entry counts, in microseconds.
+    pub span: u64,
+}
+
+/// What is stored of one log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct State {
+    base: u64,
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    at: u64,
+    total: u64,
+}
+
+impl Log {
+    /// What counts now. `origin` is the newest entry's time, `extra` how many entries no longer
+    /// count. A log whose newest entry is further ahead than a span is read as if moved back to now
+    /// (`shift`), each entry keeping its distance to the others.
+    pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
+        let Some((state, newest)) = state.and_then(|state| Some((state, state.entries.back()?))) else {
+            return Reading::fresh(now, now);
+        };
+        let ahead = newest.at.saturating_sub(now);
+        let shift = if ahead > self.span { ahead } else { 0 };
+        let at = now.max(newest.at - shift);
+        let dead = state.entries.partition_point(|entry| entry.at - shift.min(entry.at) + self.span <= at);
+        let level = total_between(state.total_before(dead), newest.total);
+        Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift }
+    }
+
+    /// Microseconds until `excess` units have left.
+    pub(super) fn wait(&self, state: Option<&State>, reading: &Reading, excess: u64) -> u64 {
+        let leaves = match state {
+            Some(state) if excess < reading.level => state.freeing(reading.extra as usize, excess),
+            _ => None,
+        };
+        let freed_at = leaves.map_or(reading.origin, |at| at.saturating_sub(reading.shift));
+        (freed_at + self.span).saturating_sub(reading.at)
+    }
+
+    /// Drops what no longer counts and records what was added to make the level `level`.
+    pub(super) fn write(&self, state: &mut State, reading: &Reading, level: u64) {
+        if reading.shift > 0 {
+            for entry in &mut state.entries {
+                entry.at = entry.at.saturating_sub(reading.shift);
+            }
+        }
+        let dead = reading.extra as usize;
+        state.base = state.total_before(dead);
+        state.entries.drain(..dead);
+        state.push(reading.at, level.saturating_sub(reading.level));
+    }
+}
+
+impl State {
+    /// Bytes on the heap, for the memory store's budget.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// The running total before entry number `index`.
+    fn total_before(&self, index: usize) -> u64 {
+        index
+            .checked_sub(1)
+            .and_then(|before| self.entries.get(before))
+            .map_or(self.base, |entry| entry.total)
+    }
+
+    /// When the first entry falls out that, together with those before it, frees `excess`.
+    fn freeing(&self, first_live: usize, excess: u64) -> Option<u64> {
+        let base = self.total_before(first_live);
+        let freed = |entry: &Entry| total_between(base, entry.total);
+        let live = self.entries.len().saturating_sub(first_live);
+        let short = |k: usize| self.entries.get(first_live + k).is_some_and(|entry| freed(entry) < excess);
+        self.entries.get(first_live + partition(live, short)).map(|entry| entry.at)
+    }
+
+    fn push(&mut self, at: u64, cost: u64) {
+        if cost == 0 {
+            return;
+        }
+        let full = self.entries.len() as u64 >= MAX_ENTRIES;
+        let total = |before: u64| (before + cost) % MODULUS;
+        match self.entries.back_mut() {
+            Some(newest) if newest.at == at || full => *newest = Entry { at, total: total(newest.total) },
+            Some(newest) => {
+                let total = total(newest.total);
+                self.entries.push_back(Entry { at, total });
+            }
+            None => self.entries.push_back(Entry { at, total: total(self.base) }),
+        }
+    }
+}
+
+/// The difference of two running totals.
+fn total_between(before: u64, after: u64) -> u64 {
+    if after >= before { after - before } else { after + MODULUS - before }
+}
+
+/// The first index below `len` for which `below` no longer holds.
+fn partition(len: usize, below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if below(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}

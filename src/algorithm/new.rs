@@ -1,0 +1,144 @@
+//! How algorithms are made. A limit that exists is a limit whose arithmetic is exact.
+
+use super::{Algorithm, Bucket, Engine, Interval, Log, MAX_ENTRIES, Window, log};
+use crate::units::{CEILING, LONGEST_SPAN, Micros};
+
+/// So many units in so much time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Units per period.
+    pub count: u64,
+    /// The period.
+    pub period: Micros,
+}
+
+/// A number that no limit can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}: {bound}")]
+pub struct Invalid {
+    /// The field, as the configuration names it.
+    pub field: &'static str,
+    /// The value that was given.
+    pub value: String,
+    /// The bound that it breaks, as a sentence.
+    pub bound: String,
+}
+
+impl Algorithm {
+    /// One unit per `interval`, no burst. Field of errors: `interval`.
+    pub fn uniform(interval: Micros) -> Result<Self, Invalid> {
+        span("interval", interval)?;
+        Self::bucket(1, Rate { count: 1, period: interval })
+    }
+
+    /// Up to `burst` units at once, coming back evenly at `rate`; also called token bucket, leaky
+    /// bucket (as a meter) and GCRA. Fields of errors: `rate`, `burst`.
+    ///
+    /// Where `burst` times the period is too large to count exactly, the bucket drains in powers of
+    /// two instead, slower than the rate by less than one tick per token, never faster.
+    pub fn bucket(burst: u64, rate: Rate) -> Result<Self, Invalid> {
+        span("rate", rate.period)?;
+        let too_large = |bound: &str| invalid("burst", burst, bound);
+        if rate.count == 0 {
+            return Err(invalid("rate", "0", "a rate of 0 never refills; it must be at least 1 per period"));
+        }
+        if rate.count >= CEILING {
+            return Err(invalid("rate", rate.count, "it must be below 2^52 per period"));
+        }
+        let divisor = gcd(rate.count, rate.period.0);
+        let (mut drain, mut per_token) = (rate.count / divisor, rate.period.0 / divisor);
+        if !fits(burst, per_token) {
+            (drain, per_token) = scaled(burst, drain, per_token).ok_or_else(|| {
+                too_large("burst times the time for one unit must stay below 2^52 microseconds (142 years)")
+            })?;
+        }
+        let engine = Engine::Bucket(Bucket { drain, per_token });
+        Ok(Self { limit: burst, weight: per_token, ceiling: CEILING, count_denied: false, engine })
+    }
+
+    /// At most `limit` units in each window of `window`; aligned to multiples of the window, or
+    /// `anchored` at the first charge. With `count_denied`, denied attempts are charged too. Fields
+    /// of errors: `limit`, `window`.
+    pub fn fixed_window(
+        limit: u64,
+        window: Micros,
+        anchored: bool,
+        count_denied: bool,
+    ) -> Result<Self, Invalid> {
+        span("window", window)?;
+        units("limit", limit)?;
+        let engine = Engine::Window(Window { span: window.0, anchored });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+    }
+
+    /// Up to `capacity` units; `refill` of them come back at once every `period`, at multiples of
+    /// the period if `aligned`. Fields of errors: `capacity`, `refill`, `period`.
+    pub fn interval_refill(
+        capacity: u64,
+        refill: u64,
+        period: Micros,
+        aligned: bool,
+    ) -> Result<Self, Invalid> {
+        span("period", period)?;
+        units("capacity", capacity)?;
+        if refill == 0 {
+            return Err(invalid("refill", "0", "it must be at least 1, or nothing ever comes back"));
+        }
+        units("refill", refill)?;
+        let ceiling = (CEILING / period.0).saturating_mul(refill).min(CEILING);
+        if capacity > ceiling {
+            let bound = "the time to refill it all must stay below 2^52 microseconds (142 years)";
+            return Err(invalid("capacity", capacity, bound));
+        }
+        let engine = Engine::Interval(Interval { refill, period: period.0, aligned });
+        Ok(Self { limit: capacity, weight: 1, ceiling, count_denied: false, engine })
+    }
+
+    /// At most `limit` units in any span of `window`, exactly. Fields of errors: `limit`, `window`.
+    pub fn sliding_log(limit: u64, window: Micros) -> Result<Self, Invalid> {
+        span("window", window)?;
+        if limit > MAX_ENTRIES {
+            let bound = "a log keeps an entry per call, so its limit is at most 10000; \
+                         use token_bucket or fixed_window above it";
+            return Err(invalid("limit", limit, bound));
+        }
+        let engine = Engine::Log(Log { span: window.0 });
+        Ok(Self { limit, weight: 1, ceiling: log::CEILING, count_denied: false, engine })
+    }
+}
+
+fn invalid(field: &'static str, value: impl ToString, bound: &str) -> Invalid {
+    Invalid { field, value: value.to_string(), bound: bound.to_owned() }
+}
+
+fn span(field: &'static str, span: Micros) -> Result<(), Invalid> {
+    if span == Micros::ZERO {
+        return Err(invalid(field, "0", "it must be at least 1 microsecond"));
+    }
+    if span > LONGEST_SPAN {
+        return Err(invalid(field, span, "it must be at most 100 years"));
+    }
+    Ok(())
+}
+
+fn units(field: &'static str, units: u64) -> Result<(), Invalid> {
+    if units >= CEILING {
+        return Err(invalid(field, units, "it must be below 2^52"));
+    }
+    Ok(())
+}
+
+fn fits(burst: u64, per_token: u64) -> bool {
+    burst.checked_mul(per_token).is_some_and(|capacity| capacity < CEILING)
+}
+
+/// `per_token / drain` with the largest power of two as drain that keeps the capacity countable.
+fn scaled(burst: u64, drain: u64, per_token: u64) -> Option<(u64, u64)> {
+    let ticks = |k: u32| (u128::from(per_token) << k).div_ceil(u128::from(drain));
+    let scale = |k: u32| Some((1 << k, u64::try_from(ticks(k)).ok().filter(|&ticks| fits(burst, ticks))?));
+    (0..52).rev().find_map(scale)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,58 @@
+//! What is asked of a set of limits, and what they answer.
+
+use crate::units::{Micros, Retry};
+
+/// The most limits that one strategy may have, and so one decision.
+pub const MAX_LIMITS: usize = 8;
+
+/// What a decision does with its cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Charges every limit, if all of them admit.
+    Charge,
+    /// Answers as `Charge` would, and charges nothing.
+    Peek,
+    /// Gives a cost back; never below empty.
+    Refund,
+    /// Forgets the state.
+    Reset,
+    /// Charges every limit, also above it: work that is already done. The limit is then in debt.
+    Force,
+    /// Charges as much of the cost as fits, at least 1. One bucket limit only.
+    AtMost,
+    /// Charges now for a call that waits until its turn, if that is within `max_wait`. One bucket
+    /// limit only.
+    Reserve {
+        /// The longest acceptable wait.
+        max_wait: Micros,
+    },
+}
+
+/// One decision over all limits of a strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// The store's own time, which every wait counts from.
+    pub now: Micros,
+    /// Whether the call may go ahead (after `wait`).
+    pub allowed: bool,
+    /// Whether the cost fitted into every limit before the charge; differs from `allowed` only for
+    /// [`Op::Force`].
+    pub fitted: bool,
+    /// What was charged: the cost, or less for [`Op::AtMost`]; 0 when denied.
+    pub granted: u64,
+    /// How long the caller must wait before it goes ahead ([`Op::Reserve`]).
+    pub wait: Micros,
+}
+
+/// What one limit says within a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitVerdict {
+    /// Whether this limit alone would let the call pass.
+    pub fits: bool,
+    /// The largest cost that would pass now; uncharged when the decision was denied.
+    pub remaining: u64,
+    /// The shortest wait until this very cost passes.
+    pub retry: Retry,
+    /// The shortest wait until the state is as if never used.
+    pub reset_after: Micros,
+}

@@ -1,0 +1,154 @@
+//! Keys and hash tags: the one place that turns a request into the name of its state.
+//!
+//! ```text
+//!   weir:{5f0c…32 hex digits…}:tiger-feeding:each:bucket:26:zewtopia.com/tigerfeeding:3:bob
+//!        └ SipHash-128 of the tag ┘ strategy  limit engine  └ length-prefixed, escaped parts ┘
+//! ```
+//!
+//! Injective: the names before the parts hold no colon, and every part says its length. The only
+//! brace pair is ours and its content is a keyed hash, so no caller can break a tag, forge one, or aim
+//! at a chosen slot. Every byte is printable, for whoever reads along in redis-cli.
+
+use siphasher::sip128::{Hasher128 as _, SipHasher24};
+use std::hash::Hasher as _;
+
+use crate::strategy::{Field, Limit, Strategy, Tag};
+
+/// The longest resource, consumer or strategy that a request may name, in bytes.
+pub const MAX_PART: usize = 512;
+
+/// What a request is about: the fields that scopes can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// What is used.
+    pub resource: &'a str,
+    /// Who uses it.
+    pub consumer: &'a str,
+    /// The routing group of the resource, if it has one.
+    pub group: Option<&'a str>,
+}
+
+/// The secret that keeps callers from aiming at a slot; the same on all nodes of a deployment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeySecret([u8; 16]);
+
+impl KeySecret {
+    /// What is used when nothing is configured. Known to everybody, so it protects from nobody.
+    pub const BUILT_IN: Self = Self(*b"weir built-in id");
+
+    /// A secret from a text of any length.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        let mut hasher = SipHasher24::new_with_key(&Self::BUILT_IN.0);
+        hasher.write(text.as_bytes());
+        Self(hasher.finish128().as_bytes())
+    }
+
+    /// The 128-bit keyed hash of `bytes`.
+    #[must_use]
+    pub fn hash(&self, bytes: &[u8]) -> u128 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(bytes);
+        hasher.finish128().as_u128()
+    }
+}
+
+impl std::fmt::Debug for KeySecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeySecret(…)")
+    }
+}
+
+/// Appends the full key of one limit: what Redis stores it under.
+pub fn write_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
+    out.extend_from_slice(b"weir:{");
+    write_hex(out, tag);
+    out.extend_from_slice(b"}:");
+    write_name(out, strategy, limit, subject);
+}
+
+/// Appends what tells the keys of all strategies and limits apart: the key without its tag.
+pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
+    for name in [strategy.name(), &limit.name, limit.algorithm.engine().name()] {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b':');
+    }
+    for (index, field) in limit.scope.fields().iter().enumerate() {
+        if index > 0 {
+            out.push(b':');
+        }
+        write_part(out, subject.field(*field));
+    }
+}
+
+/// Appends what the tag is the hash of.
+pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
+    let mut part = |kind: u8, text: &str| {
+        out.push(kind);
+        out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        out.extend_from_slice(text.as_bytes());
+    };
+    match strategy.tag() {
+        Tag::Strategy(name) => part(b's', name),
+        Tag::Fields(scope) => {
+            for field in scope.fields() {
+                match (field, subject.group) {
+                    (Field::Resource, Some(group)) => part(b'g', group),
+                    (Field::Resource, None) => part(b'r', subject.resource),
+                    (Field::Consumer, _) => part(b'c', subject.consumer),
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// The value of `field`.
+    #[must_use]
+    pub fn field(&self, field: Field) -> &'a str {
+        match field {
+            Field::Resource => self.resource,
+            Field::Consumer => self.consumer,
+        }
+    }
+}
+
+/// Appends `length:text`, where the length is that of the escaped text.
+fn write_part(out: &mut Vec<u8>, text: &str) {
+    let escaped = text.bytes().filter(|&byte| !is_plain(byte)).count();
+    write_decimal(out, text.len() + 2 * escaped);
+    out.push(b':');
+    if escaped == 0 {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            out.push(byte);
+        } else {
+            out.push(b'%');
+            out.push(hex_digit(byte >> 4));
+            out.push(hex_digit(byte & 15));
+        }
+    }
+}
+
+/// Bytes that stand for themselves: printable ASCII but the escape itself and braces.
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'%' | b'{' | b'}')
+}
+
+fn write_decimal(out: &mut Vec<u8>, number: usize) {
+    if number >= 10 {
+        write_decimal(out, number / 10);
+    }
+    out.push(b'0' + (number % 10) as u8);
+}
+
+fn write_hex(out: &mut Vec<u8>, number: u128) {
+    out.extend((0..32).rev().map(|digit| hex_digit((number >> (4 * digit)) as u8 & 15)));
+}
+
+const fn hex_digit(nibble: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }
+}

@@ -1,0 +1,122 @@
+//! Where state lives: one seam, two engines.
+
+//pub mod memory;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use crate::algorithm::{LimitVerdict, Op, Verdict};
+use crate::key::Subject;
+use crate::strategy::Strategy;
+
+/// What is to be decided.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision<'a> {
+    /// The limits.
+    pub strategy: &'a Arc<Strategy>,
+    /// Whose state.
+    pub subject: Subject<'a>,
+    /// When the caller stops waiting. A store that waits answers by then, or by its own deadline if
+    /// that is earlier.
+    pub deadline: Option<Instant>,
+}
+
+/// Where state lives. One call answers one or more costs for the same keys, in order; each answer is
+/// one atomic decision over all limits of its tag.
+pub trait Store: Send + Sync + 'static {
+    /// Decides each of `costs` in turn and appends its verdict to `out`.
+    ///
+    /// On an error nothing is known to be charged: either nothing was, or (after
+    /// [`StoreError::Timeout`]) the charge may have happened once and its answer was lost.
+    fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// Why a store could not decide.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// No answer within the deadline.
+    #[error("the store did not answer in time")]
+    Timeout,
+    /// No connection to the node that holds the keys.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(Arc<str>),
+    /// Too many decisions wait already.
+    #[error("{0} decisions wait for the store already")]
+    Overloaded(usize),
+    /// The memory budget is used up and nothing may be dropped.
+    #[error("the memory store is full: its budget of {0} bytes is used by keys that still count")]
+    Full(usize),
+    /// The key holds something that is not this limit's state.
+    #[error("the stored state cannot be read: {0}")]
+    Unreadable(Arc<str>),
+    /// The store answered with an error.
+    #[error("the store refused: {0}")]
+    Refused(Arc<str>),
+    /// The operation is not defined for these limits.
+    #[error("{0}")]
+    Unsupported(&'static str),
+}
+
+impl StoreError {
+    /// The kind of error, as a metric label.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Unavailable(_) => "unavailable",
+            Self::Overloaded(_) => "overloaded",
+            Self::Full(_) => "full",
+            Self::Unreadable(_) => "unreadable",
+            Self::Refused(_) => "refused",
+            Self::Unsupported(_) => "unsupported",
+        }
+    }
+
+    /// Every kind there is.
+    pub const KINDS: [&'static str; 7] =
+        ["timeout", "unavailable", "overloaded", "full", "unreadable", "refused", "unsupported"];
+}
+
+/// The answers of one call, in the order of its costs. Small ones need no allocation.
+#[derive(Debug, Clone, Default)]
+pub struct Verdicts {
+    /// One per cost.
+    pub decisions: SmallVec<[Verdict; 1]>,
+    /// For each decision one per limit, in the order of the strategy.
+    pub limits: SmallVec<[LimitVerdict; 2]>,
+}
+
+impl Verdicts {
+    /// Decision number `index` with what its limits say.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<(&Verdict, &[LimitVerdict])> {
+        let per_decision = self.limits.len() / self.decisions.len().max(1);
+        let limits = self.limits.get(index * per_decision..(index + 1) * per_decision)?;
+        Some((self.decisions.get(index)?, limits))
+    }
+}
+
+/// Refuses what an operation does not mean for these limits, before the store is asked.
+pub(crate) fn check_supported(strategy: &Strategy, op: Op) -> Result<(), StoreError> {
+    use crate::algorithm::Engine;
+    let one_bucket = matches!(strategy.algorithms(), [one] if matches!(one.engine(), Engine::Bucket(_)));
+    let all_buckets = strategy.algorithms().iter().all(|one| matches!(one.engine(), Engine::Bucket(_)));
+    match op {
+        Op::AtMost | Op::Reserve { .. } if !one_bucket => Err(StoreError::Unsupported(
+            "at_most and reserve are defined for a strategy of one bucket limit only",
+        )),
+        Op::Refund if !all_buckets => {
+            Err(StoreError::Unsupported("refund is defined for bucket limits only"))
+        }
+        _ => Ok(()),
+    }
+}

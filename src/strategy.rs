@@ -1,0 +1,201 @@
+//! Which limits apply: strategies, their scopes, and the tag that holds a decision in one slot.
+
+mod resources;
+mod rules;
+mod tag;
+
+use std::fmt;
+
+pub use resources::{Resource, Resources};
+pub use rules::{Resolved, Rules, Unknown};
+pub use tag::Tag;
+
+use crate::algorithm::{Algorithm, MAX_LIMITS};
+
+/// The longest name that a strategy or a limit may have, in bytes.
+pub const MAX_NAME: usize = 128;
+
+/// A named list of limits that decide together: all are charged or none is.
+#[derive(Debug, Clone)]
+pub struct Strategy {
+    name: Box<str>,
+    limits: Vec<Limit>,
+    algorithms: Vec<Algorithm>,
+    tag: Tag,
+    on_store_failure: FailurePolicy,
+}
+
+/// One limit of a strategy.
+#[derive(Debug, Clone)]
+pub struct Limit {
+    /// The limit's name, unique within its strategy.
+    pub name: Box<str>,
+    /// Which fields of a request make this limit's key.
+    pub scope: Scope,
+    /// What it allows.
+    pub algorithm: Algorithm,
+}
+
+/// A field of a request that a scope can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// What is used.
+    Resource,
+    /// Who uses it.
+    Consumer,
+}
+
+/// The fields of a request that make a limit's key, in a fixed order. None: one counter for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope(Vec<Field>);
+
+/// What answers when the store cannot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// The call goes ahead, marked degraded.
+    Allow,
+    /// The call is refused, marked degraded.
+    Deny,
+    /// The caller gets an error: UNAVAILABLE.
+    #[default]
+    Error,
+}
+
+/// Why a list of limits cannot be a strategy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StrategyError {
+    /// A name that cannot be part of a key.
+    #[error("the name `{0}` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /")]
+    Name(String),
+    /// Nothing to decide.
+    #[error("a strategy needs at least one limit")]
+    NoLimits,
+    /// More than a decision can hold.
+    #[error("a strategy has at most {MAX_LIMITS} limits; this one has {0}")]
+    TooManyLimits(usize),
+    /// Two limits that could not be told apart.
+    #[error("two limits are named `{0}`")]
+    DuplicateLimit(String),
+    /// Scopes that no slot can hold together.
+    #[error(
+        "the scopes {0} have no field in common, so their counters cannot be decided in one atomic \
+         step; add `single_slot: true` to keep everything of this strategy in one slot of one node, \
+         or give all limits a common field"
+    )]
+    NoCommonField(String),
+}
+
+impl Strategy {
+    /// A strategy of `limits`. Scopes without a common field need `single_slot`, which gives up
+    /// spreading over a cluster.
+    pub fn new(
+        name: &str,
+        limits: Vec<Limit>,
+        single_slot: bool,
+        on_store_failure: FailurePolicy,
+    ) -> Result<Self, StrategyError> {
+        check_name(name)?;
+        match limits.len() {
+            0 => return Err(StrategyError::NoLimits),
+            count if count > MAX_LIMITS => return Err(StrategyError::TooManyLimits(count)),
+            _ => {}
+        }
+        for (index, limit) in limits.iter().enumerate() {
+            check_name(&limit.name)?;
+            if limits.iter().take(index).any(|earlier| earlier.name == limit.name) {
+                return Err(StrategyError::DuplicateLimit(limit.name.to_string()));
+            }
+        }
+        let tag = Tag::of(name, &limits, single_slot)?;
+        let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
+        Ok(Self { name: name.into(), limits, algorithms, tag, on_store_failure })
+    }
+
+    /// The name callers use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The limits, in the order they are judged and reported.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// The limits' algorithms, in the same order.
+    #[must_use]
+    pub fn algorithms(&self) -> &[Algorithm] {
+        &self.algorithms
+    }
+
+    /// What all keys of one decision have in common.
+    #[must_use]
+    pub fn tag(&self) -> &Tag {
+        &self.tag
+    }
+
+    /// What answers when the store cannot.
+    #[must_use]
+    pub fn on_store_failure(&self) -> FailurePolicy {
+        self.on_store_failure
+    }
+
+    /// Whether a request must name its consumer.
+    #[must_use]
+    pub fn names_consumer(&self) -> bool {
+        self.limits.iter().any(|limit| limit.scope.has(Field::Consumer))
+    }
+}
+
+impl Scope {
+    /// The scope of `fields`, whatever their order or repetition.
+    #[must_use]
+    pub fn of(fields: &[Field]) -> Self {
+        let mut fields = fields.to_vec();
+        fields.sort_unstable();
+        fields.dedup();
+        Self(fields)
+    }
+
+    /// Its fields, in the order they stand in a key.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.0
+    }
+
+    /// Whether it names `field`.
+    #[must_use]
+    pub fn has(&self, field: Field) -> bool {
+        self.0.contains(&field)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (index, field) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{field}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resource => "resource",
+            Self::Consumer => "consumer",
+        })
+    }
+}
+
+/// Names stand in keys and metric labels, so they are kept plain.
+fn check_name(name: &str) -> Result<(), StrategyError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
+        return Err(StrategyError::Name(name.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! All strategies and the resources they are the default of.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Resources, Strategy};
+
+/// The configured strategies, and which resource has which.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    strategies: Vec<Arc<Strategy>>,
+    by_name: HashMap<Box<str>, usize>,
+    resources: Resources,
+}
+
+/// What a caller named and the configuration does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    /// No strategy of that name.
+    #[error("strategy: there is no strategy `{name}`{}", or_near(near))]
+    Strategy {
+        /// What was asked for.
+        name: String,
+        /// At most three configured names that look like it.
+        near: Vec<String>,
+    },
+    /// No pattern matches the resource, and the request names no strategy.
+    #[error(
+        "resource: no pattern of the configuration matches `{name}`; name a strategy in the request{}",
+        or_near(near)
+    )]
+    Resource {
+        /// What was asked for.
+        name: String,
+        /// At most three configured strategies.
+        near: Vec<String>,
+    },
+}
+
+impl Rules {
+    /// The rules of a configuration. `resources` count strategies in the order given here.
+    #[must_use]
+    pub fn new(strategies: Vec<Strategy>, resources: Resources) -> Self {
+        let by_name = strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
+        Self { strategies: strategies.into_iter().map(Arc::new).collect(), by_name, resources }
+    }
+
+    /// All strategies, in the order of the configuration.
+    #[must_use]
+    pub fn strategies(&self) -> &[Arc<Strategy>] {
+        &self.strategies
+    }
+
+    /// The strategy for a request, its index, and the routing group of its resource. An explicit
+    /// strategy may be used on any resource.
+    pub fn resolve(&self, resource: &str, strategy: &str) -> Result<Resolved<'_>, Unknown> {
+        let entry = self.resources.find(resource);
+        let index = match (strategy.is_empty(), entry) {
+            (false, _) => *self.by_name.get(strategy).ok_or_else(|| self.unknown_strategy(strategy))?,
+            (true, Some(entry)) => entry.strategy,
+            (true, None) => return Err(self.unknown_resource(resource)),
+        };
+        let strategy = self.strategies.get(index).ok_or_else(|| self.unknown_strategy(strategy))?;
+        Ok(Resolved { index, strategy, group: entry.and_then(|entry| entry.group.as_deref()) })
+    }
+
+    fn unknown_strategy(&self, name: &str) -> Unknown {
+        Unknown::Strategy { name: name.to_owned(), near: self.near(name) }
+    }
+
+    fn unknown_resource(&self, name: &str) -> Unknown {
+        let near = self.strategies.iter().take(3).map(|strategy| strategy.name().to_owned()).collect();
+        Unknown::Resource { name: name.to_owned(), near }
+    }
+
+    /// At most three configured names that look like `name`, the likeliest first.
+    fn near(&self, name: &str) -> Vec<String> {
+        const ALIKE: f64 = 0.7;
+        let likeness = |strategy: &Arc<Strategy>| {
+            let likeness = strsim::jaro_winkler(strategy.name(), name);
+            (likeness >= ALIKE).then(|| (likeness, strategy.name().to_owned()))
+        };
+        let mut near: Vec<(f64, String)> = self.strategies.iter().filter_map(likeness).collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        near.into_iter().take(3).map(|(_, name)| name).collect()
+    }
+}
+
+/// The strategy that decides a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Resolved<'a> {
+    /// Its place in [`Rules::strategies`]; handles that are made once per strategy are found by it.
+    pub index: usize,
+    /// The strategy.
+    pub strategy: &'a Arc<Strategy>,
+    /// The routing group of the request's resource.
+    pub group: Option<&'a str>,
+}
+
+fn or_near(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!(" (configured: {})", near.join(", ")) }
+}

@@ -1,0 +1,36 @@
+//! What all keys of one decision have in common, and so what one hash tag can hold.
+//!
+//! The tag is the fields that all scopes share: `[resource]` with `[resource, consumer]` gives the
+//! resource, only `[resource, consumer]` gives both, so that such strategies spread over a whole
+//! cluster. Scopes that share nothing fit one slot only under a tag per strategy.
+
+use super::{Field, Limit, Scope, StrategyError};
+
+/// What the hash tag of a strategy's keys is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tag {
+    /// These fields of the request.
+    Fields(Scope),
+    /// The strategy itself: all its keys are in one slot.
+    Strategy(Box<str>),
+}
+
+impl Tag {
+    /// The tag of a strategy's limits. A single limit for all (`per: []`) is one key, and needs no
+    /// leave to be in one slot.
+    pub(super) fn of(strategy: &str, limits: &[Limit], single_slot: bool) -> Result<Self, StrategyError> {
+        let shared: Vec<Field> = [Field::Resource, Field::Consumer]
+            .into_iter()
+            .filter(|&field| limits.iter().all(|limit| limit.scope.has(field)))
+            .collect();
+        let one_key_each = limits.iter().all(|limit| limit.scope.fields().is_empty());
+        if single_slot || one_key_each {
+            return Ok(Self::Strategy(strategy.into()));
+        }
+        if shared.is_empty() {
+            let scopes: Vec<String> = limits.iter().map(|limit| limit.scope.to_string()).collect();
+            return Err(StrategyError::NoCommonField(scopes.join(" and ")));
+        }
+        Ok(Self::Fields(Scope::of(&shared)))
+    }
+}
