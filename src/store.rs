@@ -1,6 +1,6 @@
 //! Where state lives: one seam, two engines.
 
-//pub mod memory;
+pub mod memory;
 
 use std::future::Future;
 use std::sync::Arc;
