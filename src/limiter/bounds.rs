@@ -26,8 +26,7 @@ pub(super) fn check(ask: &Ask<'_>) -> Result<(), Invalid> {
     if ask.resource.is_empty() {
         return Err(invalid("resource", "", format!("it must be 1 to {MAX_PART} bytes")));
     }
-    for (field, text) in
-        [("resource", ask.resource), ("consumer", ask.consumer), ("strategy", ask.strategy)]
+    for (field, text) in [("resource", ask.resource), ("consumer", ask.consumer), ("strategy", ask.strategy)]
     {
         check_length(field, text)?;
     }

@@ -84,8 +84,12 @@ impl Template {
 
 /// The first placeholder of `text`: where it starts, where it ends, and what it stands for.
 fn next_placeholder(text: &str) -> Option<(usize, usize, Piece)> {
-    let known =
-        [("{wait}", Piece::Wait), ("{seconds}", Piece::Seconds), ("{cost}", Piece::Cost), ("{limit}", Piece::Limit)];
+    let known = [
+        ("{wait}", Piece::Wait),
+        ("{seconds}", Piece::Seconds),
+        ("{cost}", Piece::Cost),
+        ("{limit}", Piece::Limit),
+    ];
     let found = known.into_iter().filter_map(|(name, piece)| {
         let start = text.find(name)?;
         Some((start, start + name.len(), piece))

@@ -62,7 +62,10 @@ fn decided(
         retry_after: retry_after.map(duration),
         reset_after: verdicts.iter().map(|one| one.reset_after).max().map(duration),
         reason: reason(allowed, retry).into(),
-        denied_by: named().filter(|(_, one)| !allowed && !one.fits).map(|(limit, _)| limit.name.to_string()).collect(),
+        denied_by: named()
+            .filter(|(_, one)| !allowed && !one.fits)
+            .map(|(limit, _)| limit.name.to_string())
+            .collect(),
         limits: named().map(|(limit, one)| status(limit, one)).collect(),
         message: if allowed { String::new() } else { templates.render(facts) },
         degraded: false,

@@ -60,7 +60,10 @@ impl Decisions {
             let strategy = strategy.clone();
             Outcome::ALL.map(|outcome| {
                 let of_one = |recorder: &Arc<Recorder>| {
-                    recorder.strategies.get(index).map_or(0, |counts| counts.0[outcome as usize].load(Relaxed))
+                    recorder
+                        .strategies
+                        .get(index)
+                        .map_or(0, |counts| counts.0[outcome as usize].load(Relaxed))
                 };
                 let labels = [("strategy", strategy.as_str()), ("outcome", outcome.name())];
                 counter(&labels, recorders.iter().map(of_one).sum())
@@ -85,7 +88,8 @@ impl Collector for Shared {
         });
         let errors: [u64; StoreError::KINDS.len()] =
             std::array::from_fn(|kind| sum(&|recorder| &recorder.store_errors[kind]));
-        let by_kind = StoreError::KINDS.iter().zip(errors).map(|(kind, count)| counter(&[("kind", kind)], count));
+        let by_kind =
+            StoreError::KINDS.iter().zip(errors).map(|(kind, count)| counter(&[("kind", kind)], count));
         let calls = [
             counter(&[("result", "ok")], sum(&|recorder| &recorder.store_answers)),
             counter(&[("result", "error")], errors.iter().sum()),
@@ -96,9 +100,16 @@ impl Collector for Shared {
             (MetricType::COUNTER, rejections.to_vec()),
             (MetricType::COUNTER, calls.to_vec()),
             (MetricType::COUNTER, by_kind.collect()),
-            (MetricType::HISTOGRAM, vec![histogram(recorders.iter().map(|recorder| &recorder.store_latency))]),
+            (
+                MetricType::HISTOGRAM,
+                vec![histogram(recorders.iter().map(|recorder| &recorder.store_latency))],
+            ),
         ];
-        FAMILIES.iter().zip(metrics).map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics)).collect()
+        FAMILIES
+            .iter()
+            .zip(metrics)
+            .map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics))
+            .collect()
     }
 }
 

@@ -41,6 +41,11 @@ pub fn log_panics() {
         let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("(no message)");
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current();
-        tracing::error!(thread = thread.name().unwrap_or("?"), place, ?message, "panic: this is a bug in weir");
+        tracing::error!(
+            thread = thread.name().unwrap_or("?"),
+            place,
+            ?message,
+            "panic: this is a bug in weir"
+        );
     }));
 }

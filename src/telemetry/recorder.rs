@@ -92,14 +92,8 @@ impl Recorder {
 
 impl Outcome {
     /// Every outcome, in the order of their counters.
-    pub const ALL: [Self; 6] = [
-        Self::Allowed,
-        Self::Denied,
-        Self::Never,
-        Self::DegradedAllowed,
-        Self::DegradedDenied,
-        Self::Error,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Allowed, Self::Denied, Self::Never, Self::DegradedAllowed, Self::DegradedDenied, Self::Error];
 
     /// The label value.
     #[must_use]

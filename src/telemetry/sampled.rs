@@ -38,7 +38,9 @@ impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Collector for Sampled<N,
 
     fn collect(&self) -> Vec<MetricFamily> {
         let families = self.series.iter().zip((self.read)());
-        families.map(|(series, value)| family(series.name, series.help, series.kind, vec![metric(series, value)])).collect()
+        families
+            .map(|(series, value)| family(series.name, series.help, series.kind, vec![metric(series, value)]))
+            .collect()
     }
 }
 
