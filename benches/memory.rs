@@ -63,7 +63,9 @@ fn live_keys(bencher: Bencher<'_, '_>, keys: u64) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         format!("user_{}", (random >> 33) % keys)
     };
-    bencher.with_inputs(&mut next).bench_local_refs(|consumer| black_box(decide(&store, &strategy, consumer)));
+    bencher
+        .with_inputs(&mut next)
+        .bench_local_refs(|consumer| black_box(decide(&store, &strategy, consumer)));
 }
 
 /// Two workers, on keys of their own.

@@ -79,17 +79,11 @@ where
 {
     let runtime = runtime()?;
     let readiness = parts.readiness.clone();
-    let metrics = parts.metrics.clone();
     let (stop, stopped) = watch::channel(());
     let drain: Duration = config.drain_timeout.into();
     let mut workers = Workers::start(worker_count(config), config.reflection, drain, parts, &stopped)?;
-    let hands = workers.hands();
-    let open = hands.clone();
-    let total = move || open.iter().map(worker::Hand::open).sum();
-    metrics.show_connections(total).map_err(|error| ServerError::Grpc(error.to_string()))?;
-
     runtime.block_on(async {
-        let acceptor = Acceptor::new(listener, hands)?;
+        let acceptor = Acceptor::new(listener, workers.hands())?;
         tokio::select! {
             () = pin!(shutdown) => {}
             never = acceptor.run() => match never {},

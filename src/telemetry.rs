@@ -10,7 +10,9 @@ mod recorder;
 mod sampled;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use parking_lot::Mutex;
 use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 
@@ -27,6 +29,8 @@ use crate::strategy::Rules;
 pub struct Metrics {
     registry: Registry,
     decisions: Arc<Decisions>,
+    /// Open connections of each worker.
+    connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
 }
 
 impl Metrics {
@@ -35,11 +39,15 @@ impl Metrics {
         let strategies = rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect();
         let decisions = Arc::new(Decisions::new(strategies)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
+        let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
+        let counted = Arc::clone(&connections);
+        let open = move || [counted.lock().iter().map(|open| open.load(Relaxed)).sum::<usize>() as f64];
+        registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
         registry.register(Box::new(build_info()?))?;
         // Fails where there is no /proc; the other metrics are worth having without it.
         let process = prometheus::process_collector::ProcessCollector::for_self();
         let _ = registry.register(Box::new(process));
-        Ok(Self { registry: registry.clone(), decisions })
+        Ok(Self { registry: registry.clone(), decisions, connections })
     }
 
     /// Counters of its own for one more worker, so that workers share no cache line.
@@ -48,17 +56,12 @@ impl Metrics {
         self.decisions.recorder()
     }
 
-    /// Shows how many connections `open` counts.
-    pub fn show_connections(
-        &self,
-        open: impl Fn() -> usize + Send + Sync + 'static,
-    ) -> Result<(), prometheus::Error> {
-        let series = [Series {
-            name: "weir_connections",
-            help: "Connections that are open now.",
-            kind: MetricType::GAUGE,
-        }];
-        self.registry.register(Box::new(Sampled::new(series, move || [open() as f64])?))
+    /// A count of open connections of its own for one more worker.
+    #[must_use]
+    pub fn connections(&self) -> Arc<AtomicUsize> {
+        let open = Arc::default();
+        self.connections.lock().push(Arc::clone(&open));
+        open
     }
 
     /// Shows what `stats` says of the memory store.
@@ -78,6 +81,9 @@ impl Metrics {
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }
+
+const CONNECTIONS: [Series; 1] =
+    [Series { name: "weir_connections", help: "Connections that are open now.", kind: MetricType::GAUGE }];
 
 const MEMORY: [Series; 5] = [
     Series {

@@ -70,7 +70,7 @@ impl Workers {
         let mut workers = Self { hands: Vec::new(), threads: Vec::new(), ended };
         for index in 0..count {
             let (sender, connections) = mpsc::unbounded_channel();
-            workers.hands.push(Hand { sender, open: Arc::default() });
+            workers.hands.push(Hand { sender, open: parts.metrics.connections() });
             let (parts, stop, end) = (Arc::clone(&parts), stop.clone(), end.clone());
             let body = move || {
                 let _ended = Ended(index, end);

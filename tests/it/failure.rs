@@ -124,7 +124,8 @@ async fn connection_cut_in_flight() {
     let proxy = Proxy::start(redis.port());
     let store = Arc::new(watched(&shared(&config(vec![proxy.url()], Topology::Single))).await);
     for round in 0..5 {
-        eventually_async(Duration::from_secs(2), "a connection", async || allow(&store, "r").await.is_ok()).await;
+        eventually_async(Duration::from_secs(2), "a connection", async || allow(&store, "r").await.is_ok())
+            .await;
         proxy.set_mode(Mode::Stall);
         let calls: Vec<_> = (0..10)
             .map(|_| {

@@ -2,6 +2,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
+mod bounds;
 mod failure;
+mod metrics;
+mod service;
+mod shutdown;
 mod support;
 mod vectors;

@@ -61,7 +61,8 @@ fn promoted_now(cluster: &Cluster, slot: u16, lost: &RedisServer) -> bool {
 
 fn range(range: &redis::Value) -> (u16, u16, Vec<redis::Value>) {
     let redis::Value::Array(range) = range else { panic!("{range:?}") };
-    let [redis::Value::Int(first), redis::Value::Int(last), redis::Value::Array(primary), ..] = &range[..] else {
+    let [redis::Value::Int(first), redis::Value::Int(last), redis::Value::Array(primary), ..] = &range[..]
+    else {
         panic!("{range:?}")
     };
     (u16::try_from(*first).unwrap(), u16::try_from(*last).unwrap(), primary.clone())
