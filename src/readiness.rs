@@ -68,3 +68,32 @@ impl Readiness {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_no_way_back_from_draining() {
+        let readiness = Readiness::starting();
+        readiness.set(Err("redis is away".to_owned()));
+        assert_eq!(readiness.state(), State::NotReady("redis is away".into()));
+        readiness.set(Ok(()));
+        assert_eq!(readiness.state(), State::Ready);
+        readiness.drain();
+        readiness.set(Ok(()));
+        assert_eq!(readiness.state(), State::Draining);
+    }
+
+    #[test]
+    fn saying_the_same_again_is_no_change() {
+        let readiness = Readiness::starting();
+        readiness.set(Ok(()));
+        let mut states = readiness.subscribe();
+        states.mark_unchanged();
+        readiness.set(Ok(()));
+        assert!(!states.has_changed().unwrap());
+        readiness.drain();
+        assert!(states.has_changed().unwrap());
+    }
+}
