@@ -4,6 +4,7 @@
 
 mod bounds;
 mod cli;
+mod concurrency;
 mod failure;
 mod metrics;
 mod service;
