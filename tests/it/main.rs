@@ -7,6 +7,7 @@ mod cli;
 mod concurrency;
 mod failure;
 mod metrics;
+mod outage;
 mod service;
 mod shutdown;
 mod support;
