@@ -18,11 +18,11 @@ mod verdict;
 mod window;
 
 pub use bucket::Bucket;
-pub use decide::{Cells, decide};
+pub use decide::{Cells, Kept, decide};
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
 pub use new::{Invalid, Rate};
-pub use verdict::{LimitVerdict, MAX_LIMITS, Op, Verdict};
+pub use verdict::{LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
 pub use window::Window;
 
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
@@ -85,6 +85,17 @@ impl Reading {
     /// The reading of an absent state, and of one that has lapsed.
     const fn fresh(at: u64, origin: u64) -> Self {
         Self { level: 0, at, origin, extra: 0, shift: 0 }
+    }
+}
+
+impl State {
+    /// Bytes that it holds beside its own.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Log(log) => size_of::<log::State>() + log.heap_bytes(),
+            Self::Bucket(_) | Self::Window(_) | Self::Interval(_) => 0,
+        }
     }
 }
 

@@ -152,3 +152,11 @@ fn write_hex(out: &mut Vec<u8>, number: u128) {
 const fn hex_digit(nibble: u8) -> u8 {
     if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }
 }
+
+/// The Redis Cluster slot of every key with this tag: CRC16 of the tag's hex digits, modulo 16384.
+#[must_use]
+pub fn slot(tag: u128) -> u16 {
+    let mut hex = Vec::with_capacity(32);
+    write_hex(&mut hex, tag);
+    crc16::State::<crc16::XMODEM>::calculate(&hex) % 16384
+}

@@ -1,6 +1,7 @@
 //! Where state lives: one seam, two engines.
 
-//pub mod memory;
+pub mod memory;
+pub mod redis;
 
 use std::future::Future;
 use std::sync::Arc;

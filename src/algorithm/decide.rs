@@ -27,8 +27,17 @@ pub trait Cells {
     /// Makes sure that `count` states that are absent can be kept; called before the first write.
     fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
 
-    /// Changes the state of limit `index`.
-    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>));
+    /// Changes the state of limit `index`; `change` says how long the result matters.
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept);
+}
+
+/// What a store needs to know of a state it keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// From now until the state is as good as absent, by the store's clock.
+    pub lasts: Micros,
+    /// Whether nothing remains: dropping such a state would let its holder start anew.
+    pub exhausted: bool,
 }
 
 /// What one limit says before anything is written.
@@ -82,7 +91,10 @@ pub fn decide<C: Cells>(
     }
     for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
         if let Some(level) = judgement.write {
-            cells.put(index, |state| limit.write(state, &mut judgement.reading, level));
+            cells.put(index, |state| {
+                limit.write(state, &mut judgement.reading, level);
+                limit.kept(state.as_ref(), &judgement.reading, now)
+            });
         }
     }
     out.extend(limits.iter().zip(&judged).enumerate().map(|(index, (limit, judgement))| LimitVerdict {
@@ -152,6 +164,13 @@ impl Algorithm {
             _ if reading.shift > 0 => Some(reading.level),
             _ => None,
         }
+    }
+
+    /// Counted from the store's own now, which is behind the state's time after a step back.
+    fn kept(&self, state: Option<&State>, reading: &Reading, now: Micros) -> Kept {
+        let behind = reading.at.saturating_sub(now.0);
+        let lasts = Micros(behind + self.reset_after(state, reading).0);
+        Kept { lasts, exhausted: self.remaining(reading) == 0 }
     }
 
     fn remaining(&self, reading: &Reading) -> u64 {

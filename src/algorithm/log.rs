@@ -87,13 +87,15 @@ impl Log {
         state.base = state.total_before(dead);
         state.entries.drain(..dead);
         state.push(reading.at, level.saturating_sub(reading.level));
+        if state.entries.capacity() > 4 * state.entries.len().max(16) {
+            state.entries.shrink_to(2 * state.entries.len());
+        }
     }
 }
 
 impl State {
-    /// Bytes on the heap, for the memory store's budget.
-    #[must_use]
-    pub fn heap_bytes(&self) -> usize {
+    /// Bytes that the entries take.
+    pub(super) fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
 

@@ -1,5 +1,6 @@
 //! What is asked of a set of limits, and what they answer.
 
+use super::Algorithm;
 use crate::units::{Micros, Retry};
 
 /// The most limits that one strategy may have, and so one decision.
@@ -55,4 +56,32 @@ pub struct LimitVerdict {
     pub retry: Retry,
     /// The shortest wait until the state is as if never used.
     pub reset_after: Micros,
+}
+
+/// What all limits of a decision say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Summary {
+    /// The smallest of the limits' limits.
+    pub limit: u64,
+    /// The smallest of what remains of each.
+    pub remaining: u64,
+    /// The longest wait of those that deny.
+    pub retry: Retry,
+    /// The longest time until fresh.
+    pub reset_after: Micros,
+}
+
+impl Summary {
+    /// Of `limits`, which belong to `algorithms` one by one.
+    #[must_use]
+    pub fn of(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Self {
+        let start =
+            Self { limit: u64::MAX, remaining: u64::MAX, retry: Retry::Now, reset_after: Micros::ZERO };
+        algorithms.iter().zip(limits).fold(start, |all, (algorithm, one)| Self {
+            limit: all.limit.min(algorithm.limit()),
+            remaining: all.remaining.min(one.remaining),
+            retry: all.retry.max(one.retry),
+            reset_after: all.reset_after.max(one.reset_after),
+        })
+    }
 }

@@ -1,1 +1,14 @@
-fn main() {}
+//! One integration binary; a module per topic.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+#![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
+
+mod bounds;
+mod cli;
+mod concurrency;
+mod failure;
+mod metrics;
+mod outage;
+mod service;
+mod shutdown;
+mod support;
+mod vectors;

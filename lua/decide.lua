@@ -1,0 +1,182 @@
+-- Many decisions in one call, each over one or more limits: judge every limit, then charge all or
+-- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
+
+local CHARGE, PEEK, REFUND, RESET, FORCE, AT_MOST, RESERVE = 1, 2, 3, 4, 5, 6, 7
+local BUCKET, WINDOW, INTERVAL = 1, 2, 3
+local NEVER = -1
+
+local function read(limit, key, now)
+  local engine = limit.engine
+  if engine == BUCKET then return bucket_read(key, now, limit.weight, limit.p1) end
+  if engine == WINDOW then return window_read(key, now, limit.p1, limit.p2) end
+  if engine == INTERVAL then return interval_read(key, now, limit.ceiling, limit.p1, limit.p2, limit.p3) end
+  return log_read(key, now, limit.p1)
+end
+
+local function wait(limit, key, one, excess)
+  local engine = limit.engine
+  if engine == BUCKET then return ceil_div(excess, limit.p1) end
+  if engine == WINDOW then return one.origin + one.extra - one.at end
+  if engine == INTERVAL then return interval_wait(one.at, one.origin, excess, limit.p1, limit.p2) end
+  return log_wait(key, one.level, one.at, one.origin, one.extra, one.shift, excess, limit.p1)
+end
+
+local function reset_after(limit, key, one)
+  if one.level == 0 then return 0 end
+  return wait(limit, key, one, one.level)
+end
+
+local function remaining(limit, one)
+  local room = limit.capacity - one.level
+  if room <= 0 then return 0 end
+  return floor_div(room, limit.weight)
+end
+
+-- Makes the stored level `level`. The expiry counts from now, which is behind the state's own time
+-- after a step back, and is rounded up; with a clock given by the caller it is at least a minute.
+local function write(limit, key, one, level, now, least_px)
+  if level == 0 then
+    one.level = 0
+    return call('DEL', key)
+  end
+  local cost, engine = level - one.level, limit.engine
+  one.level = level
+  local lasts
+  if engine == BUCKET then lasts = ceil_div(level, limit.p1)
+  elseif engine == WINDOW then lasts = one.origin + one.extra - one.at
+  elseif engine == INTERVAL then lasts = interval_wait(one.at, one.origin, level, limit.p1, limit.p2)
+  else
+    if cost > 0 then one.origin = one.at end
+    lasts = one.origin + limit.p1 - one.at
+  end
+  local px = max(ceil_div(one.at - now + lasts, 1000) + 1, least_px)
+  if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, px) end
+  if engine == WINDOW then return window_write(key, level, one.origin, one.extra, px) end
+  if engine == INTERVAL then return interval_write(key, level, one.origin, px) end
+  return log_write(key, cost, one.at, one.extra, one.shift, px)
+end
+
+-- Whether `cost` fits on top of the level, and how long until it does.
+local function judge(limit, key, one, cost)
+  one.fits, one.retry = false, NEVER
+  if cost > limit.limit then return end
+  local excess = one.level + cost * limit.weight - limit.capacity
+  one.fits = excess <= 0
+  if one.fits then one.retry = 0 else one.retry = wait(limit, key, one, excess) end
+end
+
+local function judge_at_most(limit, key, one, cost)
+  local granted = min(cost, remaining(limit, one))
+  if granted > 0 then
+    one.fits, one.retry = true, 0
+    return granted
+  end
+  judge(limit, key, one, min(cost, 1))
+  return 0
+end
+
+local function judge_reserve(limit, key, one, cost, max_wait)
+  if one.retry <= 0 then return 0 end
+  local beyond = max(one.level + cost * limit.weight - limit.ceiling, 0)
+  local excess = max(wait(limit, key, one, beyond), one.retry - max_wait)
+  if excess > 0 then
+    one.retry = excess
+    return 0
+  end
+  local place = one.retry
+  one.fits, one.retry = true, 0
+  return place
+end
+
+-- The level to write, or nil if the decision leaves this limit's state as it is.
+local function next_level(limit, one, op, allowed, cost, granted)
+  if op == PEEK then return nil end
+  if op == RESET then return 0 end
+  if op == REFUND then
+    if cost == 0 or one.level == 0 then return nil end
+    return max(one.level - cost * limit.weight, 0)
+  end
+  if cost == 0 then return nil end
+  if allowed then return min(one.level + granted * limit.weight, limit.ceiling) end
+  if op == CHARGE and limit.count_denied == 1 then
+    return min(one.level + min(cost, limit.limit + 1) * limit.weight, limit.ceiling)
+  end
+  if one.shift > 0 then return one.level end
+  return nil
+end
+
+-- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
+local function decide(limits, count, key_at, ones, op, cost, max_wait, now, least_px)
+  local fitted, granted, place = true, cost, 0
+  for i = 1, count do
+    local limit, one, key = limits[i], ones[i], KEYS[key_at + i]
+    local level, at, origin, extra, shift = read(limit, key, now)
+    if not level then return nil, at end
+    one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
+    judge(limit, key, one, cost)
+    if op == AT_MOST then granted = judge_at_most(limit, key, one, cost)
+    elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
+    fitted = fitted and one.fits
+  end
+  local allowed = fitted or op == FORCE or op == REFUND or op == RESET
+  if not allowed then granted = 0 end
+  for i = 1, count do
+    local level = next_level(limits[i], ones[i], op, allowed, cost, granted)
+    if level then
+      local reply = write(limits[i], KEYS[key_at + i], ones[i], level, now, least_px)
+      if refused(reply) then return nil, reply.err end
+    end
+  end
+  local answer = pack_struct('<dddd', allowed and 1 or 0, fitted and 1 or 0, granted, place)
+  for i = 1, count do
+    local limit, one = limits[i], ones[i]
+    local retry = one.retry
+    if allowed then retry = 0 end
+    answer = answer .. pack_struct('<dddd', one.fits and 1 or 0, remaining(limit, one), retry,
+      reset_after(limit, KEYS[key_at + i], one))
+  end
+  return answer
+end
+
+local function read_limit(request, position)
+  local limit = {}
+  limit.engine, limit.limit, limit.weight, limit.ceiling, limit.count_denied, limit.p1, limit.p2, limit.p3, position =
+    unpack_struct('<dddddddd', request, position)
+  limit.capacity = limit.limit * limit.weight
+  return limit, position
+end
+
+local function decide_all()
+  local request = ARGV[1]
+  local now, groups, position = unpack_struct('<dd', request)
+  local least_px = 60000
+  if now < 0 then
+    local time = redis.call('TIME')
+    now, least_px = time[1] * 1000000 + time[2], 0
+  end
+  local answers, reply, key_at, ones = { pack_struct('<d', now) }, { '' }, 0, {}
+  for _ = 1, groups do
+    local count, decisions, limits
+    count, decisions, position = unpack_struct('<dd', request, position)
+    limits = {}
+    for i = 1, count do
+      limits[i], position = read_limit(request, position)
+      ones[i] = ones[i] or {}
+    end
+    for _ = 1, decisions do
+      local op, cost, max_wait
+      op, cost, max_wait, position = unpack_struct('<ddd', request, position)
+      local answer, why = decide(limits, count, key_at, ones, op, cost, max_wait, now, least_px)
+      if not answer then
+        answer = pack_struct('<d', -1)
+        reply[#reply + 1] = why
+      end
+      answers[#answers + 1] = answer
+      key_at = key_at + count
+    end
+  end
+  reply[1] = table.concat(answers)
+  return reply
+end
+
+return decide_all()

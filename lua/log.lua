@@ -1,0 +1,106 @@
+-- Sliding log. Twin: src/algorithm/log.rs.
+--
+-- Stored: a list  base, t1, total1, t2, total2, …  Entry k (from 0) has its time at index 2k+1 and the
+-- running total up to it at 2k+2, so the total before it is at 2k. Totals are modulo CEILING. Of the
+-- limit: p1 = span. A reading's origin is the newest entry's time, its extra the number of entries
+-- that no longer count.
+
+local LOG_ENTRIES = 10000
+
+local function log_number(key, index)
+  return tonumber(call('LINDEX', key, index))
+end
+
+local function log_between(before, after)
+  if after >= before then return after - before end
+  return after + CEILING - before
+end
+
+-- The first entry from `first` on for which `fails(entry)` holds, of `count`: in steps that double,
+-- then by halves, because the answer is nearly always near the head.
+local function log_search(first, count, holds)
+  local low, step = first, 1
+  while low + step - 1 < count and holds(low + step - 1) do
+    low = low + step
+    step = step * 2
+  end
+  local high = min(low + step - 1, count)
+  while low < high do
+    local middle = low + floor_div(high - low, 2)
+    if holds(middle) then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+local function log_read(key, now, p1)
+  local length = call('LLEN', key)
+  if type(length) == 'table' then return nil, unreadable(length) end
+  if length < 3 then return 0, now, now, 0, 0 end
+  local newest, total = log_number(key, -2), log_number(key, -1)
+  local head, base = log_number(key, 1), log_number(key, 0)
+  if not (exact(newest) and exact(total) and exact(head) and exact(base) and fmod(length, 2) == 1) then
+    return nil, unreadable('a list of something else')
+  end
+  local ahead, shift = newest - now, 0
+  if ahead > p1 then shift = ahead end
+  local at = max(now, newest - shift)
+  local dead = 0
+  if max(head - shift, 0) + p1 <= at then
+    dead = log_search(1, (length - 1) / 2, function(entry)
+      return max(log_number(key, 2 * entry + 1) - shift, 0) + p1 <= at
+    end)
+    base = log_number(key, 2 * dead)
+  end
+  return log_between(base, total), at, newest - shift, dead, shift
+end
+
+local function log_wait(key, level, at, origin, extra, shift, excess, p1)
+  local freed_at = origin
+  if excess < level then
+    local base = log_number(key, 2 * extra)
+    local count = (call('LLEN', key) - 1) / 2
+    local entry = log_search(extra, count, function(entry)
+      return log_between(base, log_number(key, 2 * entry + 2)) < excess
+    end)
+    freed_at = max(log_number(key, 2 * entry + 1) - shift, 0)
+  end
+  return max(freed_at + p1 - at, 0)
+end
+
+-- Rewrites every time as `shift` earlier: the clock that wrote them was ahead and has gone back.
+local function log_move(key, shift)
+  local count = (call('LLEN', key) - 1) / 2
+  for entry = 0, count - 1 do
+    local index = 2 * entry + 1
+    call('LSET', key, index, whole(max(log_number(key, index) - shift, 0)))
+  end
+end
+
+-- Drops what no longer counts and records `cost`. The write that needs memory comes first, so that a
+-- server without any refuses before something has changed.
+local function log_write(key, cost, at, extra, shift, px)
+  local length = call('LLEN', key)
+  if shift > 0 then log_move(key, shift) end
+  if cost > 0 then
+    local entries = 0
+    if length >= 3 then entries = (length - 1) / 2 - extra end
+    local total = 0
+    if length > 0 then total = log_number(key, -1) end
+    total = total + cost
+    if total >= CEILING then total = total - CEILING end
+    local newest
+    if entries > 0 then newest = log_number(key, -2) end
+    local reply
+    if entries > 0 and (newest == at or entries >= LOG_ENTRIES) then
+      reply = call('LSET', key, -1, whole(total))
+      if not refused(reply) then reply = call('LSET', key, -2, whole(at)) end
+    elseif length > 0 then
+      reply = call('RPUSH', key, whole(at), whole(total))
+    else
+      reply = call('RPUSH', key, 0, whole(at), whole(total))
+    end
+    if refused(reply) then return reply end
+  end
+  if extra > 0 then call('LTRIM', key, 2 * extra, -1) end
+  return call('PEXPIRE', key, px)
+end

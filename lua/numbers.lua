@@ -1,0 +1,37 @@
+-- Integer arithmetic on doubles, exact below 2^53, and what replies mean. Twin: src/units.rs.
+
+local call = redis.pcall
+local fmod, floor, min, max = math.fmod, math.floor, math.min, math.max
+local pack_struct, unpack_struct = struct.pack, struct.unpack
+
+local CEILING = 4503599627370496 -- 2^52
+
+-- fmod is exact where `%` is not: that one is computed through a rounded quotient.
+local function floor_div(a, b)
+  return (a - fmod(a, b)) / b
+end
+
+local function ceil_div(a, b)
+  local rest = fmod(a, b)
+  if rest == 0 then return a / b end
+  return (a - rest) / b + 1
+end
+
+-- Whether x is a whole number that a double holds exactly; false for NaN and for nil.
+local function exact(x)
+  return x and x >= 0 and x < 9007199254740992 and floor(x) == x
+end
+
+-- For a number that Redis must store as text: concatenation would round it to 14 digits.
+local function whole(x)
+  return string.format('%.0f', x)
+end
+
+local function refused(reply)
+  return type(reply) == 'table' and reply.err
+end
+
+-- Why what a key holds is not a state of its limit.
+local function unreadable(raw)
+  return refused(raw) or 'the key holds something else than this limit\'s state'
+end

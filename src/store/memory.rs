@@ -1,0 +1,228 @@
+//! The embedded store: sharded tables in this process, shared by all workers.
+//!
+//! A decision locks one shard, chosen by its tag, so that all its keys are under one lock; the same
+//! pure driver that the vectors define decides in place. Keys are kept as keyed 128-bit digests: no
+//! key text, whatever its length, takes more than its entry.
+
+mod budget;
+mod index;
+mod table;
+
+use std::cell::RefCell;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use self::budget::Budget;
+use self::index::Slot;
+use self::table::Table;
+use super::{Decision, Store, StoreError, Verdicts, check_supported};
+use crate::algorithm::{Cells, Kept, MAX_LIMITS, Op, State, decide};
+use crate::clock::Clock;
+use crate::config::{MemoryConfig, WhenFull};
+use crate::key::{self, KeySecret};
+use crate::units::Micros;
+
+/// Locks; many more than workers, so that two workers rarely want the same one.
+const SHARDS: usize = 128;
+
+/// State in this process. Clones share it.
+#[derive(Clone)]
+pub struct MemoryStore(Arc<Shared>);
+
+struct Shared {
+    shards: Box<[Shard]>,
+    budget: Budget,
+    clock: Clock,
+    /// Second zero of the tables' coarse expiry times.
+    epoch: Micros,
+    when_full: WhenFull,
+    secret: KeySecret,
+}
+
+/// A shard on cache lines of its own.
+#[repr(align(128))]
+struct Shard(Mutex<Table>);
+
+/// What the memory store holds, for the metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Keys that are kept, lapsed ones that nothing has dropped yet included.
+    pub keys: usize,
+    /// Bytes of tables, entries and logs.
+    pub bytes: usize,
+    /// The budget they must stay within.
+    pub budget: usize,
+    /// Keys that still counted and were dropped to make room for new ones.
+    pub evictions: u64,
+    /// New keys that found no room.
+    pub refusals: u64,
+}
+
+thread_local! {
+    /// Key text is built here, hashed, and forgotten.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl MemoryStore {
+    /// An empty store within `config`'s budget, on `clock`.
+    #[must_use]
+    pub fn new(config: &MemoryConfig, clock: Clock) -> Self {
+        let budget = Budget::new(config.budget);
+        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(Table::new(&budget)))).collect();
+        // Keys live only here, so their secret may be random; nobody can then aim at one shard.
+        let random = || RandomState::new().hash_one(0_u8);
+        let secret = KeySecret::from_text(&format!("{:x}{:x}", random(), random()));
+        let epoch = clock.now();
+        Self(Arc::new(Shared { shards, budget, clock, epoch, when_full: config.when_full, secret }))
+    }
+
+    /// What it holds now.
+    #[must_use]
+    pub fn stats(&self) -> MemoryStats {
+        let keys = self.0.shards.iter().map(|shard| shard.0.lock().len()).sum();
+        self.0.budget.stats(keys)
+    }
+
+    /// Drops keys that have lapsed, a bounded part of each shard per call.
+    pub fn sweep(&self) {
+        const SLOTS_A_SHARD: usize = 2048;
+        let second = self.0.second_begun(self.0.clock.now());
+        for shard in &self.0.shards {
+            shard.0.lock().sweep(SLOTS_A_SHARD, second, &self.0.budget);
+        }
+    }
+
+    fn decide_now(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        check_supported(decision.strategy, op)?;
+        let shared = &*self.0;
+        let (shard, digests) = shared.locate(decision);
+        let limits = decision.strategy.algorithms();
+        let now = shared.clock.now();
+        let mut table = shard.0.lock();
+        for &cost in costs {
+            let slots = digests.iter().map(|&digest| table.find(digest)).collect();
+            let mut cells = ShardCells { shared, table: &mut table, digests: &digests, slots, now };
+            if !matches!(op, Op::Peek | Op::Reset) {
+                cells.check_logs()?;
+            }
+            let verdict = decide(limits, &mut cells, op, cost, now, &mut out.limits)?;
+            out.decisions.push(verdict);
+        }
+        Ok(())
+    }
+}
+
+impl Store for MemoryStore {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.decide_now(decision, op, costs, out)
+    }
+}
+
+impl Shared {
+    /// The shard of a decision's tag, and the digest of each of its keys.
+    fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>) {
+        SCRATCH.with_borrow_mut(|text| {
+            let mut digest = |write: &mut dyn FnMut(&mut Vec<u8>)| {
+                text.clear();
+                write(text);
+                self.secret.hash(text)
+            };
+            let Decision { strategy, subject, .. } = decision;
+            let tag = digest(&mut |text| key::write_tag(text, strategy, subject));
+            let digests = strategy
+                .limits()
+                .iter()
+                .map(|limit| digest(&mut |text| key::write_name(text, strategy, limit, subject)))
+                .collect();
+            (&self.shards[tag as usize % SHARDS], digests)
+        })
+    }
+
+    /// The tables' second that has begun at `time`: what is due by then has lapsed.
+    fn second_begun(&self, time: Micros) -> u64 {
+        time.0.saturating_sub(self.epoch.0) / Micros::from_secs(1).0
+    }
+
+    /// The first of the tables' seconds that begins no earlier than `time`.
+    fn second_due(&self, time: Micros) -> u64 {
+        Micros(time.0.saturating_sub(self.epoch.0)).secs_ceil()
+    }
+}
+
+/// The states of one decision, within its locked shard.
+struct ShardCells<'a> {
+    shared: &'a Shared,
+    table: &'a mut Table,
+    digests: &'a [u128],
+    slots: SmallVec<[Option<Slot>; MAX_LIMITS]>,
+    now: Micros,
+}
+
+impl ShardCells<'_> {
+    /// Logs grow in place, so a full budget must stop them before they are charged.
+    fn check_logs(&mut self) -> Result<(), StoreError> {
+        if !self.shared.budget.is_over() {
+            return Ok(());
+        }
+        let grows = |slot: &Slot| matches!(self.table.get(*slot), Some(State::Log(_)));
+        if self.slots.iter().flatten().any(grows) { Err(self.shared.budget.refuse()) } else { Ok(()) }
+    }
+}
+
+impl Cells for ShardCells<'_> {
+    type Full = StoreError;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.slots.get(index).copied().flatten().and_then(|slot| self.table.get(slot))
+    }
+
+    fn reserve(&mut self, count: usize) -> Result<(), StoreError> {
+        let second = self.shared.second_begun(self.now);
+        let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
+        let evict = self.shared.when_full == WhenFull::Evict;
+        if self.table.reserve(count, second, &self.shared.budget, evict, &keep) {
+            return Ok(());
+        }
+        Err(self.shared.budget.refuse())
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        let mut state = match self.slots[index] {
+            Some(slot) => self.table.take(slot),
+            None => None,
+        };
+        let before = state.as_ref().map_or(0, State::heap_bytes);
+        let kept = change(&mut state);
+        let after = state.as_ref().map_or(0, State::heap_bytes);
+        self.shared.budget.moved(before, after);
+        let lapses = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
+        match (self.slots[index], state) {
+            (Some(slot), Some(state)) => self.table.set(slot, state, lapses, kept.exhausted),
+            (Some(slot), None) => {
+                self.table.remove(slot);
+                self.slots[index] = None;
+            }
+            (None, Some(state)) => {
+                let slot = self.table.insert(self.digests[index], state, lapses, kept.exhausted);
+                self.slots[index] = Some(slot);
+            }
+            (None, None) => {}
+        }
+    }
+}

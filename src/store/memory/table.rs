@@ -1,0 +1,248 @@
+//! One shard's keys: states in chunks that never move, found through an index of slot numbers.
+//!
+//! A hash table of the states themselves would stand half empty after each doubling; here only the
+//! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they lapse) are dense.
+//! Expiry times are in an array of their own, so that looking for lapsed keys reads little memory.
+
+use super::budget::Budget;
+use super::index::{Index, MAX_SLOTS, Slot};
+use crate::algorithm::State;
+
+const CHUNK: usize = 64;
+
+/// How many slots one insertion may look at to find room; a bound on the time under the lock.
+const LOOK_AT: usize = 64;
+
+/// Slots looked at by every insertion, so that lapsed keys go as fast as new ones come.
+const LOOK_AT_ALWAYS: usize = 4;
+
+/// The states of one shard.
+pub(super) struct Table {
+    index: Index,
+    chunks: Vec<Chunk>,
+    /// Head of the list of free slots, linked through the digests of free cells.
+    free: Option<Slot>,
+    free_count: usize,
+    /// Where looking for lapsed keys goes on.
+    hand: usize,
+}
+
+struct Chunk {
+    cells: Box<[Cell; CHUNK]>,
+    lapses: Box<[Lapse; CHUNK]>,
+}
+
+#[derive(Default)]
+struct Cell {
+    digest: [u64; 2],
+    /// `None`: the cell is free.
+    state: Option<State>,
+}
+
+/// When a state is as good as absent, in whole seconds, and whether it is exhausted until then.
+#[derive(Clone, Copy, Default)]
+struct Lapse(u32);
+
+impl Table {
+    /// A table with its first chunk, so that no shard starves where others took the whole budget.
+    pub(super) fn new(budget: &Budget) -> Self {
+        let (index, chunks) = (Index::default(), Vec::new());
+        let mut table = Self { index, chunks, free: None, free_count: 0, hand: 0 };
+        table.grow(budget);
+        table.reserve_index(CHUNK, budget);
+        table
+    }
+
+    /// Keys in the table.
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(super) fn find(&self, digest: u128) -> Option<Slot> {
+        let digest = halves(digest);
+        self.index.find(digest[0], |slot| self.cell(slot).digest == digest)
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> Option<&State> {
+        self.cell(slot).state.as_ref()
+    }
+
+    /// Takes a state out to be changed; [`Table::set`] or [`Table::remove`] must follow.
+    pub(super) fn take(&mut self, slot: Slot) -> Option<State> {
+        self.cell_mut(slot).state.take()
+    }
+
+    pub(super) fn set(&mut self, slot: Slot, state: State, lapses: u64, exhausted: bool) {
+        self.cell_mut(slot).state = Some(state);
+        *self.lapse_mut(slot) = Lapse::new(lapses, exhausted);
+    }
+
+    /// Makes sure that `count` keys can be inserted: by dropping lapsed ones, then by growing within
+    /// the budget, then (if `evict`) by dropping one that is not exhausted. Keys in `keep` stay.
+    pub(super) fn reserve(
+        &mut self,
+        count: usize,
+        second: u64,
+        budget: &Budget,
+        evict: bool,
+        keep: &[Slot],
+    ) -> bool {
+        self.sweep_but(LOOK_AT_ALWAYS, second, budget, keep);
+        while self.free_count < count || !self.reserve_index(count, budget) {
+            let room = (self.free_count < count && self.grow(budget))
+                || self.sweep_but(LOOK_AT, second, budget, keep) > 0
+                || (evict && self.evict(budget, keep));
+            if !room {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Stores a new key; [`Table::reserve`] has made room.
+    pub(super) fn insert(&mut self, digest: u128, state: State, lapses: u64, exhausted: bool) -> Slot {
+        let digest = halves(digest);
+        let slot = self.free.unwrap_or_default();
+        let cell = self.cell_mut(slot);
+        let next = cell.digest[0];
+        *cell = Cell { digest, state: Some(state) };
+        *self.lapse_mut(slot) = Lapse::new(lapses, exhausted);
+        self.free = Slot::try_from(next).ok();
+        self.free_count -= 1;
+        self.index.insert(digest[0], slot);
+        slot
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) {
+        let hash = self.cell(slot).digest[0];
+        let Self { index, chunks, .. } = self;
+        index.remove(hash, slot, |slot| cell_in(chunks, slot).digest[0]);
+        self.release(slot);
+    }
+
+    /// Drops lapsed keys among the next `slots` slots.
+    pub(super) fn sweep(&mut self, slots: usize, second: u64, budget: &Budget) {
+        self.sweep_but(slots, second, budget, &[]);
+    }
+
+    fn sweep_but(&mut self, slots: usize, second: u64, budget: &Budget, keep: &[Slot]) -> usize {
+        let mut dropped = 0;
+        for _ in 0..slots.min(self.slots()) {
+            let slot = self.advance();
+            let lapsed = self.lapse(slot).at() <= second && self.cell(slot).state.is_some();
+            if lapsed && !keep.contains(&slot) {
+                self.discard(slot, budget);
+                dropped += 1;
+            }
+        }
+        dropped
+    }
+
+    /// Drops the key that is soonest as good as new, of those looked at that are not exhausted.
+    fn evict(&mut self, budget: &Budget, keep: &[Slot]) -> bool {
+        let mut soonest: Option<Slot> = None;
+        for _ in 0..LOOK_AT.min(self.slots()) {
+            let slot = self.advance();
+            let lapse = self.lapse(slot);
+            let droppable = !lapse.exhausted() && self.cell(slot).state.is_some() && !keep.contains(&slot);
+            if droppable && soonest.is_none_or(|best| lapse.at() < self.lapse(best).at()) {
+                soonest = Some(slot);
+            }
+        }
+        let Some(slot) = soonest else { return false };
+        self.discard(slot, budget);
+        budget.evicted();
+        true
+    }
+
+    fn discard(&mut self, slot: Slot, budget: &Budget) {
+        let bytes = self.get(slot).map_or(0, State::heap_bytes);
+        self.remove(slot);
+        budget.moved(bytes, 0);
+    }
+
+    fn grow(&mut self, budget: &Budget) -> bool {
+        let first = self.slots();
+        let bytes = CHUNK * (size_of::<Cell>() + size_of::<Lapse>());
+        if first + CHUNK > MAX_SLOTS || !budget.take(bytes) {
+            return false;
+        }
+        let cells = Box::new(std::array::from_fn(|_| Cell::default()));
+        self.chunks.push(Chunk { cells, lapses: Box::new([Lapse::default(); CHUNK]) });
+        for slot in (first..first + CHUNK).rev() {
+            self.release(slot as Slot);
+        }
+        true
+    }
+
+    fn reserve_index(&mut self, count: usize, budget: &Budget) -> bool {
+        if !budget.take(self.index.growth(count)) {
+            return false;
+        }
+        let Self { index, chunks, .. } = self;
+        index.grow(count, |slot| cell_in(chunks, slot).digest[0]);
+        true
+    }
+
+    /// Puts a slot on the free list.
+    fn release(&mut self, slot: Slot) {
+        let next = self.free.map_or(u64::MAX, u64::from);
+        *self.cell_mut(slot) = Cell { digest: [next, 0], state: None };
+        self.free = Some(slot);
+        self.free_count += 1;
+    }
+
+    fn advance(&mut self) -> Slot {
+        let slot = self.hand;
+        self.hand = if slot + 1 >= self.slots() { 0 } else { slot + 1 };
+        slot as Slot
+    }
+
+    fn slots(&self) -> usize {
+        self.chunks.len() * CHUNK
+    }
+
+    fn cell(&self, slot: Slot) -> &Cell {
+        cell_in(&self.chunks, slot)
+    }
+
+    fn cell_mut(&mut self, slot: Slot) -> &mut Cell {
+        &mut self.chunks[slot as usize / CHUNK].cells[slot as usize % CHUNK]
+    }
+
+    fn lapse(&self, slot: Slot) -> Lapse {
+        self.chunks[slot as usize / CHUNK].lapses[slot as usize % CHUNK]
+    }
+
+    fn lapse_mut(&mut self, slot: Slot) -> &mut Lapse {
+        &mut self.chunks[slot as usize / CHUNK].lapses[slot as usize % CHUNK]
+    }
+}
+
+impl Lapse {
+    const EXHAUSTED: u32 = 1 << 31;
+    const FOREVER: u32 = Self::EXHAUSTED - 1;
+
+    fn new(second: u64, exhausted: bool) -> Self {
+        let second = u32::try_from(second).unwrap_or(Self::FOREVER).min(Self::FOREVER);
+        Self(if exhausted { second | Self::EXHAUSTED } else { second })
+    }
+
+    /// 68 years after the start is beyond what can be told: such a state never lapses.
+    fn at(self) -> u64 {
+        let second = self.0 & Self::FOREVER;
+        if second == Self::FOREVER { u64::MAX } else { u64::from(second) }
+    }
+
+    fn exhausted(self) -> bool {
+        self.0 & Self::EXHAUSTED != 0
+    }
+}
+
+fn cell_in(chunks: &[Chunk], slot: Slot) -> &Cell {
+    &chunks[slot as usize / CHUNK].cells[slot as usize % CHUNK]
+}
+
+fn halves(digest: u128) -> [u64; 2] {
+    [digest as u64, (digest >> 64) as u64]
+}

@@ -1,0 +1,209 @@
+//! The connection to one node: dialled, served, given up and dialled again, by one task.
+//!
+//! Requests that are ready at the same moment leave together in one script call; a request that is
+//! alone leaves alone, and nothing waits for a timer. While the node is known to be away, requests are
+//! answered at once instead of waiting for their deadlines.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::call::Call;
+use super::connect::connect;
+use super::fault::Fault;
+use super::request::{Job, Request};
+use super::topology::{Address, Topology};
+use crate::clock::Clock;
+use crate::config::RedisConfig;
+use crate::store::{StoreError, Verdicts};
+
+/// Requests in one script call: enough to share its fixed cost, few enough not to hold Redis up.
+const MAX_BATCH: usize = 64;
+
+/// After this many calls in a row without an answer the connection is given up: a node that hangs
+/// reports no error, and its successor is found only by looking.
+const SILENT_CALLS: u32 = 3;
+
+/// What every link is told.
+pub(super) struct LinkContext {
+    pub(super) config: RedisConfig,
+    pub(super) clock: Clock,
+    pub(super) topology: Arc<Topology>,
+}
+
+/// A handle to the task that talks to one node.
+pub(super) struct Link {
+    queue: mpsc::UnboundedSender<Job>,
+    waiting: AtomicUsize,
+    max_waiting: usize,
+}
+
+impl Link {
+    /// Starts the task on the current runtime; it ends when the link is dropped.
+    pub(super) fn open(address: Address, context: Arc<LinkContext>) -> Self {
+        let (queue, jobs) = mpsc::unbounded_channel();
+        let max_waiting = context.config.max_waiting;
+        tokio::spawn(Task { address, context, jobs }.run());
+        Self { queue, waiting: AtomicUsize::new(0), max_waiting }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future takes back what has not left yet.
+    pub(super) async fn ask(&self, request: &Arc<Request>, asking: bool) -> Result<Verdicts, Fault> {
+        let _place = Place::take(&self.waiting, self.max_waiting)
+            .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
+        let (reply, answer) = oneshot::channel();
+        let gone = |_| Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
+        self.queue.send(Job { request: Arc::clone(request), asking, reply }).map_err(|_| gone(()))?;
+        answer.await.unwrap_or_else(|_| Err(gone(())))
+    }
+}
+
+/// One of the bounded places of those who wait.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Self> {
+        let place = Self(waiting);
+        (waiting.fetch_add(1, Relaxed) < max).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+struct Task {
+    address: Address,
+    context: Arc<LinkContext>,
+    jobs: mpsc::UnboundedReceiver<Job>,
+}
+
+/// The link was dropped: nobody will ask again.
+struct Closed;
+
+impl Task {
+    async fn run(mut self) {
+        let mut failures = 0_u32;
+        let (address, context) = (self.address.clone(), Arc::clone(&self.context));
+        loop {
+            let dialled = connect(&address, &context.config);
+            let outcome = if failures == 0 {
+                // Nothing speaks against the node yet, so requests wait for it.
+                dialled.await
+            } else {
+                match self.meanwhile_refuse(dialled, "it did not answer the last time").await {
+                    Ok(outcome) => outcome,
+                    Err(Closed) => return,
+                }
+            };
+            let ended = match outcome {
+                Ok(connection) => {
+                    failures = 0;
+                    self.serve(&connection).await
+                }
+                Err(error) => {
+                    failures = failures.saturating_add(1);
+                    tracing::warn!(node = %self.address, %error, failures, "cannot reach Redis");
+                    self.context.topology.suspect();
+                    let pause = tokio::time::sleep(backoff(failures));
+                    self.meanwhile_refuse(pause, &error).await
+                }
+            };
+            if ended.is_err() {
+                return;
+            }
+            failures = failures.max(1);
+        }
+    }
+
+    /// Sends what comes until the connection is given up.
+    async fn serve(&mut self, connection: &MultiplexedConnection) -> Result<(), Closed> {
+        let health = Arc::new(Health::default());
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = health.given_up.notified() => {
+                    tracing::warn!(node = %self.address, "gave up a connection to Redis");
+                    return Ok(());
+                }
+                job = self.jobs.recv() => job.ok_or(Closed)?,
+            };
+            let mut jobs = vec![first];
+            while jobs.len() < MAX_BATCH {
+                let Ok(job) = self.jobs.try_recv() else { break };
+                jobs.push(job);
+            }
+            // Callers that are gone must not be charged.
+            jobs.retain(|job| !job.reply.is_closed());
+            for call in Call::group(jobs, self.context.topology.is_cluster()) {
+                let (connection, health) = (connection.clone(), Arc::clone(&health));
+                let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
+                tokio::spawn(async move {
+                    let fate = call.run(connection, &context, &host).await;
+                    health.record(fate, &context.topology);
+                });
+            }
+        }
+    }
+
+    /// Drives `work`; requests that come meanwhile are told why at once.
+    async fn meanwhile_refuse<T>(&mut self, work: impl Future<Output = T>, why: &str) -> Result<T, Closed> {
+        tokio::pin!(work);
+        loop {
+            let job = tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                job = self.jobs.recv() => job.ok_or(Closed)?,
+            };
+            let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
+            let _ = job.reply.send(Err(Fault::Broken(error)));
+        }
+    }
+}
+
+/// How a call ended, as far as its connection is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The node answered.
+    Answered,
+    /// No answer in time.
+    Silent,
+    /// The connection is of no use any more.
+    Broken,
+}
+
+#[derive(Default)]
+struct Health {
+    silent: AtomicU32,
+    given_up: Notify,
+}
+
+impl Health {
+    fn record(&self, fate: Fate, topology: &Topology) {
+        let give_up = match fate {
+            Fate::Answered => {
+                self.silent.store(0, Relaxed);
+                return;
+            }
+            Fate::Silent => self.silent.fetch_add(1, Relaxed) + 1 >= SILENT_CALLS,
+            Fate::Broken => true,
+        };
+        topology.suspect();
+        if give_up {
+            self.given_up.notify_one();
+        }
+    }
+}
+
+/// 20 ms, doubling up to half a second, each time a little different so that workers do not dial in step.
+fn backoff(failures: u32) -> Duration {
+    use std::hash::BuildHasher as _;
+    let base = 20_u64 << failures.saturating_sub(1).min(5);
+    let jitter = std::collections::hash_map::RandomState::new().hash_one(failures) % (base / 2 + 1);
+    Duration::from_millis(base.min(500) + jitter)
+}

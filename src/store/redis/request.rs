@@ -1,0 +1,61 @@
+//! One decision on its way to a node and back.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use super::fault::Fault;
+use crate::algorithm::{MAX_LIMITS, Op};
+use crate::key::{self, KeySecret};
+use crate::store::{Decision, StoreError, Verdicts};
+use crate::strategy::Strategy;
+
+/// What is asked, with its keys already built; shared by its tries.
+pub(super) struct Request {
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) op: Op,
+    pub(super) costs: SmallVec<[u64; 1]>,
+    /// The slot of all its keys in a cluster.
+    pub(super) slot: u16,
+    /// All keys, one after the other, and where each ends.
+    keys: Vec<u8>,
+    ends: SmallVec<[usize; MAX_LIMITS]>,
+}
+
+/// What a node answers to one request: verdicts, or an error that is this request's alone.
+pub(super) type Answer = Result<Verdicts, StoreError>;
+
+/// A request that waits for its node's answer.
+pub(super) struct Job {
+    pub(super) request: Arc<Request>,
+    /// Whether the node is asked on behalf of another one, during a slot's migration.
+    pub(super) asking: bool,
+    pub(super) reply: oneshot::Sender<Result<Verdicts, Fault>>,
+}
+
+impl Request {
+    /// Builds the keys of `decision`.
+    pub(super) fn new(secret: &KeySecret, decision: &Decision<'_>, op: Op, costs: &[u64]) -> Self {
+        let Decision { strategy, subject, .. } = decision;
+        let mut keys = Vec::with_capacity(160);
+        key::write_tag(&mut keys, strategy, subject);
+        let tag = secret.hash(&keys);
+        keys.clear();
+        let mut ends = SmallVec::new();
+        for limit in strategy.limits() {
+            key::write_key(&mut keys, tag, strategy, limit, subject);
+            ends.push(keys.len());
+        }
+        let slot = key::slot(tag);
+        Self { strategy: Arc::clone(strategy), op, costs: costs.into(), slot, keys, ends }
+    }
+
+    /// Its keys, once for every cost.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.costs.iter().flat_map(|_| {
+            let starts = std::iter::once(0).chain(self.ends.iter().copied());
+            starts.zip(&self.ends).filter_map(|(start, &end)| self.keys.get(start..end))
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The script, what it is sent, and what it replies. `lua/README.md` is the contract.
+
+use std::sync::{Arc, LazyLock};
+
+use redis::Value;
+
+use super::request::{Answer, Request};
+use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op, Verdict};
+use crate::store::{StoreError, Verdicts};
+use crate::units::{CEILING, Micros, Retry};
+
+/// The joined script, and the name that Redis knows it by.
+pub(super) struct Script {
+    pub(super) source: String,
+    pub(super) sha: String,
+}
+
+/// The files of `lua/`, in the order in which each finds what it uses.
+pub(super) static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
+    let source = [
+        include_str!("../../../lua/numbers.lua"),
+        include_str!("../../../lua/bucket.lua"),
+        include_str!("../../../lua/window.lua"),
+        include_str!("../../../lua/interval.lua"),
+        include_str!("../../../lua/log.lua"),
+        include_str!("../../../lua/decide.lua"),
+    ]
+    .join("\n");
+    let sha = sha1_smol::Sha1::from(&source).digest().to_string();
+    Script { source, sha }
+});
+
+/// The request string for `requests`, of which neighbours of one strategy share its limits.
+pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> {
+    let groups = || requests.chunk_by(|a, b| Arc::ptr_eq(&a.strategy, &b.strategy));
+    let mut out = Doubles(Vec::with_capacity(256));
+    out.put(now.map_or(-1.0, |now| now.0 as f64));
+    out.put(groups().count() as f64);
+    for group in groups() {
+        let Some(first) = group.first() else { continue };
+        out.put(first.strategy.algorithms().len() as f64);
+        out.put(group.iter().map(|request| request.costs.len()).sum::<usize>() as f64);
+        for limit in first.strategy.algorithms() {
+            out.put_limit(limit);
+        }
+        for request in group {
+            for &cost in &request.costs {
+                out.put_decision(request.op, cost);
+            }
+        }
+    }
+    out.0
+}
+
+/// The answers to `requests`, or why nothing of the reply can be used.
+pub(super) fn decode(requests: &[Arc<Request>], reply: &Value) -> Result<Vec<Answer>, StoreError> {
+    let Value::Array(parts) = reply else { return Err(garbled()) };
+    let mut parts = parts.iter();
+    let Some(Value::BulkString(packed)) = parts.next() else { return Err(garbled()) };
+    let mut numbers = packed.chunks_exact(8).map(number);
+    let now = Micros(whole(numbers.next())?);
+    requests
+        .iter()
+        .map(|request| {
+            let mut verdicts = Verdicts::default();
+            let mut failed = None;
+            for _ in &request.costs {
+                if let Some(why) = decode_decision(request, now, &mut numbers, &mut parts, &mut verdicts)? {
+                    failed.get_or_insert(why);
+                }
+            }
+            Ok(failed.map_or(Ok(verdicts), Err))
+        })
+        .collect()
+}
+
+/// Appends one decision, or tells why it alone failed.
+fn decode_decision<'a>(
+    request: &Request,
+    now: Micros,
+    numbers: &mut impl Iterator<Item = f64>,
+    reasons: &mut impl Iterator<Item = &'a Value>,
+    out: &mut Verdicts,
+) -> Result<Option<StoreError>, StoreError> {
+    let allowed = numbers.next().ok_or_else(garbled)?;
+    if allowed < 0.0 {
+        let Some(Value::BulkString(reason)) = reasons.next() else { return Err(garbled()) };
+        return Ok(Some(reason_of(&String::from_utf8_lossy(reason))));
+    }
+    let fitted = whole(numbers.next())? != 0;
+    let granted = whole(numbers.next())?;
+    let wait = Micros(whole(numbers.next())?);
+    out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait });
+    for _ in request.strategy.algorithms() {
+        let fits = whole(numbers.next())? != 0;
+        let remaining = whole(numbers.next())?;
+        let retry = match numbers.next() {
+            Some(never) if never < 0.0 => Retry::Never,
+            Some(0.0) => Retry::Now,
+            wait => Retry::After(Micros(whole(wait)?)),
+        };
+        let reset_after = Micros(whole(numbers.next())?);
+        out.limits.push(LimitVerdict { fits, remaining, retry, reset_after });
+    }
+    Ok(None)
+}
+
+/// An error of one key within the script: the key's own fault, or the server's.
+fn reason_of(reason: &str) -> StoreError {
+    let code = reason.split(' ').next().unwrap_or_default();
+    match code {
+        "OOM" | "READONLY" | "MISCONF" | "NOREPLICAS" | "NOPERM" | "MASTERDOWN" => {
+            StoreError::Refused(reason.into())
+        }
+        _ => StoreError::Unreadable(reason.into()),
+    }
+}
+
+fn garbled() -> StoreError {
+    StoreError::Refused("the script's reply is not one that this version understands".into())
+}
+
+fn number(bytes: &[u8]) -> f64 {
+    bytes.try_into().map_or(f64::NAN, f64::from_le_bytes)
+}
+
+/// A whole number that a decision may hold; anything else is a reply of something else.
+fn whole(number: Option<f64>) -> Result<u64, StoreError> {
+    const LIMIT: f64 = (1_u64 << 53) as f64;
+    match number {
+        Some(number) if (0.0..LIMIT).contains(&number) && number.fract() == 0.0 => Ok(number as u64),
+        _ => Err(garbled()),
+    }
+}
+
+struct Doubles(Vec<u8>);
+
+impl Doubles {
+    fn put(&mut self, number: f64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn put_limit(&mut self, limit: &Algorithm) {
+        let flag = u64::from;
+        let (engine, p1, p2, p3) = match *limit.engine() {
+            Engine::Bucket(bucket) => (1, bucket.drain, 0, 0),
+            Engine::Window(window) => (2, window.span, flag(window.anchored), 0),
+            Engine::Interval(interval) => (3, interval.refill, interval.period, flag(interval.aligned)),
+            Engine::Log(log) => (4, log.span, 0, 0),
+        };
+        let count_denied = flag(limit.counts_denied());
+        for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {
+            self.put(number as f64);
+        }
+    }
+
+    fn put_decision(&mut self, op: Op, cost: u64) {
+        let (op, max_wait) = match op {
+            Op::Charge => (1, 0),
+            Op::Peek => (2, 0),
+            Op::Refund => (3, 0),
+            Op::Reset => (4, 0),
+            Op::Force => (5, 0),
+            Op::AtMost => (6, 0),
+            Op::Reserve { max_wait } => (7, max_wait.0.min(CEILING)),
+        };
+        for number in [op, cost.min(CEILING), max_wait] {
+            self.put(number as f64);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A faulty network: a TCP proxy on loopback between a client and a server.
+
+mod pump;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+/// What the proxy does to its connections, old and new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Forwards everything.
+    Pass,
+    /// Keeps everything back, and delivers it when the mode is [`Mode::Pass`] again: a network hiccup.
+    Stall,
+    /// Swallows everything without a word. A connection that has lost something is closed later, when
+    /// the mode changes, since the rest of its conversation would make no sense.
+    BlackHole,
+    /// Closes all connections, and new ones as soon as they are accepted.
+    Drop,
+}
+
+/// A proxy in front of one server. Ends, with its connections, on drop.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    upstream: SocketAddr,
+    /// None when the proxy is gone.
+    mode: Mutex<Option<Mode>>,
+    connections: AtomicU64,
+    bytes_up: AtomicU64,
+    bytes_down: AtomicU64,
+}
+
+impl Proxy {
+    /// Starts a proxy, on a port of its own, that passes everything to this loopback port.
+    pub(crate) fn start(upstream_port: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen on loopback");
+        let addr = listener.local_addr().expect("a listener has an address");
+        let shared = Arc::new(Shared {
+            upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, upstream_port)),
+            mode: Mutex::new(Some(Mode::Pass)),
+            connections: AtomicU64::new(0),
+            bytes_up: AtomicU64::new(0),
+            bytes_down: AtomicU64::new(0),
+        });
+        let acceptor = Arc::clone(&shared);
+        thread::spawn(move || acceptor.accept_all(&listener));
+        Self { addr, shared }
+    }
+
+    /// The port to connect to.
+    pub(crate) fn port(&self) -> u16 {
+        self.addr.port()
+    }
+
+    /// The address as Redis clients take it.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{}", self.addr)
+    }
+
+    /// Changes what happens, at once for what is sent from now on. [`Mode::Drop`] takes a few
+    /// milliseconds to close what is open.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        *self.shared.mode.lock() = Some(mode);
+    }
+
+    /// How many connections it has accepted.
+    pub(crate) fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes it has forwarded to the server.
+    pub(crate) fn bytes_up(&self) -> u64 {
+        self.shared.bytes_up.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes it has forwarded to the client.
+    pub(crate) fn bytes_down(&self) -> u64 {
+        self.shared.bytes_down.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        *self.shared.mode.lock() = None;
+        let _ = TcpStream::connect(self.addr); // wakes the acceptor up
+    }
+}
+
+impl Shared {
+    fn accept_all(self: &Arc<Self>, listener: &TcpListener) {
+        for client in listener.incoming() {
+            if self.mode.lock().is_none() {
+                return;
+            }
+            self.connections.fetch_add(1, Ordering::Relaxed);
+            // A server that is down closes the connection: the client sees that, and nobody else cares.
+            let _ = client.and_then(|client| self.serve(client));
+        }
+    }
+
+    fn serve(self: &Arc<Self>, client: TcpStream) -> io::Result<()> {
+        if matches!(*self.mode.lock(), Some(Mode::Drop) | None) {
+            return Ok(());
+        }
+        let server = TcpStream::connect(self.upstream)?;
+        for end in [&client, &server] {
+            end.set_nodelay(true)?;
+            end.set_read_timeout(Some(pump::TICK))?;
+        }
+        let (up, down) = (Arc::clone(self), Arc::clone(self));
+        let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
+        thread::spawn(move || pump::pump(&client, &server, &up.mode, &up.bytes_up));
+        thread::spawn(move || pump::pump(&server_too, &client_too, &down.mode, &down.bytes_down));
+        Ok(())
+    }
+}

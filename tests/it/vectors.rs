@@ -1,0 +1,127 @@
+//! The shared table on four engines: the pure driver, the memory store, a real Redis, a real cluster.
+//!
+//! `VECTORS_DIR` names another folder. A file, an algorithm, an operation or an expectation that is
+//! not understood is a failure, never a skip.
+
+mod engines;
+mod table;
+
+use engines::{Engine, Pure, Stored};
+use table::{Row, Table};
+use weir::algorithm::{LimitVerdict, Summary, Verdict};
+use weir::clock::{Clock, ManualClock};
+use weir::config::{MemoryConfig, Topology};
+use weir::store::memory::MemoryStore;
+use weir::units::{Micros, Retry};
+
+use crate::support;
+
+/// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
+const BASE: u64 = 1_704_067_200_000_000;
+
+#[tokio::test]
+async fn pure() {
+    run(&mut Pure::default()).await;
+}
+
+#[tokio::test]
+async fn memory() {
+    let clock = ManualClock::at(Micros(BASE));
+    let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
+    run(&mut Stored::new(store, clock)).await;
+}
+
+#[tokio::test]
+async fn redis() {
+    let redis = support::shared_redis();
+    run_on_redis(vec![redis.url()], Topology::Single).await;
+}
+
+#[tokio::test]
+async fn cluster() {
+    let cluster = support::shared_cluster();
+    run_on_redis(cluster.urls(), Topology::Cluster).await;
+}
+
+async fn run_on_redis(nodes: Vec<String>, topology: Topology) {
+    let clock = ManualClock::at(Micros(BASE));
+    let store = support::redis_store(nodes, topology, Clock::Manual(clock.clone())).await;
+    run(&mut Stored::new(store, clock)).await;
+}
+
+/// Runs every table; all differences are told at once.
+async fn run(engine: &mut impl Engine) {
+    let tables = table::read_all();
+    assert!(!tables.is_empty(), "no vectors found");
+    let (mut rows, mut wrong) = (0, Vec::new());
+    for table in &tables {
+        for (number, row) in table.rows.iter().enumerate() {
+            let at = Micros(BASE + row.at_us);
+            let (verdict, limits) = engine.step(&table.strategy, row, at).await;
+            rows += 1;
+            let got = observed(table, row, &verdict, &limits);
+            for (name, want) in &row.expect {
+                let got = got(name);
+                if got != *want {
+                    wrong.push(format!("{} row {}: {name} is {got}, not {want}", table.id, number + 1));
+                }
+            }
+        }
+    }
+    println!("{rows} rows of {} tables", tables.len());
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What a row may expect, by name, as the table writes it.
+fn observed<'a>(
+    table: &'a Table,
+    row: &'a Row,
+    verdict: &'a Verdict,
+    limits: &'a [LimitVerdict],
+) -> impl Fn(&str) -> serde_json::Value + 'a {
+    let summary = Summary::of(table.strategy.algorithms(), limits);
+    move |name| match name {
+        "allowed" => verdict.allowed.into(),
+        "limit" => summary.limit.into(),
+        "remaining" => summary.remaining.into(),
+        "retry_after_us" => retry_us(summary.retry).into(),
+        "reset_after_us" => summary.reset_after.0.into(),
+        "wait_us" => verdict.wait.0.into(),
+        "granted" => verdict.granted.into(),
+        "fitted" => verdict.fitted.into(),
+        "denied_by" => {
+            let named = table.strategy.limits().iter().zip(limits);
+            named.filter(|(_, verdict)| !verdict.fits).map(|(limit, _)| limit.name.to_string()).collect()
+        }
+        "per_limit" => {
+            let named = table.strategy.limits().iter().zip(limits);
+            named.map(|(limit, verdict)| (limit.name.to_string(), per_limit(row, limit, verdict))).collect()
+        }
+        other => panic!("{}: the expectation `{other}` is not understood", table.id),
+    }
+}
+
+/// Of one limit, what the row asks for.
+fn per_limit(row: &Row, limit: &weir::strategy::Limit, verdict: &LimitVerdict) -> serde_json::Value {
+    let asked = row.expect.get("per_limit").and_then(|all| all.get(&*limit.name)?.as_object());
+    let value = |name: &str| -> serde_json::Value {
+        match name {
+            "allowed" => verdict.fits.into(),
+            "limit" => limit.algorithm.limit().into(),
+            "remaining" => verdict.remaining.into(),
+            "retry_after_us" => retry_us(verdict.retry).into(),
+            "reset_after_us" => verdict.reset_after.0.into(),
+            other => panic!("the expectation per_limit.{other} is not understood"),
+        }
+    };
+    let asked = asked.map(|all| all.keys().map(|name| (name.clone(), value(name))).collect());
+    serde_json::Value::Object(asked.unwrap_or_default())
+}
+
+fn retry_us(retry: Retry) -> i64 {
+    match retry {
+        Retry::Now => 0,
+        Retry::After(wait) => i64::try_from(wait.0).unwrap(),
+        Retry::Never => -1,
+    }
+}

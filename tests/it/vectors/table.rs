@@ -1,0 +1,218 @@
+//! The files of `tests/vectors/`, read strictly.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use weir::algorithm::{Algorithm, Op, Rate};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+
+/// One table: limits, and rows in order of time of their making.
+pub struct Table {
+    pub id: String,
+    pub strategy: Arc<Strategy>,
+    pub rows: Vec<Row>,
+}
+
+/// One step.
+pub struct Row {
+    pub at_us: u64,
+    pub op: Op,
+    pub cost: u64,
+    pub resource: String,
+    pub consumer: String,
+    pub expect: BTreeMap<String, Value>,
+}
+
+/// Every table of the folder.
+pub fn read_all() -> Vec<Table> {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let folder = std::env::var_os("VECTORS_DIR").map_or(default, PathBuf::from);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files.iter().flat_map(|file| read(file)).collect()
+}
+
+fn read(file: &Path) -> Vec<Table> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let raw: Vec<RawTable> =
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    raw.into_iter().map(RawTable::table).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTable {
+    id: String,
+    algorithm: String,
+    config: Value,
+    #[serde(rename = "source")]
+    _source: String,
+    #[serde(default, rename = "note")]
+    _note: String,
+    tolerance_us: u64,
+    steps: Vec<RawRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRow {
+    at_us: u64,
+    op: String,
+    #[serde(default = "one")]
+    cost: u64,
+    max_wait_us: Option<u64>,
+    resource: Option<String>,
+    consumer: Option<String>,
+    expect: BTreeMap<String, Value>,
+}
+
+impl RawTable {
+    fn table(self) -> Table {
+        assert_eq!(self.tolerance_us, 0, "{}: these engines are exact", self.id);
+        let limits: Vec<Limit> = if self.algorithm == "composite" {
+            let config: Composite = parse(&self.id, self.config);
+            config.limits.into_iter().map(|limit| limit.limit(&self.id)).collect()
+        } else {
+            let algorithm = algorithm(&self.id, &self.algorithm, self.config);
+            vec![Limit { name: "limit".into(), scope: scope(&self.id, "both"), algorithm }]
+        };
+        let single_slot = Strategy::new(&self.id, limits.clone(), false, FailurePolicy::Error).is_err();
+        let strategy = Strategy::new(&self.id, limits, single_slot, FailurePolicy::Error);
+        let strategy = Arc::new(strategy.unwrap_or_else(|e| panic!("{}: {e}", self.id)));
+        let rows = self.steps.into_iter().map(|row| row.row(&self.id)).collect();
+        Table { id: self.id, strategy, rows }
+    }
+}
+
+impl RawRow {
+    fn row(self, id: &str) -> Row {
+        let op = match (self.op.as_str(), self.max_wait_us) {
+            ("check", None) => Op::Charge,
+            ("peek", None) => Op::Peek,
+            ("refund", None) => Op::Refund,
+            ("reset", None) => Op::Reset,
+            ("force", None) => Op::Force,
+            ("at_most", None) => Op::AtMost,
+            ("reserve", Some(max_wait)) => Op::Reserve { max_wait: Micros(max_wait) },
+            (other, _) => panic!("{id}: the operation `{other}` is not understood"),
+        };
+        let resource = self.resource.unwrap_or_else(|| "resource".to_owned());
+        let consumer = self.consumer.unwrap_or_else(|| "consumer".to_owned());
+        Row { at_us: self.at_us, op, cost: self.cost, resource, consumer, expect: self.expect }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Composite {
+    limits: Vec<RawLimit>,
+}
+
+#[derive(Deserialize)]
+struct RawLimit {
+    name: String,
+    per: String,
+    algorithm: String,
+    #[serde(flatten)]
+    numbers: serde_json::Map<String, Value>,
+}
+
+impl RawLimit {
+    fn limit(self, id: &str) -> Limit {
+        let algorithm = algorithm(id, &self.algorithm, Value::Object(self.numbers));
+        Limit { name: self.name.as_str().into(), scope: scope(id, &self.per), algorithm }
+    }
+}
+
+fn scope(id: &str, per: &str) -> Scope {
+    Scope::of(match per {
+        "resource" => &[Field::Resource],
+        "consumer" => &[Field::Consumer],
+        "both" => &[Field::Resource, Field::Consumer],
+        "global" => &[],
+        other => panic!("{id}: the scope `{other}` is not understood"),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gate {
+    interval_us: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bucket {
+    burst: u64,
+    rate: u64,
+    period_us: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Interval {
+    capacity: u64,
+    refill: u64,
+    period_us: u64,
+    #[serde(default)]
+    aligned: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Window {
+    limit: u64,
+    window_us: u64,
+    #[serde(default)]
+    anchored: bool,
+    #[serde(default)]
+    count_denied: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Log {
+    limit: u64,
+    window_us: u64,
+}
+
+fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
+    let made = match name {
+        "uniform_gate" => {
+            let Gate { interval_us } = parse(id, config);
+            Algorithm::uniform(Micros(interval_us))
+        }
+        "bucket" => {
+            let Bucket { burst, rate, period_us } = parse(id, config);
+            Algorithm::bucket(burst, Rate { count: rate, period: Micros(period_us) })
+        }
+        "interval_bucket" => {
+            let Interval { capacity, refill, period_us, aligned } = parse(id, config);
+            Algorithm::interval_refill(capacity, refill, Micros(period_us), aligned)
+        }
+        "fixed_window" => {
+            let Window { limit, window_us, anchored, count_denied } = parse(id, config);
+            Algorithm::fixed_window(limit, Micros(window_us), anchored, count_denied)
+        }
+        "sliding_log" => {
+            let Log { limit, window_us } = parse(id, config);
+            Algorithm::sliding_log(limit, Micros(window_us))
+        }
+        other => panic!("{id}: the algorithm `{other}` is not understood"),
+    };
+    made.unwrap_or_else(|e| panic!("{id}: {e}"))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(id: &str, config: Value) -> T {
+    serde_json::from_value(config).unwrap_or_else(|e| panic!("{id}: config: {e}"))
+}
+
+fn one() -> u64 {
+    1
+}
