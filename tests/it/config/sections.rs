@@ -504,7 +504,7 @@ fn one_mistake_is_told_once() {
 #[test]
 fn unknown_keys_list_the_known_ones() {
     let file = section("store: { redis: { nodes: [\"redis://a\"], topology: single, zzz: 1 } }");
-    let expected = "weir.yaml:1:60: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
+    let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
                     max_waiting, topology";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }
