@@ -4,8 +4,10 @@
 
 mod bounds;
 mod cli;
+mod concurrency;
 mod failure;
 mod metrics;
+mod outage;
 mod service;
 mod shutdown;
 mod support;
