@@ -5,6 +5,7 @@
 mod bounds;
 mod cli;
 mod concurrency;
+mod config;
 mod failure;
 mod metrics;
 mod outage;
