@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use weir::app::{self, Listeners};
 use weir::clock::Clock;
 use weir::config::{Config, ServerConfig, StoreConfig};
@@ -21,7 +21,8 @@ pub(crate) struct Args {
 const EXAMPLE_RESOURCE: &str = "zewtopia.com/tigerfeeding";
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    let config = args.settings.load()?;
+    let config =
+        args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
     let listeners = Listeners::bind(config.server.listen, config.server.admin)?;
     let shutdown = signals::shutdown().context("signals cannot be received")?;
     let grpc = listeners.grpc.local_addr()?;

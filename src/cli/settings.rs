@@ -1,9 +1,8 @@
 //! The options that stand for single values of the configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-use weir::config::Config;
+use weir::config::{Config, ConfigErrors, Overrides};
 
 /// Options of `serve`, and their variables. They are texts: the configuration checks all of them
 /// together with the file, and reports all mistakes at once.
@@ -21,74 +20,59 @@ pub(crate) struct Settings {
     /// Threads that serve connections [default: one per core]
     #[arg(long, env = "WEIR_WORKERS", value_name = "COUNT")]
     workers: Option<String>,
+    /// Whether server reflection is offered [default: true]
+    #[arg(long, env = "WEIR_REFLECTION", value_name = "BOOL")]
+    reflection: Option<String>,
+    /// How long calls in flight may take to finish after SIGTERM [default: 10s]
+    #[arg(long, env = "WEIR_DRAIN_TIMEOUT", value_name = "SPAN")]
+    drain_timeout: Option<String>,
     /// Where state lives: `memory`, or `redis://HOST:PORT`, several with commas [default: memory]
-    #[arg(long, env = "WEIR_STORE", value_name = "STORE")]
+    #[arg(long, env = "WEIR_STORE", value_name = "STORE", hide_env_values = true)]
     store: Option<String>,
+    /// Bytes that the memory store may use [default: 512MiB]
+    #[arg(long, env = "WEIR_BUDGET", value_name = "SIZE")]
+    budget: Option<String>,
+    /// What a new key gets when that is used up: `evict` or `refuse` [default: evict]
+    #[arg(long, env = "WEIR_WHEN_FULL", value_name = "POLICY")]
+    when_full: Option<String>,
+    /// Whether Redis is `single` or a `cluster` [default: single]
+    #[arg(long, env = "WEIR_TOPOLOGY", value_name = "TOPOLOGY")]
+    topology: Option<String>,
+    /// How long one decision may wait for Redis [default: 50ms]
+    #[arg(long, env = "WEIR_DEADLINE", value_name = "SPAN")]
+    deadline: Option<String>,
+    /// How long connecting to Redis may take [default: 200ms]
+    #[arg(long, env = "WEIR_CONNECT_TIMEOUT", value_name = "SPAN")]
+    connect_timeout: Option<String>,
+    /// Decisions that may wait for one Redis node, per worker [default: 4096]
+    #[arg(long, env = "WEIR_MAX_WAITING", value_name = "COUNT")]
+    max_waiting: Option<String>,
+    /// The secret of the keys in Redis, the same on all nodes; better given as its variable
+    #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
+    key_secret: Option<String>,
 }
 
 impl Settings {
     /// The configuration: the file, or the built-in example, with single values replaced.
-    pub(crate) fn load(self) -> Result<Config> {
-        let _ = Path::new("");
-        if self.config.is_some() {
-            bail!("configuration files are not read yet");
+    pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
+        let overrides = Overrides {
+            listen: self.listen,
+            admin: self.admin,
+            workers: self.workers,
+            reflection: self.reflection,
+            drain_timeout: self.drain_timeout,
+            store: self.store,
+            budget: self.budget,
+            when_full: self.when_full,
+            topology: self.topology,
+            deadline: self.deadline,
+            connect_timeout: self.connect_timeout,
+            max_waiting: self.max_waiting,
+            key_secret: self.key_secret,
+        };
+        match self.config {
+            Some(file) => Config::load(file, &overrides),
+            None => Config::built_in_with(&overrides),
         }
-        stub(self)
     }
-}
-
-fn stub(settings: Settings) -> Result<Config> {
-    use weir::algorithm::Algorithm;
-    use weir::config::{MemoryConfig, Messages, RedisConfig, ServerConfig, StoreConfig};
-    use weir::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Rules, Scope, Strategy};
-    use weir::units::Micros;
-    let ten = Micros::from_secs(10);
-    let limits = vec![
-        Limit {
-            name: "everyone".into(),
-            scope: Scope::of(&[Field::Resource]),
-            algorithm: Algorithm::sliding_log(100, ten)?,
-        },
-        Limit {
-            name: "each".into(),
-            scope: Scope::of(&[Field::Resource, Field::Consumer]),
-            algorithm: Algorithm::uniform(ten)?,
-        },
-    ];
-    let strategy = Strategy::new("tiger-feeding", limits, false, FailurePolicy::Deny)?;
-    let free = Limit {
-        name: "each".into(),
-        scope: Scope::of(&[Field::Resource, Field::Consumer]),
-        algorithm: Algorithm::bucket(
-            1_000_000,
-            weir::algorithm::Rate { count: 1_000_000, period: Micros::from_secs(1) },
-        )?,
-    };
-    let free = Strategy::new("free", vec![free], false, FailurePolicy::Error)?;
-    let resources =
-        Resources::new([("zewtopia.com/tigerfeeding".to_owned(), Resource { strategy: 0, group: None })]);
-    let mut server = ServerConfig::default();
-    if let Some(listen) = settings.listen {
-        server.listen = listen.parse()?;
-    }
-    if let Some(admin) = settings.admin {
-        server.admin = admin.parse()?;
-    }
-    if let Some(workers) = settings.workers {
-        server.workers = workers.parse()?;
-    }
-    let store = match settings.store.as_deref() {
-        None | Some("memory") => StoreConfig::Memory(MemoryConfig::default()),
-        Some(node) => {
-            StoreConfig::Redis(RedisConfig { nodes: vec![node.to_owned()], ..RedisConfig::default() })
-        }
-    };
-    Ok(Config {
-        server,
-        store,
-        key_secret: None,
-        rules: Rules::new(vec![strategy, free], resources),
-        messages: Messages::default(),
-        source: None,
-    })
 }

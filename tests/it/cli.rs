@@ -220,6 +220,55 @@ fn every_option_has_its_variable() {
 }
 
 #[test]
+fn check_reports_every_mistake_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("weir.yaml");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, weir::config::EXAMPLE).unwrap();
+    let good = weir(&["check", path]);
+    assert_eq!(good.status.code(), Some(0));
+    assert_eq!(text(&good.stdout), format!("{path}: ok, 1 strategy, 1 resource pattern\n"));
+
+    let broken = "strategies:\n  a: { limits: [] }\nresources:\n  - { match: x, strategy: b }\n";
+    std::fs::write(&file, broken).unwrap();
+    for command in ["check", "serve"] {
+        let args = if command == "check" { vec![command, path] } else { vec![command, "--config", path] };
+        let bad = weir(&args);
+        assert_eq!(bad.status.code(), Some(1));
+        assert_eq!(text(&bad.stdout), "");
+        let errors = text(&bad.stderr);
+        assert!(errors.contains(&format!("{path}:2:")), "{errors}");
+        assert!(errors.contains(&format!("{path}:4:")), "{errors}");
+    }
+    let missing = weir(&["check", "/no/such/file"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("/no/such/file"));
+}
+
+#[test]
+fn flags_go_before_the_file_and_their_mistakes_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("weir.yaml");
+    let lines = [
+        "server: { listen: 'not an address' }",
+        "strategies:",
+        "  calls: { limits: [{ name: all, per: [], token_bucket: { rate: 1/1h, burst: 1 } }] }",
+    ];
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let bad = weir(&["serve", "--config", file.to_str().unwrap(), "--workers", "many"]);
+    assert_eq!(bad.status.code(), Some(1));
+    let errors = text(&bad.stderr);
+    assert!(errors.contains("--workers"), "{errors}");
+
+    std::fs::write(&file, lines[1..].join("\n")).unwrap();
+    let serve = Serve::start(&["--config", file.to_str().unwrap()]);
+    assert!(serve.announced.contains(" --strategy calls"), "{}", serve.announced);
+    assert!(serve.announced.contains(file.to_str().unwrap()));
+    let args = ["anything", "--strategy", "calls"];
+    assert_eq!([serve.allow(&args).status.code(), serve.allow(&args).status.code()], [Some(0), Some(1)]);
+}
+
+#[test]
 fn a_taken_port_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let listener = std::net::TcpListener::bind(taken).unwrap();
