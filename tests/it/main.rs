@@ -2,5 +2,6 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
+mod properties;
 mod support;
 mod vectors;
