@@ -57,12 +57,14 @@ proptest! {
     }
 }
 
-/// Any time there is: near the start of the traces, or anywhere that a double counts.
+/// Any time there is: near the start of the traces, anywhere, or beyond what a double counts.
 fn time() -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => START..START + 1_000,
         3 => START - 1_000_000_000_000..START + 1_000_000_000_000,
         2 => 0..EXACT,
+        1 => any::<u64>(),
         1 => Just(0),
+        1 => Just(u64::MAX),
     ]
 }
