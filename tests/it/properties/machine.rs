@@ -1,8 +1,13 @@
-//! The pure driver with its states in a vector: the thing that the properties are about.
+//! The pure driver with its states in a vector, the thing that the properties are about; or in a map by
+//! name, for comparing it with a store.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Cells, Kept, LimitVerdict, Op, State, Summary, Verdict, decide};
+use weir::key::{Subject, write_name};
+use weir::strategy::{Limit, Strategy};
 use weir::units::{Micros, Retry};
 
 use super::random::{Cost, Pause, Step, supported};
@@ -76,6 +81,11 @@ impl Machine {
         self.decide(op, cost)
     }
 
+    /// The last answer's `reset_after`.
+    pub fn last_reset(&self) -> u64 {
+        self.last.as_ref().map_or(0, |answer| answer.all.reset_after.0)
+    }
+
     fn pause(&self, pause: Pause) -> u64 {
         let told = |told: fn(&Answer) -> u64| self.last.as_ref().map_or(0, told);
         let reset = |answer: &Answer| answer.all.reset_after.0;
@@ -88,7 +98,8 @@ impl Machine {
         .min(EON)
     }
 
-    fn cost(&self, cost: Cost) -> u64 {
+    /// What `cost` means now.
+    pub fn cost(&self, cost: Cost) -> u64 {
         let limit = self.limits.iter().map(Algorithm::limit).min().unwrap_or(0);
         let remaining = self.last.as_ref().map_or(limit, |answer| answer.all.remaining);
         match cost {
@@ -96,6 +107,33 @@ impl Machine {
             Cost::Remaining(off) => remaining.saturating_add_signed(off.into()),
             Cost::Limit(off) => limit.saturating_add_signed(off.into()),
         }
+    }
+}
+
+/// A machine for many subjects and changing limits: each state is kept under its limit's name.
+pub struct Named {
+    pub machine: Machine,
+    states: HashMap<Vec<u8>, State>,
+}
+
+impl Named {
+    pub fn new(rules: &Strategy) -> Self {
+        Self { machine: Machine::new(rules.algorithms().to_vec()), states: HashMap::new() }
+    }
+
+    pub fn decide(&mut self, rules: &Arc<Strategy>, subject: &Subject<'_>, op: Op, cost: u64) -> Answer {
+        let name = |limit: &Limit| {
+            let mut name = Vec::new();
+            write_name(&mut name, rules, limit, subject);
+            name
+        };
+        let names: Vec<_> = rules.limits().iter().map(name).collect();
+        self.machine.limits = rules.algorithms().to_vec();
+        self.machine.states = names.iter().map(|name| self.states.remove(name)).collect();
+        let answer = self.machine.decide(op, cost);
+        let kept = names.into_iter().zip(&self.machine.states);
+        self.states.extend(kept.filter_map(|(name, state)| Some((name, state.clone()?))));
+        answer
     }
 }
 

@@ -1,20 +1,19 @@
 //! The memory store answers what the pure driver answers, whatever keys share its tables.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, LimitVerdict, Op, State, Verdict};
+use weir::algorithm::Algorithm;
 use weir::clock::{Clock, ManualClock};
 use weir::config::MemoryConfig;
-use weir::key::{Subject, write_name};
+use weir::key::Subject;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
 
-use super::machine::{Machine, START};
-use super::random::{Step, config, limits, op, step};
+use super::machine::{Named, START};
+use super::random::{config, limits, op, step};
 
 type Rules = Arc<weir::strategy::Strategy>;
 
@@ -28,49 +27,19 @@ proptest! {
         let clock = ManualClock::at(Micros(START));
         let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let mut pure = Pure { machine: Machine::new(rules.algorithms().to_vec()), states: HashMap::new() };
+        let mut pure = Named::new(&rules);
         for (step, resource, consumer) in &calls {
             let names = [format!("resource {resource}"), format!("consumer {consumer}")];
             let subject = Subject { resource: &names[0], consumer: &names[1], group: None };
-            let (op, cost, expected) = pure.decide(&rules, &subject, step);
+            let (op, cost) = pure.machine.advance(step);
+            let expected = pure.decide(&rules, &subject, op, cost);
             clock.set(pure.machine.now);
             let decision = Decision { strategy: &rules, subject, deadline: None };
             let mut out = Verdicts::default();
             runtime.block_on(store.decide(&decision, op, &[cost], &mut out)).unwrap();
             let (verdict, limits) = out.get(0).unwrap();
-            prop_assert_eq!((*verdict, limits.to_vec()), expected);
+            prop_assert_eq!((*verdict, limits.to_vec()), (expected.verdict, expected.limits));
         }
-    }
-}
-
-/// States by name, as a map has them.
-struct Pure {
-    machine: Machine,
-    states: HashMap<Vec<u8>, State>,
-}
-
-impl Pure {
-    fn decide(
-        &mut self,
-        rules: &Rules,
-        subject: &Subject<'_>,
-        step: &Step,
-    ) -> (Op, u64, (Verdict, Vec<LimitVerdict>)) {
-        let name = |limit: &Limit| {
-            let mut name = Vec::new();
-            write_name(&mut name, rules, limit, subject);
-            name
-        };
-        let names: Vec<_> = rules.limits().iter().map(name).collect();
-        self.machine.states = names.iter().map(|name| self.states.remove(name)).collect();
-        let (op, cost) = self.machine.advance(step);
-        let answer = self.machine.decide(op, cost);
-        for (name, state) in names.into_iter().zip(&self.machine.states) {
-            if let Some(state) = state {
-                self.states.insert(name, state.clone());
-            }
-        }
-        (op, cost, (answer.verdict, answer.limits))
     }
 }
 

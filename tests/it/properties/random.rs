@@ -145,7 +145,7 @@ fn pause() -> impl Strategy<Value = Pause> {
     ]
 }
 
-fn cost() -> impl Strategy<Value = Cost> {
+pub fn cost() -> impl Strategy<Value = Cost> {
     prop_oneof![
         6 => Just(Cost::Exactly(1)),
         3 => (0..=6_u64).prop_map(Cost::Exactly),
