@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, StoreConfig, Topology};
+use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::Reason;
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::units::Micros;
@@ -18,19 +18,22 @@ const LIMIT: usize = 100;
 
 #[tokio::test]
 async fn memory() {
-    exactly_the_limit(StoreConfig::Memory(weir::config::MemoryConfig::default())).await;
+    exactly_the_limit(StoreConfig::Memory(MemoryConfig::default())).await;
 }
 
 #[tokio::test]
 async fn redis() {
-    let redis = redis_config(vec![shared_redis().url()], Topology::Single);
-    exactly_the_limit(StoreConfig::Redis(redis)).await;
+    exactly_the_limit(on_redis(vec![shared_redis().url()], Topology::Single)).await;
 }
 
 #[tokio::test]
 async fn cluster() {
-    let redis = redis_config(shared_cluster().urls(), Topology::Cluster);
-    exactly_the_limit(StoreConfig::Redis(redis)).await;
+    exactly_the_limit(on_redis(shared_cluster().urls(), Topology::Cluster)).await;
+}
+
+/// With room for all callers to wait at once, so that none is answered by a policy.
+fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
+    StoreConfig::Redis(RedisConfig { max_waiting: CALLERS, ..redis_config(nodes, topology) })
 }
 
 async fn exactly_the_limit(store: StoreConfig) {
