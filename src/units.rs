@@ -9,6 +9,10 @@ use std::fmt;
 /// exact double, which is what lets the Lua twins add before they compare.
 pub const CEILING: u64 = 1 << 52;
 
+/// The last time that is counted (in the year 2112), so that the sum of a time and a wait is exact
+/// too; a clock beyond it reads as this.
+pub const LATEST: Micros = Micros(CEILING);
+
 /// The longest period, window or interval a limit may have: a hundred years of 365.25 days.
 pub const LONGEST_SPAN: Micros = Micros(3_155_760_000_000_000);
 

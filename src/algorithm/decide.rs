@@ -14,7 +14,7 @@
 use smallvec::SmallVec;
 
 use super::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict};
-use crate::units::{CEILING, Micros, Retry};
+use crate::units::{CEILING, LATEST, Micros, Retry};
 
 /// Where the states of one decision's limits are kept while it is made.
 pub trait Cells {
@@ -59,7 +59,7 @@ pub fn decide<C: Cells>(
     now: Micros,
     out: &mut impl Extend<LimitVerdict>,
 ) -> Result<Verdict, C::Full> {
-    let cost = cost.min(CEILING);
+    let (cost, now) = (cost.min(CEILING), now.min(LATEST));
     let mut fitted = true;
     let mut granted = cost;
     let mut wait = 0;

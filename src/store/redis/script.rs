@@ -7,7 +7,7 @@ use redis::Value;
 use super::request::{Answer, Request};
 use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
-use crate::units::{CEILING, Micros, Retry};
+use crate::units::{CEILING, LATEST, Micros, Retry};
 
 /// The joined script, and the name that Redis knows it by.
 pub(super) struct Script {
@@ -34,7 +34,7 @@ pub(super) static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
 pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> {
     let groups = || requests.chunk_by(|a, b| Arc::ptr_eq(&a.strategy, &b.strategy));
     let mut out = Doubles(Vec::with_capacity(256));
-    out.put(now.map_or(-1.0, |now| now.0 as f64));
+    out.put(now.map_or(-1.0, |now| now.min(LATEST).0 as f64));
     out.put(groups().count() as f64);
     for group in groups() {
         let Some(first) = group.first() else { continue };

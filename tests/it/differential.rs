@@ -1,0 +1,217 @@
+//! Rust = Lua, bit for bit: the pure driver and a real Redis are told the same random story, of calls
+//! whose clock goes forwards and back and whose limits change on the way, and must say the same.
+//!
+//! A case that differs is shrunk to the shortest story, and kept beside this file.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestRunner};
+use weir::algorithm::{Algorithm, MAX_LIMITS, Op};
+use weir::clock::{Clock, ManualClock};
+use weir::config::Topology;
+use weir::key::Subject;
+use weir::store::redis::RedisStore;
+use weir::store::{Decision, Store as _, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir::units::{CEILING, Micros};
+
+use crate::properties::machine::{Named, START};
+use crate::properties::random::{self, Cost, Pause, Step};
+use crate::support;
+
+type Rules = Arc<weir::strategy::Strategy>;
+
+/// Two configurations of the same limits, and the calls.
+#[derive(Debug, Clone)]
+struct Story {
+    limits: Vec<(Algorithm, Algorithm)>,
+    calls: Vec<Call>,
+}
+
+/// One call of a store: costs in order, all at one time.
+#[derive(Debug, Clone)]
+struct Call {
+    step: Step,
+    clock: ClockStep,
+    more_costs: Vec<Cost>,
+    /// Whether the second configuration is in force.
+    changed: bool,
+}
+
+/// How the clock steps before a call, beside the step's own pause.
+#[derive(Debug, Clone, Copy)]
+enum ClockStep {
+    None,
+    Back(u64),
+    /// Back by the last answer's `reset_after`, or a microsecond less or more: the edge of being moved.
+    BackByReset(i8),
+    To(u64),
+}
+
+#[test]
+fn redis() {
+    let redis = support::shared_redis();
+    tell_stories(1, vec![redis.url()], Topology::Single);
+}
+
+#[test]
+fn cluster() {
+    let cluster = support::shared_cluster();
+    tell_stories(8, cluster.urls(), Topology::Cluster);
+}
+
+/// A log with as many entries as there may be: what comes then joins the newest.
+#[test]
+fn a_log_that_is_full() {
+    let limit = Algorithm::sliding_log(10_000, Micros::from_secs(1)).unwrap();
+    let call = |cost, times| {
+        let step = Step { pause: Pause::Exactly(1), op: Op::Force, cost: Cost::Exactly(cost) };
+        vec![Call { step, clock: ClockStep::None, more_costs: vec![], changed: false }; times]
+    };
+    let again = [Pause::Share(65_535), Pause::Exactly(8_000), Pause::Exactly(2_100), Pause::Reset(-1)];
+    let later = again.map(|pause| Call {
+        step: Step { pause, op: Op::Charge, cost: Cost::Remaining(0) },
+        clock: ClockStep::None,
+        more_costs: vec![Cost::Exactly(0), Cost::Limit(0)],
+        changed: false,
+    });
+    let calls = [call(1, 9_998), call(3, 5), later.to_vec()].concat();
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+}
+
+/// Tells one `share`th of the usual number of stories.
+fn tell_stories(share: u32, nodes: Vec<String>, topology: Topology) {
+    let mut config = random::config();
+    config.cases /= share;
+    config.source_file = Some(file!());
+    let world = std::cell::RefCell::new(World::new(nodes, topology));
+    let decisions = Cell::new(0);
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&story(), |story| {
+        decisions.set(decisions.get() + world.borrow_mut().tell(&story)?);
+        Ok(())
+    });
+    println!("{} decisions", decisions.get());
+    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+}
+
+/// A store on a runtime and a clock of its own.
+struct World {
+    runtime: tokio::runtime::Runtime,
+    clock: ManualClock,
+    store: RedisStore,
+}
+
+impl World {
+    fn new(nodes: Vec<String>, topology: Topology) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let clock = ManualClock::at(Micros(START));
+        let store = runtime.block_on(support::redis_store(nodes, topology, Clock::Manual(clock.clone())));
+        Self { runtime, clock, store }
+    }
+
+    /// Tells it to both, under keys that nobody had before; returns how many decisions were compared.
+    fn tell(&mut self, story: &Story) -> Result<usize, TestCaseError> {
+        static STORIES: AtomicU64 = AtomicU64::new(0);
+        let consumer = format!("story {}", STORIES.fetch_add(1, Ordering::Relaxed));
+        let subject = Subject { resource: "differential", consumer: &consumer, group: None };
+        let configurations = [story.rules(|limit| limit.0), story.rules(|limit| limit.1)];
+        let mut pure = Named::new(&configurations[0]);
+        let mut decisions = 0;
+        for (number, call) in story.calls.iter().enumerate() {
+            let rules = &configurations[usize::from(call.changed)];
+            pure.machine.limits = rules.algorithms().to_vec();
+            let (op, first) = pure.machine.advance(&call.step);
+            call.clock.apply(&mut pure);
+            let mut costs = vec![first];
+            costs.extend(call.more_costs.iter().map(|&cost| pure.machine.cost(cost)));
+            self.clock.set(pure.machine.now);
+            let decision = Decision { strategy: rules, subject, deadline: None };
+            let mut out = Verdicts::default();
+            self.runtime.block_on(self.store.decide(&decision, op, &costs, &mut out)).unwrap();
+            for (index, &cost) in costs.iter().enumerate() {
+                let expected = pure.decide(rules, &subject, op, cost);
+                let (verdict, limits) = out.get(index).unwrap();
+                prop_assert_eq!(
+                    (verdict, limits),
+                    (&expected.verdict, &expected.limits[..]),
+                    "call {} ({:?} of {} at {}): Lua is left, Rust right",
+                    number + 1,
+                    op,
+                    cost,
+                    pure.machine.now.0
+                );
+                decisions += 1;
+            }
+        }
+        Ok(decisions)
+    }
+}
+
+impl Story {
+    fn rules(&self, of: impl Fn(&(Algorithm, Algorithm)) -> Algorithm) -> Rules {
+        let limits = self.limits.iter().enumerate().map(|(index, pair)| Limit {
+            name: format!("limit-{index}").into(),
+            scope: Scope::of(&[Field::Resource, Field::Consumer]),
+            algorithm: of(pair),
+        });
+        let rules =
+            weir::strategy::Strategy::new("differential", limits.collect(), false, FailurePolicy::Error);
+        Arc::new(rules.unwrap())
+    }
+}
+
+impl ClockStep {
+    fn apply(self, pure: &mut Named) {
+        let now = pure.machine.now.0;
+        let to = match self {
+            Self::None => now,
+            Self::Back(by) => now.saturating_sub(by),
+            Self::BackByReset(off) => {
+                now.saturating_sub(pure.machine.last_reset()).saturating_add_signed(i64::from(off))
+            }
+            Self::To(time) => time,
+        };
+        pure.machine.now = Micros(to.min(CEILING));
+    }
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let pair = || {
+        prop_oneof![
+            3 => (random::bucket(), random::bucket()),
+            3 => (random::window(), random::window()),
+            3 => (random::interval(), random::interval()),
+            3 => (random::log(), random::log()),
+            1 => (random::limit(), random::limit()),
+        ]
+    };
+    let limits = prop_oneof![
+        3 => prop::collection::vec(pair(), 1),
+        1 => prop::collection::vec(pair(), 2..=4),
+        1 => prop::collection::vec(pair(), MAX_LIMITS),
+    ];
+    (limits, prop::collection::vec(call(), 1..40)).prop_map(|(limits, calls)| Story { limits, calls })
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let clock = prop_oneof![
+        12 => Just(ClockStep::None),
+        2 => (1..50_u64).prop_map(ClockStep::Back),
+        2 => (-1..=1_i8).prop_map(ClockStep::BackByReset),
+        1 => any::<u32>().prop_map(|by| ClockStep::Back(by.into())),
+        1 => (0..=CEILING).prop_map(ClockStep::To),
+    ];
+    let step = (random::step(random::op()), clock);
+    let more = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec(random::cost(), 1..6)];
+    (step, more, prop::bool::weighted(0.15)).prop_map(|((step, clock), more_costs, changed)| Call {
+        step,
+        clock,
+        more_costs,
+        changed,
+    })
+}

@@ -1,0 +1,244 @@
+//! Keys: no two states share one, no caller can break or forge a tag, and Redis puts them in the slot
+//! that we route to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use weir::algorithm::Algorithm;
+use weir::key::{KeySecret, MAX_PART, Subject, slot, write_key, write_tag};
+use weir::strategy::{FailurePolicy, Field, Limit, MAX_NAME, Scope, Strategy as Rules};
+use weir::units::Micros;
+
+use crate::properties::random::config;
+use crate::support;
+
+/// Who asks what, with names of the caller's choice.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Names {
+    resource: String,
+    consumer: String,
+    group: Option<String>,
+}
+
+impl Names {
+    fn subject(&self) -> Subject<'_> {
+        Subject { resource: &self.resource, consumer: &self.consumer, group: self.group.as_deref() }
+    }
+
+    fn of(resource: &str, consumer: &str) -> Self {
+        Self { resource: resource.to_owned(), consumer: consumer.to_owned(), group: None }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Two states have one key only if strategy, limit, engine and every named field are the same.
+    #[test]
+    fn no_two_states_share_a_key(all in prop::collection::vec(names(), 2..40)) {
+        let mut owners = HashMap::new();
+        for rules in all_rules() {
+            for names in &all {
+                for (limit, key) in rules.limits().iter().zip(keys(&rules, names)) {
+                    let value = |&field| names.subject().field(field).to_owned();
+                    let values: Vec<String> = limit.scope.fields().iter().map(value).collect();
+                    let engine = limit.algorithm.engine().name();
+                    let state = (rules.name().to_owned(), limit.name.clone(), engine, values);
+                    let owner = owners.entry(key).or_insert_with(|| state.clone());
+                    prop_assert_eq!(&*owner, &state);
+                }
+            }
+        }
+    }
+
+    /// Whatever the names: one pair of braces, ours; printable ASCII; a bounded length; one slot.
+    #[test]
+    fn keys_are_plain_and_bounded(names in names()) {
+        for rules in all_rules() {
+            let keys = keys(&rules, &names);
+            for key in &keys {
+                prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
+                prop_assert_eq!((key.matches('{').count(), key.matches('}').count()), (1, 1));
+                prop_assert_eq!(braced(key), format!("{:032x}", tag(&KeySecret::BUILT_IN, &rules, &names)));
+                let is_ours = key.starts_with("weir:{") && key.len() <= longest_key();
+                prop_assert!(is_ours, "{key}");
+            }
+        }
+    }
+
+    /// The hash of the tag covers what kinds of fields it is made of and where each ends, so one
+    /// field's text cannot stand for another's.
+    #[test]
+    fn tags_cannot_be_forged(one in names(), other in names()) {
+        let both = strategy("both", &[&[Field::Resource, Field::Consumer]], false);
+        let resource = strategy("resource", &[&[Field::Resource]], false);
+        let consumer = strategy("consumer", &[&[Field::Consumer]], false);
+        let single = strategy("single", &[&[Field::Resource], &[Field::Consumer]], true);
+        let place = |names: &Names| names.group.clone().map_or_else(|| (false, names.resource.clone()), |group| (true, group));
+        let same = [
+            (tag_text(&resource, &one) == tag_text(&resource, &other), place(&one) == place(&other)),
+            (tag_text(&consumer, &one) == tag_text(&consumer, &other), one.consumer == other.consumer),
+            (
+                tag_text(&both, &one) == tag_text(&both, &other),
+                place(&one) == place(&other) && one.consumer == other.consumer,
+            ),
+        ];
+        for (tags, fields) in same {
+            prop_assert_eq!(tags, fields);
+        }
+        let kinds = [&both, &resource, &consumer, &single].map(|rules| tag_text(rules, &one));
+        for (index, kind) in kinds.iter().enumerate() {
+            prop_assert!(!kinds[..index].contains(kind));
+        }
+    }
+}
+
+/// A key is what the documentation shows, for whoever reads along in redis-cli.
+#[test]
+fn a_key_reads_as_documented() {
+    let rules = strategy("tiger-feeding", &[&[Field::Resource], &[Field::Consumer, Field::Resource]], false);
+    let keys = keys(&rules, &Names::of("zewtopia.com/tigerfeeding", "b{o}b: 5%🐯"));
+    let tag = braced(&keys[0]).to_owned();
+    assert_eq!(keys[0], format!("weir:{{{tag}}}:tiger-feeding:limit-0:bucket:25:zewtopia.com/tigerfeeding"));
+    let both = "limit-1:bucket:25:zewtopia.com/tigerfeeding:29:b%7bo%7db:%205%25%f0%9f%90%af";
+    assert_eq!(keys[1], format!("weir:{{{tag}}}:tiger-feeding:{both}"));
+}
+
+#[test]
+fn the_longest_key_is_bounded() {
+    let name = "n".repeat(MAX_NAME);
+    let limit = Limit {
+        name: name.as_str().into(),
+        scope: Scope::of(&[Field::Resource, Field::Consumer]),
+        algorithm: uniform(),
+    };
+    let rules = Rules::new(&name, vec![limit], false, FailurePolicy::Error).unwrap();
+    let worst = "\0".repeat(MAX_PART);
+    let length = keys(&rules, &Names::of(&worst, &worst))[0].len();
+    assert!(length <= longest_key(), "{length}");
+    assert!(longest_key() < 4096, "Redis would take it, but nobody would read it");
+}
+
+/// Redis' own hash of our keys, tags and all, is the slot that we send them to.
+#[test]
+fn slots_are_those_of_redis() {
+    let node = &support::shared_cluster().nodes()[0];
+    let mut connection = node.connection();
+    let mut slots = std::collections::HashSet::new();
+    for number in 0..300 {
+        let names = Names::of(&format!("resource}} {number}"), &format!("{{consumer}}:{number}"));
+        for rules in all_rules() {
+            let expected = slot(tag(&KeySecret::BUILT_IN, &rules, &names));
+            slots.insert(expected);
+            for key in keys(&rules, &names) {
+                let told: u16 =
+                    redis::cmd("CLUSTER").arg("KEYSLOT").arg(&key).query(&mut connection).unwrap();
+                assert_eq!(told, expected, "{key}");
+            }
+        }
+    }
+    assert!(slots.len() > 800, "only {} slots are used", slots.len());
+}
+
+/// Resources of one group lie together, those of two groups apart, and no group is where a resource of
+/// its name is.
+#[test]
+fn a_group_moves_its_resources_together() {
+    let rules = strategy("grouped", &[&[Field::Resource], &[Field::Resource, Field::Consumer]], false);
+    let at = |resource: &str, group: Option<&str>| {
+        let names = Names { group: group.map(str::to_owned), ..Names::of(resource, "bob") };
+        tag(&KeySecret::BUILT_IN, &rules, &names)
+    };
+    assert_eq!(at("lions", Some("cats")), at("tigers", Some("cats")));
+    assert_ne!(at("lions", Some("cats")), at("lions", Some("dogs")));
+    assert_ne!(at("lions", Some("cats")), at("lions", None));
+    assert_ne!(at("lions", Some("lions")), at("lions", None));
+    assert_ne!(at("lions", None), at("tigers", None));
+}
+
+/// Who does not know the secret cannot tell where a name will be.
+#[test]
+fn another_secret_is_another_tag() {
+    let rules = strategy("secret", &[&[Field::Resource]], false);
+    let names = Names::of("resource", "consumer");
+    let secrets = ["", "a", "b", "weir built-in id"].map(KeySecret::from_text);
+    let mut tags: Vec<u128> = secrets.iter().map(|secret| tag(secret, &rules, &names)).collect();
+    tags.push(tag(&KeySecret::BUILT_IN, &rules, &names));
+    tags.sort_unstable();
+    tags.dedup();
+    assert_eq!(tags.len(), 5);
+    assert_eq!(format!("{:?}", secrets[1]), "KeySecret(…)");
+}
+
+/// The tag's text and the escaped parts, each at its longest.
+fn longest_key() -> usize {
+    let part = "1536:".len() + 3 * MAX_PART;
+    "weir:{}:".len() + 32 + 2 * (MAX_NAME + 1) + "interval:".len() + 2 * part + 1
+}
+
+fn keys(rules: &Rules, names: &Names) -> Vec<String> {
+    let tag = tag(&KeySecret::BUILT_IN, rules, names);
+    let key = |limit| {
+        let mut key = Vec::new();
+        write_key(&mut key, tag, rules, limit, &names.subject());
+        String::from_utf8(key).expect("a key is text")
+    };
+    rules.limits().iter().map(key).collect()
+}
+
+fn tag(secret: &KeySecret, rules: &Rules, names: &Names) -> u128 {
+    secret.hash(&tag_text(rules, names))
+}
+
+fn tag_text(rules: &Rules, names: &Names) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_tag(&mut text, rules, &names.subject());
+    text
+}
+
+fn braced(key: &str) -> &str {
+    key.split(['{', '}']).nth(1).expect("a key has braces")
+}
+
+/// Strategies whose names, limits and scopes are easily mistaken for one another's.
+fn all_rules() -> Vec<Arc<Rules>> {
+    let (resource, consumer) = (Field::Resource, Field::Consumer);
+    vec![
+        Arc::new(strategy("both", &[&[resource, consumer]], false)),
+        Arc::new(strategy("dual", &[&[resource], &[resource, consumer]], false)),
+        Arc::new(strategy("1", &[&[consumer], &[resource, consumer]], false)),
+        Arc::new(strategy("single", &[&[resource], &[consumer], &[]], true)),
+    ]
+}
+
+fn strategy(name: &str, scopes: &[&[Field]], single_slot: bool) -> Rules {
+    let limit = |(index, fields): (usize, &&[Field])| Limit {
+        name: format!("limit-{index}").into(),
+        scope: Scope::of(fields),
+        algorithm: uniform(),
+    };
+    Rules::new(name, scopes.iter().enumerate().map(limit).collect(), single_slot, FailurePolicy::Error)
+        .unwrap()
+}
+
+fn uniform() -> Algorithm {
+    Algorithm::uniform(Micros::from_secs(1)).unwrap()
+}
+
+fn names() -> impl Strategy<Value = Names> {
+    (text(), text(), prop::option::weighted(0.2, text())).prop_map(|(resource, consumer, group)| Names {
+        resource,
+        consumer,
+        group,
+    })
+}
+
+/// Few atoms, so that different splits of the same text meet.
+fn text() -> impl Strategy<Value = String> {
+    let atoms = [
+        ":", "{", "}", "%", "%7b", "1", "3", "a", "1:a", "\0", "\n", " ", "🐯", "é", "{}", "weir:{",
+        "limit-1",
+    ];
+    prop::collection::vec(prop::sample::select(atoms.to_vec()), 0..4).prop_map(|atoms| atoms.concat())
+}

@@ -1,0 +1,12 @@
+//! What every limit promises, on random limits and random traces of the pure driver, and that the
+//! memory store answers as the pure driver does.
+//!
+//! A case that fails is shrunk and kept beside its source, in `*.proptest-regressions`.
+
+mod answers;
+mod bounds;
+mod extremes;
+pub mod machine;
+mod memory;
+pub mod random;
+mod untouched;

@@ -1,0 +1,99 @@
+//! Never above the limit: what was admitted over a whole trace, counted over every span it can be
+//! counted over, by the plain meaning of each limit.
+
+use proptest::prelude::*;
+use weir::algorithm::{Algorithm, Engine, Interval, Window};
+
+use super::machine::Machine;
+use super::random::{charges, config, limits};
+
+/// A charge that was admitted.
+struct Admitted {
+    at: u64,
+    cost: u64,
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn never_above_the_limit(limits in limits(), steps in charges(40)) {
+        let mut machine = Machine::new(limits);
+        let mut admitted = Vec::new();
+        for step in &steps {
+            let (op, cost) = machine.advance(step);
+            if machine.decide(op, cost).verdict.allowed && cost > 0 {
+                admitted.push(Admitted { at: machine.now.0, cost });
+            }
+        }
+        for limit in &machine.limits {
+            if let Err(excess) = check(limit, &admitted) {
+                prop_assert!(false, "{:?}: {}", limit, excess);
+            }
+        }
+    }
+}
+
+fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
+    let most = limit.limit();
+    match limit.engine() {
+        // In any time at most the burst and what has drained: in ticks, without rounding.
+        Engine::Bucket(bucket) => every_interval(admitted, |time| {
+            let drained = u128::from(time) * u128::from(bucket.drain);
+            (u128::from(most) * u128::from(limit.weight()) + drained) / u128::from(limit.weight())
+        }),
+        // In any time at most the capacity and all refills that can fall into it.
+        Engine::Interval(Interval { refill, period, .. }) => every_interval(admitted, |time| {
+            u128::from(most) + u128::from(time.div_ceil(*period)) * u128::from(*refill)
+        }),
+        Engine::Log(log) => every_span(admitted, log.span, most),
+        Engine::Window(Window { span, anchored: false }) => {
+            every_window(admitted, most, |first, at| first / span == at / span)
+        }
+        Engine::Window(Window { span, anchored: true }) => {
+            every_window(admitted, most, |first, at| at - first < *span)
+        }
+    }
+}
+
+/// From any admitted call to any later one.
+fn every_interval(admitted: &[Admitted], most: impl Fn(u64) -> u128) -> Result<(), String> {
+    for (index, first) in admitted.iter().enumerate() {
+        let mut sum = 0;
+        for last in &admitted[index..] {
+            sum += u128::from(last.cost);
+            let time = last.at - first.at;
+            if sum > most(time) {
+                return Err(format!("{sum} in {time} us, at most {}", most(time)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every half-open span that ends with an admitted call.
+fn every_span(admitted: &[Admitted], span: u64, most: u64) -> Result<(), String> {
+    for last in admitted {
+        let counts = |one: &&Admitted| one.at <= last.at && one.at + span > last.at;
+        // Those of its own microsecond that came later are counted too, which is only stricter.
+        let sum: u64 = admitted.iter().filter(counts).map(|one| one.cost).sum();
+        if sum > most {
+            return Err(format!("{sum} in the span up to {}, at most {most}", last.at));
+        }
+    }
+    Ok(())
+}
+
+/// Windows one after the other: each begins with the first call that is not in the one before.
+fn every_window(admitted: &[Admitted], most: u64, same: impl Fn(u64, u64) -> bool) -> Result<(), String> {
+    let mut rest = admitted;
+    while let Some(first) = rest.first() {
+        let count = rest.iter().take_while(|one| same(first.at, one.at)).count();
+        let sum: u64 = rest[..count].iter().map(|one| one.cost).sum();
+        if sum > most {
+            return Err(format!("{sum} in the window that has {}, at most {most}", first.at));
+        }
+        rest = &rest[count..];
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The pure driver with its states in a vector, the thing that the properties are about; or in a map by
+//! name, for comparing it with a store.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use weir::algorithm::{Algorithm, Cells, Kept, LimitVerdict, Op, State, Summary, Verdict, decide};
+use weir::key::{Subject, write_name};
+use weir::strategy::{Limit, Strategy};
+use weir::units::{Micros, Retry};
+
+use super::random::{Cost, Pause, Step, supported};
+
+/// 2024-01-01T00:00:00Z, and a little, so that no grid starts here.
+pub const START: u64 = 1_704_067_200_000_123;
+
+/// Limits, their states, and a clock.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    pub limits: Vec<Algorithm>,
+    pub states: Vec<Option<State>>,
+    pub now: Micros,
+    last: Option<Answer>,
+}
+
+/// Everything that one decision says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub verdict: Verdict,
+    pub limits: Vec<LimitVerdict>,
+    pub all: Summary,
+}
+
+impl Machine {
+    pub fn new(limits: Vec<Algorithm>) -> Self {
+        let states = vec![None; limits.len()];
+        Self { limits, states, now: Micros(START), last: None }
+    }
+
+    /// The same limits at the same time, never used.
+    pub fn fresh(&self) -> Self {
+        Self { states: vec![None; self.limits.len()], ..self.clone() }
+    }
+
+    /// Limit `index` alone, with its state.
+    pub fn alone(&self, index: usize) -> Self {
+        let (limits, states) = (vec![self.limits[index]], vec![self.states[index].clone()]);
+        Self { limits, states, now: self.now, last: None }
+    }
+
+    pub fn decide(&mut self, op: Op, cost: u64) -> Answer {
+        let mut out = Vec::new();
+        let Ok(verdict) = decide(&self.limits, &mut VecCells(&mut self.states), op, cost, self.now, &mut out);
+        let answer = Answer { verdict, all: Summary::of(&self.limits, &out), limits: out };
+        self.last = Some(answer.clone());
+        answer
+    }
+
+    /// What `op` would answer after so many microseconds more; nothing changes.
+    pub fn would(&self, op: Op, cost: u64, after: u64) -> Answer {
+        let mut other = self.clone();
+        other.now.0 += after;
+        other.decide(op, cost)
+    }
+
+    pub fn would_pass(&self, cost: u64, after: u64) -> bool {
+        self.would(Op::Peek, cost, after).verdict.allowed
+    }
+
+    /// Lets the step's pause go by, and returns what the step then asks.
+    pub fn advance(&mut self, step: &Step) -> (Op, u64) {
+        let asked = (supported(step.op, &self.limits), self.cost(step.cost));
+        self.now.0 += self.pause(step.pause);
+        asked
+    }
+
+    /// [`Machine::advance`] and [`Machine::decide`].
+    pub fn step(&mut self, step: &Step) -> Answer {
+        let (op, cost) = self.advance(step);
+        self.decide(op, cost)
+    }
+
+    /// The last answer's `reset_after`.
+    pub fn last_reset(&self) -> u64 {
+        self.last.as_ref().map_or(0, |answer| answer.all.reset_after.0)
+    }
+
+    fn pause(&self, pause: Pause) -> u64 {
+        let told = |told: fn(&Answer) -> u64| self.last.as_ref().map_or(0, told);
+        let reset = |answer: &Answer| answer.all.reset_after.0;
+        match pause {
+            Pause::Exactly(pause) => pause,
+            Pause::Retry(off) => told(|answer| micros(answer.all.retry)).saturating_add_signed(off.into()),
+            Pause::Reset(off) => told(reset).saturating_add_signed(off.into()),
+            Pause::Share(share) => told(reset) / 65_536 * u64::from(share),
+        }
+        .min(EON)
+    }
+
+    /// What `cost` means now.
+    pub fn cost(&self, cost: Cost) -> u64 {
+        let limit = self.limits.iter().map(Algorithm::limit).min().unwrap_or(0);
+        let remaining = self.last.as_ref().map_or(limit, |answer| answer.all.remaining);
+        match cost {
+            Cost::Exactly(cost) => cost,
+            Cost::Remaining(off) => remaining.saturating_add_signed(off.into()),
+            Cost::Limit(off) => limit.saturating_add_signed(off.into()),
+        }
+    }
+}
+
+/// A machine for many subjects and changing limits: each state is kept under its limit's name.
+pub struct Named {
+    pub machine: Machine,
+    states: HashMap<Vec<u8>, State>,
+}
+
+impl Named {
+    pub fn new(rules: &Strategy) -> Self {
+        Self { machine: Machine::new(rules.algorithms().to_vec()), states: HashMap::new() }
+    }
+
+    pub fn decide(&mut self, rules: &Arc<Strategy>, subject: &Subject<'_>, op: Op, cost: u64) -> Answer {
+        let name = |limit: &Limit| {
+            let mut name = Vec::new();
+            write_name(&mut name, rules, limit, subject);
+            name
+        };
+        let names: Vec<_> = rules.limits().iter().map(name).collect();
+        self.machine.limits = rules.algorithms().to_vec();
+        self.machine.states = names.iter().map(|name| self.states.remove(name)).collect();
+        let answer = self.machine.decide(op, cost);
+        let kept = names.into_iter().zip(&self.machine.states);
+        self.states.extend(kept.filter_map(|(name, state)| Some((name, state.clone()?))));
+        answer
+    }
+}
+
+/// The longest pause, a year and a half: fifty of them end before 2^52.
+const EON: u64 = 50_000_000_000_000;
+
+/// A wait that helps, or none.
+pub fn micros(retry: Retry) -> u64 {
+    match retry {
+        Retry::After(wait) => wait.0,
+        Retry::Now | Retry::Never => 0,
+    }
+}
+
+struct VecCells<'a>(&'a mut Vec<Option<State>>);
+
+impl Cells for VecCells<'_> {
+    type Full = Infallible;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.0[index].as_ref()
+    }
+
+    fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        change(&mut self.0[index]);
+    }
+}

@@ -1,0 +1,57 @@
+//! The memory store answers what the pure driver answers, whatever keys share its tables.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use weir::algorithm::Algorithm;
+use weir::clock::{Clock, ManualClock};
+use weir::config::MemoryConfig;
+use weir::key::Subject;
+use weir::store::memory::MemoryStore;
+use weir::store::{Decision, Store, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir::units::Micros;
+
+use super::machine::{Named, START};
+use super::random::{config, limits, op, step};
+
+type Rules = Arc<weir::strategy::Strategy>;
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn memory_agrees_with_the_pure_driver(
+        rules in rules(), calls in prop::collection::vec((step(op()), 0..3_u8, 0..3_u8), 1..60),
+    ) {
+        let clock = ManualClock::at(Micros(START));
+        let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut pure = Named::new(&rules);
+        for (step, resource, consumer) in &calls {
+            let names = [format!("resource {resource}"), format!("consumer {consumer}")];
+            let subject = Subject { resource: &names[0], consumer: &names[1], group: None };
+            let (op, cost) = pure.machine.advance(step);
+            let expected = pure.decide(&rules, &subject, op, cost);
+            clock.set(pure.machine.now);
+            let decision = Decision { strategy: &rules, subject, deadline: None };
+            let mut out = Verdicts::default();
+            runtime.block_on(store.decide(&decision, op, &[cost], &mut out)).unwrap();
+            let (verdict, limits) = out.get(0).unwrap();
+            prop_assert_eq!((*verdict, limits.to_vec()), (expected.verdict, expected.limits));
+        }
+    }
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let scope = prop::sample::subsequence(vec![Field::Resource, Field::Consumer], 0..=2);
+    (limits(), prop::collection::vec(scope, 4)).prop_map(|(limits, scopes)| {
+        let named = |(index, (algorithm, scope)): (usize, (Algorithm, Vec<Field>))| Limit {
+            name: format!("limit-{index}").into(),
+            scope: Scope::of(&scope),
+            algorithm,
+        };
+        let limits = limits.into_iter().zip(scopes).enumerate().map(named).collect();
+        Arc::new(weir::strategy::Strategy::new("random", limits, true, FailurePolicy::Error).unwrap())
+    })
+}

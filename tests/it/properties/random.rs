@@ -1,0 +1,166 @@
+//! Random limits, and random steps that like to land on edges: a call at the very microsecond that an
+//! earlier answer told, or one before or after it, with a cost of just what remains.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
+use weir::algorithm::{Algorithm, Engine, MAX_LIMITS, Op, Rate};
+use weir::units::{CEILING, LONGEST_SPAN, Micros};
+
+/// The same cases in every run, so that a build is as green as its sources; `PROPTEST_RNG_SEED` and
+/// `PROPTEST_CASES` look elsewhere. What has failed once is tried first from then on.
+pub fn config() -> Config {
+    let persistence = FileFailurePersistence::WithSource("proptest-regressions");
+    let mut config = Config {
+        failure_persistence: Some(Box::new(persistence)),
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    };
+    if config.rng_seed == RngSeed::Random {
+        config.rng_seed = RngSeed::Fixed(2024);
+    }
+    config
+}
+
+/// One call, and how long after the one before.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    pub pause: Pause,
+    pub op: Op,
+    pub cost: Cost,
+}
+
+/// How long until the next step.
+#[derive(Debug, Clone, Copy)]
+pub enum Pause {
+    Exactly(u64),
+    /// Until the last answer's `retry_after`, or the microsecond before or after.
+    Retry(i8),
+    /// Until the last answer's `reset_after`, or the microsecond before or after.
+    Reset(i8),
+    /// So many 65536th of the last answer's `reset_after`.
+    Share(u16),
+}
+
+/// What the next step costs.
+#[derive(Debug, Clone, Copy)]
+pub enum Cost {
+    Exactly(u64),
+    /// What the last answer said remains, or one less or more.
+    Remaining(i8),
+    /// The limit, or one less or more.
+    Limit(i8),
+}
+
+/// A limit of any engine: mostly small enough that a short trace meets all its edges.
+pub fn limit() -> impl Strategy<Value = Algorithm> {
+    prop_oneof![bucket(), window(), interval(), log()]
+}
+
+/// The limits of one decision.
+pub fn limits() -> impl Strategy<Value = Vec<Algorithm>> {
+    prop_oneof![3 => limit().prop_map(|one| vec![one]), 2 => prop::collection::vec(limit(), 1..=4)]
+}
+
+/// As many limits as a decision may have.
+pub fn many_limits() -> impl Strategy<Value = Vec<Algorithm>> {
+    prop::collection::vec(limit(), 2..=MAX_LIMITS)
+}
+
+pub fn bucket() -> impl Strategy<Value = Algorithm> {
+    (amount(), amount(), span()).prop_filter_map("not a bucket", |(burst, count, period)| {
+        Algorithm::bucket(burst, Rate { count, period }).ok()
+    })
+}
+
+pub fn window() -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), any::<bool>(), prop::bool::weighted(0.3)).prop_filter_map(
+        "not a window",
+        |(limit, span, anchored, count_denied)| {
+            Algorithm::fixed_window(limit, span, anchored, count_denied).ok()
+        },
+    )
+}
+
+pub fn interval() -> impl Strategy<Value = Algorithm> {
+    (amount(), amount(), span(), any::<bool>()).prop_filter_map(
+        "not an interval refill",
+        |(capacity, refill, period, aligned)| {
+            Algorithm::interval_refill(capacity, refill, period, aligned).ok()
+        },
+    )
+}
+
+pub fn log() -> impl Strategy<Value = Algorithm> {
+    (amount(), span()).prop_filter_map("not a log", |(limit, span)| Algorithm::sliding_log(limit, span).ok())
+}
+
+fn amount() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..=6_u64, 3 => 0..=1000_u64, 1 => 0..=1_000_000_000_u64, 1 => 0..=CEILING]
+}
+
+fn span() -> impl Strategy<Value = Micros> {
+    prop_oneof![
+        6 => 1..=20_u64,
+        3 => 1..=5_000_u64,
+        2 => prop::sample::select(vec![1_000_000, 60_000_000, 86_400_000_000]),
+        1 => 1..=LONGEST_SPAN.0,
+    ]
+    .prop_map(Micros)
+}
+
+/// Steps with every operation.
+pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(op()), 1..=most)
+}
+
+/// Steps that only charge.
+pub fn charges(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(Just(Op::Charge)), 1..=most)
+}
+
+pub fn step(op: impl Strategy<Value = Op>) -> impl Strategy<Value = Step> {
+    (pause(), op, cost()).prop_map(|(pause, op, cost)| Step { pause, op, cost })
+}
+
+pub fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        10 => Just(Op::Charge),
+        2 => Just(Op::Peek),
+        2 => Just(Op::Force),
+        1 => Just(Op::Refund),
+        1 => Just(Op::AtMost),
+        2 => prop_oneof![0..=50_u64, 0..=CEILING].prop_map(|max| Op::Reserve { max_wait: Micros(max) }),
+        1 => prop::bool::weighted(0.2).prop_map(|reset| if reset { Op::Reset } else { Op::Charge }),
+    ]
+}
+
+fn pause() -> impl Strategy<Value = Pause> {
+    prop_oneof![
+        3 => Just(Pause::Exactly(0)),
+        4 => (0..=20_u64).prop_map(Pause::Exactly),
+        1 => (0..=10_000_000_000_u64).prop_map(Pause::Exactly),
+        3 => (-1..=1_i8).prop_map(Pause::Retry),
+        2 => (-1..=1_i8).prop_map(Pause::Reset),
+        2 => any::<u16>().prop_map(Pause::Share),
+    ]
+}
+
+pub fn cost() -> impl Strategy<Value = Cost> {
+    prop_oneof![
+        6 => Just(Cost::Exactly(1)),
+        3 => (0..=6_u64).prop_map(Cost::Exactly),
+        1 => any::<u64>().prop_map(Cost::Exactly),
+        3 => (-1..=1_i8).prop_map(Cost::Remaining),
+        2 => (-1..=1_i8).prop_map(Cost::Limit),
+    ]
+}
+
+/// `op`, or a charge where these limits do not have it.
+pub fn supported(op: Op, limits: &[Algorithm]) -> Op {
+    let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
+    match op {
+        Op::AtMost | Op::Reserve { .. } if limits.len() > 1 || !limits.iter().all(is_bucket) => Op::Charge,
+        Op::Refund if !limits.iter().all(is_bucket) => Op::Charge,
+        op => op,
+    }
+}
