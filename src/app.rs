@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Registry;
+use socket2::SockRef;
 
 use crate::admin::Admin;
 use crate::clock::Clock;
@@ -19,6 +20,8 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::RedisShared;
 use crate::telemetry::Metrics;
 
+/// Connections that may wait to be accepted; the kernel may allow fewer.
+const BACKLOG: i32 = 4096;
 /// Between two looks for memory keys that have lapsed.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
@@ -58,7 +61,12 @@ impl Listeners {
     /// Binds both addresses.
     pub fn bind(grpc: SocketAddr, admin: SocketAddr) -> Result<Self, AppError> {
         let bind = |what, address| {
-            TcpListener::bind(address).map_err(|error| AppError::Bind { what, address, error })
+            let listener = TcpListener::bind(address).and_then(|listener| {
+                // The standard library asks for 128, and a restart brings all clients back at once.
+                SockRef::from(&listener).listen(BACKLOG)?;
+                Ok(listener)
+            });
+            listener.map_err(|error| AppError::Bind { what, address, error })
         };
         Ok(Self { grpc: bind("gRPC", grpc)?, admin: bind("admin", admin)? })
     }

@@ -94,17 +94,19 @@ impl<S: Store> Limiter<S> {
 
     /// Answers one question. A denial is an answer, not an error.
     pub async fn decide(&self, ask: &Ask<'_>) -> Result<Answer<'_>, LimiterError> {
-        let started = clock::monotonic();
         let resolved = self.resolve(ask)?;
+        let started = clock::monotonic();
         let decision = Decision {
             strategy: resolved.strategy,
             subject: Subject { resource: ask.resource, consumer: ask.consumer, group: resolved.group },
             deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
         };
         let op = if ask.peek { Op::Peek } else { Op::Charge };
-        let (result, answered) = self.ask_store(&decision, op, ask.cost).await;
+        let result = self.ask_store(&decision, op, ask.cost).await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, result.as_ref().err());
         let answer = result.or_else(|error| fall_back(resolved.strategy, error));
-        self.tell(ask, &resolved, answered.saturating_duration_since(started), &answer);
+        self.tell(ask, &resolved, took, &answer);
         answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
     }
 
@@ -123,23 +125,13 @@ impl<S: Store> Limiter<S> {
         resolved
     }
 
-    /// What the store says, and when it said so.
-    async fn ask_store(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        cost: u64,
-    ) -> (Result<Outcome, StoreError>, Instant) {
-        let sent = clock::monotonic();
+    async fn ask_store(&self, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Outcome, StoreError> {
         let mut verdicts = Verdicts::default();
-        let result = self.store.decide(decision, op, &[cost], &mut verdicts).await;
-        let answered = clock::monotonic();
-        let decided = result.and_then(|()| match verdicts.decisions.pop() {
+        self.store.decide(decision, op, &[cost], &mut verdicts).await?;
+        match verdicts.decisions.pop() {
             Some(verdict) => Ok(Outcome::Decided { verdict, limits: verdicts.limits }),
             None => Err(StoreError::Refused("it answered without a verdict".into())),
-        });
-        self.recorder.store_called(answered.saturating_duration_since(sent), decided.as_ref().err());
-        (decided, answered)
+        }
     }
 
     /// The one event of a decision.

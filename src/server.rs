@@ -11,6 +11,7 @@
 
 mod accept;
 mod connection;
+mod dispatch;
 mod health;
 mod routes;
 mod worker;

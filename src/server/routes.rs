@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::Router;
 use tonic_health::pb::health_server::HealthServer;
 use tonic_reflection::server::Builder;
 
 use super::ServerError;
+use super::dispatch::Dispatch;
 use super::health::Health;
 use crate::limiter::Limiter;
 use crate::proto;
@@ -32,28 +33,34 @@ const KEEPALIVE_PATIENCE: Duration = Duration::from_secs(10);
 /// Health and reflection take names, no more.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
 
-/// Decisions, health and, if wanted, reflection.
-pub(super) fn router<S: Store>(
-    limiter: Limiter<S>,
-    templates: &Arc<Templates>,
-    readiness: &Readiness,
-    reflection: bool,
-) -> Result<Router, ServerError> {
-    let health = HealthServer::new(Health::new(readiness.clone()));
-    let router = Server::builder()
+/// HTTP/2 within its bounds.
+pub(super) fn http2() -> Server {
+    Server::builder()
         .max_concurrent_streams(MAX_STREAMS)
         .http2_max_pending_accept_reset_streams(Some(MAX_PENDING_RESETS))
         .http2_max_local_error_reset_streams(Some(MAX_OWN_RESETS))
         .http2_max_header_list_size(MAX_HEADER_BYTES)
         .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
         .http2_keepalive_timeout(Some(KEEPALIVE_PATIENCE))
-        .add_service(RateLimit::server(limiter, Arc::clone(templates)))
-        .add_service(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
-    if reflection { with_reflection(router) } else { Ok(router) }
+}
+
+/// Decisions, health and, if wanted, reflection.
+pub(super) fn services<S: Store>(
+    limiter: Limiter<S>,
+    templates: &Arc<Templates>,
+    readiness: &Readiness,
+    reflection: bool,
+) -> Result<Dispatch<S>, ServerError> {
+    let health = HealthServer::new(Health::new(readiness.clone()));
+    let mut others = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
+    if reflection {
+        others = with_reflection(others)?;
+    }
+    Ok(Dispatch::new(RateLimit::server(limiter, Arc::clone(templates)), others))
 }
 
 /// Reflection in both versions: older tools know only `v1alpha`.
-fn with_reflection(router: Router) -> Result<Router, ServerError> {
+fn with_reflection(routes: Routes) -> Result<Routes, ServerError> {
     let failed = |error: tonic_reflection::server::Error| ServerError::Grpc(error.to_string());
     let builder = || {
         Builder::configure()
@@ -62,7 +69,7 @@ fn with_reflection(router: Router) -> Result<Router, ServerError> {
     };
     let v1 = builder().build_v1().map_err(failed)?;
     let v1alpha = builder().build_v1alpha().map_err(failed)?;
-    Ok(router
+    Ok(routes
         .add_service(v1.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(v1alpha.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES)))
 }

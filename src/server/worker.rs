@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::transport::server::Router;
 
 use super::connection::{Connection, Open};
+use super::dispatch::Dispatch;
 use super::{Parts, ServerError, routes, runtime};
 use crate::limiter::Limiter;
 use crate::store::Store;
@@ -132,13 +132,13 @@ where
     runtime()?.block_on(async {
         let store = (parts.store)();
         let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
-        let router = routes::router(limiter, &parts.templates, &parts.readiness, reflection)?;
-        serve_connections(router, connections, stop, drain).await
+        let services = routes::services(limiter, &parts.templates, &parts.readiness, reflection)?;
+        serve_connections(services, connections, stop, drain).await
     })
 }
 
-async fn serve_connections(
-    router: Router,
+async fn serve_connections<S: Store>(
+    services: Dispatch<S>,
     connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
     stop: watch::Receiver<()>,
     drain: Duration,
@@ -150,7 +150,7 @@ async fn serve_connections(
         tokio::time::sleep(drain).await;
     };
     tokio::select! {
-        served = router.serve_with_incoming_shutdown(incoming, stopped(stop.clone())) => {
+        served = routes::http2().serve_with_incoming_shutdown(services, incoming, stopped(stop.clone())) => {
             served.map_err(|error| ServerError::Grpc(error.to_string()))
         }
         () = too_long => {

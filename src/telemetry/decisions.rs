@@ -24,11 +24,7 @@ pub(super) struct Shared(Arc<Decisions>);
 
 const FAMILIES: [(&str, &str, &[&str]); 6] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
-    (
-        "weir_decision_duration_seconds",
-        "Time from a parsed request to its answer, the store's part included.",
-        &[],
-    ),
+    ("weir_decision_duration_seconds", "Time from a request whose strategy is known to its answer.", &[]),
     ("weir_rejected_requests_total", "Requests that could not be decided, by reason.", &["reason"]),
     ("weir_store_calls_total", "Calls of the store by result.", &["result"]),
     ("weir_store_errors_total", "Failed calls of the store by kind of error.", &["kind"]),
