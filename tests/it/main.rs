@@ -4,6 +4,7 @@
 
 mod differential;
 mod keys;
+mod memory;
 mod properties;
 mod support;
 mod vectors;
