@@ -108,6 +108,55 @@ fn logs_in_the_cells_of_others_stay_within_the_budget() {
     }
 }
 
+/// Logs that grow stop at the budget; none is forgotten by that, and who is denied stays denied: an
+/// error instead would be answered by the failure policy, which may be to admit.
+#[test]
+fn a_growing_log_stops_at_the_budget() {
+    let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Refuse), hourly_log(10_000));
+    assert!(fixture.charge(&strategy, "exhausted", 10_000).unwrap());
+    let mut refused = 0;
+    for call in 0..100_000 {
+        fixture.pass(Micros(1));
+        match fixture.charge(&strategy, &format!("consumer {}", call % 100), 1) {
+            Ok(admitted) => assert!(admitted),
+            Err(error) => {
+                assert_eq!(error, StoreError::Full(MIB));
+                refused += 1;
+            }
+        }
+        assert!(call % 16 != 0 || fixture.store.stats().bytes <= MIB + 16 * OVERSHOOT);
+    }
+    assert!(refused > 0);
+    assert_eq!(fixture.store.stats().refusals, refused);
+    assert!(!fixture.charge(&strategy, "exhausted", 1).unwrap());
+    let whole = |key| fixture.peek(&strategy, &format!("consumer {key}"), 10_000);
+    assert!(!(0..100).any(whole), "a log was forgotten");
+    fixture.pass(HOUR);
+    fixture.store.sweep();
+    assert!(fixture.charge(&strategy, "consumer 7", 1).unwrap(), "lapsed logs make room");
+}
+
+/// Where keys may be evicted, a log that grows is rarely refused while other logs can make room; and a
+/// bucket, whose cell stays, is not dropped for it in vain.
+#[test]
+fn a_growing_log_evicts_other_logs_only() {
+    let (fixture, logs, buckets) = (Fixture::new(MIB, WhenFull::Evict), hourly_log(10_000), slow_bucket());
+    for key in 0..4000 {
+        fixture.charge(&buckets, &format!("bucket {key}"), 1).unwrap();
+    }
+    for call in 0..60_000 {
+        fixture.pass(Micros(1));
+        let _ = fixture.charge(&logs, &format!("log {}", call % 1000), 1);
+        assert!(call % 16 != 0 || fixture.store.stats().bytes <= MIB + OVERSHOOT);
+    }
+    let stats = fixture.store.stats();
+    // Room is looked for in the log's own shard only, which now and then has no other log.
+    assert!(stats.evictions > 0 && stats.refusals < 600, "{stats:?}");
+    for key in 0..4000 {
+        assert!(!fixture.peek(&buckets, &format!("bucket {key}"), 10), "{key} was forgotten");
+    }
+}
+
 /// However small the budget, nothing panics and nothing is admitted that is not kept.
 #[test]
 fn tiny_budgets_refuse() {
