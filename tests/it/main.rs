@@ -7,4 +7,5 @@ mod keys;
 mod memory;
 mod properties;
 mod support;
+mod ttl;
 mod vectors;
