@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Op, Rate};
+use weir::clock::Clock;
 use weir::store::{StoreError, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
@@ -65,6 +66,78 @@ async fn a_key_that_holds_something_else_fails_alone() {
         }
     }
     assert!(charged > 80 && world.redis.is_responsive());
+}
+
+/// A log whose ends are well but that has text in between: only a search would come across it.
+#[tokio::test]
+async fn a_log_with_text_inside_fails_alone() {
+    let world = World::start().await;
+    let log = |name| strategy(name, &[Algorithm::sliding_log(5, Micros::from_secs(40)).unwrap()]);
+    let (broken, healthy) = (log("broken"), log("healthy"));
+    let key = &keys(&broken)[0];
+    let now = Clock::System.now().0.to_string();
+    for entries in [
+        ["0", "1", "1", "text", "text", &now, "5"],
+        ["0", &now, "1", "text", "text", &now, "5"],
+        ["0", &now, "text", &now, "text", &now, "5"],
+        ["0", "1", "1", "1", "text", &now, "5"],
+    ] {
+        world.redis.cli(&["DEL", key]);
+        world.redis.cli(&[&["RPUSH", key][..], &entries].concat());
+        for op in [Op::Charge, Op::Force, Op::Peek] {
+            let (broken, fine) =
+                tokio::join!(world.decide(&broken, op, &[4]), world.decide(&healthy, Op::Peek, &[1]));
+            assert_eq!(fine.map(|answers| answers[0].1.remaining), Ok(5));
+            assert!(matches!(broken, Err(StoreError::Unreadable(_))), "{op:?} on {entries:?}: {broken:?}");
+        }
+    }
+}
+
+/// Numbers where numbers belong, but such as no limit has ever stored: whatever they decide, the
+/// neighbours in the call are answered.
+#[tokio::test]
+async fn absurd_numbers_hurt_nobody_else() {
+    let world = World::start().await;
+    let mut connection = world.redis.connection();
+    let healthy = strategy("healthy", &[Algorithm::sliding_log(5, Micros::from_secs(40)).unwrap()]);
+    let all = each_engine(Micros::from_secs(40));
+    let now = Clock::System.now().0 as f64;
+    let two_52 = (1_u64 << 52) as f64;
+    let absurd =
+        [0.0, 1.0, now, two_52, 2.0 * two_52 - 1.0, 4.0 * two_52, -1.0, 0.5, f64::NAN, f64::INFINITY];
+    for one in absurd {
+        for two in absurd {
+            for three in absurd {
+                for strategy in &all {
+                    let key = &keys(strategy)[0];
+                    let packed = |numbers: &[f64]| numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+                    let stored: Vec<u8> = match strategy.algorithms()[0].engine().name() {
+                        "interval" if three == 0.0 => packed(&[one, two]),
+                        "bucket" | "window" => packed(&[one, two, three]),
+                        "log" => {
+                            let entries = [0.0, one, two, now, three, one.max(now), two.abs()];
+                            let _: () = redis::cmd("DEL").arg(key).query(&mut connection).unwrap();
+                            let entries = entries.map(|it| it.to_string());
+                            redis::cmd("RPUSH").arg(key).arg(&entries).exec(&mut connection).unwrap();
+                            vec![]
+                        }
+                        _ => continue,
+                    };
+                    if !stored.is_empty() {
+                        redis::cmd("SET").arg(key).arg(&stored).exec(&mut connection).unwrap();
+                    }
+                    let (absurd, fine) = tokio::join!(
+                        world.decide(strategy, Op::Charge, &[1]),
+                        world.decide(&healthy, Op::Peek, &[1]),
+                    );
+                    let fine = fine.map(|answers| answers[0].1.remaining);
+                    assert_eq!(fine, Ok(5), "{} of {one}, {two}, {three}", strategy.name());
+                    let fails_alone = matches!(absurd, Ok(_) | Err(StoreError::Unreadable(_)));
+                    assert!(fails_alone, "{} of {one}, {two}, {three}: {absurd:?}", strategy.name());
+                }
+            }
+        }
+    }
 }
 
 /// One limit that cannot be read keeps all of its decision from being charged.
