@@ -6,6 +6,7 @@ use std::{env, fs};
 
 use prost::Message as _;
 
+#[allow(clippy::disallowed_methods)] // cargo talks to build scripts through the environment
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
     println!("cargo:rerun-if-changed=build.rs");

@@ -30,7 +30,7 @@ if command -v redis-server >/dev/null; then
     exit 0
 fi
 if ! command -v apt-get >/dev/null || ! can_be_root; then
-    say "the tests need redis-server 6.2 or later (on Debian and Ubuntu: apt-get install redis-server)"
+    say "the tests need redis-server (on Debian and Ubuntu: apt-get install redis-server)"
     exit 1
 fi
 

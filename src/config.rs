@@ -2,9 +2,35 @@
 //!
 //! One YAML file; `WEIR_*` variables and flags override single values. Every mistake of a file is
 //! reported in one run, with line, column and reason.
+//!
+//! ```text
+//!   text ── tree ── fields ── server, store, strategies (algorithms), resources ── Config
+//!           nodes   typed      a file per section; values, quantities and address
+//!           with    values,    say what a single text means
+//!           places  leftovers
+//!                   └── every mistake goes into one report ── ConfigErrors
+//! ```
+
+mod address;
+mod algorithms;
+mod errors;
+mod fields;
+mod overrides;
+mod quantities;
+mod read;
+mod resources;
+mod server;
+mod store;
+mod strategies;
+mod tree;
+mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
+pub use overrides::Overrides;
+pub use read::{EXAMPLE, MAX_FILE};
 
 use crate::key::KeySecret;
 use crate::strategy::Rules;

@@ -5,13 +5,27 @@
 //! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock.
 //! * [`algorithm`]: what every limit means, as pure arithmetic.
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
-//! * [`store`]: where state lives; one seam, two engines.
 //! * [`config`]: everything a running service is told, parsed once.
+//! * [`store`]: where state lives; one seam, two engines.
+//! * [`telemetry`], [`readiness`]: what operators see.
+//! * [`limiter`]: the use case: strategy, store, failure policy, one event.
+//! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types.
+//! * [`server`], [`admin`]: sockets, threads, shutdown. [`client`]: the other side.
+//! * [`app`]: a configuration and sockets in, a running service out.
 
+pub mod admin;
 pub mod algorithm;
+pub mod app;
+pub mod client;
 pub mod clock;
 pub mod config;
 pub mod key;
+pub mod limiter;
+pub mod proto;
+pub mod readiness;
+pub mod server;
+pub mod service;
 pub mod store;
 pub mod strategy;
+pub mod telemetry;
 pub mod units;

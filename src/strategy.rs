@@ -192,7 +192,7 @@ impl fmt::Display for Field {
 }
 
 /// Names stand in keys and metric labels, so they are kept plain.
-fn check_name(name: &str) -> Result<(), StrategyError> {
+pub(crate) fn check_name(name: &str) -> Result<(), StrategyError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
         return Err(StrategyError::Name(name.to_owned()));

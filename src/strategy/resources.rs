@@ -64,6 +64,12 @@ impl Resources {
         longest(&self.prefixes, last, name).and_then(|index| self.prefixes.get(index)).map(|p| &p.resource)
     }
 
+    /// How many patterns there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.exact.len() + self.prefixes.len()
+    }
+
     /// Whether there is no pattern at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -51,6 +51,12 @@ impl Rules {
         &self.strategies
     }
 
+    /// Which resource has which strategy.
+    #[must_use]
+    pub fn resources(&self) -> &Resources {
+        &self.resources
+    }
+
     /// The strategy for a request, its index, and the routing group of its resource. An explicit
     /// strategy may be used on any resource.
     pub fn resolve(&self, resource: &str, strategy: &str) -> Result<Resolved<'_>, Unknown> {

@@ -2,10 +2,19 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
+mod bounds;
+mod cli;
+mod concurrency;
+mod config;
 mod differential;
+mod failure;
 mod keys;
 mod memory;
+mod metrics;
+mod outage;
 mod properties;
+mod service;
+mod shutdown;
 mod support;
 mod ttl;
 mod vectors;

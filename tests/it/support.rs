@@ -12,6 +12,7 @@ mod process;
 mod proxy;
 mod redis;
 pub(crate) mod scratch;
+pub(crate) mod server;
 mod stores;
 mod wait;
 

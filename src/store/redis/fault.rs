@@ -25,8 +25,9 @@ impl Fault {
     pub(super) fn of(error: &RedisError, host: &str) -> Self {
         let refused = || StoreError::Refused(error.to_string().into());
         let redirect = || {
-            let (to, port) = error.redirect_node()?;
-            Some(Address::new(if to.is_empty() { host } else { to }, port))
+            let (address, _slot) = error.redirect_node()?;
+            let (to, port) = address.rsplit_once(':')?;
+            Some(Address::new(if to.is_empty() { host } else { to }, port.parse().ok()?))
         };
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::Moved) => {

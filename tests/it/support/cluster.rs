@@ -63,11 +63,16 @@ impl Cluster {
         self.primary_of_slot(self.slot_of(key))
     }
 
-    /// A replica of the slot's primary.
+    /// A replica of the slot's primary that is alive, and knows that it is one: after a failover, the old
+    /// primary takes a moment to find out.
     pub(crate) fn replica_of(&self, slot: u16) -> &RedisServer {
-        let primary = self.primary_of_slot(slot).port();
-        let port = view::of(self.any_node()).expect("the node answers").replica_ports(primary).next();
-        self.node_on(port.expect("the primary has a replica"))
+        wait::eventually_some(AGREE_TIMEOUT, "the slot's primary has a live replica", || {
+            let primary = self.owner(slot)?.port();
+            let is_replica = |node: &RedisServer| {
+                view::of(node).is_some_and(|view| view.replica_ports(primary).any(|port| port == node.port()))
+            };
+            self.responsive().find(|node| is_replica(node))
+        })
     }
 
     /// Kills the slot's primary, as a crash would, and returns it.

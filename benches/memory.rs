@@ -1,0 +1,86 @@
+//! What one decision costs in the memory store: clock, key, digest, lock and engine.
+//!
+//! `cargo bench --bench memory`
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use divan::{Bencher, black_box};
+use weir::algorithm::{Algorithm, Op, Rate};
+use weir::clock::Clock;
+use weir::config::MemoryConfig;
+use weir::key::Subject;
+use weir::store::memory::MemoryStore;
+use weir::store::{Decision, Store, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+
+fn main() {
+    divan::main();
+}
+
+fn strategy() -> Arc<Strategy> {
+    let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
+    let algorithm = Algorithm::bucket(1_000_000, rate).unwrap();
+    let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+    let limits = vec![Limit { name: "each".into(), scope, algorithm }];
+    Arc::new(Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap())
+}
+
+fn store() -> MemoryStore {
+    MemoryStore::new(&MemoryConfig { budget: 4 << 30, ..MemoryConfig::default() }, Clock::System)
+}
+
+/// The memory store is always ready.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the memory store waits for nothing"),
+    }
+}
+
+fn decide(store: &MemoryStore, strategy: &Arc<Strategy>, consumer: &str) -> bool {
+    let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer, group: None };
+    let decision = Decision { strategy, subject, deadline: None };
+    let mut out = Verdicts::default();
+    now(store.decide(&decision, Op::Charge, &[1], &mut out)).unwrap();
+    out.decisions[0].allowed
+}
+
+/// One decision on one of so many live keys.
+#[divan::bench(args = [1, 1_000, 100_000, 1_000_000, 10_000_000])]
+fn live_keys(bencher: Bencher<'_, '_>, keys: u64) {
+    let (store, strategy) = (store(), strategy());
+    for key in 0..keys {
+        decide(&store, &strategy, &format!("user_{key}"));
+    }
+    let mut random = 1_u64;
+    let mut next = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("user_{}", (random >> 33) % keys)
+    };
+    bencher
+        .with_inputs(&mut next)
+        .bench_local_refs(|consumer| black_box(decide(&store, &strategy, consumer)));
+}
+
+/// Two workers, on keys of their own.
+#[divan::bench(threads = 2)]
+fn two_workers(bencher: Bencher<'_, '_>) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let (store, strategy) = (store(), strategy());
+    bencher
+        .with_inputs(|| format!("user_{}", NEXT.fetch_add(1, Ordering::Relaxed) % 100_000))
+        .bench_refs(|consumer| black_box(decide(&store, &strategy, consumer)));
+}
+
+/// Two workers on one key.
+#[divan::bench(threads = 2)]
+fn two_workers_one_key(bencher: Bencher<'_, '_>) {
+    let (store, strategy) = (store(), strategy());
+    bencher.bench(|| black_box(decide(&store, &strategy, "hot")));
+}

@@ -1,0 +1,135 @@
+//! Wiring: a configuration and sockets in, a running service out.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::Registry;
+
+use crate::admin::Admin;
+use crate::clock::Clock;
+use crate::config::{Config, StoreConfig};
+use crate::key::KeySecret;
+use crate::readiness::Readiness;
+use crate::server::{self, Parts, ServerError};
+use crate::service::Templates;
+use crate::store::Store;
+use crate::store::memory::MemoryStore;
+use crate::store::redis::RedisShared;
+use crate::telemetry::Metrics;
+
+/// Between two looks for memory keys that have lapsed.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// The sockets that a service listens on.
+pub struct Listeners {
+    /// gRPC.
+    pub grpc: TcpListener,
+    /// Metrics and probes.
+    pub admin: TcpListener,
+}
+
+/// Why a service could not start, or ended other than by being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// A socket cannot be had.
+    #[error("cannot listen on {address} ({what}): {error}")]
+    Bind {
+        /// What it was for.
+        what: &'static str,
+        /// The address that was tried.
+        address: SocketAddr,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// The metrics contradict one another.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// The admin thread cannot start.
+    #[error("the admin server cannot start: {0}")]
+    Admin(io::Error),
+    /// The gRPC server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+}
+
+impl Listeners {
+    /// Binds both addresses.
+    pub fn bind(grpc: SocketAddr, admin: SocketAddr) -> Result<Self, AppError> {
+        let bind = |what, address| {
+            TcpListener::bind(address).map_err(|error| AppError::Bind { what, address, error })
+        };
+        Ok(Self { grpc: bind("gRPC", grpc)?, admin: bind("admin", admin)? })
+    }
+}
+
+/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread. `clock` is
+/// the system's, but in tests.
+pub fn run(
+    config: Config,
+    listeners: Listeners,
+    clock: Clock,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), AppError> {
+    let readiness = Readiness::starting();
+    let metrics = Metrics::register(&Registry::new(), &config.rules)?;
+    match &config.store {
+        StoreConfig::Memory(memory) => {
+            let store = MemoryStore::new(memory, clock);
+            let (shown, swept) = (store.clone(), store.clone());
+            metrics.show_memory(move || shown.stats())?;
+            readiness.set(Ok(()));
+            let app = App { config, listeners, readiness, metrics };
+            app.serve(move || store.clone(), sweep(swept), shutdown)
+        }
+        StoreConfig::Redis(redis) => {
+            let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
+            let shared = RedisShared::new(redis, secret, clock);
+            let (watched, told) = (shared.clone(), readiness.clone());
+            let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
+            let app = App { config, listeners, readiness, metrics };
+            app.serve(move || shared.store(), watch, shutdown)
+        }
+    }
+}
+
+/// Everything of a service but its store.
+struct App {
+    config: Config,
+    listeners: Listeners,
+    readiness: Readiness,
+    metrics: Metrics,
+}
+
+impl App {
+    /// Serves decisions from what `store` makes, once per worker, with `background` beside it.
+    fn serve<S: Store>(
+        self,
+        store: impl Fn() -> S + Send + Sync + 'static,
+        background: impl Future<Output = ()> + Send + 'static,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), AppError> {
+        let Self { config, listeners, readiness, metrics } = self;
+        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), background);
+        let _admin = admin.map_err(AppError::Admin)?;
+        let parts = Parts {
+            rules: Arc::new(config.rules),
+            templates: Arc::new(Templates::new(&config.messages)),
+            store,
+            readiness,
+            metrics,
+        };
+        Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
+    }
+}
+
+/// Drops memory keys that have lapsed, so that they do not count against the budget until they are met.
+async fn sweep(store: MemoryStore) {
+    let mut ticks = tokio::time::interval(SWEEP_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        store.sweep();
+    }
+}

@@ -1,0 +1,94 @@
+//! The command line. Only here are arguments and environment read.
+
+mod allow;
+mod check;
+mod render;
+mod serve;
+mod settings;
+mod signals;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use weir::telemetry::{Format, init_logs, log_panics};
+
+const EXAMPLES: &str = "\
+Examples:
+  weir                                                 serve the built-in example
+  weir allow zewtopia.com/tigerfeeding bob             ask it (from another terminal)
+  weir serve --config weir.yaml                        serve your own strategies
+  weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
+  weir check weir.yaml                                 find every mistake in a configuration";
+
+const ENVIRONMENT: &str = "\
+Every option can be given as an environment variable too: --drain-timeout is WEIR_DRAIN_TIMEOUT.
+A flag goes before its variable, a variable before the configuration file.";
+
+/// Exact rate-limit decisions over gRPC.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, before_help = EXAMPLES, after_help = ENVIRONMENT)]
+#[command(disable_help_subcommand = true)]
+struct Cli {
+    /// What to log, for example `info`, `debug` or `weir::store=debug`; logs go to stderr
+    #[arg(long, global = true, env = "WEIR_LOG", default_value = "info", value_name = "FILTER")]
+    log: String,
+
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answer decisions until told to stop (what `weir` alone does)
+    Serve(serve::Args),
+    /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
+    Allow(allow::Args),
+    /// Check a configuration file and report every mistake
+    Check(check::Args),
+}
+
+/// `weir` alone: `serve` with what the environment says.
+#[derive(Debug, Parser)]
+struct Bare {
+    #[command(flatten)]
+    serve: serve::Args,
+}
+
+/// Reads the command line and does what it says.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let command = cli.command.unwrap_or_else(|| Command::Serve(Bare::parse_from(["weir"]).serve));
+    match command {
+        Command::Serve(args) => serve(args, &cli.log),
+        Command::Allow(args) => allow::run(args),
+        Command::Check(args) => check::run(&args),
+    }
+}
+
+fn serve(args: serve::Args, log: &str) -> ExitCode {
+    if let Err(reason) = init_logs(log, Format::fitting()) {
+        return fail(&reason, 2);
+    }
+    log_panics();
+    match serve::run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}"), 1),
+    }
+}
+
+/// Says why on stderr and gives the exit code back.
+fn fail(reason: &str, code: u8) -> ExitCode {
+    // Nobody left to tell if stderr is gone.
+    let _ = writeln!(io::stderr(), "error: {reason}");
+    ExitCode::from(code)
+}
+
+/// Writes to stdout. A reader that has gone (`weir … | head`) is no mistake of ours.
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,85 @@
+//! An answer as text for people, and as the proto-JSON that machines know.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result};
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use weir::proto::DESCRIPTORS;
+use weir::proto::v1::{LimitStatus, ShouldAllowResponse};
+
+const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
+
+/// Pretty-printed proto-JSON with every field that has a value, defaults included.
+pub(super) fn json(response: &ShouldAllowResponse) -> Result<String> {
+    let pool = DescriptorPool::decode(DESCRIPTORS)?;
+    let descriptor = pool.get_message_by_name(RESPONSE).context("the response has no descriptor")?;
+    let message = DynamicMessage::decode(descriptor, response.encode_to_vec().as_slice())?;
+    let mut out = serde_json::Serializer::pretty(Vec::new());
+    message.serialize_with_options(&mut out, &SerializeOptions::new().skip_default_fields(false))?;
+    let mut text = String::from_utf8(out.into_inner())?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The verdict, the numbers, and one line per limit.
+pub(super) fn text(response: &ShouldAllowResponse) -> String {
+    let mut out = String::from(if response.allowed { "allowed" } else { "denied" });
+    if !response.message.is_empty() {
+        let _ = write!(out, ": {}", response.message);
+    }
+    out.push('\n');
+    if response.degraded {
+        out.push_str("  degraded: the store failed, and the strategy's failure policy answered\n");
+    }
+    if let (Some(remaining), Some(limit)) = (response.remaining, response.limit) {
+        let waits = waits(response.retry_after.as_ref(), response.reset_after.as_ref());
+        let _ = writeln!(out, "  {remaining} of {limit} remaining{waits}");
+    }
+    let width = response.limits.iter().map(|limit| limit.name.len()).max().unwrap_or(0);
+    for limit in &response.limits {
+        let _ = writeln!(out, "    {:width$}  {}", limit.name, limit_line(limit));
+    }
+    out
+}
+
+fn limit_line(limit: &LimitStatus) -> String {
+    let verdict = match limit.cause.as_str() {
+        _ if limit.allowed => "allows",
+        "never" => "denies: the cost is above the limit",
+        _ => "denies",
+    };
+    let waits = waits(limit.retry_after.as_ref(), limit.reset_after.as_ref());
+    format!("{verdict}, {} of {} remaining{waits}", limit.remaining, limit.limit)
+}
+
+fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Duration>) -> String {
+    let mut out = String::new();
+    if let Some(retry) = retry {
+        let _ = write!(out, ", retry in {}", seconds(retry));
+    }
+    if let Some(reset) = reset {
+        let _ = write!(out, ", as new in {}", seconds(reset));
+    }
+    out
+}
+
+/// Seconds with as many decimals as they need, microseconds at most.
+fn seconds(span: &prost_types::Duration) -> String {
+    let text = format!("{}.{:06}", span.seconds, span.nanos / 1_000);
+    format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn seconds_have_the_decimals_they_need() {
+        let of = |seconds_: i64, nanos| seconds(&prost_types::Duration { seconds: seconds_, nanos });
+        assert_eq!(of(9, 500_000_000), "9.5s");
+        assert_eq!(of(10, 0), "10s");
+        assert_eq!(of(0, 0), "0s");
+        assert_eq!(of(0, 1_000), "0.000001s");
+    }
+}

@@ -1,0 +1,108 @@
+//! `weir serve`: load, bind, say where, run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+use weir::app::{self, Listeners};
+use weir::clock::Clock;
+use weir::config::{Config, ServerConfig, StoreConfig};
+
+use super::settings::Settings;
+use super::{print, signals};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What the documentation and the built-in example speak of.
+const EXAMPLE_RESOURCE: &str = "zewtopia.com/tigerfeeding";
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    let config =
+        args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+    let listeners = Listeners::bind(config.server.listen, config.server.admin)?;
+    let shutdown = signals::shutdown().context("signals cannot be received")?;
+    let grpc = listeners.grpc.local_addr()?;
+    let admin = listeners.admin.local_addr()?;
+    if matches!(config.store, StoreConfig::Redis(_)) && config.key_secret.is_none() {
+        tracing::warn!("store.key_secret is not set: whoever knows weir can aim keys at one cluster slot");
+    }
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
+    // Serving does not depend on somebody reading what it prints.
+    let _ = print(&announcement(&config, grpc, admin));
+    app::run(config, listeners, Clock::System, shutdown)?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Where it listens, what it serves, and what to type next.
+fn announcement(config: &Config, grpc: SocketAddr, admin: SocketAddr) -> String {
+    let source = match &config.source {
+        Some(file) => file.display().to_string(),
+        None => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
+    };
+    format!(
+        "weir {version}\n\
+         \x20 gRPC    {grpc}\n\
+         \x20 admin   http://{admin}/ (metrics, livez, readyz)\n\
+         \x20 store   {store}\n\
+         \x20 config  {source}\n\
+         \n\
+         Try in another terminal:\n\
+         \n\
+         \x20 {next}\n\
+         \n",
+        version = env!("CARGO_PKG_VERSION"),
+        store = store(config),
+        next = next_command(config, grpc),
+    )
+}
+
+fn store(config: &Config) -> &'static str {
+    match config.store {
+        StoreConfig::Memory(_) => "memory",
+        StoreConfig::Redis(_) => "redis",
+    }
+}
+
+/// A line to paste: a question that this very server answers.
+fn next_command(config: &Config, grpc: SocketAddr) -> String {
+    let mut line = format!("{} allow {EXAMPLE_RESOURCE} bob", this_program());
+    if config.rules.resolve(EXAMPLE_RESOURCE, "").is_err()
+        && let Some(strategy) = config.rules.strategies().first()
+    {
+        line.push_str(&format!(" --strategy {}", strategy.name()));
+    }
+    if grpc != ServerConfig::default().listen {
+        line.push_str(&format!(" --server http://{}", reachable(grpc)));
+    }
+    line
+}
+
+/// An address of this machine that reaches `address`, which may stand for all of them.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
+    SocketAddr::new(ip, address.port())
+}
+
+/// How to start this very executable from here: by its path if it lies below the working directory,
+/// else by its name.
+fn this_program() -> String {
+    let name = || "weir".to_owned();
+    let (Ok(program), Ok(here)) = (std::env::current_exe(), std::env::current_dir()) else { return name() };
+    match program.strip_prefix(&here) {
+        Ok(below) => Path::new(".").join(below).display().to_string(),
+        Err(_) if on_path(&program) => name(),
+        Err(_) => program.display().to_string(),
+    }
+}
+
+#[allow(clippy::disallowed_methods)] // the command line may read the environment
+fn on_path(program: &Path) -> bool {
+    let directories: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    program.parent().is_some_and(|parent| directories.iter().any(|directory| directory == parent))
+}

@@ -1,0 +1,78 @@
+//! The options that stand for single values of the configuration.
+
+use std::path::PathBuf;
+
+use weir::config::{Config, ConfigErrors, Overrides};
+
+/// Options of `serve`, and their variables. They are texts: the configuration checks all of them
+/// together with the file, and reports all mistakes at once.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Settings {
+    /// The configuration file; without one, the built-in example is served
+    #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where gRPC listens [default: 127.0.0.1:8081]
+    #[arg(long, env = "WEIR_LISTEN", value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where metrics and probes listen [default: 127.0.0.1:8080]
+    #[arg(long, env = "WEIR_ADMIN", value_name = "ADDRESS")]
+    admin: Option<String>,
+    /// Threads that serve connections [default: one per core]
+    #[arg(long, env = "WEIR_WORKERS", value_name = "COUNT")]
+    workers: Option<String>,
+    /// Whether server reflection is offered [default: true]
+    #[arg(long, env = "WEIR_REFLECTION", value_name = "BOOL")]
+    reflection: Option<String>,
+    /// How long calls in flight may take to finish after SIGTERM [default: 10s]
+    #[arg(long, env = "WEIR_DRAIN_TIMEOUT", value_name = "SPAN")]
+    drain_timeout: Option<String>,
+    /// Where state lives: `memory`, or `redis://HOST:PORT`, several with commas [default: memory]
+    #[arg(long, env = "WEIR_STORE", value_name = "STORE", hide_env_values = true)]
+    store: Option<String>,
+    /// Bytes that the memory store may use [default: 512MiB]
+    #[arg(long, env = "WEIR_BUDGET", value_name = "SIZE")]
+    budget: Option<String>,
+    /// What a new key gets when that is used up: `evict` or `refuse` [default: evict]
+    #[arg(long, env = "WEIR_WHEN_FULL", value_name = "POLICY")]
+    when_full: Option<String>,
+    /// Whether Redis is `single` or a `cluster` [default: single]
+    #[arg(long, env = "WEIR_TOPOLOGY", value_name = "TOPOLOGY")]
+    topology: Option<String>,
+    /// How long one decision may wait for Redis [default: 50ms]
+    #[arg(long, env = "WEIR_DEADLINE", value_name = "SPAN")]
+    deadline: Option<String>,
+    /// How long connecting to Redis may take [default: 200ms]
+    #[arg(long, env = "WEIR_CONNECT_TIMEOUT", value_name = "SPAN")]
+    connect_timeout: Option<String>,
+    /// Decisions that may wait for one Redis node, per worker [default: 4096]
+    #[arg(long, env = "WEIR_MAX_WAITING", value_name = "COUNT")]
+    max_waiting: Option<String>,
+    /// The secret of the keys in Redis, the same on all nodes; better given as its variable
+    #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
+    key_secret: Option<String>,
+}
+
+impl Settings {
+    /// The configuration: the file, or the built-in example, with single values replaced.
+    pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
+        let overrides = Overrides {
+            listen: self.listen,
+            admin: self.admin,
+            workers: self.workers,
+            reflection: self.reflection,
+            drain_timeout: self.drain_timeout,
+            store: self.store,
+            budget: self.budget,
+            when_full: self.when_full,
+            topology: self.topology,
+            deadline: self.deadline,
+            connect_timeout: self.connect_timeout,
+            max_waiting: self.max_waiting,
+            key_secret: self.key_secret,
+        };
+        match self.config {
+            Some(file) => Config::load(file, &overrides),
+            None => Config::built_in_with(&overrides),
+        }
+    }
+}

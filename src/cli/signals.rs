@@ -1,0 +1,40 @@
+//! SIGTERM and SIGINT: the first asks to stop, the second does not ask.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// What a shell reports for a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Listens from now on. The future ends at the first signal; the second ends the process at once. Runs
+/// on a thread of its own, so that no other thread's trouble keeps a signal from being heard.
+pub(crate) fn shutdown() -> io::Result<impl Future<Output = ()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let (mut terminate, mut interrupt) = runtime.block_on(async {
+        io::Result::Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
+    })?;
+    let (tell, told) = oneshot::channel();
+    let listen = move || {
+        runtime.block_on(async {
+            let signal = either(&mut terminate, &mut interrupt).await;
+            tracing::info!(signal, "told to stop");
+            let _ = tell.send(());
+            let signal = either(&mut terminate, &mut interrupt).await;
+            tracing::warn!(signal, "told to stop at once");
+            std::process::exit(INTERRUPTED);
+        });
+    };
+    std::thread::Builder::new().name("weir-signals".to_owned()).spawn(listen)?;
+    Ok(async {
+        let _ = told.await;
+    })
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
+    tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    }
+}

@@ -1,0 +1,126 @@
+//! The algorithm of a limit: which one, and its numbers.
+
+use super::errors::Report;
+use super::fields::{Entry, Fields};
+use super::quantities::{duration, rate};
+use super::values::{boolean, integer};
+use crate::algorithm::{Algorithm, Invalid};
+use crate::units::Micros;
+
+/// Takes the numbers out of an algorithm's mapping. `None`: something was missing or wrong, and is
+/// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
+type Reader = fn(&mut Fields<'_>, &mut Report) -> Option<Result<Algorithm, Invalid>>;
+
+const ALGORITHMS: [(&str, Reader); 7] = [
+    ("uniform", uniform),
+    ("token_bucket", bucket),
+    ("gcra", bucket),
+    ("leaky_bucket", leaky_bucket),
+    ("fixed_window", fixed_window),
+    ("interval_refill", interval_refill),
+    ("sliding_log", sliding_log),
+];
+
+/// Algorithms that are meant for a later version.
+const LATER: [&str; 3] = ["sliding_window", "bucketed_window", "concurrency"];
+
+/// The one algorithm among the keys of a limit.
+pub(super) fn algorithm(limit: &mut Fields<'_>, report: &mut Report) -> Option<Algorithm> {
+    let later = LATER.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
+    let mut found: Vec<(Entry<'_>, Option<Reader>)> = later.collect();
+    found.extend(
+        ALGORITHMS.into_iter().filter_map(|(name, reader)| Some((limit.take_entry(name)?, Some(reader)))),
+    );
+    found.sort_by_key(|(entry, _)| entry.key_at);
+    if found.is_empty() && limit.is_whole() {
+        let names: Vec<&str> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
+        limit.report_here(report, format!("has no algorithm; give it one of {}", names.join(", ")));
+    }
+    let first = found.first().map(|(entry, _)| entry.name);
+    let mut algorithm = None;
+    for (index, (entry, reader)) in found.iter().enumerate() {
+        if let Some(first) = first.filter(|_| index > 0) {
+            let reason = format!("a limit has one algorithm, and this one has `{first}` already");
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        match reader {
+            Some(reader) => algorithm = read(entry, *reader, report),
+            None => {
+                report.at(entry.key_at, entry.value.path(), format!("`{}` is not supported yet", entry.name))
+            }
+        }
+    }
+    algorithm
+}
+
+fn read(entry: &Entry<'_>, reader: Reader, report: &mut Report) -> Option<Algorithm> {
+    let mut fields = Fields::of(&entry.value, report);
+    let made = reader(&mut fields, report);
+    let algorithm = made.and_then(|made| match made {
+        Ok(algorithm) => Some(algorithm),
+        Err(Invalid { field, value, bound }) => {
+            fields.report(field, report, format!("{value} is out of bounds: {bound}"));
+            None
+        }
+    });
+    fields.finish(report);
+    algorithm
+}
+
+fn uniform(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let interval = span(fields, "interval", report);
+    Some(Algorithm::uniform(interval?))
+}
+
+fn bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let given = fields.require("rate", "say how fast units come back, such as 30/1m", report);
+    let given = given.and_then(|value| value.read(report, rate));
+    let burst = fields.read("burst", report, integer);
+    let rate = given?;
+    Some(Algorithm::bucket(burst.unwrap_or(rate.count), rate))
+}
+
+/// As a meter it is the token bucket; as a queue it would make callers wait.
+fn leaky_bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    fields.refuse(&["queue", "delay", "max_delay", "max_wait"], report);
+    bucket(fields, report)
+}
+
+fn fixed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    fields.refuse(&["calendar", "offset"], report);
+    let limit = units(fields, "limit", report);
+    let window = span(fields, "window", report);
+    let anchored = fields.read("anchored", report, boolean).unwrap_or(false);
+    let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
+    Some(Algorithm::fixed_window(limit?, window?, anchored, count_denied))
+}
+
+fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let capacity = units(fields, "capacity", report);
+    let refill = units(fields, "refill", report);
+    let period = span(fields, "period", report);
+    let aligned = fields.read("aligned", report, boolean).unwrap_or(false);
+    Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
+}
+
+fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    fields.refuse(&["count_denied", "min_gap"], report);
+    let limit = units(fields, "limit", report);
+    let window = span(fields, "window", report);
+    Some(Algorithm::sliding_log(limit?, window?))
+}
+
+fn span(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Option<Micros> {
+    let value = fields.require(name, "give it a duration, such as 10s", report)?;
+    value.read(report, |s| match s.text {
+        "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" => Err(format!(
+            "`{}`: calendar windows are not supported yet; write a duration, such as 24h",
+            s.text
+        )),
+        _ => duration(s),
+    })
+}
+
+fn units(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Option<u64> {
+    fields.require(name, "give it a whole number", report)?.read(report, integer)
+}

@@ -1,0 +1,137 @@
+//! Every mistake of a configuration, with where it is and why it is one.
+
+use std::fmt;
+
+/// The most mistakes that one run tells; the rest is counted. A file of nonsense must not fill a log.
+pub const MAX_ERRORS: usize = 1000;
+
+/// A place in a file, both counted from 1; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+/// Where a mistake is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// Here in the file.
+    At(Position),
+    /// A flag or the environment variable that stands for it.
+    Setting(String),
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConfigError {
+    /// Where it is.
+    pub place: Place,
+    /// Which value it is about, such as `strategies.login.limits[1].uniform.interval`; empty for the
+    /// file as a whole.
+    pub path: String,
+    /// Why it is one, naming the value and the bound.
+    pub reason: String,
+}
+
+/// Every mistake of one configuration, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors {
+    source: String,
+    errors: Vec<ConfigError>,
+    untold: usize,
+}
+
+impl ConfigErrors {
+    /// The file, as it was named.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The mistakes: the file as a whole, then by position, then settings.
+    #[must_use]
+    pub fn errors(&self) -> &[ConfigError] {
+        &self.errors
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl fmt::Display for ConfigErrors {
+    /// One mistake per line: `FILE:LINE:COLUMN: path: reason`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.errors.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            match &error.place {
+                Place::File => write!(f, "{}", self.source)?,
+                Place::At(Position { line, column }) => write!(f, "{}:{line}:{column}", self.source)?,
+                Place::Setting(label) => f.write_str(label)?,
+            }
+            if !error.path.is_empty() {
+                write!(f, ": {}", error.path)?;
+            }
+            write!(f, ": {}", error.reason)?;
+        }
+        if self.untold > 0 {
+            write!(f, "\n{}: {} more mistakes are not shown", self.source, self.untold)?;
+        }
+        Ok(())
+    }
+}
+
+/// Gathers mistakes while a configuration is read.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    errors: Vec<ConfigError>,
+    untold: usize,
+}
+
+impl Report {
+    /// A mistake at a place in the file.
+    pub(super) fn at(&mut self, at: Position, path: &str, reason: impl Into<String>) {
+        self.add(Place::At(at), path, reason.into());
+    }
+
+    /// A mistake of the file as a whole.
+    pub(super) fn file(&mut self, reason: impl Into<String>) {
+        self.add(Place::File, "", reason.into());
+    }
+
+    /// A mistake in a flag or a variable.
+    pub(super) fn setting(&mut self, label: String, path: &str, reason: impl Into<String>) {
+        self.add(Place::Setting(label), path, reason.into());
+    }
+
+    /// Whether nothing is wrong so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Whether further mistakes are only counted, so that nobody need think of good advice for them.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS
+    }
+
+    /// What was read, if nothing was wrong with it.
+    pub(super) fn finish<T>(mut self, source: &str, read: T) -> Result<T, ConfigErrors> {
+        if self.errors.is_empty() {
+            return Ok(read);
+        }
+        self.errors.sort();
+        Err(ConfigErrors { source: source.to_owned(), errors: self.errors, untold: self.untold })
+    }
+
+    fn add(&mut self, place: Place, path: &str, reason: String) {
+        if self.is_full() {
+            self.untold += 1;
+        } else {
+            self.errors.push(ConfigError { place, path: path.to_owned(), reason });
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Taking typed values out of the tree. What nobody asked for is an unknown key.
+
+use std::collections::HashMap;
+
+use super::errors::{Position, Report};
+use super::overrides::Setting;
+use super::tree::{Content, Node};
+use super::values::{Scalar, nearest, quote, shortened};
+
+/// A node and the path that names it.
+#[derive(Debug, Clone)]
+pub(super) struct Value<'t> {
+    node: &'t Node,
+    path: String,
+}
+
+/// One key of a mapping with its value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry<'t> {
+    /// The key.
+    pub(super) name: &'t str,
+    /// Where the key stands.
+    pub(super) key_at: Position,
+    /// The value.
+    pub(super) value: Value<'t>,
+}
+
+impl<'t> Value<'t> {
+    /// The value that a whole file is.
+    pub(super) fn root(node: &'t Node) -> Self {
+        Self { node, path: String::new() }
+    }
+
+    /// Where it stands.
+    pub(super) fn at(&self) -> Position {
+        self.node.at
+    }
+
+    /// The path that names it.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether a syntax error ended it early.
+    pub(super) fn is_cut(&self) -> bool {
+        self.node.cut
+    }
+
+    /// Reports a mistake of this value.
+    pub(super) fn report(&self, report: &mut Report, reason: impl Into<String>) {
+        report.at(self.at(), &self.path, reason);
+    }
+
+    /// What a single value says, if `parse` accepts it.
+    pub(super) fn read<T>(
+        &self,
+        report: &mut Report,
+        parse: impl FnOnce(Scalar<'t>) -> Result<T, String>,
+    ) -> Option<T> {
+        let found = match &self.node.content {
+            Content::Scalar { text, quoted } => parse(Scalar { text, quoted: *quoted }),
+            Content::Empty => Err("is empty; give it a value or remove it".to_owned()),
+            Content::List(_) => Err("must be a single value, not a list".to_owned()),
+            Content::Map(_) => Err("must be a single value, not a mapping".to_owned()),
+            Content::Refused => return None,
+        };
+        found.map_err(|reason| self.report(report, reason)).ok()
+    }
+
+    /// The items of a list; nothing written is an empty list.
+    pub(super) fn items(&self, report: &mut Report) -> Option<Vec<Self>> {
+        let item = |(index, node)| Self { node, path: format!("{}[{index}]", self.path) };
+        match &self.node.content {
+            Content::List(items) => return Some(items.iter().enumerate().map(item).collect()),
+            Content::Empty => return Some(Vec::new()),
+            Content::Refused => {}
+            Content::Scalar { .. } => {
+                self.report(report, "must be a list, such as [a, b], not a single value")
+            }
+            Content::Map(_) => {
+                self.report(report, "must be a list, with `-` before each item, not a mapping")
+            }
+        }
+        None
+    }
+
+    /// The entries of a mapping, each key once; nothing written is an empty mapping.
+    pub(super) fn entries(&self, report: &mut Report) -> Option<Vec<Entry<'t>>> {
+        match &self.node.content {
+            Content::Map(entries) => return Some(self.named(entries, report)),
+            Content::Empty => return Some(Vec::new()),
+            Content::Refused => {}
+            Content::Scalar { .. } => self.report(report, "must be a mapping of keys, not a single value"),
+            Content::List(_) => self.report(report, "must be a mapping of keys, not a list"),
+        }
+        None
+    }
+
+    fn named(&self, entries: &'t [(Node, Node)], report: &mut Report) -> Vec<Entry<'t>> {
+        let mut seen: HashMap<&str, Position> = HashMap::with_capacity(entries.len());
+        let mut named = Vec::with_capacity(entries.len());
+        for (key, node) in entries {
+            let name = match &key.content {
+                Content::Scalar { text, .. } => text,
+                Content::Refused => continue,
+                Content::Empty | Content::List(_) | Content::Map(_) => {
+                    report.at(key.at, &self.path, "a key must be a single word");
+                    continue;
+                }
+            };
+            let value = Self { node, path: join(&self.path, name) };
+            if let Some(first) = seen.get(name.as_str()) {
+                let reason = format!("is given twice; the first is at {}:{}", first.line, first.column);
+                report.at(key.at, &value.path, reason);
+                continue;
+            }
+            seen.insert(name, key.at);
+            named.push(Entry { name, key_at: key.at, value });
+        }
+        named
+    }
+}
+
+/// The keys of a mapping, to be taken one by one.
+#[derive(Debug)]
+pub(super) struct Fields<'t> {
+    path: String,
+    /// Where the mapping stands; `None` if it is not in the file.
+    at: Option<Position>,
+    /// Whether the mapping could be read to its end.
+    whole: bool,
+    entries: Vec<Entry<'t>>,
+    asked: Vec<&'static str>,
+}
+
+impl<'t> Fields<'t> {
+    /// The fields of a value.
+    pub(super) fn of(value: &Value<'t>, report: &mut Report) -> Self {
+        let entries = value.entries(report);
+        Self {
+            path: value.path.clone(),
+            at: Some(value.at()),
+            whole: entries.is_some() && !value.is_cut(),
+            entries: entries.unwrap_or_default(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// The fields of a section, which need not be there.
+    pub(super) fn section(&mut self, name: &'static str, report: &mut Report) -> Self {
+        match self.take(name) {
+            Some(value) => Self::of(&value, report),
+            None => {
+                let path = join(&self.path, name);
+                Self { path, at: None, whole: true, entries: Vec::new(), asked: Vec::new() }
+            }
+        }
+    }
+
+    /// Whether the mapping is in the file.
+    pub(super) fn is_present(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Whether the mapping could be read to its end, so that what is missing is really missing.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The path of a field.
+    pub(super) fn path_of(&self, name: &str) -> String {
+        join(&self.path, name)
+    }
+
+    /// Reports a mistake of field `name` where its value stands, else where the mapping does.
+    pub(super) fn report(&self, name: &str, report: &mut Report, reason: impl Into<String>) {
+        let value = self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value.at());
+        match value.or(self.at) {
+            Some(at) => report.at(at, &self.path_of(name), reason),
+            None => report.file(format!("{}: {}", self.path_of(name), reason.into())),
+        }
+    }
+
+    /// Reports a mistake of the mapping itself.
+    pub(super) fn report_here(&self, report: &mut Report, reason: impl Into<String>) {
+        match self.at {
+            Some(at) => report.at(at, &self.path, reason),
+            None => report.file(reason),
+        }
+    }
+
+    /// The entry `name`, if it is there.
+    pub(super) fn take_entry(&mut self, name: &'static str) -> Option<Entry<'t>> {
+        if !self.asked.contains(&name) {
+            self.asked.push(name);
+        }
+        self.entries.iter().find(|entry| entry.name == name).cloned()
+    }
+
+    /// The value of `name`, if it is there.
+    pub(super) fn take(&mut self, name: &'static str) -> Option<Value<'t>> {
+        self.take_entry(name).map(|entry| entry.value)
+    }
+
+    /// The value of `name`, which must be there; `help` says what to write.
+    pub(super) fn require(
+        &mut self,
+        name: &'static str,
+        help: &str,
+        report: &mut Report,
+    ) -> Option<Value<'t>> {
+        let value = self.take(name);
+        if value.is_none() && self.whole {
+            self.report(name, report, format!("is missing; {help}"));
+        }
+        value
+    }
+
+    /// What `name` says, if it is there and `parse` accepts it.
+    pub(super) fn read<T>(
+        &mut self,
+        name: &'static str,
+        report: &mut Report,
+        parse: impl FnOnce(Scalar<'t>) -> Result<T, String>,
+    ) -> Option<T> {
+        self.take(name)?.read(report, parse)
+    }
+
+    /// What `name` says, unless a flag or a variable says it. The file's value is checked either way:
+    /// a mistake that today's flags hide is still one tomorrow.
+    pub(super) fn choose<T>(
+        &mut self,
+        name: &'static str,
+        setting: Setting<'_>,
+        report: &mut Report,
+        parse: impl Fn(Scalar<'_>) -> Result<T, String>,
+    ) -> Option<T> {
+        let from_file = self.read(name, report, &parse);
+        setting.read(&self.path_of(name), report, &parse).or(from_file)
+    }
+
+    /// Refuses `names`, which are meant for a later version: they must not look as if they worked.
+    pub(super) fn refuse(&mut self, names: &[&'static str], report: &mut Report) {
+        for name in names {
+            let entry = self.entries.iter().find(|entry| entry.name == *name);
+            if let Some(Entry { key_at, value, .. }) = entry {
+                report.at(*key_at, value.path(), format!("`{name}` is not supported yet"));
+            }
+        }
+        self.entries.retain(|entry| !names.contains(&entry.name));
+    }
+
+    /// Reports every key that nobody asked for.
+    pub(super) fn finish(self, report: &mut Report) {
+        for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.name)) {
+            let help = match nearest(entry.name, self.asked.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known are: {}", self.asked.join(", ")),
+            };
+            report.at(entry.key_at, entry.value.path(), format!("unknown key; {help}"));
+        }
+    }
+}
+
+/// A path and one more key. Keys that would blur the path stand in quotes.
+fn join(path: &str, key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-/".contains(&byte);
+    let key = if !key.is_empty() && key.bytes().all(plain) { shortened(key) } else { quote(key) };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}

@@ -1,0 +1,102 @@
+//! Single values from flags and environment variables, which go before those of the file.
+//!
+//! Nothing here reads a flag or the environment: whoever does fills in [`Overrides`].
+
+use super::errors::Report;
+use super::values::Scalar;
+
+/// Values that go before those of the file, as they were written.
+///
+/// Field `drain_timeout` is the flag `--drain-timeout` or the variable `WEIR_DRAIN_TIMEOUT`, and so
+/// on; mistakes are reported under these names.
+#[derive(Clone, Default)]
+pub struct Overrides {
+    /// `server.listen`.
+    pub listen: Option<String>,
+    /// `server.admin`.
+    pub admin: Option<String>,
+    /// `server.workers`.
+    pub workers: Option<String>,
+    /// `server.reflection`.
+    pub reflection: Option<String>,
+    /// `server.drain_timeout`.
+    pub drain_timeout: Option<String>,
+    /// `memory`, or addresses of Redis with commas between them.
+    pub store: Option<String>,
+    /// `store.memory.budget`.
+    pub budget: Option<String>,
+    /// `store.memory.when_full`.
+    pub when_full: Option<String>,
+    /// `store.redis.topology`.
+    pub topology: Option<String>,
+    /// `store.redis.deadline`.
+    pub deadline: Option<String>,
+    /// `store.redis.connect_timeout`.
+    pub connect_timeout: Option<String>,
+    /// `store.redis.max_waiting`.
+    pub max_waiting: Option<String>,
+    /// `store.key_secret`.
+    pub key_secret: Option<String>,
+}
+
+impl std::fmt::Debug for Overrides {
+    /// Which are given, without what they say: one of them is a secret and addresses may hold others.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let given = self.all().into_iter().filter(|setting| setting.text.is_some());
+        f.debug_set().entries(given.map(|setting| setting.name)).finish()
+    }
+}
+
+impl Overrides {
+    /// The setting of a name. Each field is listed once, here.
+    pub(super) fn of(&self, name: &str) -> Setting<'_> {
+        let unknown = Setting { name: "", text: None };
+        self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
+    }
+
+    fn all(&self) -> [Setting<'_>; 13] {
+        [
+            ("listen", &self.listen),
+            ("admin", &self.admin),
+            ("workers", &self.workers),
+            ("reflection", &self.reflection),
+            ("drain_timeout", &self.drain_timeout),
+            ("store", &self.store),
+            ("budget", &self.budget),
+            ("when_full", &self.when_full),
+            ("topology", &self.topology),
+            ("deadline", &self.deadline),
+            ("connect_timeout", &self.connect_timeout),
+            ("max_waiting", &self.max_waiting),
+            ("key_secret", &self.key_secret),
+        ]
+        .map(|(name, text)| Setting { name, text: text.as_deref() })
+    }
+}
+
+/// One value that may have been given.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    name: &'static str,
+    /// What was given.
+    pub(super) text: Option<&'a str>,
+}
+
+impl Setting<'_> {
+    /// What it says, if it was given and `parse` accepts it.
+    pub(super) fn read<T>(
+        &self,
+        path: &str,
+        report: &mut Report,
+        parse: impl FnOnce(Scalar<'_>) -> Result<T, String>,
+    ) -> Option<T> {
+        let scalar = Scalar { text: self.text?, quoted: false };
+        parse(scalar).map_err(|reason| self.report(path, report, reason)).ok()
+    }
+
+    /// Reports a mistake of this setting.
+    pub(super) fn report(&self, path: &str, report: &mut Report, reason: String) {
+        let (flag, variable) = (self.name.replace('_', "-"), self.name.to_uppercase());
+        report.setting(format!("--{flag} or WEIR_{variable}"), path, reason);
+    }
+}

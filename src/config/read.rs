@@ -1,0 +1,97 @@
+//! From a file to a [`Config`], or to every mistake in it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::errors::{ConfigErrors, Position, Report};
+use super::fields::{Fields, Value};
+use super::overrides::Overrides;
+use super::tree::{Content, Node, compose, end_of};
+use super::{Config, resources, server, store, strategies};
+use crate::strategy::Rules;
+
+/// What runs when no file is given: a complete configuration, with comments, to copy and change.
+pub const EXAMPLE: &str = include_str!("example.yaml");
+
+/// The largest configuration file, in bytes.
+pub const MAX_FILE: usize = 1 << 20;
+
+impl Config {
+    /// The configuration of [`EXAMPLE`]: the memory store and one strategy.
+    #[must_use]
+    pub fn built_in() -> Self {
+        // The text is part of the program, and a test reads it: no caller can make this fail.
+        Self::built_in_with(&Overrides::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
+    }
+
+    /// The configuration of [`EXAMPLE`], with `settings` going before it.
+    pub fn built_in_with(settings: &Overrides) -> Result<Self, ConfigErrors> {
+        let config = Self::parse(EXAMPLE, "built-in example", settings)?;
+        Ok(Self { source: None, ..config })
+    }
+
+    /// The configuration of a file, with `settings` going before it.
+    pub fn load(path: impl AsRef<Path>, settings: &Overrides) -> Result<Self, ConfigErrors> {
+        let path = path.as_ref();
+        let mut report = Report::default();
+        let text = read_file(path, &mut report);
+        let config = read(text.as_deref(), settings, &mut report);
+        let config = report.finish(&path.display().to_string(), config)?;
+        Ok(Self { source: Some(path.to_owned()), ..config })
+    }
+
+    /// The configuration that `text` is, with `settings` going before it. Errors call it `source`.
+    pub fn parse(text: &str, source: &str, settings: &Overrides) -> Result<Self, ConfigErrors> {
+        let mut report = Report::default();
+        let config = read(check_size(text.as_bytes(), &mut report).map(|_| text), settings, &mut report);
+        let config = report.finish(source, config)?;
+        Ok(Self { source: Some(PathBuf::from(source)), ..config })
+    }
+}
+
+/// Reads what can be read; what cannot gets its default, and a report that refuses the whole.
+fn read(text: Option<&str>, settings: &Overrides, report: &mut Report) -> Config {
+    let tree = text.and_then(|text| compose(text, report)).unwrap_or_else(|| {
+        // Where nothing could be read, nothing is known to be missing; settings are checked all the same.
+        Node { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
+    });
+    let mut root = Fields::of(&Value::root(&tree), report);
+    root.refuse(&["overrides", "access"], report);
+    let server = server::server(root.section("server", report), settings, report);
+    let (store, key_secret) = store::store(root.section("store", report), settings, report);
+    let strategies = strategies::strategies(&mut root, report);
+    let resources = resources::resources(&mut root, &strategies, report);
+    let messages = server::messages(root.section("messages", report), report);
+    root.finish(report);
+    let rules = Rules::new(strategies.made, resources);
+    Config { server, store, key_secret, rules, messages, source: None }
+}
+
+fn read_file(path: &Path, report: &mut Report) -> Option<String> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large, even one that never ends.
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        report.file(format!("cannot be read: {error}"));
+        return None;
+    }
+    check_size(&bytes, report)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+            report.at(end_of(&String::from_utf8_lossy(valid)), "", "is not UTF-8 from here on");
+            None
+        }
+    }
+}
+
+fn check_size(bytes: &[u8], report: &mut Report) -> Option<()> {
+    if bytes.len() > MAX_FILE {
+        report
+            .file(format!("is larger than {MAX_FILE} bytes (1 MiB), which is the most a configuration has"));
+        return None;
+    }
+    Some(())
+}

@@ -1,0 +1,82 @@
+//! The `server` and `messages` sections.
+
+use super::errors::Report;
+use super::fields::Fields;
+use super::overrides::Overrides;
+use super::quantities::duration_within;
+use super::values::{Scalar, address, boolean, integer_within, quote};
+use super::{Messages, ServerConfig};
+use crate::units::Micros;
+
+/// The most workers. More than any machine has cores for is a slip of the pen.
+const MAX_WORKERS: usize = 1024;
+
+/// The longest time that calls in flight may take to finish.
+const MAX_DRAIN: Micros = Micros::from_secs(600);
+
+/// The longest sentence on denial, in bytes. It is sent with every denial.
+const MAX_MESSAGE: usize = 512;
+
+/// The `server` section with the settings that go before it.
+pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> ServerConfig {
+    let default = ServerConfig::default();
+    let listen = fields.choose("listen", settings.of("listen"), report, address);
+    let admin = fields.choose("admin", settings.of("admin"), report, address);
+    let workers =
+        fields.choose("workers", settings.of("workers"), report, |s| integer_within(s, 0, MAX_WORKERS));
+    let reflection = fields.choose("reflection", settings.of("reflection"), report, boolean);
+    let drain = |s: Scalar<'_>| duration_within(s, Micros::ZERO, MAX_DRAIN);
+    let drain_timeout = fields.choose("drain_timeout", settings.of("drain_timeout"), report, drain);
+    let server = ServerConfig {
+        listen: listen.unwrap_or(default.listen),
+        admin: admin.unwrap_or(default.admin),
+        workers: workers.unwrap_or(default.workers),
+        reflection: reflection.unwrap_or(default.reflection),
+        drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
+    };
+    if server.listen == server.admin && server.listen.port() != 0 {
+        let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);
+        let setting = [settings.of("admin"), settings.of("listen")].into_iter().find(|s| s.text.is_some());
+        match setting {
+            Some(setting) => setting.report(&fields.path_of("admin"), report, reason),
+            None => fields.report("admin", report, reason),
+        }
+    }
+    fields.finish(report);
+    server
+}
+
+/// The `messages` section.
+pub(super) fn messages(mut fields: Fields<'_>, report: &mut Report) -> Messages {
+    let default = Messages::default();
+    let limited = |s| template(s, &["wait", "seconds", "cost", "limit"]);
+    let messages = Messages {
+        limited: fields.read("limited", report, limited).unwrap_or(default.limited),
+        // No wait helps here, so there is none to tell.
+        never: fields.read("never", report, |s| template(s, &["cost", "limit"])).unwrap_or(default.never),
+    };
+    fields.finish(report);
+    messages
+}
+
+/// A sentence whose braces hold known placeholders only.
+fn template(scalar: Scalar<'_>, placeholders: &[&str]) -> Result<String, String> {
+    let text = scalar.text;
+    if text.len() > MAX_MESSAGE {
+        return Err(format!("{} is {} bytes long: at most {MAX_MESSAGE}", quote(text), text.len()));
+    }
+    let mut rest = text;
+    while let Some(brace) = rest.find(['{', '}']) {
+        let (before, from_brace) = rest.split_at(brace);
+        let unbalanced = || format!("a brace has no partner after {}", quote(before));
+        let inside = from_brace.strip_prefix('{').ok_or_else(unbalanced)?;
+        let (name, after) = inside.split_once('}').ok_or_else(unbalanced)?;
+        if !placeholders.contains(&name) {
+            let known: Vec<String> = placeholders.iter().map(|known| format!("{{{known}}}")).collect();
+            let unknown = quote(&format!("{{{name}}}"));
+            return Err(format!("{unknown} is not a placeholder here; known are: {}", known.join(", ")));
+        }
+        rest = after;
+    }
+    Ok(text.to_owned())
+}

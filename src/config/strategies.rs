@@ -1,0 +1,176 @@
+//! The `strategies` section: named lists of limits.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::algorithms::algorithm;
+use super::errors::Report;
+use super::fields::{Entry, Fields, Value};
+use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text};
+use crate::algorithm::{Algorithm, MAX_LIMITS};
+use crate::strategy::{FailurePolicy, Field, Limit, Scope, Strategy, StrategyError, check_name};
+use crate::units::Micros;
+
+/// What the file says of strategies.
+#[derive(Debug, Default)]
+pub(super) struct Strategies {
+    /// Those that could be made: all of them, if nothing is wrong with the file.
+    pub(super) made: Vec<Strategy>,
+    /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
+    /// refers to it mistaken.
+    pub(super) names: BTreeMap<String, usize>,
+    /// Whether all of them could be read, so that a name which is not there does not exist.
+    pub(super) whole: bool,
+}
+
+/// The strategies of the file.
+pub(super) fn strategies(root: &mut Fields<'_>, report: &mut Report) -> Strategies {
+    const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
+                        limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
+    let Some(section) = root.take("strategies") else {
+        if root.is_whole() {
+            root.report_here(report, HELP);
+        }
+        return Strategies::default();
+    };
+    let Some(entries) = section.entries(report) else { return Strategies::default() };
+    if entries.is_empty() && !section.is_cut() {
+        section.report(report, HELP);
+    }
+    let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
+    for (index, entry) in entries.iter().enumerate() {
+        found.names.insert(entry.name.to_owned(), index);
+        found.made.extend(strategy(entry, report));
+    }
+    found
+}
+
+fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
+    let name_fits = check_name(entry.name);
+    if let Err(error) = &name_fits {
+        report.at(entry.key_at, entry.value.path(), sentence(error));
+    }
+    let mut fields = Fields::of(&entry.value, report);
+    let limits = fields.require("limits", "list at least one limit", report);
+    let policy = fields.read("on_store_failure", report, failure_policy);
+    let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
+    fields.finish(report);
+
+    let limits = self::limits(&limits?, report)?;
+    let whole = name_fits.is_ok() && limits.iter().all(Draft::is_whole);
+    // Scopes are judged together even where an algorithm or a name is mistaken, by filling those in.
+    let filled: Option<Vec<Limit>> = limits.into_iter().enumerate().map(|(i, draft)| draft.fill(i)).collect();
+    let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
+    match Strategy::new(name, filled?, single_slot, policy.unwrap_or_default()) {
+        Ok(strategy) => whole.then_some(strategy),
+        Err(error) => {
+            report.at(entry.key_at, entry.value.path(), sentence(&error));
+            None
+        }
+    }
+}
+
+fn failure_policy(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
+    if scalar.text == "local" {
+        return Err("`local` is not supported yet".to_owned());
+    }
+    let choices =
+        [("allow", FailurePolicy::Allow), ("deny", FailurePolicy::Deny), ("error", FailurePolicy::Error)];
+    choice(scalar, &choices)
+}
+
+/// A limit as far as it could be read.
+struct Draft {
+    name: Option<String>,
+    scope: Option<Scope>,
+    algorithm: Option<Algorithm>,
+}
+
+impl Draft {
+    fn is_whole(&self) -> bool {
+        self.name.is_some() && self.scope.is_some() && self.algorithm.is_some()
+    }
+
+    /// The limit, with placeholders for all but its scope.
+    fn fill(self, index: usize) -> Option<Limit> {
+        let name = self.name.unwrap_or_else(|| format!("limit/{index}/unnamed")).into();
+        let algorithm = self.algorithm.or_else(|| Algorithm::uniform(Micros::from_secs(1)).ok())?;
+        Some(Limit { name, scope: self.scope?, algorithm })
+    }
+}
+
+/// The limits of a strategy; `None` if there are too many or too few to be one.
+fn limits(value: &Value<'_>, report: &mut Report) -> Option<Vec<Draft>> {
+    let items = value.items(report)?;
+    let count = match items.len() {
+        0 if !value.is_cut() => Err(StrategyError::NoLimits),
+        count if count > MAX_LIMITS => Err(StrategyError::TooManyLimits(count)),
+        _ => Ok(()),
+    };
+    if let Err(error) = &count {
+        value.report(report, sentence(error));
+    }
+    let mut names = HashSet::new();
+    let drafts: Vec<Draft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
+    (count.is_ok() && !value.is_cut()).then_some(drafts)
+}
+
+fn limit(value: &Value<'_>, names: &mut HashSet<String>, report: &mut Report) -> Draft {
+    let mut fields = Fields::of(value, report);
+    let name = fields.require("name", "it is told to callers that this limit denies", report);
+    let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
+    let per =
+        fields.require("per", "say what has a counter of its own, such as [resource, consumer]", report);
+    let scope = per.and_then(|per| scope(&per, report));
+    let algorithm = algorithm(&mut fields, report);
+    fields.finish(report);
+    Draft { name, scope, algorithm }
+}
+
+fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String, String> {
+    check_name(scalar.text).map_err(|error| sentence(&error))?;
+    let name = scalar.text.to_owned();
+    if names.insert(name.clone()) { Ok(name) } else { Err(sentence(&StrategyError::DuplicateLimit(name))) }
+}
+
+fn scope(value: &Value<'_>, report: &mut Report) -> Option<Scope> {
+    let items = value.items(report)?;
+    let mut fields: Vec<Field> = Vec::new();
+    for item in &items {
+        let field = item.read(report, |s| match field(s)? {
+            field if fields.contains(&field) => Err(format!("`{field}` is listed twice")),
+            field => Ok(field),
+        });
+        fields.extend(field);
+    }
+    (fields.len() == items.len()).then(|| Scope::of(&fields))
+}
+
+fn field(scalar: Scalar<'_>) -> Result<Field, String> {
+    const FIELDS: [(&str, Field); 2] = [("resource", Field::Resource), ("consumer", Field::Consumer)];
+    if let Some((_, field)) = FIELDS.iter().find(|(name, _)| *name == scalar.text) {
+        return Ok(*field);
+    }
+    let name = text(scalar)?;
+    let shown = quote(&name);
+    if let Some(near) = nearest(&name, FIELDS.iter().map(|(name, _)| *name)) {
+        return Err(format!("{shown} is not a field of a request; did you mean `{near}`?"));
+    }
+    let identifier = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if name.bytes().all(identifier) {
+        return Err(format!(
+            "{shown} would be an attribute of the request; attribute scopes are not supported yet, only \
+             resource and consumer"
+        ));
+    }
+    Err(format!("{shown} is not a field of a request; known are: resource, consumer"))
+}
+
+/// The error as a sentence that does not grow with what was given.
+fn sentence(error: &StrategyError) -> String {
+    match error {
+        StrategyError::Name(name) => {
+            StrategyError::Name(shortened(name).escape_debug().to_string()).to_string()
+        }
+        _ => error.to_string(),
+    }
+}

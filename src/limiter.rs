@@ -1,0 +1,190 @@
+//! The use case: which strategy, what its limits say, what answers when the store cannot, one event.
+
+mod bounds;
+mod deadline;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use bounds::{Invalid, MAX_ATTRIBUTES, check_attributes};
+
+use crate::algorithm::{LimitVerdict, Op, Verdict};
+use crate::clock;
+use crate::key::Subject;
+use crate::store::{Decision, Store, StoreError, Verdicts};
+use crate::strategy::{FailurePolicy, Resolved, Rules, Strategy, Unknown};
+use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
+use crate::units::Retry;
+
+/// Answers questions from one store under one set of rules. Each worker has its own.
+pub struct Limiter<S> {
+    rules: Arc<Rules>,
+    store: S,
+    recorder: Arc<Recorder>,
+}
+
+/// One question: may this consumer use this resource now?
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// What is used.
+    pub resource: &'a str,
+    /// Who uses it; may be empty where no limit is scoped to the consumer.
+    pub consumer: &'a str,
+    /// A configured strategy; empty means the resource's own.
+    pub strategy: &'a str,
+    /// How much the call takes; 0 looks.
+    pub cost: u64,
+    /// Answer as if charged, and charge nothing.
+    pub peek: bool,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// An answer, and the strategy that it is under.
+#[derive(Debug, Clone)]
+pub struct Answer<'a> {
+    /// The strategy that applied.
+    pub strategy: &'a Strategy,
+    /// What it says.
+    pub outcome: Outcome,
+}
+
+/// What was decided, and by whom.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The store decided.
+    Decided {
+        /// Over all limits.
+        verdict: Verdict,
+        /// Of each limit, in the order of the strategy.
+        limits: smallvec::SmallVec<[LimitVerdict; 2]>,
+    },
+    /// The store could not decide; the strategy's failure policy did.
+    Policy {
+        /// Whether the call may go ahead.
+        allowed: bool,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimiterError {
+    /// A field breaks its bound.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The configuration does not know what was named.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// The store could not decide, and the strategy's policy is to say so.
+    #[error("strategy `{strategy}`: {error}")]
+    Store {
+        /// The strategy that applied.
+        strategy: Box<str>,
+        /// Why the store could not decide.
+        error: StoreError,
+    },
+}
+
+impl<S: Store> Limiter<S> {
+    /// A limiter that counts what it does in `recorder`, which was made for the same rules.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
+        Self { rules, store, recorder }
+    }
+
+    /// Answers one question. A denial is an answer, not an error.
+    pub async fn decide(&self, ask: &Ask<'_>) -> Result<Answer<'_>, LimiterError> {
+        let started = clock::monotonic();
+        let resolved = self.resolve(ask)?;
+        let decision = Decision {
+            strategy: resolved.strategy,
+            subject: Subject { resource: ask.resource, consumer: ask.consumer, group: resolved.group },
+            deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
+        };
+        let op = if ask.peek { Op::Peek } else { Op::Charge };
+        let (result, answered) = self.ask_store(&decision, op, ask.cost).await;
+        let answer = result.or_else(|error| fall_back(resolved.strategy, error));
+        self.tell(ask, &resolved, answered.saturating_duration_since(started), &answer);
+        answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
+    }
+
+    /// The strategy that applies, if the question can be asked at all.
+    fn resolve(&self, ask: &Ask<'_>) -> Result<Resolved<'_>, LimiterError> {
+        let resolved = bounds::check(ask).map_err(LimiterError::from).and_then(|()| {
+            let resolved = self.rules.resolve(ask.resource, ask.strategy).map_err(bounds::shortened)?;
+            bounds::check_consumer(ask, resolved.strategy)?;
+            Ok(resolved)
+        });
+        match &resolved {
+            Ok(_) => {}
+            Err(LimiterError::Unknown(_)) => self.recorder.rejected(Rejection::Unknown),
+            Err(_) => self.recorder.rejected(Rejection::Invalid),
+        }
+        resolved
+    }
+
+    /// What the store says, and when it said so.
+    async fn ask_store(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        cost: u64,
+    ) -> (Result<Outcome, StoreError>, Instant) {
+        let sent = clock::monotonic();
+        let mut verdicts = Verdicts::default();
+        let result = self.store.decide(decision, op, &[cost], &mut verdicts).await;
+        let answered = clock::monotonic();
+        let decided = result.and_then(|()| match verdicts.decisions.pop() {
+            Some(verdict) => Ok(Outcome::Decided { verdict, limits: verdicts.limits }),
+            None => Err(StoreError::Refused("it answered without a verdict".into())),
+        });
+        self.recorder.store_called(answered.saturating_duration_since(sent), decided.as_ref().err());
+        (decided, answered)
+    }
+
+    /// The one event of a decision.
+    fn tell(
+        &self,
+        ask: &Ask<'_>,
+        resolved: &Resolved<'_>,
+        took: Duration,
+        answer: &Result<Outcome, LimiterError>,
+    ) {
+        let counted = count_as(answer);
+        self.recorder.decided(resolved.index, counted, took);
+        tracing::debug!(
+            strategy = resolved.strategy.name(),
+            resource = ?ask.resource,
+            consumer = ?ask.consumer,
+            cost = ask.cost,
+            peek = ask.peek,
+            outcome = counted.name(),
+            error = answer.as_ref().err().map(tracing::field::display),
+            took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            "decided"
+        );
+    }
+}
+
+/// What the strategy says when the store says nothing.
+fn fall_back(strategy: &Strategy, error: StoreError) -> Result<Outcome, LimiterError> {
+    tracing::debug!(strategy = strategy.name(), %error, "the store could not decide");
+    match strategy.on_store_failure() {
+        FailurePolicy::Allow => Ok(Outcome::Policy { allowed: true }),
+        FailurePolicy::Deny => Ok(Outcome::Policy { allowed: false }),
+        FailurePolicy::Error => Err(LimiterError::Store { strategy: strategy.name().into(), error }),
+    }
+}
+
+fn count_as(answer: &Result<Outcome, LimiterError>) -> Counted {
+    match answer {
+        Ok(Outcome::Decided { verdict, .. }) if verdict.allowed => Counted::Allowed,
+        Ok(Outcome::Decided { limits, .. }) if limits.iter().any(|limit| limit.retry == Retry::Never) => {
+            Counted::Never
+        }
+        Ok(Outcome::Decided { .. }) => Counted::Denied,
+        Ok(Outcome::Policy { allowed: true }) => Counted::DegradedAllowed,
+        Ok(Outcome::Policy { allowed: false }) => Counted::DegradedDenied,
+        Err(_) => Counted::Error,
+    }
+}

@@ -1,0 +1,109 @@
+//! What a question may hold. Every error names the field, the value and the bound that it breaks.
+
+use std::fmt::Write as _;
+
+use super::Ask;
+use crate::key::MAX_PART;
+use crate::strategy::{Strategy, Unknown};
+
+/// The most attributes that a request may carry.
+pub const MAX_ATTRIBUTES: usize = 16;
+
+/// A field that breaks its bound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}: {bound}")]
+pub struct Invalid {
+    /// The field, as the request names it.
+    pub field: &'static str,
+    /// Its value, escaped and shortened.
+    pub value: String,
+    /// The bound, as a sentence.
+    pub bound: String,
+}
+
+/// Checks what holds whatever the strategy.
+pub(super) fn check(ask: &Ask<'_>) -> Result<(), Invalid> {
+    if ask.resource.is_empty() {
+        return Err(invalid("resource", "", format!("it must be 1 to {MAX_PART} bytes")));
+    }
+    for (field, text) in [("resource", ask.resource), ("consumer", ask.consumer), ("strategy", ask.strategy)]
+    {
+        check_length(field, text)?;
+    }
+    Ok(())
+}
+
+/// Checks that the consumer is named where a limit counts by it.
+pub(super) fn check_consumer(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), Invalid> {
+    if ask.consumer.is_empty() && strategy.names_consumer() {
+        let bound = format!(
+            "it must be 1 to {MAX_PART} bytes, because a limit of strategy `{}` counts by consumer",
+            strategy.name()
+        );
+        return Err(invalid("consumer", "", bound));
+    }
+    Ok(())
+}
+
+/// Checks the attributes of a request.
+pub fn check_attributes<'a>(
+    attributes: impl ExactSizeIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), Invalid> {
+    let count = attributes.len();
+    if count > MAX_ATTRIBUTES {
+        let (value, bound) = (format!("{count} entries"), format!("there may be at most {MAX_ATTRIBUTES}"));
+        return Err(Invalid { field: "attributes", value, bound });
+    }
+    for (name, value) in attributes {
+        check_length("attributes (name)", name)?;
+        check_length("attributes (value)", value)?;
+    }
+    Ok(())
+}
+
+/// The same error with a name that is fit to be shown.
+pub(super) fn shortened(unknown: Unknown) -> Unknown {
+    match unknown {
+        Unknown::Strategy { name, near } => Unknown::Strategy { name: shown(&name), near },
+        Unknown::Resource { name, near } => Unknown::Resource { name: shown(&name), near },
+    }
+}
+
+fn check_length(field: &'static str, text: &str) -> Result<(), Invalid> {
+    if text.len() > MAX_PART {
+        return Err(invalid(field, text, format!("it has {} bytes; at most {MAX_PART} fit", text.len())));
+    }
+    Ok(())
+}
+
+fn invalid(field: &'static str, text: &str, bound: String) -> Invalid {
+    Invalid { field, value: format!("\"{}\"", shown(text)), bound }
+}
+
+/// The beginning of a text that somebody else chose, with everything escaped that is not printable.
+fn shown(text: &str) -> String {
+    const SHOWN_CHARS: usize = 64;
+    let mut out = String::new();
+    for (index, char) in text.chars().enumerate() {
+        if index == SHOWN_CHARS {
+            out.push('…');
+            break;
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{}", char.escape_debug());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn what_is_shown_is_short_and_printable() {
+        assert_eq!(shown("bob"), "bob");
+        assert_eq!(shown("a\0b\nc"), "a\\0b\\nc");
+        assert_eq!(shown(&"x".repeat(64)), "x".repeat(64));
+        assert_eq!(shown(&"🦀".repeat(65)), format!("{}…", "🦀".repeat(64)));
+    }
+}

@@ -1,0 +1,113 @@
+//! The gRPC server: one single-threaded runtime per core, and one acceptor that deals connections out.
+//!
+//! ```text
+//!                   ┌─ worker 0: runtime, tonic, store ─┐
+//!   accept ── fewest┤                                   ├── calls in flight finish ── end
+//!   (this thread)   └─ worker 1: runtime, tonic, store ─┘
+//! ```
+//!
+//! Nothing that serves a call is ever woken from another core: that is worth more than half of a
+//! call's CPU compared with one runtime that moves work between cores.
+
+mod accept;
+mod connection;
+mod health;
+mod routes;
+mod worker;
+
+use std::io;
+use std::net::TcpListener;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use self::accept::Acceptor;
+use self::worker::Workers;
+use crate::config::ServerConfig;
+use crate::readiness::Readiness;
+use crate::service::Templates;
+use crate::store::Store;
+use crate::strategy::Rules;
+use crate::telemetry::Metrics;
+
+/// What the workers are made of.
+pub struct Parts<F> {
+    /// The strategies.
+    pub rules: Arc<Rules>,
+    /// The sentences on denial.
+    pub templates: Arc<Templates>,
+    /// Makes one worker's store; called once on each worker, within its runtime.
+    pub store: F,
+    /// What the health service tells.
+    pub readiness: Readiness,
+    /// Where the workers count.
+    pub metrics: Metrics,
+}
+
+/// Why serving ended other than by being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The operating system refused something that the server cannot do without.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// The gRPC server itself failed.
+    #[error("the gRPC server failed: {0}")]
+    Grpc(String),
+    /// A worker ended although nobody told it to.
+    #[error("worker {0} ended unexpectedly: this is a bug in weir; see the log lines before this one")]
+    WorkerLost(usize),
+}
+
+/// Serves on `listener` until `shutdown`, then lets the calls in flight finish, for the drain timeout
+/// at most. Blocks its thread.
+pub fn run<S, F>(
+    config: &ServerConfig,
+    listener: TcpListener,
+    parts: Parts<F>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServerError>
+where
+    S: Store,
+    F: Fn() -> S + Send + Sync + 'static,
+{
+    let runtime = runtime()?;
+    let readiness = parts.readiness.clone();
+    let (stop, stopped) = watch::channel(());
+    let drain: Duration = config.drain_timeout.into();
+    let mut workers = Workers::start(worker_count(config), config.reflection, drain, parts, &stopped)?;
+    runtime.block_on(async {
+        let acceptor = Acceptor::new(listener, workers.hands())?;
+        tokio::select! {
+            () = pin!(shutdown) => {}
+            never = acceptor.run() => match never {},
+            lost = workers.any_ended() => return Err(lost),
+        }
+        readiness.drain();
+        drop(acceptor);
+        tracing::info!("shutting down: no new connections; calls in flight may finish");
+        drop(stop);
+        workers.all_ended().await
+    })
+}
+
+/// A runtime on the current thread.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| ServerError::Io { what: "starting a runtime", error })
+}
+
+fn worker_count(config: &ServerConfig) -> usize {
+    match config.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    }
+}

@@ -1,0 +1,103 @@
+//! `grpc.health.v1`, told by [`Readiness`].
+//!
+//! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
+//! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness.
+//! A watch ends, after its last word, when the node goes away: an open one would hold up the drain.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio_stream::Stream;
+use tokio_stream::wrappers::WatchStream;
+use tonic::{Request, Response, Status};
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
+
+use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
+use crate::readiness::{Readiness, State};
+
+/// The health service.
+pub(super) struct Health(Readiness);
+
+/// What can be asked about.
+#[derive(Clone, Copy)]
+enum Service {
+    Process,
+    Decisions,
+    Unknown,
+}
+
+/// The status of one service, now and at every change.
+pub(super) struct Watch {
+    service: Service,
+    states: WatchStream<State>,
+    told: Option<ServingStatus>,
+    over: bool,
+}
+
+impl Health {
+    pub(super) fn new(readiness: Readiness) -> Self {
+        Self(readiness)
+    }
+}
+
+#[tonic::async_trait]
+impl health_server::Health for Health {
+    type WatchStream = Watch;
+
+    async fn check(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
+        match Service::named(&request.get_ref().service) {
+            Service::Unknown => Err(Status::not_found(format!(
+                "service: there is no such service; ask for \"\" (alive) or \"{SERVICE_NAME}\" (ready)"
+            ))),
+            service => Ok(Response::new(response(service.status(&self.0.state())))),
+        }
+    }
+
+    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Watch>, Status> {
+        let service = Service::named(&request.get_ref().service);
+        let states = WatchStream::new(self.0.subscribe());
+        Ok(Response::new(Watch { service, states, told: None, over: false }))
+    }
+}
+
+impl Service {
+    fn named(name: &str) -> Self {
+        match name {
+            "" => Self::Process,
+            SERVICE_NAME => Self::Decisions,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn status(self, state: &State) -> ServingStatus {
+        match (self, state) {
+            (Self::Unknown, _) => ServingStatus::ServiceUnknown,
+            (_, State::Draining) | (Self::Decisions, State::NotReady(_)) => ServingStatus::NotServing,
+            (_, State::Ready) | (Self::Process, State::NotReady(_)) => ServingStatus::Serving,
+        }
+    }
+}
+
+impl Stream for Watch {
+    type Item = Result<HealthCheckResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        while !self.over {
+            let Some(state) = ready!(Pin::new(&mut self.states).poll_next(context)) else { break };
+            self.over = state == State::Draining;
+            let status = self.service.status(&state);
+            if self.told.replace(status) != Some(status) {
+                return Poll::Ready(Some(Ok(response(status))));
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+fn response(status: ServingStatus) -> HealthCheckResponse {
+    HealthCheckResponse { status: status.into() }
+}

@@ -1,0 +1,166 @@
+//! Worker threads: each a runtime, a store and a gRPC server of its own.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::transport::server::Router;
+
+use super::connection::{Connection, Open};
+use super::{Parts, ServerError, routes, runtime};
+use crate::limiter::Limiter;
+use crate::store::Store;
+
+/// All worker threads.
+pub(super) struct Workers {
+    hands: Vec<Hand>,
+    threads: Vec<Option<JoinHandle<Result<(), ServerError>>>>,
+    ended: mpsc::UnboundedReceiver<usize>,
+}
+
+/// One worker, as the acceptor knows it.
+#[derive(Clone)]
+pub(super) struct Hand {
+    /// Unbounded, but each entry holds an open file, of which the process has only so many.
+    sender: mpsc::UnboundedSender<(TcpStream, Open)>,
+    open: Arc<AtomicUsize>,
+}
+
+/// Tells that its thread has ended, also when it ends by a panic.
+struct Ended(usize, mpsc::UnboundedSender<usize>);
+
+impl Hand {
+    /// How many connections the worker has.
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Relaxed)
+    }
+
+    /// Gives the worker one more. If it has ended, the connection ends too.
+    pub(super) fn give(&self, stream: TcpStream) {
+        let _ = self.sender.send((stream, Open::count(&self.open)));
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0);
+    }
+}
+
+impl Workers {
+    /// Starts `count` of them; each ends when `stop`'s sender is dropped and its calls have finished.
+    pub(super) fn start<S, F>(
+        count: usize,
+        reflection: bool,
+        drain: Duration,
+        parts: Parts<F>,
+        stop: &watch::Receiver<()>,
+    ) -> Result<Self, ServerError>
+    where
+        S: Store,
+        F: Fn() -> S + Send + Sync + 'static,
+    {
+        let parts = Arc::new(parts);
+        let (end, ended) = mpsc::unbounded_channel();
+        let mut workers = Self { hands: Vec::new(), threads: Vec::new(), ended };
+        for index in 0..count {
+            let (sender, connections) = mpsc::unbounded_channel();
+            workers.hands.push(Hand { sender, open: parts.metrics.connections() });
+            let (parts, stop, end) = (Arc::clone(&parts), stop.clone(), end.clone());
+            let body = move || {
+                let _ended = Ended(index, end);
+                serve(&parts, reflection, connections, stop, drain)
+            };
+            let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
+            let thread =
+                thread.map_err(|error| ServerError::Io { what: "starting a worker thread", error })?;
+            workers.threads.push(Some(thread));
+        }
+        Ok(workers)
+    }
+
+    /// The acceptor's view of the workers.
+    pub(super) fn hands(&self) -> Vec<Hand> {
+        self.hands.clone()
+    }
+
+    /// The number of a worker that has ended although nobody told it to.
+    pub(super) async fn any_ended(&mut self) -> ServerError {
+        match self.ended.recv().await {
+            Some(index) => self.join(index).err().unwrap_or(ServerError::WorkerLost(index)),
+            // Every worker holds a sender until it has told.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until every worker has ended.
+    pub(super) async fn all_ended(&mut self) -> Result<(), ServerError> {
+        while self.threads.iter().any(Option::is_some) {
+            let Some(index) = self.ended.recv().await else { break };
+            self.join(index)?;
+        }
+        Ok(())
+    }
+
+    /// The end of a thread that has told it has ended; at most a moment away.
+    fn join(&mut self, index: usize) -> Result<(), ServerError> {
+        match self.threads.get_mut(index).and_then(Option::take).map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(ServerError::WorkerLost(index)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The body of a worker thread.
+fn serve<S, F>(
+    parts: &Parts<F>,
+    reflection: bool,
+    connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+    stop: watch::Receiver<()>,
+    drain: Duration,
+) -> Result<(), ServerError>
+where
+    S: Store,
+    F: Fn() -> S + Send + Sync + 'static,
+{
+    runtime()?.block_on(async {
+        let store = (parts.store)();
+        let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
+        let router = routes::router(limiter, &parts.templates, &parts.readiness, reflection)?;
+        serve_connections(router, connections, stop, drain).await
+    })
+}
+
+async fn serve_connections(
+    router: Router,
+    connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+    stop: watch::Receiver<()>,
+    drain: Duration,
+) -> Result<(), ServerError> {
+    let incoming =
+        UnboundedReceiverStream::new(connections).map(|(stream, open)| Connection::new(stream, open));
+    let too_long = async {
+        stopped(stop.clone()).await;
+        tokio::time::sleep(drain).await;
+    };
+    tokio::select! {
+        served = router.serve_with_incoming_shutdown(incoming, stopped(stop.clone())) => {
+            served.map_err(|error| ServerError::Grpc(error.to_string()))
+        }
+        () = too_long => {
+            tracing::warn!(after_ms = drain.as_millis() as u64, "drain timeout: calls in flight were cut off");
+            Ok(())
+        }
+    }
+}
+
+/// Until the server is told to stop: nobody sends, so a change is the sender's end.
+async fn stopped(mut stop: watch::Receiver<()>) {
+    while stop.changed().await.is_ok() {}
+}

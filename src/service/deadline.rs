@@ -1,0 +1,55 @@
+//! When a caller stops waiting: the `grpc-timeout` header, as the gRPC specification writes it.
+
+use std::time::{Duration, Instant};
+
+use tonic::metadata::MetadataMap;
+
+use crate::clock;
+
+/// The caller's deadline. A header that cannot be read counts as none, as everywhere in gRPC.
+pub(super) fn of(metadata: &MetadataMap) -> Option<Instant> {
+    let timeout = parse(metadata.get("grpc-timeout")?.to_str().ok()?)?;
+    clock::monotonic().checked_add(timeout)
+}
+
+/// At most eight digits and a unit.
+fn parse(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let count: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(count * 3_600)),
+        "M" => Some(Duration::from_secs(count * 60)),
+        "S" => Some(Duration::from_secs(count)),
+        "m" => Some(Duration::from_millis(count)),
+        "u" => Some(Duration::from_micros(count)),
+        "n" => Some(Duration::from_nanos(count)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use std::time::Duration;
+
+    #[test]
+    fn timeouts_are_read_as_the_specification_writes_them() {
+        let readable = [
+            ("2H", Duration::from_secs(7_200)),
+            ("3M", Duration::from_secs(180)),
+            ("4S", Duration::from_secs(4)),
+            ("50m", Duration::from_millis(50)),
+            ("99999999u", Duration::from_micros(99_999_999)),
+            ("0n", Duration::ZERO),
+        ];
+        for (text, duration) in readable {
+            assert_eq!(parse(text), Some(duration), "{text}");
+        }
+        for text in ["", "S", "1", "1s", "-1S", "+1S", "1.5S", "123456789S", " 1S", "1é"] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+}

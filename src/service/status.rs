@@ -1,0 +1,20 @@
+//! The one place where an error becomes a gRPC status.
+//!
+//! What the caller reads here is not what the log says: a store's own words (addresses, server
+//! errors) stay inside; the caller learns the kind of failure and what can be done about it.
+
+use tonic::Status;
+
+use crate::limiter::LimiterError;
+
+pub(super) fn of(error: LimiterError) -> Status {
+    match error {
+        LimiterError::Invalid(invalid) => Status::invalid_argument(invalid.to_string()),
+        LimiterError::Unknown(unknown) => Status::not_found(unknown.to_string()),
+        LimiterError::Store { strategy, error } => Status::unavailable(format!(
+            "the store could not decide ({}); try again later, or set `on_store_failure` of strategy \
+             `{strategy}` to allow or deny, which answers without the store",
+            error.kind()
+        )),
+    }
+}

@@ -1,0 +1,122 @@
+//! What operators see: metrics on a registry that main hands down, and logs.
+//!
+//! No label takes a value from a request: strategies, outcomes and kinds of errors are all that vary,
+//! and every series exists from the start, at 0.
+
+mod decisions;
+mod histogram;
+mod log;
+mod recorder;
+mod sampled;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use prometheus::proto::MetricType;
+use prometheus::{Registry, TextEncoder};
+
+pub use log::{Format, init_logs, log_panics};
+pub use recorder::{Outcome, Recorder, Rejection};
+
+use self::decisions::Decisions;
+use self::sampled::{Sampled, Series};
+use crate::store::memory::MemoryStats;
+use crate::strategy::Rules;
+
+/// The metrics of one process.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Registry,
+    decisions: Arc<Decisions>,
+    /// Open connections of each worker.
+    connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
+}
+
+impl Metrics {
+    /// Registers everything that every node has. The strategies of `rules` become label values.
+    pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
+        let strategies = rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect();
+        let decisions = Arc::new(Decisions::new(strategies)?);
+        registry.register(Box::new(Arc::clone(&decisions).collector()))?;
+        let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
+        let counted = Arc::clone(&connections);
+        let open = move || [counted.lock().iter().map(|open| open.load(Relaxed)).sum::<usize>() as f64];
+        registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
+        registry.register(Box::new(build_info()?))?;
+        // Fails where there is no /proc; the other metrics are worth having without it.
+        let process = prometheus::process_collector::ProcessCollector::for_self();
+        let _ = registry.register(Box::new(process));
+        Ok(Self { registry: registry.clone(), decisions, connections })
+    }
+
+    /// Counters of its own for one more worker, so that workers share no cache line.
+    #[must_use]
+    pub fn recorder(&self) -> Arc<Recorder> {
+        self.decisions.recorder()
+    }
+
+    /// A count of open connections of its own for one more worker.
+    #[must_use]
+    pub fn connections(&self) -> Arc<AtomicUsize> {
+        let open = Arc::default();
+        self.connections.lock().push(Arc::clone(&open));
+        open
+    }
+
+    /// Shows what `stats` says of the memory store.
+    pub fn show_memory(
+        &self,
+        stats: impl Fn() -> MemoryStats + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        let read = move || {
+            let MemoryStats { keys, bytes, budget, evictions, refusals } = stats();
+            [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
+        };
+        self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
+    }
+
+    /// Everything registered, in the Prometheus text format.
+    pub fn encode(&self) -> Result<String, prometheus::Error> {
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+const CONNECTIONS: [Series; 1] =
+    [Series { name: "weir_connections", help: "Connections that are open now.", kind: MetricType::GAUGE }];
+
+const MEMORY: [Series; 5] = [
+    Series {
+        name: "weir_memory_keys",
+        help: "Keys that the memory store holds, lapsed ones that nothing has dropped yet included.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_bytes",
+        help: "Bytes of the memory store's tables, entries and logs.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_budget_bytes",
+        help: "Bytes that the memory store may use.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_evictions_total",
+        help: "Keys that still counted and were dropped to make room for new ones.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_memory_refusals_total",
+        help: "New keys that found no room; the failure policy answered.",
+        kind: MetricType::COUNTER,
+    },
+];
+
+fn build_info() -> Result<prometheus::IntGauge, prometheus::Error> {
+    let options = prometheus::Opts::new("weir_build_info", "The version that runs; always 1.")
+        .const_label("version", env!("CARGO_PKG_VERSION"));
+    let info = prometheus::IntGauge::with_opts(options)?;
+    info.set(1);
+    Ok(info)
+}

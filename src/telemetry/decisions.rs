@@ -1,0 +1,144 @@
+//! The metrics of decisions: the workers' counters, added up when somebody looks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
+
+use super::histogram::Histogram;
+use super::recorder::{Outcome, Recorder, Rejection};
+use crate::store::StoreError;
+
+/// All workers' counters under the names that Prometheus knows.
+pub(super) struct Decisions {
+    strategies: Vec<String>,
+    recorders: Mutex<Vec<Arc<Recorder>>>,
+    descriptions: Vec<Desc>,
+}
+
+/// What a registry takes: it wants to own what it collects from.
+pub(super) struct Shared(Arc<Decisions>);
+
+const FAMILIES: [(&str, &str, &[&str]); 6] = [
+    ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
+    (
+        "weir_decision_duration_seconds",
+        "Time from a parsed request to its answer, the store's part included.",
+        &[],
+    ),
+    ("weir_rejected_requests_total", "Requests that could not be decided, by reason.", &["reason"]),
+    ("weir_store_calls_total", "Calls of the store by result.", &["result"]),
+    ("weir_store_errors_total", "Failed calls of the store by kind of error.", &["kind"]),
+    ("weir_store_call_duration_seconds", "Time that one call of the store took.", &[]),
+];
+
+impl Decisions {
+    pub(super) fn new(strategies: Vec<String>) -> Result<Self, prometheus::Error> {
+        let describe = |(name, help, labels): &(&str, &str, &[&str])| {
+            let labels = labels.iter().map(|&label| label.to_owned()).collect();
+            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
+        };
+        let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
+        Ok(Self { strategies, recorders: Mutex::default(), descriptions })
+    }
+
+    pub(super) fn recorder(&self) -> Arc<Recorder> {
+        let recorder = Arc::new(Recorder::new(self.strategies.len()));
+        self.recorders.lock().push(Arc::clone(&recorder));
+        recorder
+    }
+
+    pub(super) fn collector(self: Arc<Self>) -> Shared {
+        Shared(self)
+    }
+
+    fn by_outcome(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
+        let of = |(index, strategy): (usize, &String)| {
+            let strategy = strategy.clone();
+            Outcome::ALL.map(|outcome| {
+                let of_one = |recorder: &Arc<Recorder>| {
+                    recorder
+                        .strategies
+                        .get(index)
+                        .map_or(0, |counts| counts.0[outcome as usize].load(Relaxed))
+                };
+                let labels = [("strategy", strategy.as_str()), ("outcome", outcome.name())];
+                counter(&labels, recorders.iter().map(of_one).sum())
+            })
+        };
+        self.strategies.iter().enumerate().flat_map(of).collect()
+    }
+}
+
+impl Collector for Shared {
+    fn desc(&self) -> Vec<&Desc> {
+        self.0.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let recorders = self.0.recorders.lock().clone();
+        let sum = |of: &dyn Fn(&Recorder) -> &AtomicU64| -> u64 {
+            recorders.iter().map(|recorder| of(recorder).load(Relaxed)).sum()
+        };
+        let rejections = Rejection::ALL.map(|reason| {
+            counter(&[("reason", reason.name())], sum(&|recorder| &recorder.rejections[reason as usize]))
+        });
+        let errors: [u64; StoreError::KINDS.len()] =
+            std::array::from_fn(|kind| sum(&|recorder| &recorder.store_errors[kind]));
+        let by_kind =
+            StoreError::KINDS.iter().zip(errors).map(|(kind, count)| counter(&[("kind", kind)], count));
+        let calls = [
+            counter(&[("result", "ok")], sum(&|recorder| &recorder.store_answers)),
+            counter(&[("result", "error")], errors.iter().sum()),
+        ];
+        let metrics = [
+            (MetricType::COUNTER, self.0.by_outcome(&recorders)),
+            (MetricType::HISTOGRAM, vec![histogram(recorders.iter().map(|recorder| &recorder.latency))]),
+            (MetricType::COUNTER, rejections.to_vec()),
+            (MetricType::COUNTER, calls.to_vec()),
+            (MetricType::COUNTER, by_kind.collect()),
+            (
+                MetricType::HISTOGRAM,
+                vec![histogram(recorders.iter().map(|recorder| &recorder.store_latency))],
+            ),
+        ];
+        FAMILIES
+            .iter()
+            .zip(metrics)
+            .map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics))
+            .collect()
+    }
+}
+
+/// One family as the registry wants it. It refuses empty ones, so there is always a metric in it.
+pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
+    let mut family = MetricFamily::default();
+    family.set_name(name.to_owned());
+    family.set_help(help.to_owned());
+    family.set_field_type(kind);
+    family.set_metric(metrics);
+    family
+}
+
+pub(super) fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
+    let pair = |(name, value): &(&str, &str)| {
+        let mut pair = LabelPair::default();
+        pair.set_name((*name).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    };
+    let mut counter = Counter::default();
+    counter.set_value(count as f64);
+    let mut metric = Metric::from_label(labels.iter().map(pair).collect());
+    metric.set_counter(counter);
+    metric
+}
+
+fn histogram<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Metric {
+    let mut metric = Metric::default();
+    metric.set_histogram(Histogram::sum(parts));
+    metric
+}

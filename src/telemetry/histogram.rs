@@ -1,0 +1,68 @@
+//! A histogram of durations with fixed buckets: cheap to add to, summed up when it is read.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Upper bounds in microseconds: from well below one round trip to what a caller gives up at.
+const BOUNDS_US: [u64; 14] =
+    [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000];
+
+#[derive(Debug, Default)]
+pub(super) struct Histogram {
+    /// One per bound, and one for what is longer than all of them.
+    counts: [AtomicU64; BOUNDS_US.len() + 1],
+    sum_ns: AtomicU64,
+}
+
+impl Histogram {
+    pub(super) fn observe(&self, took: Duration) {
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
+        self.counts[bucket].fetch_add(1, Relaxed);
+        self.sum_ns.fetch_add(ns, Relaxed);
+    }
+
+    /// The sum of several histograms, as Prometheus counts: each bucket holds those before it.
+    pub(super) fn sum<'a>(parts: impl Iterator<Item = &'a Self>) -> prometheus::proto::Histogram {
+        let mut counts = [0_u64; BOUNDS_US.len() + 1];
+        let mut sum_ns = 0_u64;
+        for part in parts {
+            for (count, part) in counts.iter_mut().zip(&part.counts) {
+                *count += part.load(Relaxed);
+            }
+            sum_ns = sum_ns.wrapping_add(part.sum_ns.load(Relaxed));
+        }
+        let mut cumulative = 0;
+        let bucket = |(&bound, count): (&u64, &u64)| {
+            cumulative += count;
+            let mut bucket = prometheus::proto::Bucket::default();
+            bucket.set_upper_bound(bound as f64 / 1e6);
+            bucket.set_cumulative_count(cumulative);
+            bucket
+        };
+        let buckets = BOUNDS_US.iter().zip(&counts).map(bucket).collect();
+        let mut histogram = prometheus::proto::Histogram::default();
+        histogram.set_bucket(buckets);
+        histogram.set_sample_count(counts.iter().sum());
+        histogram.set_sample_sum(sum_ns as f64 / 1e9);
+        histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_at_a_bound_counts_below_it() {
+        let histogram = Histogram::default();
+        for us in [0, 50, 51, 1_000_000, 1_000_001] {
+            histogram.observe(Duration::from_micros(us));
+        }
+        let sum = Histogram::sum([&histogram].into_iter());
+        let counts: Vec<u64> = sum.get_bucket().iter().map(|bucket| bucket.cumulative_count()).collect();
+        assert_eq!(counts, [2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4]);
+        assert_eq!(sum.get_sample_count(), 5);
+        assert!((sum.get_sample_sum() - 2.000_102).abs() < 1e-9);
+    }
+}

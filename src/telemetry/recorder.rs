@@ -1,0 +1,124 @@
+//! One worker's counters. Nothing here allocates, locks, or looks a label up.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::histogram::Histogram;
+use crate::store::StoreError;
+
+/// What one worker counts; [`super::Metrics`] adds the workers up when it is asked.
+#[derive(Debug)]
+pub struct Recorder {
+    /// By strategy, in the order of the configuration.
+    pub(super) strategies: Box<[Outcomes]>,
+    pub(super) latency: Histogram,
+    pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
+    pub(super) store_answers: AtomicU64,
+    pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
+    pub(super) store_latency: Histogram,
+}
+
+/// How one strategy's decisions ended. On a cache line of its own: it is written at every decision.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Outcomes(pub(super) [AtomicU64; Outcome::ALL.len()]);
+
+/// How a decision ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every limit let the call pass.
+    Allowed,
+    /// A limit was used up.
+    Denied,
+    /// The cost was above a limit.
+    Never,
+    /// The store failed; the policy let the call pass.
+    DegradedAllowed,
+    /// The store failed; the policy refused the call.
+    DegradedDenied,
+    /// The store failed; the caller got an error.
+    Error,
+}
+
+/// Why a question was not decided at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rejection {
+    /// A field broke its bound.
+    Invalid,
+    /// The strategy or resource is not configured.
+    Unknown,
+}
+
+impl Recorder {
+    pub(super) fn new(strategies: usize) -> Self {
+        Self {
+            strategies: (0..strategies).map(|_| Outcomes::default()).collect(),
+            latency: Histogram::default(),
+            rejections: Default::default(),
+            store_answers: AtomicU64::default(),
+            store_errors: Default::default(),
+            store_latency: Histogram::default(),
+        }
+    }
+
+    /// Counts a decision under strategy number `strategy`.
+    pub fn decided(&self, strategy: usize, outcome: Outcome, took: Duration) {
+        if let Some(outcomes) = self.strategies.get(strategy) {
+            outcomes.0[outcome as usize].fetch_add(1, Relaxed);
+        }
+        self.latency.observe(took);
+    }
+
+    /// Counts a question that was not decided.
+    pub fn rejected(&self, reason: Rejection) {
+        self.rejections[reason as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Counts a call of the store.
+    pub fn store_called(&self, took: Duration, error: Option<&StoreError>) {
+        self.store_latency.observe(took);
+        let counter = match error {
+            None => Some(&self.store_answers),
+            Some(error) => {
+                let kind = StoreError::KINDS.iter().position(|kind| *kind == error.kind());
+                kind.and_then(|kind| self.store_errors.get(kind))
+            }
+        };
+        if let Some(counter) = counter {
+            counter.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl Outcome {
+    /// Every outcome, in the order of their counters.
+    pub const ALL: [Self; 6] =
+        [Self::Allowed, Self::Denied, Self::Never, Self::DegradedAllowed, Self::DegradedDenied, Self::Error];
+
+    /// The label value.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Never => "never",
+            Self::DegradedAllowed => "degraded_allowed",
+            Self::DegradedDenied => "degraded_denied",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Rejection {
+    /// Every reason, in the order of their counters.
+    pub const ALL: [Self; 2] = [Self::Invalid, Self::Unknown];
+
+    /// The label value.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Unknown => "unknown",
+        }
+    }
+}

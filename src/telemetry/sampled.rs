@@ -1,0 +1,59 @@
+//! Metrics that somebody else keeps: they are read when somebody looks.
+
+use std::collections::HashMap;
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
+
+use super::decisions::family;
+
+/// One metric without labels.
+pub(super) struct Series {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) kind: MetricType,
+}
+
+/// `N` metrics that one call of `read` tells, in the same order.
+pub(super) struct Sampled<const N: usize, F> {
+    series: [Series; N],
+    descriptions: Vec<Desc>,
+    read: F,
+}
+
+impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Sampled<N, F> {
+    pub(super) fn new(series: [Series; N], read: F) -> Result<Self, prometheus::Error> {
+        let describe = |series: &Series| {
+            Desc::new(series.name.to_owned(), series.help.to_owned(), Vec::new(), HashMap::new())
+        };
+        let descriptions = series.iter().map(describe).collect::<Result<_, _>>()?;
+        Ok(Self { series, descriptions, read })
+    }
+}
+
+impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Collector for Sampled<N, F> {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let families = self.series.iter().zip((self.read)());
+        families
+            .map(|(series, value)| family(series.name, series.help, series.kind, vec![metric(series, value)]))
+            .collect()
+    }
+}
+
+fn metric(series: &Series, value: f64) -> Metric {
+    let mut metric = Metric::default();
+    if series.kind == MetricType::COUNTER {
+        let mut counter = Counter::default();
+        counter.set_value(value);
+        metric.set_counter(counter);
+    } else {
+        let mut gauge = Gauge::default();
+        gauge.set_value(value);
+        metric.set_gauge(gauge);
+    }
+    metric
+}

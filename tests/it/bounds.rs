@@ -1,0 +1,176 @@
+//! Everything a caller can get wrong: the answer names it, and the connection goes on.
+
+use std::io::{Read as _, Write as _};
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+use weir::proto::v1::ShouldAllowRequest;
+use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+
+use crate::support::server::{Server, ask, ask_under, config};
+
+type Client = RateLimitServiceClient<Channel>;
+
+async fn refused(client: &mut Client, request: ShouldAllowRequest) -> (Code, String) {
+    let status = client.should_allow(request).await.expect_err("it must be refused");
+    (status.code(), status.message().to_owned())
+}
+
+#[tokio::test]
+async fn a_bad_field_is_named_with_its_value_and_its_bound() {
+    let server = Server::start(config());
+    let mut client = server.client().await;
+    let long = "x".repeat(513);
+    let shown = format!("\"{}…\"", "x".repeat(64));
+    let too_long = |field: &str| format!("{field} is {shown}: it has 513 bytes; at most 512 fit");
+    let attributes = |count: usize, value: &str| ShouldAllowRequest {
+        attributes: (0..count).map(|index| (format!("a{index}"), value.to_owned())).collect(),
+        ..ask("burst/x", "bob")
+    };
+    let cases = [
+        (ask("", "bob"), "resource is \"\": it must be 1 to 512 bytes".to_owned()),
+        (ask(&long, "bob"), too_long("resource")),
+        (ask("burst/x", &long), too_long("consumer")),
+        (ask_under(&long, "burst/x", "bob"), too_long("strategy")),
+        (
+            ask("burst/x", ""),
+            "consumer is \"\": it must be 1 to 512 bytes, because a limit of strategy `burst` counts by \
+             consumer"
+                .to_owned(),
+        ),
+        (attributes(17, "v"), "attributes is 17 entries: there may be at most 16".to_owned()),
+        (attributes(1, &long), too_long("attributes (value)")),
+    ];
+    for (request, message) in cases {
+        assert_eq!(refused(&mut client, request).await, (Code::InvalidArgument, message));
+    }
+    assert!(client.should_allow(attributes(16, &"v".repeat(512))).await.unwrap().into_inner().allowed);
+}
+
+#[tokio::test]
+async fn unknown_names_are_not_found_and_near_ones_are_offered() {
+    let server = Server::start(config());
+    let mut client = server.client().await;
+    let (code, message) = refused(&mut client, ask_under("tiger-fedding", "x", "bob")).await;
+    assert_eq!(code, Code::NotFound);
+    assert_eq!(message, "strategy: there is no strategy `tiger-fedding` (configured: tiger-feeding)");
+    let (code, message) = refused(&mut client, ask("nobody/knows", "bob")).await;
+    assert_eq!(code, Code::NotFound);
+    assert!(message.starts_with("resource: no pattern of the configuration matches `nobody/knows`"));
+    let (_, message) = refused(&mut client, ask_under("b\n\0", "x", "bob")).await;
+    assert!(message.starts_with("strategy: there is no strategy `b\\n\\0`"), "{message}");
+    let (_, message) = refused(&mut client, ask_under(&"é".repeat(256), "x", "bob")).await;
+    assert!(message.contains(&format!("`{}…`", "é".repeat(64))), "{message}");
+}
+
+#[tokio::test]
+async fn strange_names_are_names_like_any_other() {
+    let server = Server::start(config());
+    let mut client = server.client().await;
+    let names =
+        ["{}", ":", "{user}:1", "a\0b", "line\nbreak", "\r\n", "🦀🦀🦀🦀", "%00", " ", "é", &"n".repeat(512)];
+    for name in names {
+        for other in names {
+            let request = ShouldAllowRequest { cost: Some(5), ..ask_under("burst", name, other) };
+            let answer = client.should_allow(request).await.unwrap().into_inner();
+            assert!(answer.allowed, "{name:?} and {other:?} have a state of their own");
+        }
+    }
+    let again = client.should_allow(ask_under("burst", "{}", ":")).await.unwrap().into_inner();
+    assert!(!again.allowed);
+}
+
+#[tokio::test]
+async fn an_oversized_message_ends_its_stream_only() {
+    let server = Server::start(config());
+    let mut client = server.client().await;
+    let (code, _) = refused(&mut client, ask(&"x".repeat(60 << 10), "bob")).await;
+    assert_eq!(code, Code::InvalidArgument);
+    for size in [64 << 10, 8 << 20] {
+        let (code, message) = refused(&mut client, ask(&"x".repeat(size), "bob")).await;
+        assert_eq!(code, Code::OutOfRange, "{message}");
+    }
+    assert!(client.should_allow(ask("burst/x", "bob")).await.unwrap().into_inner().allowed);
+    assert!(server.get("/metrics").1.contains("weir_connections 1\n"), "the connection is the same one");
+}
+
+#[tokio::test]
+async fn garbage_ends_its_stream_only() {
+    let server = Server::start(config());
+    let channel = server.channel().await;
+    for garbage in [&b"\xff\xff\xff\xff"[..], b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x02\xc3\x28", &[0; 100]] {
+        let status = call_raw(channel.clone(), "/weir.v1.RateLimitService/ShouldAllow", garbage).await;
+        assert_eq!(status.unwrap_err().code(), Code::Internal, "{garbage:?}");
+    }
+    let unknown = call_raw(channel.clone(), "/weir.v1.RateLimitService/Nothing", b"").await;
+    assert_eq!(unknown.unwrap_err().code(), Code::Unimplemented);
+    let unknown = call_raw(channel.clone(), "/no.Service/Nothing", b"").await;
+    assert_eq!(unknown.unwrap_err().code(), Code::Unimplemented);
+    let answer = Client::new(channel).should_allow(ask("burst/x", "bob")).await;
+    assert!(answer.unwrap().into_inner().allowed);
+    assert!(server.get("/metrics").1.contains("weir_connections 1\n"), "the connection is the same one");
+}
+
+#[tokio::test]
+async fn what_is_not_http2_ends_its_connection_only() {
+    let server = Server::start(config());
+    let mut client = server.client().await;
+    for noise in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x00\xff", &[0xff; 4096]] {
+        let mut stream = std::net::TcpStream::connect(server.grpc).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        stream.write_all(noise).unwrap();
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        // Closed or reset, but not left hanging: a timeout would be an error of another kind.
+        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        }
+    }
+    assert!(client.should_allow(ask("burst/x", "bob")).await.unwrap().into_inner().allowed);
+}
+
+/// Sends bytes where a message should be.
+async fn call_raw(channel: Channel, path: &'static str, bytes: &[u8]) -> Result<(), Status> {
+    let mut grpc = tonic::client::Grpc::new(channel);
+    grpc.ready().await.unwrap();
+    let path = http::uri::PathAndQuery::from_static(path);
+    grpc.unary(Request::new(Bytes::copy_from_slice(bytes)), path, Raw).await.map(|_| ())
+}
+
+#[derive(Clone, Copy, Default)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    }
+}

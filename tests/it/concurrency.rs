@@ -1,0 +1,94 @@
+//! Ten thousand callers at once on one key admit exactly the limit, through the real server, on every
+//! store.
+
+use std::time::Duration;
+
+use weir::algorithm::{Algorithm, Rate};
+use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
+use weir::proto::v1::Reason;
+use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::units::Micros;
+
+use crate::support::server::{Server, ask_under, config};
+use crate::support::{eventually, redis_config, shared_cluster, shared_redis};
+
+const CALLERS: usize = 10_000;
+const CONNECTIONS: usize = 16;
+const LIMIT: usize = 100;
+
+#[tokio::test]
+async fn memory() {
+    exactly_the_limit(StoreConfig::Memory(MemoryConfig::default())).await;
+}
+
+#[tokio::test]
+async fn redis() {
+    exactly_the_limit(on_redis(vec![shared_redis().url()], Topology::Single)).await;
+}
+
+#[tokio::test]
+async fn cluster() {
+    exactly_the_limit(on_redis(shared_cluster().urls(), Topology::Cluster)).await;
+}
+
+/// With room for all callers to wait at once, so that none is answered by a policy.
+fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
+    StoreConfig::Redis(RedisConfig { max_waiting: CALLERS, ..redis_config(nodes, topology) })
+}
+
+async fn exactly_the_limit(store: StoreConfig) {
+    let server = Server::start(Config { store, rules: rules(), ..config() });
+    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    for strategy in ["bucket", "window", "interval", "log", "dual"] {
+        let admitted = admitted(&server, strategy).await;
+        assert_eq!(admitted, LIMIT, "{strategy}");
+    }
+}
+
+/// How many of all callers are admitted; each of the others must be denied, and by the store.
+async fn admitted(server: &Server, strategy: &str) -> usize {
+    let mut callers = Vec::with_capacity(CALLERS);
+    for _ in 0..CONNECTIONS {
+        let client = server.client().await;
+        for _ in 0..CALLERS / CONNECTIONS {
+            let (mut client, ask) = (client.clone(), ask_under(strategy, "hot", "crowd"));
+            callers.push(tokio::spawn(async move { client.should_allow(ask).await }));
+        }
+    }
+    let mut admitted = 0;
+    for caller in callers {
+        let answer = caller.await.unwrap().unwrap().into_inner();
+        let reason = if answer.allowed { Reason::Ok } else { Reason::Limited };
+        assert_eq!(answer.reason(), reason, "{strategy}");
+        admitted += usize::from(answer.allowed);
+    }
+    admitted
+}
+
+/// A limit of 100 in every engine, and in a strategy of two limits.
+fn rules() -> Rules {
+    let (limit, hour) = (LIMIT as u64, Micros::from_secs(3600));
+    let bucket = Algorithm::bucket(limit, Rate { count: 1, period: hour }).unwrap();
+    let window = Algorithm::fixed_window(limit, hour, false, false).unwrap();
+    let interval = Algorithm::interval_refill(limit, 1, hour, false).unwrap();
+    let log = Algorithm::sliding_log(limit, hour).unwrap();
+    let wide = Algorithm::sliding_log(limit * 10, hour).unwrap();
+    let resource: &[Field] = &[Field::Resource];
+    let both: &[Field] = &[Field::Resource, Field::Consumer];
+    let strategy = |name: &str, limits: &[(&str, &[Field], Algorithm)]| {
+        let limits = limits.iter().map(|&(name, scope, algorithm)| Limit {
+            name: name.into(),
+            scope: Scope::of(scope),
+            algorithm,
+        });
+        Strategy::new(name, limits.collect(), false, FailurePolicy::Error).unwrap()
+    };
+    let strategies = vec![
+        strategy("bucket", &[("each", both, bucket)]),
+        strategy("window", &[("each", both, window)]),
+        strategy("interval", &[("each", both, interval)]),
+        strategy("log", &[("each", both, log)]),
+        strategy("dual", &[("everyone", resource, wide), ("each", both, log)]),
+    ];
+    Rules::new(strategies, Resources::default())
+}

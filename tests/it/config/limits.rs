@@ -1,0 +1,217 @@
+//! Algorithms and their numbers.
+
+use weir::algorithm::{Algorithm, Rate};
+use weir::units::Micros;
+
+use super::{algorithm, limit, refused};
+
+#[test]
+fn a_limit_has_one_algorithm() {
+    refused(
+        &[
+            (
+                "uniformly: { interval: 1s }",
+                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
+            ),
+            (
+                "uniform: { interval: 1s }, gcra: { rate: 1/s }",
+                "4:64: strategies.a.limits[0].gcra: a limit has one algorithm, and this one has `uniform` already",
+            ),
+            (
+                "sliding_window: { limit: 1, window: 1s }",
+                "4:37: strategies.a.limits[0].sliding_window: `sliding_window` is not supported yet",
+            ),
+            (
+                "bucketed_window: {}",
+                "4:37: strategies.a.limits[0].bucketed_window: `bucketed_window` is not supported yet",
+            ),
+            (
+                "concurrency: { limit: 1 }",
+                "4:37: strategies.a.limits[0].concurrency: `concurrency` is not supported yet",
+            ),
+            (
+                "uniform: 1s",
+                "4:46: strategies.a.limits[0].uniform: must be a mapping of keys, not a single value",
+            ),
+            (
+                "uniform:",
+                "4:37: strategies.a.limits[0].uniform.interval: is missing; give it a duration, such as 10s",
+            ),
+            (
+                "uniform: { intervall: 1s }",
+                "4:46: strategies.a.limits[0].uniform.interval: is missing; give it a duration, such as 10s\n4:48: strategies.a.limits[0].uniform.intervall: unknown key; did you mean `interval`?",
+            ),
+        ],
+        limit,
+    );
+}
+
+#[test]
+fn numbers_that_no_limit_has() {
+    refused(
+        &[
+            (
+                "uniform: { interval: 0s }",
+                "4:58: strategies.a.limits[0].uniform.interval: 0 is out of bounds: it must be at least 1 microsecond",
+            ),
+            (
+                "uniform: { interval: 5218w }",
+                "4:58: strategies.a.limits[0].uniform.interval: 3155846400s is out of bounds: it must be at most 100 years",
+            ),
+            (
+                "token_bucket: { rate: 0/1m }",
+                "4:59: strategies.a.limits[0].token_bucket.rate: 0 is out of bounds: a rate of 0 never refills; it must be at least 1 per period",
+            ),
+            (
+                "token_bucket: { rate: 5/0s }",
+                "4:59: strategies.a.limits[0].token_bucket.rate: 0 is out of bounds: it must be at least 1 microsecond",
+            ),
+            (
+                "token_bucket: { rate: 5/0s, burst: x }",
+                "4:59: strategies.a.limits[0].token_bucket.rate: 0 is out of bounds: it must be at least 1 microsecond\n4:72: strategies.a.limits[0].token_bucket.burst: \"x\" is not a whole number of at least 0",
+            ),
+            (
+                "token_bucket: { rate: 1/52w, burst: 1_000_000_000 }",
+                "4:73: strategies.a.limits[0].token_bucket.burst: 1000000000 is out of bounds: burst times the time for one unit must stay below 2^52 microseconds (142 years)",
+            ),
+            (
+                "token_bucket: { burst: 5 }",
+                "4:51: strategies.a.limits[0].token_bucket.rate: is missing; say how fast units come back, such as 30/1m",
+            ),
+            (
+                "token_bucket: { rate: 30 }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: "30" is not a rate; write COUNT/DURATION, such as 30/1m or 5/s"#,
+            ),
+            (
+                "token_bucket: { rate: a/s }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: the count of "a/s" is not a whole number; write COUNT/DURATION, such as 30/1m or 5/s"#,
+            ),
+            (
+                "token_bucket: { rate: 30/1x }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: the period of "30/1x": "1x" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                "token_bucket: { rate: 30/60 }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: the period of "30/60": "60" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s"#,
+            ),
+            (
+                "token_bucket: { rate: 99999999999999999999/s }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: the count of "99999999999999999999/s" is too large: at most 18446744073709551615"#,
+            ),
+            (
+                "gcra: { rate: 4503599627370496/s }",
+                "4:51: strategies.a.limits[0].gcra.rate: 4503599627370496 is out of bounds: it must be below 2^52 per period",
+            ),
+            (
+                "fixed_window: { limit: -1, window: 1s }",
+                r#"4:60: strategies.a.limits[0].fixed_window.limit: "-1" is not a whole number of at least 0"#,
+            ),
+            (
+                "fixed_window: { limit: 1 }",
+                "4:51: strategies.a.limits[0].fixed_window.window: is missing; give it a duration, such as 10s",
+            ),
+            (
+                "fixed_window: { window: 1s }",
+                "4:51: strategies.a.limits[0].fixed_window.limit: is missing; give it a whole number",
+            ),
+            (
+                "fixed_window: { limit: 4503599627370496, window: 1s }",
+                "4:60: strategies.a.limits[0].fixed_window.limit: 4503599627370496 is out of bounds: it must be below 2^52",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 0ms }",
+                "4:71: strategies.a.limits[0].fixed_window.window: 0 is out of bounds: it must be at least 1 microsecond",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 1s, anchored: 1 }",
+                r#"4:85: strategies.a.limits[0].fixed_window.anchored: "1" is neither true nor false"#,
+            ),
+            (
+                "interval_refill: {}",
+                "4:54: strategies.a.limits[0].interval_refill.capacity: is missing; give it a whole number\n4:54: strategies.a.limits[0].interval_refill.period: is missing; give it a duration, such as 10s\n4:54: strategies.a.limits[0].interval_refill.refill: is missing; give it a whole number",
+            ),
+            (
+                "interval_refill: { capacity: 5, refill: 0, period: 1s }",
+                "4:77: strategies.a.limits[0].interval_refill.refill: 0 is out of bounds: it must be at least 1, or nothing ever comes back",
+            ),
+            (
+                "interval_refill: { capacity: 4_000_000_000, refill: 1, period: 365d }",
+                "4:66: strategies.a.limits[0].interval_refill.capacity: 4000000000 is out of bounds: the time to refill it all must stay below 2^52 microseconds (142 years)",
+            ),
+            (
+                "interval_refill: { capacity: 5, refill: 5, period: 0s, aligned: no }",
+                "4:88: strategies.a.limits[0].interval_refill.period: 0 is out of bounds: it must be at least 1 microsecond\n4:101: strategies.a.limits[0].interval_refill.aligned: \"no\" is neither true nor false",
+            ),
+            (
+                "sliding_log: { limit: 10001, window: 1s }",
+                "4:59: strategies.a.limits[0].sliding_log.limit: 10001 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it",
+            ),
+        ],
+        limit,
+    );
+}
+
+#[test]
+fn options_left_for_later() {
+    refused(
+        &[
+            (
+                "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
+                "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
+            ),
+            (
+                "sliding_log: { limit: 1, window: 1s, count_denied: true, min_gap: 1s }",
+                "4:74: strategies.a.limits[0].sliding_log.count_denied: `count_denied` is not supported yet\n4:94: strategies.a.limits[0].sliding_log.min_gap: `min_gap` is not supported yet",
+            ),
+            (
+                "fixed_window: { limit: 1, window: month }",
+                "4:71: strategies.a.limits[0].fixed_window.window: `month`: calendar windows are not supported yet; write a duration, such as 24h",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 1d, calendar: true, offset: 2h }",
+                "4:75: strategies.a.limits[0].fixed_window.calendar: `calendar` is not supported yet\n4:91: strategies.a.limits[0].fixed_window.offset: `offset` is not supported yet",
+            ),
+        ],
+        limit,
+    );
+}
+
+#[test]
+fn algorithms_that_are_taken() {
+    let second = Micros::from_secs(1);
+    let bucket = |burst, count, period| Algorithm::bucket(burst, Rate { count, period }).unwrap();
+    let minute = Micros::from_secs(60);
+    for (text, expected) in [
+        ("uniform: { interval: 1s }", Algorithm::uniform(second).unwrap()),
+        ("token_bucket: { rate: 30/1m }", bucket(30, 30, minute)),
+        ("token_bucket: { rate: 1_000/m, burst: 5 }", bucket(5, 1000, minute)),
+        ("token_bucket: { rate: 30/500ms500us }", bucket(30, 30, Micros(500_500))),
+        ("gcra: { rate: 5/s, burst: 7 }", bucket(7, 5, second)),
+        ("leaky_bucket: { rate: 5/s }", bucket(5, 5, second)),
+        ("fixed_window: { limit: 5, window: 1s }", Algorithm::fixed_window(5, second, false, false).unwrap()),
+        (
+            "fixed_window: { limit: 5, window: 1s, count_denied: true }",
+            Algorithm::fixed_window(5, second, false, true).unwrap(),
+        ),
+        (
+            "interval_refill: { capacity: 5, refill: 1, period: 1s }",
+            Algorithm::interval_refill(5, 1, second, false).unwrap(),
+        ),
+        ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
+    ] {
+        assert_eq!(algorithm(text), expected, "{text}");
+    }
+}
+
+/// A limit of 0 is a way to say no, not a mistake.
+#[test]
+fn a_limit_of_nothing_is_legal() {
+    for text in [
+        "token_bucket: { rate: 1/s, burst: 0 }",
+        "fixed_window: { limit: 0, window: 1s }",
+        "interval_refill: { capacity: 0, refill: 1, period: 1s }",
+        "sliding_log: { limit: 0, window: 1s }",
+    ] {
+        assert_eq!(algorithm(text).limit(), 0, "{text}");
+    }
+}

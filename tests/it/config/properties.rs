@@ -1,0 +1,109 @@
+//! Whatever a file holds, reading it ends, and ends without a panic.
+
+use std::io::Write as _;
+
+use proptest::prelude::*;
+use weir::config::{Config, EXAMPLE, Overrides};
+use weir::units::Micros;
+
+use super::{accepted, limit};
+
+/// Pieces that mean something to YAML, or to us.
+const PIECES: [&str; 32] = [
+    "\n",
+    "\n  ",
+    "- ",
+    ": ",
+    "? ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    "# ",
+    "&a ",
+    "*a",
+    "!t ",
+    "'",
+    "\"",
+    "|\n",
+    ">-\n",
+    "%YAML 1.2\n",
+    "---\n",
+    "...\n",
+    "\t",
+    "\r\n",
+    "\u{feff}",
+    "\0",
+    "\u{85}",
+    "é",
+    "\\x",
+    "strategies",
+    "10s",
+    "limits: ",
+    "null",
+];
+
+/// Errors must be printable too, so they are.
+fn survives(text: &str) {
+    if let Err(errors) = Config::parse(text, "weir.yaml", &Overrides::default()) {
+        assert!(!errors.to_string().is_empty());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        let _ = Config::load(file.path(), &Overrides::default());
+    }
+
+    #[test]
+    fn any_yaml_is_survived(pieces in proptest::collection::vec(0..PIECES.len(), 0..40)) {
+        let text: String = pieces.into_iter().map(|piece| PIECES[piece]).collect();
+        survives(&text);
+    }
+
+    /// The example with a few cuts and insertions.
+    #[test]
+    fn any_change_of_the_example_is_survived(
+        changes in proptest::collection::vec((any::<usize>(), 0..20_usize, 0..PIECES.len()), 1..6),
+    ) {
+        let mut text: Vec<char> = EXAMPLE.chars().collect();
+        for (at, removed, piece) in changes {
+            let start = at % (text.len() + 1);
+            let end = (start + removed).min(text.len());
+            text.splice(start..end, PIECES[piece].chars());
+        }
+        survives(&text.into_iter().collect::<String>());
+    }
+
+    /// The file cut short, wherever that is.
+    #[test]
+    fn any_beginning_of_the_example_is_survived(length in 0..EXAMPLE.len()) {
+        if let Some(text) = EXAMPLE.get(..length) {
+            survives(text);
+        }
+    }
+
+    #[test]
+    fn any_setting_is_survived(text in ".{0,40}") {
+        let some = || Some(text.clone());
+        let settings = Overrides {
+            listen: some(), admin: some(), workers: some(), reflection: some(), drain_timeout: some(),
+            store: some(), budget: some(), when_full: some(), topology: some(), deadline: some(),
+            connect_timeout: some(), max_waiting: some(), key_secret: some(),
+        };
+        let _ = Config::built_in_with(&settings).map_err(|errors| errors.to_string());
+    }
+
+    /// What we print as a duration we read as the same duration.
+    #[test]
+    fn durations_read_back(micros in 1..4_000_000_000_u64) {
+        let printed = Micros(micros).to_string();
+        let config = accepted(&limit(&format!("uniform: {{ interval: {printed} }}")));
+        let expected = weir::algorithm::Algorithm::uniform(Micros(micros)).unwrap();
+        prop_assert_eq!(config.rules.strategies()[0].algorithms()[0], expected);
+    }
+}

@@ -1,0 +1,510 @@
+//! `server`, `store`, `resources` and `messages`: every bound, and what breaking it is told.
+
+use weir::config::{MemoryConfig, StoreConfig};
+use weir::units::Micros;
+
+use super::{STRATEGIES, accepted, parse, refused, section};
+
+#[test]
+fn sections_and_keys() {
+    refused(
+        &[
+            ("server: 5", "1:9: server: must be a mapping of keys, not a single value"),
+            ("server: [a]", "1:9: server: must be a mapping of keys, not a list"),
+            ("servr: {}", "1:1: servr: unknown key; did you mean `server`?"),
+            ("server: { lisen: x }", "1:11: server.lisen: unknown key; did you mean `listen`?"),
+            (
+                "colour: blue",
+                "1:1: colour: unknown key; known are: server, store, strategies, resources, messages",
+            ),
+            (
+                "server: { workers: 1, workers: 2 }",
+                "1:23: server.workers: is given twice; the first is at 1:11",
+            ),
+            ("server: {}\nstore: {}\nserver: {}", "3:1: server: is given twice; the first is at 1:1"),
+            ("server: { ? [a] : 1 }", "1:13: server: a key must be a single word"),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn addresses() {
+    refused(
+        &[
+            (
+                "server: { listen: localhost:8081 }",
+                r#"1:19: server.listen: "localhost:8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081"#,
+            ),
+            (
+                "server: { listen: 8081 }",
+                r#"1:19: server.listen: "8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081"#,
+            ),
+            (
+                r#"server: { admin: "127.0.0.1:99999" }"#,
+                r#"1:18: server.admin: "127.0.0.1:99999" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081"#,
+            ),
+            (
+                r#"server: { listen: "[::1]:5", admin: "[::1]:5" }"#,
+                "1:37: server.admin: [::1]:5 is the address of `listen` too; each needs its own",
+            ),
+            (
+                "server: { admin: 127.0.0.1:8081 }",
+                "1:18: server.admin: 127.0.0.1:8081 is the address of `listen` too; each needs its own",
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn numbers_and_words() {
+    refused(
+        &[
+            (
+                "server: { workers: 1025 }",
+                "1:20: server.workers: 1025 is out of bounds: it must be from 0 to 1024",
+            ),
+            ("server: { workers: -1 }", r#"1:20: server.workers: "-1" is not a whole number of at least 0"#),
+            (
+                r#"server: { workers: "4" }"#,
+                r#"1:20: server.workers: "4" is text because of its quotes; write a bare whole number"#,
+            ),
+            (
+                "server: { workers: 1.5 }",
+                r#"1:20: server.workers: "1.5" is not a whole number of at least 0"#,
+            ),
+            (
+                "server: { workers: 99999999999999999999 }",
+                r#"1:20: server.workers: "99999999999999999999" is too large: at most 18446744073709551615"#,
+            ),
+            (
+                "server: { workers: 1__0 }",
+                r#"1:20: server.workers: "1__0" is not a whole number of at least 0"#,
+            ),
+            ("server: { workers: }", "1:11: server.workers: is empty; give it a value or remove it"),
+            ("server: { workers: [1] }", "1:20: server.workers: must be a single value, not a list"),
+            ("server: { workers: { a: 1 } }", "1:20: server.workers: must be a single value, not a mapping"),
+            ("server: { reflection: yes }", r#"1:23: server.reflection: "yes" is neither true nor false"#),
+            (
+                r#"server: { reflection: "true" }"#,
+                r#"1:23: server.reflection: "true" is text because of its quotes; write it bare"#,
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn durations() {
+    refused(
+        &[
+            (
+                "server: { drain_timeout: 10 }",
+                r#"1:26: server.drain_timeout: "10" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s"#,
+            ),
+            (
+                "server: { drain_timeout: 1.5s }",
+                r#"1:26: server.drain_timeout: "1.5s" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                "server: { drain_timeout: 10 s }",
+                r#"1:26: server.drain_timeout: "10 s" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                "server: { drain_timeout: 10sec }",
+                r#"1:26: server.drain_timeout: "10sec" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                "server: { drain_timeout: 1s1m }",
+                r#"1:26: server.drain_timeout: "1s1m": units go from large to small, each at most once, as in 1m30s"#,
+            ),
+            (
+                "server: { drain_timeout: 1s1s }",
+                r#"1:26: server.drain_timeout: "1s1s": units go from large to small, each at most once, as in 1m30s"#,
+            ),
+            (
+                "server: { drain_timeout: 99999999999999w }",
+                r#"1:26: server.drain_timeout: "99999999999999w" is too long: a duration is at most 100 years"#,
+            ),
+            (
+                "server: { drain_timeout: 99999999999999999999999s }",
+                r#"1:26: server.drain_timeout: "99999999999999999999999s" is too long: a duration is at most 100 years"#,
+            ),
+            (
+                "server: { drain_timeout: s }",
+                r#"1:26: server.drain_timeout: "s" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                r#"server: { drain_timeout: "" }"#,
+                r#"1:26: server.drain_timeout: "" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                "server: { drain_timeout: -1s }",
+                r#"1:26: server.drain_timeout: "-1s" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
+            ),
+            (
+                "server: { drain_timeout: 11m }",
+                "1:26: server.drain_timeout: 660s is out of bounds: it must be from 0s to 600s",
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn memory() {
+    refused(
+        &[
+            (
+                "store: { memory: { budget: 1000KiB } }",
+                "1:28: store.memory.budget: 1024000 bytes is out of bounds: it must be at least 1MiB",
+            ),
+            (
+                "store: { memory: { budget: 1048575 } }",
+                "1:28: store.memory.budget: 1048575 bytes is out of bounds: it must be at least 1MiB",
+            ),
+            (
+                "store: { memory: { budget: 512 MiB } }",
+                r#"1:28: store.memory.budget: "512 MiB" is not a size; write a whole number of bytes or with a unit, such as 512MiB (units: KiB, MiB, GiB, KB, MB, GB)"#,
+            ),
+            (
+                "store: { memory: { budget: 1.5GiB } }",
+                r#"1:28: store.memory.budget: "1.5GiB" is not a size; write a whole number of bytes or with a unit, such as 512MiB (units: KiB, MiB, GiB, KB, MB, GB)"#,
+            ),
+            (
+                "store: { memory: { budget: 99999999999GiB } }",
+                r#"1:28: store.memory.budget: "99999999999GiB" is too large: at most 18446744073709551615 bytes"#,
+            ),
+            (
+                "store: { memory: { when_full: drop } }",
+                r#"1:31: store.memory.when_full: "drop" is not one of evict, refuse"#,
+            ),
+            (
+                r#"store: { memory: {}, redis: { nodes: ["redis://a"] } }"#,
+                "1:29: store.redis: there is a `memory` store too; a service has one store",
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn redis() {
+    refused(
+        &[
+            (
+                "store: { redis: {} }",
+                r#"1:17: store.redis.nodes: is missing; list addresses, such as ["redis://127.0.0.1:6379"]"#,
+            ),
+            (
+                "store: { redis: { nodes: [] } }",
+                "1:26: store.redis.nodes: names no address; give at least one, such as redis://127.0.0.1:6379",
+            ),
+            (
+                r#"store: { redis: { nodes: "redis://a:1" } }"#,
+                "1:26: store.redis.nodes: must be a list, such as [a, b], not a single value",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a:1", "redis://b:1"] } }"#,
+                "1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a", "redis://a:6379"], topology: cluster } }"#,
+                "1:40: store.redis.nodes[1]: redis://a:6379 is listed twice",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a"], topology: sentinel } }"#,
+                "1:51: store.redis.topology: `sentinel` is not supported yet",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a", "redis://b"], topology: sentinel } }"#,
+                "1:64: store.redis.topology: `sentinel` is not supported yet",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a"], topology: ring } }"#,
+                r#"1:51: store.redis.topology: "ring" is not one of single, cluster"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a"], deadline: 999us } }"#,
+                "1:51: store.redis.deadline: 999us is out of bounds: it must be from 1ms to 60s",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a"], deadline: 61s } }"#,
+                "1:51: store.redis.deadline: 61s is out of bounds: it must be from 1ms to 60s",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a"], connect_timeout: 0s, max_waiting: 0 } }"#,
+                "1:58: store.redis.connect_timeout: 0s is out of bounds: it must be from 1ms to 60s\n1:75: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a"], max_waiting: 1_000_001 } }"#,
+                "1:54: store.redis.max_waiting: 1000001 is out of bounds: it must be from 1 to 1000000",
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn addresses_of_redis() {
+    refused(
+        &[
+            (
+                r#"store: { redis: { nodes: ["rediss://a:1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "rediss://a:1": TLS (rediss://) is not supported yet"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["http://a:1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "http://a:1" is not an address of Redis; write redis://HOST:PORT"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["a:6379"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "a:6379" is not an address of Redis; write redis://HOST:PORT"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://user:hunter2@a:1"] } }"#,
+                "1:27: store.redis.nodes[0]: a user or password in an address is not supported yet",
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a:0"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://a:0": "0" is not a port from 1 to 65535"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a:65536"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://a:65536": "65536" is not a port from 1 to 65535"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a:"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://a:": "" is not a port from 1 to 65535"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a:1/0"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://a:1/0": a database number or parameters are not supported yet; write redis://HOST:PORT"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a?x=1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://a?x=1": a database number or parameters are not supported yet; write redis://HOST:PORT"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://": "" is not a host name or an IP address"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://:1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://:1": "" is not a host name or an IP address"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://a b:1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://a b:1": "a b" is not a host name or an IP address"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://[::1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://[::1": "[" is not a host name or an IP address"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://[zz]:1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://[zz]:1": "[zz]" is not a host name or an IP address"#,
+            ),
+            (
+                r#"store: { redis: { nodes: ["redis://::1"] } }"#,
+                r#"1:27: store.redis.nodes[0]: "redis://::1": "" is not a host name or an IP address"#,
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn the_secret_is_never_shown() {
+    refused(
+        &[
+            (r#"store: { key_secret: "" }"#, "1:22: store.key_secret: must not be empty"),
+            (
+                "store: { key_secret: [hunter2] }",
+                "1:22: store.key_secret: must be a single value, not a list",
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn messages() {
+    refused(
+        &[
+            (
+                r#"messages: { limited: "{wait" }"#,
+                r#"1:22: messages.limited: a brace has no partner after """#,
+            ),
+            (
+                r#"messages: { limited: "wait}" }"#,
+                r#"1:22: messages.limited: a brace has no partner after "wait""#,
+            ),
+            (
+                r#"messages: { limited: "{{wait}}" }"#,
+                r#"1:22: messages.limited: "{{wait}" is not a placeholder here; known are: {wait}, {seconds}, {cost}, {limit}"#,
+            ),
+            (
+                r#"messages: { limited: "in {weight}" }"#,
+                r#"1:22: messages.limited: "{weight}" is not a placeholder here; known are: {wait}, {seconds}, {cost}, {limit}"#,
+            ),
+            (
+                r#"messages: { never: "in {wait}" }"#,
+                r#"1:20: messages.never: "{wait}" is not a placeholder here; known are: {cost}, {limit}"#,
+            ),
+            ("messages: { limited: [a] }", "1:22: messages.limited: must be a single value, not a list"),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn sections_left_for_later() {
+    refused(
+        &[
+            ("overrides: []", "1:1: overrides: `overrides` is not supported yet"),
+            ("access: { allow: [keeper] }", "1:1: access: `access` is not supported yet"),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn resources() {
+    refused(
+        &[
+            (
+                "resources: { match: a }",
+                "1:12: resources: must be a list, with `-` before each item, not a mapping",
+            ),
+            ("resources: [a]", "1:13: resources[0]: must be a mapping of keys, not a single value"),
+            (
+                "resources: [{ strategy: a }]",
+                "1:13: resources[0].match: is missing; give it a resource, or the beginning of many and a final *",
+            ),
+            (
+                "resources: [{ match: x }]",
+                "1:13: resources[0].strategy: is missing; name one of `strategies`",
+            ),
+            (
+                "resources: [{ match: x, strategy: b }]",
+                r#"1:35: resources[0].strategy: there is no strategy "b""#,
+            ),
+            (
+                r#"resources: [{ match: "*x", strategy: a }]"#,
+                r#"1:22: resources[0].match: "*x": a * can stand only at the end of a pattern"#,
+            ),
+            (
+                r#"resources: [{ match: "x**", strategy: a }]"#,
+                r#"1:22: resources[0].match: "x**": a * can stand only at the end of a pattern"#,
+            ),
+            (r#"resources: [{ match: "", strategy: a }]"#, "1:22: resources[0].match: must not be empty"),
+            (
+                "resources: [{ match: x, strategy: a }, { match: x, strategy: a }]",
+                r#"1:49: resources[1].match: "x" is given twice; the first is at 1:22"#,
+            ),
+            (
+                r#"resources: [{ match: x, strategy: a, group: "" }]"#,
+                "1:45: resources[0].group: must not be empty",
+            ),
+            (
+                "resources: [{ match: x, strategy: a, grup: g }]",
+                "1:38: resources[0].grup: unknown key; did you mean `group`?",
+            ),
+        ],
+        section,
+    );
+}
+
+#[test]
+fn durations_that_are_taken() {
+    for (text, micros) in [
+        ("0s", 0),
+        ("1us", 1),
+        ("250ms", 250_000),
+        ("1_000ms", 1_000_000),
+        ("\"10s\"", 10_000_000),
+        ("1m30s", 90_000_000),
+        ("1m2s3ms4us", 62_003_004),
+        ("0w0d0h10m", 600_000_000),
+    ] {
+        let config = accepted(&section(&format!("server: {{ drain_timeout: {text} }}")));
+        assert_eq!(config.server.drain_timeout, Micros(micros), "{text}");
+    }
+}
+
+#[test]
+fn sizes_that_are_taken() {
+    for (text, budget) in [
+        ("1048576", 1 << 20),
+        ("1_048_576", 1 << 20),
+        ("1024KiB", 1 << 20),
+        ("512MiB", 512 << 20),
+        ("2GiB", 2 << 30),
+        ("2000KB", 2_000_000),
+        ("512MB", 512_000_000),
+        ("1GB", 1_000_000_000),
+    ] {
+        let config = accepted(&section(&format!("store: {{ memory: {{ budget: {text} }} }}")));
+        let memory = MemoryConfig { budget, ..MemoryConfig::default() };
+        assert_eq!(config.store, StoreConfig::Memory(memory), "{text}");
+    }
+}
+
+#[test]
+fn addresses_of_redis_are_bounded_in_number() {
+    let file = |count: usize| {
+        let nodes: Vec<String> = (1..=count).map(|port| format!("\"redis://a:{port}\"")).collect();
+        section(&format!("store: {{ redis: {{ nodes: [{}], topology: cluster }} }}", nodes.join(", ")))
+    };
+    accepted(&file(64));
+    let expected = "weir.yaml:1:26: store.redis.nodes: has 65 addresses: at most 64";
+    assert_eq!(parse(&file(65)).unwrap_err(), expected);
+}
+
+#[test]
+fn texts_are_bounded_in_length() {
+    let long = |length: usize| "x".repeat(length);
+    let shown = format!("{}…", long(64));
+    let file = |length| section(&format!("store: {{ key_secret: {} }}", long(length)));
+    accepted(&file(1024));
+    let expected = "weir.yaml:1:22: store.key_secret: is 1025 bytes long: at most 1024";
+    assert_eq!(parse(&file(1025)).unwrap_err(), expected);
+
+    let file = |length| section(&format!("messages: {{ never: {} }}", long(length)));
+    accepted(&file(512));
+    let expected = format!("weir.yaml:1:20: messages.never: \"{shown}\" is 513 bytes long: at most 512");
+    assert_eq!(parse(&file(513)).unwrap_err(), expected);
+
+    let file = |length| section(&format!("resources: [{{ match: {}, strategy: a }}]", long(length)));
+    accepted(&file(512));
+    let expected = format!("weir.yaml:1:22: resources[0].match: \"{shown}\" is 513 bytes long: at most 512");
+    assert_eq!(parse(&file(513)).unwrap_err(), expected);
+
+    let file =
+        |length| section(&format!("resources: [{{ match: x, strategy: a, group: {} }}]", long(length)));
+    accepted(&file(512));
+    let expected = format!("weir.yaml:1:45: resources[0].group: \"{shown}\" is 513 bytes long: at most 512");
+    assert_eq!(parse(&file(513)).unwrap_err(), expected);
+
+    let file = |length| section(&format!("store: {{ redis: {{ nodes: [\"redis://{}\"] }} }}", long(length)));
+    accepted(&file(253));
+    assert!(parse(&file(254)).unwrap_err().ends_with("is not a host name or an IP address"));
+}
+
+/// A strategy with a mistake of its own still exists for those that refer to it.
+#[test]
+fn one_mistake_is_told_once() {
+    let file = STRATEGIES.replace("1s", "0s") + "\nresources: [{ match: x, strategy: a }]";
+    assert_eq!(parse(&file).unwrap_err().lines().count(), 1);
+}
+
+/// Where nothing is alike, all that could be written is listed, once each.
+#[test]
+fn unknown_keys_list_the_known_ones() {
+    let file = section("store: { redis: { nodes: [\"redis://a\"], topology: single, zzz: 1 } }");
+    let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
+                    max_waiting, topology";
+    assert_eq!(parse(&file).unwrap_err(), expected);
+}

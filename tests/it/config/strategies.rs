@@ -1,0 +1,171 @@
+//! Strategies: their names, their limits, and scopes that must fit one slot.
+
+use weir::strategy::{Field, Scope, Tag};
+
+use super::{accepted, parse, refused, strategy};
+
+#[test]
+fn a_strategy_has_limits() {
+    refused(
+        &[
+            ("a: { }", "2:6: strategies.a.limits: is missing; list at least one limit"),
+            ("a: { limits: [] }", "2:16: strategies.a.limits: a strategy needs at least one limit"),
+            ("a: { limits: }", "2:8: strategies.a.limits: a strategy needs at least one limit"),
+            (
+                "a: { limits: x }",
+                "2:16: strategies.a.limits: must be a list, such as [a, b], not a single value",
+            ),
+            (
+                "a: { limits: [x] }",
+                "2:17: strategies.a.limits[0]: must be a mapping of keys, not a single value",
+            ),
+            (
+                "a: { limits: [{ name: l, per: [consumer] }] }",
+                "2:17: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_log",
+            ),
+            (
+                "a: { limits: [{ per: [consumer], uniform: { interval: 1s } }] }",
+                "2:17: strategies.a.limits[0].name: is missing; it is told to callers that this limit denies",
+            ),
+            (
+                "a: { limits: [{ name: l, uniform: { interval: 1s } }] }",
+                "2:17: strategies.a.limits[0].per: is missing; say what has a counter of its own, such as [resource, consumer]",
+            ),
+            (
+                "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }, { name: l, per: [], uniform: { interval: 1s } }] }",
+                "2:74: strategies.a.limits[1].name: two limits are named `l`",
+            ),
+        ],
+        strategy,
+    );
+}
+
+#[test]
+fn names_are_plain() {
+    refused(
+        &[
+            (
+                "a b: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                r#"2:3: strategies."a b": the name `a b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /"#,
+            ),
+            (
+                r#"a: { limits: [{ name: "a:b", per: [], uniform: { interval: 1s } }] }"#,
+                "2:25: strategies.a.limits[0].name: the name `a:b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /",
+            ),
+            (
+                r#"a: { limits: [{ name: "", per: [], uniform: { interval: 1s } }] }"#,
+                "2:25: strategies.a.limits[0].name: the name `` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /",
+            ),
+        ],
+        strategy,
+    );
+}
+
+#[test]
+fn scopes() {
+    refused(
+        &[
+            (
+                "a: { limits: [{ name: l, per: consumer, uniform: { interval: 1s } }] }",
+                "2:33: strategies.a.limits[0].per: must be a list, such as [a, b], not a single value",
+            ),
+            (
+                "a: { limits: [{ name: l, per: [consumer, consumer], uniform: { interval: 1s } }] }",
+                "2:44: strategies.a.limits[0].per[1]: `consumer` is listed twice",
+            ),
+            (
+                "a: { limits: [{ name: l, per: [resource, region], uniform: { interval: 1s } }] }",
+                r#"2:44: strategies.a.limits[0].per[1]: "region" would be an attribute of the request; attribute scopes are not supported yet, only resource and consumer"#,
+            ),
+            (
+                "a: { limits: [{ name: l, per: [resources], uniform: { interval: 1s } }] }",
+                r#"2:34: strategies.a.limits[0].per[0]: "resources" is not a field of a request; did you mean `resource`?"#,
+            ),
+            (
+                r#"a: { limits: [{ name: l, per: ["a b"], uniform: { interval: 1s } }] }"#,
+                r#"2:34: strategies.a.limits[0].per[0]: "a b" is not a field of a request; known are: resource, consumer"#,
+            ),
+            (
+                "a: { limits: [{ name: l, per: [[]], uniform: { interval: 1s } }] }",
+                "2:34: strategies.a.limits[0].per[0]: must be a single value, not a list",
+            ),
+            (
+                "a: { limits: [{ name: r, per: [resource], uniform: { interval: 1s } }, { name: c, per: [consumer], uniform: { interval: 1s } }] }",
+                "2:3: strategies.a: the scopes [resource] and [consumer] have no field in common, so their counters cannot be decided in one atomic step; add `single_slot: true` to keep everything of this strategy in one slot of one node, or give all limits a common field",
+            ),
+        ],
+        strategy,
+    );
+}
+
+#[test]
+fn options() {
+    refused(
+        &[
+            (
+                "a: { on_store_failure: local, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                "2:26: strategies.a.on_store_failure: `local` is not supported yet",
+            ),
+            (
+                "a: { on_store_failure: panic, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                r#"2:26: strategies.a.on_store_failure: "panic" is not one of allow, deny, error"#,
+            ),
+            (
+                "a: { single_slot: 1, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                r#"2:21: strategies.a.single_slot: "1" is neither true nor false"#,
+            ),
+            (
+                "a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
+                "2:8: strategies.a.on_failure: unknown key; known are: limits, on_store_failure, single_slot",
+            ),
+            (
+                "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",
+                "3:3: strategies.a: is given twice; the first is at 2:3",
+            ),
+        ],
+        strategy,
+    );
+}
+
+#[test]
+fn scopes_that_are_taken() {
+    for (scopes, single_slot, tag) in [
+        (&["[resource]", "[resource, consumer]"][..], false, Tag::Fields(Scope::of(&[Field::Resource]))),
+        (&["[consumer]", "[consumer, resource]"], false, Tag::Fields(Scope::of(&[Field::Consumer]))),
+        (&["[]", "[]"], false, Tag::Strategy("a".into())),
+        (&["[resource]", "[consumer]", "[]"], true, Tag::Strategy("a".into())),
+    ] {
+        let limit = |(index, per)| format!("{{ name: l{index}, per: {per}, uniform: {{ interval: 1s }} }}");
+        let limits: Vec<String> = scopes.iter().enumerate().map(limit).collect();
+        let text = format!("a: {{ single_slot: {single_slot}, limits: [{}] }}", limits.join(", "));
+        assert_eq!(*accepted(&strategy(&text)).rules.strategies()[0].tag(), tag, "{text}");
+    }
+}
+
+#[test]
+fn names_and_limits_are_bounded() {
+    let limit = |name: &str| format!("{{ name: {name}, per: [], uniform: {{ interval: 1s }} }}");
+    let long = |length: usize| "x".repeat(length);
+    let refusal = |place: &str| {
+        let shown = format!("{}…", long(64));
+        format!(
+            "weir.yaml:{place}: the name `{shown}` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /"
+        )
+    };
+    let file = |length| strategy(&format!("{}: {{ limits: [{}] }}", long(length), limit("l")));
+    accepted(&file(128));
+    let shown = format!("2:3: strategies.{}…", long(64));
+    assert_eq!(parse(&file(129)).unwrap_err(), refusal(&shown));
+
+    let file = |length| strategy(&format!("a: {{ limits: [{}] }}", limit(&long(length))));
+    accepted(&file(128));
+    assert_eq!(parse(&file(129)).unwrap_err(), refusal("2:25: strategies.a.limits[0].name"));
+
+    let file = |count: usize| {
+        let limits: Vec<String> = (0..count).map(|index| limit(&format!("l{index}"))).collect();
+        strategy(&format!("a: {{ limits: [{}] }}", limits.join(", ")))
+    };
+    accepted(&file(8));
+    let expected = "weir.yaml:2:16: strategies.a.limits: a strategy has at most 8 limits; this one has 9";
+    assert_eq!(parse(&file(9)).unwrap_err(), expected);
+}

@@ -1,0 +1,217 @@
+//! How a server lives and ends: health, reflection, workers, draining.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio_stream::StreamExt as _;
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use weir::algorithm::{Op, Verdict};
+use weir::config::{Config, ServerConfig};
+use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::units::Micros;
+
+use crate::support::eventually_async;
+use crate::support::server::{BASE, Server, ask_under, config};
+
+const DECISIONS: &str = "weir.v1.RateLimitService";
+const SOON: Duration = Duration::from_secs(10);
+
+/// A store whose decisions wait for a permit.
+#[derive(Clone)]
+struct Gated {
+    gate: Arc<Semaphore>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Gated {
+    fn closed() -> Self {
+        Self { gate: Arc::new(Semaphore::new(0)), waiting: Arc::default() }
+    }
+}
+
+impl Store for Gated {
+    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], out: &mut Verdicts) -> Result<(), StoreError> {
+        self.waiting.fetch_add(1, SeqCst);
+        self.gate.acquire().await.unwrap().forget();
+        allow(out);
+        Ok(())
+    }
+}
+
+fn allow(out: &mut Verdicts) {
+    out.decisions.push(Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO });
+}
+
+fn health(service: &str) -> HealthCheckRequest {
+    HealthCheckRequest { service: service.to_owned() }
+}
+
+#[tokio::test]
+async fn health_tells_alive_from_ready() {
+    let server = Server::with_store(config(), Gated::closed);
+    let mut client = HealthClient::new(server.channel().await);
+    let mut watch = client.watch(health(DECISIONS)).await.unwrap().into_inner();
+    let mut next = async || watch.next().await.unwrap().unwrap().status();
+    assert_eq!(next().await, ServingStatus::Serving);
+    assert_eq!(server.get("/readyz"), (200, "ready\n".to_owned()));
+
+    server.readiness.set(Err("redis is away".to_owned()));
+    assert_eq!(next().await, ServingStatus::NotServing);
+    let mut check =
+        async |service| client.check(health(service)).await.map(|answer| answer.get_ref().status());
+    assert_eq!(check("").await.unwrap(), ServingStatus::Serving);
+    assert_eq!(check(DECISIONS).await.unwrap(), ServingStatus::NotServing);
+    assert_eq!(check("no.such.Service").await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(server.get("/readyz"), (503, "not ready: redis is away\n".to_owned()));
+    assert_eq!(server.get("/livez"), (200, "ok\n".to_owned()));
+
+    server.readiness.set(Ok(()));
+    assert_eq!(next().await, ServingStatus::Serving);
+    let mut unknown = client.watch(health("no.such.Service")).await.unwrap().into_inner();
+    assert_eq!(unknown.next().await.unwrap().unwrap().status(), ServingStatus::ServiceUnknown);
+}
+
+#[tokio::test]
+async fn calls_in_flight_finish_and_watchers_are_told() {
+    let store = Gated::closed();
+    let made = store.clone();
+    let mut server = Server::with_store(config(), move || made.clone());
+    let channel = server.channel().await;
+    let mut watch = HealthClient::new(channel.clone()).watch(health("")).await.unwrap().into_inner();
+    assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
+    let mut client = weir::proto::v1::rate_limit_service_client::RateLimitServiceClient::new(channel);
+    let in_flight = tokio::spawn(async move { client.should_allow(ask_under("burst", "x", "bob")).await });
+    eventually_async(SOON, "the call is in flight", async || store.waiting.load(SeqCst) == 1).await;
+
+    server.stop();
+    assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::NotServing);
+    assert!(watch.next().await.is_none(), "a watch must not hold up the drain");
+    let refused = async || tokio::net::TcpStream::connect(server.grpc).await.is_err();
+    eventually_async(SOON, "new connections are refused", refused).await;
+    assert_eq!(server.get("/readyz"), (503, "not ready: shutting down\n".to_owned()));
+
+    store.gate.add_permits(1);
+    assert!(in_flight.await.unwrap().unwrap().into_inner().allowed);
+    assert_eq!(server.ended(), Ok(()));
+}
+
+#[tokio::test]
+async fn a_call_that_never_ends_is_cut_off_at_the_drain_timeout() {
+    let store = Gated::closed();
+    let made = store.clone();
+    let server_config = ServerConfig { drain_timeout: Micros::from_millis(100), ..config().server };
+    let mut server = Server::with_store(Config { server: server_config, ..config() }, move || made.clone());
+    let mut client = server.client().await;
+    let in_flight = tokio::spawn(async move { client.should_allow(ask_under("burst", "x", "bob")).await });
+    eventually_async(SOON, "the call is in flight", async || store.waiting.load(SeqCst) == 1).await;
+    server.stop();
+    assert_eq!(server.ended(), Ok(()));
+    assert!(in_flight.await.unwrap().is_err());
+}
+
+/// Counts the calls of one worker.
+struct Counting(usize, Arc<[AtomicUsize; 2]>);
+
+impl Store for Counting {
+    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], out: &mut Verdicts) -> Result<(), StoreError> {
+        self.1[self.0].fetch_add(1, SeqCst);
+        allow(out);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn connections_are_dealt_out_evenly() {
+    let calls = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let (counted, made) = (Arc::clone(&calls), AtomicUsize::new(0));
+    let server =
+        Server::with_store(config(), move || Counting(made.fetch_add(1, SeqCst), Arc::clone(&counted)));
+    let mut clients = Vec::new();
+    for _ in 0..6 {
+        let mut client = server.client().await;
+        client.should_allow(ask_under("burst", "x", "bob")).await.unwrap();
+        clients.push(client);
+    }
+    assert_eq!([calls[0].load(SeqCst), calls[1].load(SeqCst)], [3, 3]);
+    assert!(server.get("/metrics").1.contains("weir_connections 6\n"));
+    drop(clients);
+    let none = async || server.get("/metrics").1.contains("weir_connections 0\n");
+    eventually_async(SOON, "closed connections are counted off", none).await;
+}
+
+/// A bug, as far as the server is concerned.
+struct Panics;
+
+impl Store for Panics {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        _: Op,
+        _: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        assert!(decision.subject.consumer != "mallory", "a bug that this test planted");
+        allow(out);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_call_ends_that_call_only() {
+    let server = Server::with_store(config(), || Panics);
+    let mut client = server.client().await;
+    assert!(client.should_allow(ask_under("burst", "x", "mallory")).await.is_err());
+    assert!(client.should_allow(ask_under("burst", "x", "bob")).await.unwrap().into_inner().allowed);
+    assert!(server.get("/metrics").1.contains("weir_connections 1\n"), "the connection is the same one");
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_ends_the_server_with_an_error() {
+    let mut server = Server::with_store(config(), || -> Panics { panic!("a bug that this test planted") });
+    let error = server.ended().unwrap_err();
+    assert!(error.contains("ended unexpectedly"), "{error}");
+}
+
+macro_rules! services_by_reflection {
+    ($server:expr, $version:ident) => {{
+        use tonic_reflection::pb::$version::server_reflection_client::ServerReflectionClient;
+        use tonic_reflection::pb::$version::server_reflection_request::MessageRequest;
+        use tonic_reflection::pb::$version::server_reflection_response::MessageResponse;
+        let request = tonic_reflection::pb::$version::ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::ListServices(String::new())),
+        };
+        let mut client = ServerReflectionClient::new($server.channel().await);
+        match client.server_reflection_info(tokio_stream::once(request)).await {
+            Err(status) => Err(status.code()),
+            Ok(answers) => match answers.into_inner().next().await.unwrap().unwrap().message_response {
+                Some(MessageResponse::ListServicesResponse(list)) => {
+                    Ok(list.service.into_iter().map(|service| service.name).collect::<Vec<_>>())
+                }
+                other => panic!("{other:?}"),
+            },
+        }
+    }};
+}
+
+#[tokio::test]
+async fn reflection_speaks_both_versions() {
+    let server = Server::start(config());
+    let v1 = services_by_reflection!(server, v1).unwrap();
+    assert_eq!(v1, [DECISIONS, "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"]);
+    let v1alpha = services_by_reflection!(server, v1alpha).unwrap();
+    assert_eq!(v1alpha, [DECISIONS, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"]);
+}
+
+#[tokio::test]
+async fn reflection_can_be_switched_off() {
+    let server_config = ServerConfig { reflection: false, ..config().server };
+    let server = Server::start(Config { server: server_config, ..config() });
+    assert_eq!(services_by_reflection!(server, v1), Err(Code::Unimplemented));
+    assert_eq!(services_by_reflection!(server, v1alpha), Err(Code::Unimplemented));
+}

@@ -1,0 +1,193 @@
+//! A service of this process on free ports, and the ways to talk to it.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use prometheus::Registry;
+use tokio::sync::oneshot;
+use tonic::transport::{Channel, Endpoint};
+use weir::admin::Admin;
+use weir::algorithm::{Algorithm, Rate};
+use weir::app::{self, Listeners};
+use weir::clock::{Clock, ManualClock};
+use weir::config::{Config, MemoryConfig, Messages, ServerConfig, StoreConfig};
+use weir::proto::v1::ShouldAllowRequest;
+use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir::readiness::Readiness;
+use weir::server::{self, Parts, ServerError};
+use weir::service::Templates;
+use weir::store::Store;
+use weir::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Rules, Scope, Strategy};
+use weir::telemetry::Metrics;
+use weir::units::Micros;
+
+/// When the tests' clocks stand still: a multiple of every window in them.
+pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);
+
+/// A service that runs until it is stopped or dropped. Nobody waits for a dropped one: its clients'
+/// side of the connections lives on the test's own runtime, and so would wait for itself.
+pub(crate) struct Server {
+    pub(crate) grpc: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    /// The memory store's clock.
+    pub(crate) clock: ManualClock,
+    /// What its health tells; only of services with a store of the test's own.
+    pub(crate) readiness: Readiness,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), String>>>,
+}
+
+impl Server {
+    /// On the memory store, with everything as `weir serve` wires it, but the clock stands still.
+    pub(crate) fn start(config: Config) -> Self {
+        let clock = ManualClock::at(BASE);
+        let shared = Clock::Manual(clock.clone());
+        Self::spawn(clock, Readiness::starting(), move |listeners, stopped, _| {
+            app::run(config, listeners, shared, stopped).map_err(|error| error.to_string())
+        })
+    }
+
+    /// On stores that `make` makes, one per worker.
+    pub(crate) fn with_store<S: Store>(config: Config, make: impl Fn() -> S + Send + Sync + 'static) -> Self {
+        let readiness = Readiness::starting();
+        readiness.set(Ok(()));
+        Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
+            let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
+            let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), async {});
+            let _admin = admin.unwrap();
+            let parts = Parts {
+                rules: Arc::new(config.rules),
+                templates: Arc::new(Templates::new(&config.messages)),
+                store: make,
+                readiness,
+                metrics,
+            };
+            let served = server::run(&config.server, listeners.grpc, parts, stopped);
+            served.map_err(|error: ServerError| error.to_string())
+        })
+    }
+
+    fn spawn(
+        clock: ManualClock,
+        readiness: Readiness,
+        run: impl FnOnce(Listeners, Stopped, Readiness) -> Result<(), String> + Send + 'static,
+    ) -> Self {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listeners = Listeners::bind(any, any).unwrap();
+        let (grpc, admin) = (listeners.grpc.local_addr().unwrap(), listeners.admin.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let told = readiness.clone();
+        let thread = std::thread::spawn(move || run(listeners, Stopped(stopped), told));
+        Self { grpc, admin, clock, readiness, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// A connection of its own, once the server answers.
+    pub(crate) async fn channel(&self) -> Channel {
+        Endpoint::from_shared(format!("http://{}", self.grpc)).unwrap().connect().await.unwrap()
+    }
+
+    /// A client on a connection of its own.
+    pub(crate) async fn client(&self) -> RateLimitServiceClient<Channel> {
+        RateLimitServiceClient::new(self.channel().await)
+    }
+
+    /// Tells the service to stop.
+    pub(crate) fn stop(&mut self) {
+        self.stop = None;
+    }
+
+    /// Waits for its end.
+    pub(crate) fn ended(&mut self) -> Result<(), String> {
+        self.thread.take().unwrap().join().expect("the service does not panic")
+    }
+
+    /// GETs a path of the admin server: status and body.
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.admin).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let status = text.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = text.split_once("\r\n\r\n").unwrap().1.to_owned();
+        (status, body)
+    }
+}
+
+/// Ends when the server is told to stop, or dropped.
+pub(crate) struct Stopped(oneshot::Receiver<()>);
+
+impl Future for Stopped {
+    type Output = ();
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        std::pin::Pin::new(&mut self.0).poll(context).map(|_| ())
+    }
+}
+
+/// Two workers, the memory store, and a strategy of each kind that the tests ask about.
+pub(crate) fn config() -> Config {
+    let both = [Field::Resource, Field::Consumer];
+    let second = Micros::from_secs(1);
+    let limit = |name: &str, scope: &[Field], algorithm: Algorithm| Limit {
+        name: name.into(),
+        scope: Scope::of(scope),
+        algorithm,
+    };
+    let strategy = |name: &str, limits, policy| Strategy::new(name, limits, false, policy).unwrap();
+    let bucket = |burst| Algorithm::bucket(burst, Rate { count: 1, period: second }).unwrap();
+    let each = || vec![limit("each", &both, bucket(5))];
+    let strategies = vec![
+        strategy(
+            "tiger-feeding",
+            vec![
+                limit("everyone", &[Field::Resource], Algorithm::sliding_log(100, second.times(10)).unwrap()),
+                limit("each", &both, Algorithm::uniform(second.times(10)).unwrap()),
+            ],
+            FailurePolicy::Deny,
+        ),
+        strategy("burst", each(), FailurePolicy::Error),
+        strategy("open", each(), FailurePolicy::Allow),
+        strategy("closed", each(), FailurePolicy::Deny),
+        strategy("everybody", vec![limit("all", &[Field::Resource], bucket(3))], FailurePolicy::Error),
+    ];
+    let resources = Resources::new([
+        ("zewtopia.com/tigerfeeding".to_owned(), Resource { strategy: 0, group: None }),
+        ("burst/*".to_owned(), Resource { strategy: 1, group: None }),
+    ]);
+    Config {
+        server: ServerConfig { workers: 2, drain_timeout: second.times(10), ..ServerConfig::default() },
+        store: StoreConfig::Memory(MemoryConfig::default()),
+        key_secret: None,
+        rules: Rules::new(strategies, resources),
+        messages: Messages::default(),
+        source: None,
+    }
+}
+
+/// A question with the default cost.
+pub(crate) fn ask(resource: &str, consumer: &str) -> ShouldAllowRequest {
+    ShouldAllowRequest {
+        resource: resource.to_owned(),
+        consumer: consumer.to_owned(),
+        ..ShouldAllowRequest::default()
+    }
+}
+
+/// The same under a strategy.
+pub(crate) fn ask_under(strategy: &str, resource: &str, consumer: &str) -> ShouldAllowRequest {
+    ShouldAllowRequest { strategy: strategy.to_owned(), ..ask(resource, consumer) }
+}
+
+trait Times {
+    fn times(self, factor: u64) -> Self;
+}
+
+impl Times for Micros {
+    fn times(self, factor: u64) -> Self {
+        Self(self.0 * factor)
+    }
+}
