@@ -166,10 +166,10 @@ local function decide_all()
     for _ = 1, decisions do
       local op, cost, max_wait
       op, cost, max_wait, position = unpack_struct('<ddd', request, position)
-      local answer, why = decide(limits, count, key_at, ones, op, cost, max_wait, now, least_px)
-      if not answer then
+      local ran, answer, why = pcall(decide, limits, count, key_at, ones, op, cost, max_wait, now, least_px)
+      if not (ran and answer) then
+        reply[#reply + 1] = why or answer
         answer = pack_struct('<d', -1)
-        reply[#reply + 1] = why
       end
       answers[#answers + 1] = answer
       key_at = key_at + count

@@ -7,8 +7,11 @@
 
 local LOG_ENTRIES = 10000
 
+-- Raises what makes the decision fail, and it alone, where the list holds something else.
 local function log_number(key, index)
-  return tonumber(call('LINDEX', key, index))
+  local number = tonumber(call('LINDEX', key, index))
+  if not exact(number) then error(NOT_A_STATE, 0) end
+  return number
 end
 
 local function log_between(before, after)
@@ -36,11 +39,9 @@ local function log_read(key, now, p1)
   local length = call('LLEN', key)
   if type(length) == 'table' then return nil, unreadable(length) end
   if length < 3 then return 0, now, now, 0, 0 end
+  if fmod(length, 2) == 0 then return nil, NOT_A_STATE end
   local newest, total = log_number(key, -2), log_number(key, -1)
   local head, base = log_number(key, 1), log_number(key, 0)
-  if not (exact(newest) and exact(total) and exact(head) and exact(base) and fmod(length, 2) == 1) then
-    return nil, unreadable('a list of something else')
-  end
   local ahead, shift = newest - now, 0
   if ahead > p1 then shift = ahead end
   local at = max(now, newest - shift)

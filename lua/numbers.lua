@@ -31,7 +31,9 @@ local function refused(reply)
   return type(reply) == 'table' and reply.err
 end
 
+local NOT_A_STATE = 'the key holds something else than this limit\'s state'
+
 -- Why what a key holds is not a state of its limit.
 local function unreadable(raw)
-  return refused(raw) or 'the key holds something else than this limit\'s state'
+  return refused(raw) or NOT_A_STATE
 end

@@ -14,7 +14,7 @@ local function window_read(key, now, p1, p2)
   if not raw then return window_opening(now, p1, p2) end
   if type(raw) == 'table' or #raw ~= 24 then return nil, unreadable(raw) end
   local start, hits, span = unpack_struct('<ddd', raw)
-  if not (exact(start) and exact(hits) and hits <= CEILING and exact(span) and span > 0) then
+  if not (exact(start) and exact(hits) and hits <= CEILING and exact(span) and span > 0 and span <= CEILING) then
     return nil, unreadable(raw)
   end
   local at, shift = now, 0

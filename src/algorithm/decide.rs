@@ -24,7 +24,8 @@ pub trait Cells {
     /// The state of limit `index`, if there is one.
     fn get(&self, index: usize) -> Option<&State>;
 
-    /// Makes sure that `count` states that are absent can be kept; called before the first write.
+    /// Makes sure that `count` states that are absent can be kept, and that those that are there can
+    /// grow; called before the first write of a decision that charges.
     fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
 
     /// Changes the state of limit `index`; `change` says how long the result matters.
@@ -81,12 +82,15 @@ pub fn decide<C: Cells>(
     if !allowed {
         granted = 0;
     }
-    let mut absent = 0;
+    let (mut grows, mut absent) = (false, 0);
     for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
         judgement.write = limit.next_level(&judgement.reading, op, allowed, cost, granted);
-        absent += usize::from(judgement.write.is_some_and(|level| level > 0) && cells.get(index).is_none());
+        if judgement.write.is_some_and(|level| level > judgement.reading.level) {
+            grows = true;
+            absent += usize::from(cells.get(index).is_none());
+        }
     }
-    if absent > 0 {
+    if grows {
         cells.reserve(absent)?;
     }
     for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {

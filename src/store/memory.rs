@@ -20,7 +20,7 @@ use self::budget::Budget;
 use self::index::Slot;
 use self::table::Table;
 use super::{Decision, Store, StoreError, Verdicts, check_supported};
-use crate::algorithm::{Cells, Kept, MAX_LIMITS, Op, State, decide};
+use crate::algorithm::{Algorithm, Cells, Engine, Kept, MAX_LIMITS, Op, State, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
 use crate::key::{self, KeySecret};
@@ -111,10 +111,7 @@ impl MemoryStore {
         let mut table = shard.0.lock();
         for &cost in costs {
             let slots = digests.iter().map(|&digest| table.find(digest)).collect();
-            let mut cells = ShardCells { shared, table: &mut table, digests: &digests, slots, now };
-            if !matches!(op, Op::Peek | Op::Reset) {
-                cells.check_logs()?;
-            }
+            let mut cells = ShardCells { shared, table: &mut table, limits, digests: &digests, slots, now };
             let verdict = decide(limits, &mut cells, op, cost, now, &mut out.limits)?;
             out.decisions.push(verdict);
         }
@@ -169,20 +166,10 @@ impl Shared {
 struct ShardCells<'a> {
     shared: &'a Shared,
     table: &'a mut Table,
+    limits: &'a [Algorithm],
     digests: &'a [u128],
     slots: SmallVec<[Option<Slot>; MAX_LIMITS]>,
     now: Micros,
-}
-
-impl ShardCells<'_> {
-    /// Logs grow in place, so a full budget must stop them before they are charged.
-    fn check_logs(&mut self) -> Result<(), StoreError> {
-        if !self.shared.budget.is_over() {
-            return Ok(());
-        }
-        let grows = |slot: &Slot| matches!(self.table.get(*slot), Some(State::Log(_)));
-        if self.slots.iter().flatten().any(grows) { Err(self.shared.budget.refuse()) } else { Ok(()) }
-    }
 }
 
 impl Cells for ShardCells<'_> {
@@ -196,10 +183,16 @@ impl Cells for ShardCells<'_> {
         let second = self.shared.second_begun(self.now);
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
         let evict = self.shared.when_full == WhenFull::Evict;
-        if self.table.reserve(count, second, &self.shared.budget, evict, &keep) {
-            return Ok(());
+        let budget = &self.shared.budget;
+        // Logs grow in place, so a full budget must stop them before they are charged.
+        let has_log = || self.limits.iter().any(|limit| matches!(limit.engine(), Engine::Log(_)));
+        if budget.is_over() && has_log() && !self.table.relieve(second, budget, evict, &keep) {
+            return Err(budget.refuse());
         }
-        Err(self.shared.budget.refuse())
+        if count > 0 && !self.table.reserve(count, second, budget, evict, &keep) {
+            return Err(budget.refuse());
+        }
+        Ok(())
     }
 
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {

@@ -91,7 +91,20 @@ impl Table {
         while self.free_count < count || !self.reserve_index(count, budget) {
             let room = (self.free_count < count && self.grow(budget))
                 || self.sweep_but(LOOK_AT, second, budget, keep) > 0
-                || (evict && self.evict(budget, keep));
+                || (evict && self.evict(budget, keep, |_| true));
+            if !room {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Brings a budget that logs have outgrown back within its limit: lapsed keys go, then (if `evict`)
+    /// logs. Dropping a key of another engine leaves its cell, and so would free nothing.
+    pub(super) fn relieve(&mut self, second: u64, budget: &Budget, evict: bool, keep: &[Slot]) -> bool {
+        while budget.is_over() {
+            let room = self.sweep_but(LOOK_AT, second, budget, keep) > 0
+                || (evict && self.evict(budget, keep, |state| state.heap_bytes() > 0));
             if !room {
                 return false;
             }
@@ -138,13 +151,15 @@ impl Table {
         dropped
     }
 
-    /// Drops the key that is soonest as good as new, of those looked at that are not exhausted.
-    fn evict(&mut self, budget: &Budget, keep: &[Slot]) -> bool {
+    /// Drops the key that is soonest as good as new, of those looked at that are `eligible` and not
+    /// exhausted.
+    fn evict(&mut self, budget: &Budget, keep: &[Slot], eligible: impl Fn(&State) -> bool) -> bool {
         let mut soonest: Option<Slot> = None;
         for _ in 0..LOOK_AT.min(self.slots()) {
             let slot = self.advance();
             let lapse = self.lapse(slot);
-            let droppable = !lapse.exhausted() && self.cell(slot).state.is_some() && !keep.contains(&slot);
+            let droppable =
+                !lapse.exhausted() && self.get(slot).is_some_and(&eligible) && !keep.contains(&slot);
             if droppable && soonest.is_none_or(|best| lapse.at() < self.lapse(best).at()) {
                 soonest = Some(slot);
             }
@@ -176,7 +191,8 @@ impl Table {
     }
 
     fn reserve_index(&mut self, count: usize, budget: &Budget) -> bool {
-        if !budget.take(self.index.growth(count)) {
+        let bytes = self.index.growth(count);
+        if bytes > 0 && !budget.take(bytes) {
             return false;
         }
         let Self { index, chunks, .. } = self;

@@ -1,0 +1,103 @@
+//! The memory store's bounds: bytes a key, the budget, who makes room for whom, and that many threads
+//! on one key admit exactly its limit.
+
+mod budget;
+mod concurrent;
+mod lapsing;
+mod size;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use weir::algorithm::{Algorithm, Op, Rate, Verdict};
+use weir::clock::{Clock, ManualClock};
+use weir::config::{MemoryConfig, WhenFull};
+use weir::key::Subject;
+use weir::store::memory::MemoryStore;
+use weir::store::{Decision, Store as _, StoreError, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+
+/// 2024-01-01T00:00:00Z.
+const START: Micros = Micros(1_704_067_200_000_000);
+
+const SECOND: Micros = Micros::from_secs(1);
+const HOUR: Micros = Micros::from_secs(3600);
+const MIB: usize = 1 << 20;
+
+/// A store within a budget, on a clock that stands still, and what is asked of it.
+struct Fixture {
+    store: MemoryStore,
+    clock: ManualClock,
+}
+
+impl Fixture {
+    fn new(budget: usize, when_full: WhenFull) -> Self {
+        let clock = ManualClock::at(START);
+        let store = MemoryStore::new(&MemoryConfig { budget, when_full }, Clock::Manual(clock.clone()));
+        Self { store, clock }
+    }
+
+    fn pass(&self, time: Micros) {
+        self.clock.set(Micros(self.clock.now().0 + time.0));
+    }
+
+    /// Charges `cost` to `consumer`; whether it was admitted.
+    fn charge(&self, strategy: &Arc<Strategy>, consumer: &str, cost: u64) -> Result<bool, StoreError> {
+        decide(&self.store, strategy, consumer, Op::Charge, cost).map(|verdict| verdict.allowed)
+    }
+
+    /// Whether `cost` would be admitted.
+    fn peek(&self, strategy: &Arc<Strategy>, consumer: &str, cost: u64) -> bool {
+        decide(&self.store, strategy, consumer, Op::Peek, cost).unwrap().allowed
+    }
+}
+
+/// The memory store never waits, so its future is ready at once.
+fn decide(
+    store: &MemoryStore,
+    strategy: &Arc<Strategy>,
+    consumer: &str,
+    op: Op,
+    cost: u64,
+) -> Result<Verdict, StoreError> {
+    let subject = Subject { resource: "", consumer, group: None };
+    let decision = Decision { strategy, subject, deadline: None };
+    let mut out = Verdicts::default();
+    let costs = [cost];
+    let decided = {
+        let future = pin!(store.decide(&decision, op, &costs, &mut out));
+        match future.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(decided) => decided,
+            Poll::Pending => panic!("the memory store waits"),
+        }
+    };
+    decided.map(|()| *out.get(0).unwrap().0)
+}
+
+/// One limit per consumer.
+fn per_consumer(name: &str, algorithm: Algorithm) -> Arc<Strategy> {
+    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+    Arc::new(Strategy::new(name, vec![limit], false, FailurePolicy::Error).unwrap())
+}
+
+/// A bucket of ten that comes back at one a minute.
+fn slow_bucket() -> Arc<Strategy> {
+    let rate = Rate { count: 1, period: Micros::from_secs(60) };
+    per_consumer("slow", Algorithm::bucket(10, rate).unwrap())
+}
+
+/// A bucket of ten that is full again within a second.
+fn quick_bucket() -> Arc<Strategy> {
+    let rate = Rate { count: 10, period: SECOND };
+    per_consumer("quick", Algorithm::bucket(10, rate).unwrap())
+}
+
+fn hourly_log(limit: u64) -> Arc<Strategy> {
+    per_consumer("log", Algorithm::sliding_log(limit, HOUR).unwrap())
+}
+
+fn gate_of_a_second() -> Arc<Strategy> {
+    per_consumer("gate", Algorithm::uniform(SECOND).unwrap())
+}

@@ -1,0 +1,93 @@
+//! On a real Redis with its own clock: what is written expires when it is as good as absent, and a key
+//! that holds something else hurts nobody but its own decision.
+
+mod expiry;
+mod unreadable;
+
+use std::sync::Arc;
+
+use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
+use weir::clock::Clock;
+use weir::config::Topology;
+use weir::key::{KeySecret, Subject, write_key, write_tag};
+use weir::store::redis::RedisStore;
+use weir::store::{Decision, Store as _, StoreError, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+
+use crate::support::{self, RedisServer};
+
+const SUBJECT: Subject<'_> = Subject { resource: "resource", consumer: "consumer", group: None };
+
+/// A server of the test's own, and a store on its clock.
+struct World {
+    redis: RedisServer,
+    store: RedisStore,
+}
+
+impl World {
+    async fn start() -> Self {
+        let redis = RedisServer::start();
+        let store = support::redis_store(vec![redis.url()], Topology::Single, Clock::System).await;
+        Self { redis, store }
+    }
+
+    async fn decide(
+        &self,
+        strategy: &Arc<Strategy>,
+        op: Op,
+        costs: &[u64],
+    ) -> Result<Vec<(Verdict, LimitVerdict)>, StoreError> {
+        let decision = Decision { strategy, subject: SUBJECT, deadline: None };
+        let mut out = Verdicts::default();
+        self.store.decide(&decision, op, costs, &mut out).await?;
+        Ok(out.decisions.iter().copied().zip(out.limits.iter().copied()).collect())
+    }
+
+    /// One decision over one limit.
+    async fn ask(&self, strategy: &Arc<Strategy>, op: Op, cost: u64) -> (Verdict, LimitVerdict) {
+        self.decide(strategy, op, &[cost]).await.unwrap()[0]
+    }
+}
+
+fn strategy(name: &str, algorithms: &[Algorithm]) -> Arc<Strategy> {
+    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
+        name: format!("limit-{index}").into(),
+        scope: Scope::of(&[Field::Resource, Field::Consumer]),
+        algorithm: *algorithm,
+    };
+    let limits = algorithms.iter().enumerate().map(limit).collect();
+    Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
+}
+
+/// The keys of [`SUBJECT`].
+fn keys(strategy: &Strategy) -> Vec<String> {
+    let mut tag = Vec::new();
+    write_tag(&mut tag, strategy, &SUBJECT);
+    let tag = KeySecret::BUILT_IN.hash(&tag);
+    let key = |limit| {
+        let mut key = Vec::new();
+        write_key(&mut key, tag, strategy, limit, &SUBJECT);
+        String::from_utf8(key).unwrap()
+    };
+    strategy.limits().iter().map(key).collect()
+}
+
+/// A limit of four of every engine and kind, that is fresh again after `time` if all of it is used.
+fn each_engine(time: Micros) -> Vec<Arc<Strategy>> {
+    let quarter = Micros(time.0 / 4);
+    let all = [
+        ("bucket", Algorithm::bucket(4, Rate { count: 1, period: quarter })),
+        ("window-aligned", Algorithm::fixed_window(4, time, false, false)),
+        ("window-anchored", Algorithm::fixed_window(4, time, true, false)),
+        ("window-counting", Algorithm::fixed_window(4, time, true, true)),
+        ("interval", Algorithm::interval_refill(4, 1, quarter, false)),
+        ("interval-aligned", Algorithm::interval_refill(4, 1, quarter, true)),
+        ("log", Algorithm::sliding_log(4, time)),
+    ];
+    all.map(|(name, algorithm)| strategy(name, &[algorithm.unwrap()])).to_vec()
+}
+
+fn is_bucket(strategy: &Strategy) -> bool {
+    strategy.limits()[0].algorithm.engine().name() == "bucket"
+}

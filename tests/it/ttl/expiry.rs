@@ -1,0 +1,125 @@
+//! Every key has an expiry, and it is the time until the key is as good as absent.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir::algorithm::Op;
+use weir::strategy::Strategy;
+use weir::units::{Micros, Retry};
+
+use super::{World, each_engine, is_bucket, keys};
+use crate::support::eventually;
+
+#[tokio::test]
+async fn every_key_expires_when_it_is_fresh() {
+    let world = World::start().await;
+    for strategy in each_engine(Micros::from_secs(40)) {
+        let mut story =
+            vec![(Op::Charge, 1), (Op::Charge, 2), (Op::Peek, 1), (Op::Charge, 3), (Op::Charge, 0)];
+        story.extend([(Op::Charge, 1), (Op::Charge, 1), (Op::Force, 3), (Op::Charge, 0), (Op::Force, 1)]);
+        if is_bucket(&strategy) {
+            story.extend([(Op::Refund, 2), (Op::AtMost, 2), (Op::Reserve { max_wait: Micros(1 << 40) }, 2)]);
+            story.extend([(Op::Refund, 1), (Op::Charge, 2)]);
+        }
+        for (op, cost) in story {
+            check_expiry(&world, &strategy, op, cost).await;
+        }
+        world.ask(&strategy, Op::Reset, 0).await;
+        assert_eq!(world.redis.pttl(&keys(&strategy)[0]), -2, "a reset leaves no key");
+    }
+    assert!(world.redis.keys().is_empty());
+}
+
+/// No earlier than the answer's `reset_after`, and at most 2 ms later.
+async fn check_expiry(world: &World, strategy: &Arc<Strategy>, op: Op, cost: u64) {
+    let before = Instant::now();
+    let reset = world.ask(strategy, op, cost).await.1.reset_after.0;
+    let left = u64::try_from(world.redis.pttl(&keys(strategy)[0])).expect("the key is there, and expires");
+    let elapsed = u64::try_from(before.elapsed().as_millis()).unwrap() + 1;
+    let told = reset.div_ceil(1000);
+    let name = strategy.name();
+    assert!(left + elapsed >= told, "{name}, {op:?} {cost}: {left} ms left, {told} told {elapsed} ms ago");
+    assert!(left <= told + 2, "{name}, {op:?} {cost}: {left} ms left, {told} told");
+}
+
+/// An attacker who is denied, and a dashboard that looks, cost no memory.
+#[tokio::test]
+async fn what_changes_nothing_writes_nothing() {
+    let world = World::start().await;
+    for strategy in each_engine(Micros::from_secs(40)) {
+        let mut story = vec![(Op::Peek, 1), (Op::Peek, 9), (Op::Charge, 0), (Op::Force, 0), (Op::Reset, 0)];
+        if !strategy.algorithms()[0].counts_denied() {
+            story.push((Op::Charge, 5));
+            story.push((Op::Charge, u64::MAX));
+        }
+        if is_bucket(&strategy) {
+            story.extend([(Op::Refund, 3), (Op::AtMost, 0)]);
+            story.push((Op::Reserve { max_wait: Micros(1 << 40) }, 5));
+        }
+        for (op, cost) in story {
+            world.ask(&strategy, op, cost).await;
+            assert!(world.redis.keys().is_empty(), "{op:?} {cost} of {} wrote", strategy.name());
+        }
+        world.ask(&strategy, Op::Charge, 4).await;
+        let key = &keys(&strategy)[0];
+        let stored: Vec<u8> = world.redis.query(&["DUMP", key]);
+        if !strategy.algorithms()[0].counts_denied() {
+            world.ask(&strategy, Op::Charge, 1).await;
+        }
+        world.ask(&strategy, Op::Peek, 1).await;
+        world.ask(&strategy, Op::Charge, 0).await;
+        assert_eq!(world.redis.query::<Vec<u8>>(&["DUMP", key]), stored, "{}", strategy.name());
+        world.ask(&strategy, Op::Reset, 0).await;
+    }
+}
+
+/// A denied attempt that counts is a write, and expires like any other.
+#[tokio::test]
+async fn a_counted_denial_expires_too() {
+    let world = World::start().await;
+    let counting = |strategy: &&Arc<Strategy>| strategy.algorithms()[0].counts_denied();
+    let all = each_engine(Micros::from_secs(40));
+    let strategy = all.iter().find(counting).unwrap();
+    assert!(!world.ask(strategy, Op::Charge, 9).await.0.allowed);
+    assert!(!world.ask(strategy, Op::Charge, 0).await.0.allowed, "five of four are counted");
+    check_expiry(&world, strategy, Op::Charge, 1).await;
+}
+
+/// When Redis forgets a key, its limit is as if never used; so forgetting it is no event at all.
+#[tokio::test]
+async fn an_expired_key_is_a_fresh_one() {
+    let world = World::start().await;
+    let all = each_engine(Micros::from_millis(200));
+    for strategy in &all {
+        assert!(world.ask(strategy, Op::Charge, 4).await.0.allowed);
+    }
+    for strategy in &all {
+        let key = &keys(strategy)[0];
+        eventually(Duration::from_secs(5), "the key expires", || world.redis.pttl(key) == -2);
+        let (verdict, limit) = world.ask(strategy, Op::Peek, 4).await;
+        assert!(verdict.allowed && limit.remaining == 4 && limit.reset_after == Micros::ZERO);
+        assert!(world.ask(strategy, Op::Charge, 4).await.0.allowed, "{}", strategy.name());
+    }
+}
+
+/// And it forgets none before: while the answers say that something is used, the key is there.
+#[tokio::test]
+async fn no_key_expires_before_it_is_fresh() {
+    let world = World::start().await;
+    for strategy in each_engine(Micros::from_millis(120)) {
+        world.ask(&strategy, Op::Charge, 4).await;
+        let told_at = Instant::now();
+        let (_, limit) = world.ask(&strategy, Op::Peek, 0).await;
+        let key = &keys(&strategy)[0];
+        let until = told_at + Duration::from_micros(limit.reset_after.0);
+        loop {
+            let there = world.redis.pttl(key) != -2;
+            if Instant::now() >= until {
+                break;
+            }
+            assert!(there, "{} was forgotten early", strategy.name());
+        }
+        let (verdict, _) = world.ask(&strategy, Op::Charge, 4).await;
+        assert!(verdict.allowed, "{}: {:?} after it was said to be fresh", strategy.name(), Retry::Now);
+    }
+}
