@@ -1,7 +1,7 @@
 //! What one decision costs in the memory store: clock, key, digest, lock and engine.
 //!
 //! `cargo bench --bench memory`
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::future::Future;
 use std::pin::pin;

@@ -2,7 +2,7 @@
 //! many decisions are ready at once. Needs `redis-server`.
 //!
 //! `cargo bench --bench script`
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;

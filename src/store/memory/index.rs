@@ -129,7 +129,7 @@ mod tests {
     /// Few homes, many collisions, random order: the gap-closing removal loses nobody.
     #[test]
     fn agrees_with_a_map_through_inserts_and_removes() {
-        let hashes: Vec<u64> = (0..400_u64).map(|i| (i * i * 7919) % 61 | (i % 3) << 56).collect();
+        let hashes: Vec<u64> = (0..400_u64).map(|i| ((i * i * 7919) % 61) | ((i % 3) << 56)).collect();
         let hash_of = |slot: Slot| hashes[slot as usize];
         let (mut index, mut map) = (Index::default(), HashMap::new());
         let mut random = 1_u64;
