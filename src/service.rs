@@ -1,7 +1,7 @@
 //! Wire ⇄ domain: the gRPC services over a limiter.
 //!
 //! Protobuf types stop here. A denial is an answer; everything else becomes a status in one function
-//! ([`status`]).
+//! (`service/status.rs`).
 
 mod deadline;
 mod message;
