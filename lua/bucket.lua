@@ -41,5 +41,5 @@ local function bucket_read(key, now, weight, p1)
 end
 
 local function bucket_write(key, level, at, weight, px)
-  return call('SET', key, pack_struct('<ddd', level, at, weight), 'PX', px)
+  return call('SET', key, pack_struct('<ddd', level, at, weight), SET_EXPIRY, px)
 end

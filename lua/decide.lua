@@ -5,6 +5,9 @@ local CHARGE, PEEK, REFUND, RESET, FORCE, AT_MOST, RESERVE = 1, 2, 3, 4, 5, 6, 7
 local BUCKET, WINDOW, INTERVAL = 1, 2, 3
 local NEVER = -1
 
+-- With a clock of the caller's, a key lives for at least a minute.
+local LEAST_PX = 60000
+
 local function read(limit, key, now)
   local engine = limit.engine
   if engine == BUCKET then return bucket_read(key, now, limit.weight, limit.p1) end
@@ -32,9 +35,9 @@ local function remaining(limit, one)
   return floor_div(room, limit.weight)
 end
 
--- Makes the stored level `level`. The expiry counts from now, which is behind the state's own time
--- after a step back, and is rounded up; with a clock given by the caller it is at least a minute.
-local function write(limit, key, one, level, now, least_px)
+-- Makes the stored level `level`. The key goes once the state is as good as absent, rounded up, by the
+-- state's own time, which is ahead of now after a step back.
+local function write(limit, key, one, level, now)
   if level == 0 then
     one.level = 0
     return call('DEL', key)
@@ -49,7 +52,9 @@ local function write(limit, key, one, level, now, least_px)
     if cost > 0 then one.origin = one.at end
     lasts = one.origin + limit.p1 - one.at
   end
-  local px = max(ceil_div(one.at - now + lasts, 1000) + 1, least_px)
+  local px
+  if SET_EXPIRY == 'PXAT' then px = ceil_div(one.at + lasts, 1000) + 1
+  else px = max(ceil_div(one.at - now + lasts, 1000) + 1, LEAST_PX) end
   if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, px) end
   if engine == WINDOW then return window_write(key, level, one.origin, one.extra, px) end
   if engine == INTERVAL then return interval_write(key, level, one.origin, px) end
@@ -106,7 +111,7 @@ local function next_level(limit, one, op, allowed, cost, granted)
 end
 
 -- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
-local function decide(limits, count, key_at, ones, op, cost, max_wait, now, least_px)
+local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
   local fitted, granted, place = true, cost, 0
   for i = 1, count do
     local limit, one, key = limits[i], ones[i], KEYS[key_at + i]
@@ -123,7 +128,7 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now, leas
   for i = 1, count do
     local level = next_level(limits[i], ones[i], op, allowed, cost, granted)
     if level then
-      local reply = write(limits[i], KEYS[key_at + i], ones[i], level, now, least_px)
+      local reply = write(limits[i], KEYS[key_at + i], ones[i], level, now)
       if refused(reply) then return nil, reply.err end
     end
   end
@@ -149,10 +154,11 @@ end
 local function decide_all()
   local request = ARGV[1]
   local now, groups, position = unpack_struct('<dd', request)
-  local least_px = 60000
   if now < 0 then
     local time = redis.call('TIME')
-    now, least_px = time[1] * 1000000 + time[2], 0
+    now = time[1] * 1000000 + time[2]
+  else
+    SET_EXPIRY, KEY_EXPIRY = 'PX', 'PEXPIRE'
   end
   local answers, reply, key_at, ones = { pack_struct('<d', now) }, { '' }, 0, {}
   for _ = 1, groups do
@@ -166,7 +172,7 @@ local function decide_all()
     for _ = 1, decisions do
       local op, cost, max_wait
       op, cost, max_wait, position = unpack_struct('<ddd', request, position)
-      local ran, answer, why = pcall(decide, limits, count, key_at, ones, op, cost, max_wait, now, least_px)
+      local ran, answer, why = pcall(decide, limits, count, key_at, ones, op, cost, max_wait, now)
       if not (ran and answer) then
         reply[#reply + 1] = why or answer
         answer = pack_struct('<d', -1)

@@ -33,5 +33,5 @@ local function interval_wait(at, origin, excess, p1, p2)
 end
 
 local function interval_write(key, level, origin, px)
-  return call('SET', key, pack_struct('<dd', origin, level), 'PX', px)
+  return call('SET', key, pack_struct('<dd', origin, level), SET_EXPIRY, px)
 end

@@ -103,5 +103,5 @@ local function log_write(key, cost, at, extra, shift, px)
     if refused(reply) then return reply end
   end
   if extra > 0 then call('LTRIM', key, 2 * extra, -1) end
-  return call('PEXPIRE', key, px)
+  return call(KEY_EXPIRY, key, px)
 end

@@ -6,6 +6,11 @@ local pack_struct, unpack_struct = struct.pack, struct.unpack
 
 local CEILING = 4503599627370496 -- 2^52
 
+-- How a write says when its key goes: at a time on the server's clock, the one that was decided by. A
+-- span would count from the start of the call, which is earlier than the time that TIME told, and so a
+-- key could go before its state is fresh. decide.lua changes both where the caller brings the clock.
+local SET_EXPIRY, KEY_EXPIRY = 'PXAT', 'PEXPIREAT'
+
 -- fmod is exact where `%` is not: that one is computed through a rounded quotient.
 local function floor_div(a, b)
   return (a - fmod(a, b)) / b

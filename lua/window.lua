@@ -33,5 +33,5 @@ local function window_read(key, now, p1, p2)
 end
 
 local function window_write(key, level, origin, extra, px)
-  return call('SET', key, pack_struct('<ddd', origin, level, extra), 'PX', px)
+  return call('SET', key, pack_struct('<ddd', origin, level, extra), SET_EXPIRY, px)
 end
