@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::units::Micros;
 
@@ -65,4 +65,17 @@ impl ManualClock {
 #[allow(clippy::disallowed_methods)] // the one reader
 pub fn monotonic() -> Instant {
     Instant::now()
+}
+
+impl From<Micros> for Duration {
+    fn from(micros: Micros) -> Self {
+        Self::from_micros(micros.0)
+    }
+}
+
+impl From<Duration> for Micros {
+    /// Rounds down to the microsecond and saturates.
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+    }
 }

@@ -42,19 +42,6 @@ impl Micros {
     }
 }
 
-impl From<Micros> for std::time::Duration {
-    fn from(micros: Micros) -> Self {
-        Self::from_micros(micros.0)
-    }
-}
-
-impl From<std::time::Duration> for Micros {
-    /// Rounds down to the microsecond and saturates.
-    fn from(duration: std::time::Duration) -> Self {
-        Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
-    }
-}
-
 impl fmt::Display for Micros {
     /// The shortest exact form in one unit: `10s`, `1500ms`, `7us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,240 @@
+//! The invariants of ARCHITECTURE.md that can be read off the sources.
+//!
+//! Each check is a function from sources to offences, so that [`every_check_can_fail`] can show each of
+//! them something to object to.
+
+mod source;
+
+use std::collections::BTreeSet;
+
+use weir::algorithm::{Algorithm, Rate};
+use weir::units::Micros;
+
+use self::source::{Source, read_all};
+
+/// What is named in one place only, and where.
+const DOORS: [(&str, &[&str]); 6] = [
+    ("redis::", &["src/store/redis"]),
+    ("tonic", &["src/service", "src/server", "src/client"]),
+    ("SystemTime", &["src/clock"]),
+    ("Instant::now", &["src/clock"]),
+    ("std::env", &["src/main", "src/cli"]),
+    ("env::", &["src/main", "src/cli"]),
+];
+
+/// What the ground floor does without.
+const NOT_ON_THE_GROUND_FLOOR: [&str; 8] =
+    ["tokio", "redis", "tonic", "std::time", "core::time", "f32", "f64", "parking_lot"];
+
+const PANICS: [&str; 6] = [".unwrap()", ".expect(", "panic!", "todo!", "unimplemented!", "unreachable!"];
+
+/// The built-in example is a part of the program, and a test reads it.
+const MAY_PANIC: [(&str, &str); 1] = [("src/config/read.rs", "unreachable!")];
+
+const LONGEST_FILE: usize = 400;
+
+#[test]
+fn the_floors_are_apart() {
+    let sources = read_all("src", "rs");
+    none(ground_floor(&sources));
+    none(doors(&sources));
+}
+
+#[test]
+fn nothing_panics_on_purpose() {
+    none(panics(&read_all("src", "rs")));
+}
+
+#[test]
+fn files_are_short_and_named_for_what_they_hold() {
+    none(long_files(&read_many(&[("src", "rs"), ("lua", "lua")])));
+    none(mod_files(&read_many(&[("src", "rs"), ("tests", "rs")])));
+}
+
+#[test]
+fn no_test_is_skipped() {
+    none(skipped_tests(&read_many(&[("src", "rs"), ("tests", "rs")])));
+}
+
+#[test]
+fn every_word_of_the_wire_is_explained() {
+    none(unexplained(&read_all("proto", "proto")));
+}
+
+/// The engine, its twin, and its rows: none without the others.
+#[test]
+fn every_engine_has_its_twin_and_its_rows() {
+    let stems = |sources: Vec<Source>, besides: &[&str]| -> BTreeSet<String> {
+        let stem = |source: &Source| Some(source.path.rsplit('/').next()?.split('.').next()?.to_owned());
+        sources.iter().filter_map(stem).filter(|stem| !besides.contains(&stem.as_str())).collect()
+    };
+    let engines = engine_names();
+    assert_eq!(engines, stems(read_all("src/algorithm", "rs"), &["decide", "new", "verdict"]));
+    assert_eq!(engines, stems(read_all("lua", "lua"), &["decide", "numbers"]));
+    assert_eq!(engines, engines_with_rows());
+    let script = &read_all("src/store/redis", "rs").into_iter().find(|it| it.is_of("src/store/redis/script"));
+    let script = &script.as_ref().unwrap().text;
+    for lua in read_all("lua", "lua") {
+        assert!(script.contains(&format!("{}\"", lua.path)), "{} is not in the script", lua.path);
+    }
+}
+
+#[test]
+fn every_check_can_fail() {
+    let file = |path: &str, text: &str| vec![Source::new(path, text)];
+    let in_key = |text| file("src/key.rs", text);
+    for text in [
+        "use redis::Value;",
+        "fn f() { std::env::var(\"A\"); }",
+        "let x = Instant::now();",
+        "use tonic::Code;",
+    ] {
+        assert!(!doors(&in_key(text)).is_empty(), "{text}");
+    }
+    for text in ["use crate::key::slot;", "let x: f64 = 1.0;", "use std::time::Duration;", "use tokio::time;"]
+    {
+        assert!(!ground_floor(&file("src/algorithm/bucket.rs", text)).is_empty(), "{text}");
+    }
+    for text in ["x.unwrap()", "panic!(\"no\")", "fn f() {} #[cfg(test)] mod tests { } fn g() { todo!() }"] {
+        assert!(!panics(&in_key(text)).is_empty(), "{text}");
+    }
+    assert!(!long_files(&file("src/key.rs", &"\n".repeat(LONGEST_FILE + 1))).is_empty());
+    assert!(!mod_files(&file("src/store/mod.rs", "")).is_empty());
+    assert!(!skipped_tests(&in_key("#[test]\n#[ignore]\nfn f() {}")).is_empty());
+    for text in [
+        "message A {",
+        "// A.\nmessage A {\n  string name = 1;",
+        "// S.\nservice S {\n  rpc Do(A) returns (B);",
+    ] {
+        assert!(!unexplained(&file("proto/a.proto", text)).is_empty(), "{text}");
+    }
+}
+
+/// And what only looks like an offence is none.
+#[test]
+fn comments_strings_and_tests_are_free() {
+    let text = "//! redis::Value, x.unwrap()\nuse crate::store::redis::RedisStore; /* panic! */\n\
+                const A: &str = \"tonic \\\" todo!\"; const B: &str = r#\"Instant::now \" tonic\"#;\n\
+                fn quote<'a>() -> char { '\"' } // monotonic\n\
+                #[cfg(test)]\nmod tests { fn f() { panic!(\"{}\", x.unwrap()) } }\nfn monotonic() {}";
+    let source = vec![Source::new("src/limiter.rs", text)];
+    none(doors(&source));
+    none(panics(&source));
+    let bare = &source[0].code;
+    assert!(
+        bare.contains("fn monotonic") && bare.contains("fn quote<'a>") && !bare.contains("todo"),
+        "{bare}"
+    );
+}
+
+fn read_many(folders: &[(&str, &str)]) -> Vec<Source> {
+    folders.iter().flat_map(|(folder, extension)| read_all(folder, extension)).collect()
+}
+
+fn none(offences: Vec<String>) {
+    assert!(offences.is_empty(), "{} offences:\n{}", offences.len(), offences.join("\n"));
+}
+
+fn ground_floor(sources: &[Source]) -> Vec<String> {
+    let on_it = |source: &&Source| source.is_of("src/algorithm") || source.is_of("src/units");
+    let offences = |source: &Source| {
+        let used = source.code.split("crate::").skip(1).filter(|path| {
+            let first = path.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
+            !matches!(first, Some("units" | "algorithm"))
+        });
+        let above =
+            used.map(|path| format!("{} uses crate::{}", source.path, path.lines().next().unwrap_or("")));
+        let outside = NOT_ON_THE_GROUND_FLOOR.iter().filter(|word| source.names(word));
+        above.chain(outside.map(|word| format!("{} names {word}", source.path))).collect::<Vec<_>>()
+    };
+    sources.iter().filter(on_it).flat_map(offences).collect()
+}
+
+fn doors(sources: &[Source]) -> Vec<String> {
+    let offence = |source: &Source, (word, places): &(&str, &[&str])| {
+        let elsewhere = !places.iter().any(|place| source.is_of(place));
+        (elsewhere && source.names(word)).then(|| format!("{} names {word}", source.path))
+    };
+    sources.iter().flat_map(|source| DOORS.iter().filter_map(move |door| offence(source, door))).collect()
+}
+
+fn panics(sources: &[Source]) -> Vec<String> {
+    let offence = |source: &Source, word: &str| {
+        let may = MAY_PANIC.contains(&(source.path.as_str(), word));
+        (!may && source.code.contains(word)).then(|| format!("{} has {word}", source.path))
+    };
+    sources.iter().flat_map(|source| PANICS.iter().filter_map(move |word| offence(source, word))).collect()
+}
+
+fn long_files(sources: &[Source]) -> Vec<String> {
+    let lines = |source: &Source| source.text.lines().count();
+    let long = sources.iter().filter(|source| lines(source) > LONGEST_FILE);
+    long.map(|source| format!("{} has {} lines", source.path, lines(source))).collect()
+}
+
+fn mod_files(sources: &[Source]) -> Vec<String> {
+    sources
+        .iter()
+        .filter(|source| source.path.ends_with("/mod.rs"))
+        .map(|source| source.path.clone())
+        .collect()
+}
+
+fn skipped_tests(sources: &[Source]) -> Vec<String> {
+    let skips = |source: &&Source| attributes(source).contains("#[ignore");
+    sources.iter().filter(skips).map(|source| format!("{} skips a test", source.path)).collect()
+}
+
+/// Attributes stand alone on their lines, so that no comment or string is taken for one.
+fn attributes(source: &Source) -> String {
+    source.text.lines().map(str::trim_start).filter(|line| line.starts_with("#[")).collect()
+}
+
+/// Messages, fields, values, services and methods without a comment above or behind them.
+fn unexplained(sources: &[Source]) -> Vec<String> {
+    let mut offences = Vec::new();
+    for source in sources {
+        let mut before = "";
+        for line in source.text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if is_declaration(line) && !before.starts_with("//") && !line.contains(" //") {
+                offences.push(format!("{}: {line}", source.path));
+            }
+            before = line;
+        }
+    }
+    offences
+}
+
+fn is_declaration(line: &str) -> bool {
+    let number = line.split(" = ").nth(1).and_then(|it| it.split([';', ' ']).next());
+    let is_numbered = number.is_some_and(|it| it.parse::<u32>().is_ok());
+    is_numbered
+        || ["message ", "enum ", "service ", "rpc ", "oneof "].iter().any(|kind| line.starts_with(kind))
+}
+
+fn engine_names() -> BTreeSet<String> {
+    let second = Micros::from_secs(1);
+    let all = [
+        Algorithm::bucket(1, Rate { count: 1, period: second }),
+        Algorithm::fixed_window(1, second, false, false),
+        Algorithm::interval_refill(1, 1, second, false),
+        Algorithm::sliding_log(1, second),
+    ];
+    all.into_iter().map(|algorithm| algorithm.unwrap().engine().name().to_owned()).collect()
+}
+
+/// The engines of the algorithms that tables are about.
+fn engines_with_rows() -> BTreeSet<String> {
+    let engine = |algorithm: &str| match algorithm {
+        "uniform_gate" | "bucket" => "bucket".to_owned(),
+        "fixed_window" => "window".to_owned(),
+        "interval_bucket" => "interval".to_owned(),
+        "sliding_log" => "log".to_owned(),
+        other => panic!("no engine is known for the rows of `{other}`"),
+    };
+    let tables = read_all("tests/vectors", "json");
+    let parsed =
+        tables.iter().flat_map(|it| serde_json::from_str::<Vec<serde_json::Value>>(&it.text).unwrap());
+    let algorithms = parsed.filter_map(|table| table["algorithm"].as_str().map(str::to_owned));
+    algorithms.filter(|algorithm| algorithm != "composite").map(|algorithm| engine(&algorithm)).collect()
+}
