@@ -6,6 +6,7 @@
 
 mod call;
 mod connect;
+mod context;
 mod fault;
 mod link;
 mod request;
@@ -19,8 +20,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use self::context::LinkContext;
 use self::fault::Fault;
-use self::link::{Link, LinkContext};
+use self::link::Link;
 use self::request::Request;
 use self::topology::{Address, Topology};
 use super::{Decision, Store, StoreError, Verdicts, check_supported};

@@ -7,8 +7,8 @@ use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
+use super::context::LinkContext;
 use super::fault::Fault;
-use super::link::{Fate, LinkContext};
 use super::request::{Job, Request};
 use super::script::{SCRIPT, decode, encode};
 use crate::store::{StoreError, Verdicts};
@@ -18,6 +18,17 @@ pub(super) struct Call {
     requests: Vec<Arc<Request>>,
     replies: SmallVec<[oneshot::Sender<Result<Verdicts, Fault>>; 1]>,
     asking: bool,
+}
+
+/// How a call ended, as far as its connection is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The node answered.
+    Answered,
+    /// No answer in time.
+    Silent,
+    /// The connection is of no use any more.
+    Broken,
 }
 
 impl Call {

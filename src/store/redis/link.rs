@@ -11,13 +11,12 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::call::Call;
+use super::call::{Call, Fate};
 use super::connect::connect;
+use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, Request};
 use super::topology::{Address, Topology};
-use crate::clock::Clock;
-use crate::config::RedisConfig;
 use crate::store::{StoreError, Verdicts};
 
 /// Requests in one script call: enough to share its fixed cost, few enough not to hold Redis up.
@@ -26,13 +25,6 @@ const MAX_BATCH: usize = 64;
 /// After this many calls in a row without an answer the connection is given up: a node that hangs
 /// reports no error, and its successor is found only by looking.
 const SILENT_CALLS: u32 = 3;
-
-/// What every link is told.
-pub(super) struct LinkContext {
-    pub(super) config: RedisConfig,
-    pub(super) clock: Clock,
-    pub(super) topology: Arc<Topology>,
-}
 
 /// A handle to the task that talks to one node.
 pub(super) struct Link {
@@ -164,17 +156,6 @@ impl Task {
             let _ = job.reply.send(Err(Fault::Broken(error)));
         }
     }
-}
-
-/// How a call ended, as far as its connection is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// The node answered.
-    Answered,
-    /// No answer in time.
-    Silent,
-    /// The connection is of no use any more.
-    Broken,
 }
 
 #[derive(Default)]

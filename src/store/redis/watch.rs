@@ -6,7 +6,7 @@ use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, Value};
 
 use super::connect::connect;
-use super::link::LinkContext;
+use super::context::LinkContext;
 use super::topology::{Address, SlotMap};
 
 /// Between two looks that nobody asked for.
