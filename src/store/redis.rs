@@ -11,6 +11,7 @@ mod fault;
 mod link;
 mod request;
 mod script;
+mod source;
 mod topology;
 mod watch;
 

@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, Request};
-use super::script::{SCRIPT, decode, encode};
+use super::script::{decode, encode};
+use super::source::script_for;
 use crate::store::{StoreError, Verdicts};
 
 /// Requests that leave in one script call.
@@ -88,10 +89,11 @@ impl Call {
         context: &LinkContext,
     ) -> Result<Value, RedisError> {
         let request = encode(&self.requests, context.clock.explicit());
-        let by_name = self.command("EVALSHA", &SCRIPT.sha, &request);
+        let script = script_for(&self.requests);
+        let by_name = self.command("EVALSHA", &script.sha, &request);
         match self.send(connection, by_name).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.send(connection, self.command("EVAL", &SCRIPT.source, &request)).await
+                self.send(connection, self.command("EVAL", &script.source, &request)).await
             }
             reply => reply,
         }

@@ -1,34 +1,14 @@
-//! The script, what it is sent, and what it replies. `lua/README.md` is the contract.
+//! What the script is sent, and what it replies. `lua/README.md` is the contract.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use redis::Value;
 
 use super::request::{Answer, Request};
+use super::source::number_of;
 use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
-
-/// The joined script, and the name that Redis knows it by.
-pub(super) struct Script {
-    pub(super) source: String,
-    pub(super) sha: String,
-}
-
-/// The files of `lua/`, in the order in which each finds what it uses.
-pub(super) static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    let source = [
-        include_str!("../../../lua/numbers.lua"),
-        include_str!("../../../lua/bucket.lua"),
-        include_str!("../../../lua/window.lua"),
-        include_str!("../../../lua/interval.lua"),
-        include_str!("../../../lua/log.lua"),
-        include_str!("../../../lua/decide.lua"),
-    ]
-    .join("\n");
-    let sha = sha1_smol::Sha1::from(&source).digest().to_string();
-    Script { source, sha }
-});
 
 /// The request string for `requests`, of which neighbours of one strategy share its limits.
 pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> {
@@ -142,11 +122,12 @@ impl Doubles {
 
     fn put_limit(&mut self, limit: &Algorithm) {
         let flag = u64::from;
-        let (engine, p1, p2, p3) = match *limit.engine() {
-            Engine::Bucket(bucket) => (1, bucket.drain, 0, 0),
-            Engine::Window(window) => (2, window.span, flag(window.anchored), 0),
-            Engine::Interval(interval) => (3, interval.refill, interval.period, flag(interval.aligned)),
-            Engine::Log(log) => (4, log.span, 0, 0),
+        let engine = number_of(limit.engine()) as u64;
+        let (p1, p2, p3) = match *limit.engine() {
+            Engine::Bucket(bucket) => (bucket.drain, 0, 0),
+            Engine::Window(window) => (window.span, flag(window.anchored), 0),
+            Engine::Interval(interval) => (interval.refill, interval.period, flag(interval.aligned)),
+            Engine::Log(log) => (log.span, 0, 0),
         };
         let count_denied = flag(limit.counts_denied());
         for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {
