@@ -19,6 +19,9 @@ use crate::support::{self, RedisServer};
 
 const SUBJECT: Subject<'_> = Subject { resource: "resource", consumer: "consumer", group: None };
 
+/// So long that no window ends while a test runs.
+const LONG: Micros = Micros::from_secs(40_000);
+
 /// A server of the test's own, and a store on its clock.
 struct World {
     redis: RedisServer,

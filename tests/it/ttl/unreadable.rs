@@ -8,7 +8,7 @@ use weir::store::{StoreError, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
-use super::{World, each_engine, keys, strategy};
+use super::{LONG, World, each_engine, keys, strategy};
 
 const GARBAGE: [&str; 4] = [
     "short",
@@ -39,7 +39,7 @@ async fn a_key_that_holds_something_else_fails_alone() {
     let healthy =
         strategy("healthy", &[Algorithm::sliding_log(1_000_000 / 100, Micros::from_secs(3600)).unwrap()]);
     let mut charged = 0;
-    for strategy in each_engine(Micros::from_secs(40)) {
+    for strategy in each_engine(LONG) {
         let key = &keys(&strategy)[0];
         for sabotage in sabotages(key) {
             world.redis.cli(&["DEL", key]);
@@ -72,7 +72,7 @@ async fn a_key_that_holds_something_else_fails_alone() {
 #[tokio::test]
 async fn a_log_with_text_inside_fails_alone() {
     let world = World::start().await;
-    let log = |name| strategy(name, &[Algorithm::sliding_log(5, Micros::from_secs(40)).unwrap()]);
+    let log = |name| strategy(name, &[Algorithm::sliding_log(5, LONG).unwrap()]);
     let (broken, healthy) = (log("broken"), log("healthy"));
     let key = &keys(&broken)[0];
     let now = Clock::System.now().0.to_string();
@@ -99,8 +99,8 @@ async fn a_log_with_text_inside_fails_alone() {
 async fn absurd_numbers_hurt_nobody_else() {
     let world = World::start().await;
     let mut connection = world.redis.connection();
-    let healthy = strategy("healthy", &[Algorithm::sliding_log(5, Micros::from_secs(40)).unwrap()]);
-    let all = each_engine(Micros::from_secs(40));
+    let healthy = strategy("healthy", &[Algorithm::sliding_log(5, LONG).unwrap()]);
+    let all = each_engine(LONG);
     let now = Clock::System.now().0 as f64;
     let two_52 = (1_u64 << 52) as f64;
     let absurd =
@@ -160,7 +160,7 @@ async fn a_decision_with_an_unreadable_limit_charges_none() {
 #[tokio::test]
 async fn a_lost_script_is_sent_again() {
     let world = World::start().await;
-    let all = each_engine(Micros::from_secs(40));
+    let all = each_engine(LONG);
     for round in 1..=4 {
         for strategy in &all {
             world.redis.flush_scripts();
@@ -173,7 +173,7 @@ async fn a_lost_script_is_sent_again() {
 #[tokio::test]
 async fn costs_of_one_call_are_decided_in_order() {
     let world = World::start().await;
-    for strategy in each_engine(Micros::from_secs(4000)) {
+    for strategy in each_engine(LONG) {
         if strategy.algorithms()[0].counts_denied() {
             continue;
         }
