@@ -72,7 +72,7 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert_eq!(engines, stems(read_all("src/algorithm", "rs"), &["decide", "new", "verdict"]));
     assert_eq!(engines, stems(read_all("lua", "lua"), &["decide", "numbers"]));
     assert_eq!(engines, engines_with_rows());
-    let script = &read_all("src/store/redis", "rs").into_iter().find(|it| it.is_of("src/store/redis/script"));
+    let script = &read_all("src/store/redis", "rs").into_iter().find(|it| it.is_of("src/store/redis/source"));
     let script = &script.as_ref().unwrap().text;
     for lua in read_all("lua", "lua") {
         assert!(script.contains(&format!("{}\"", lua.path)), "{} is not in the script", lua.path);
