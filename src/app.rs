@@ -9,13 +9,14 @@ use prometheus::Registry;
 use socket2::SockRef;
 
 use crate::admin::Admin;
-use crate::clock::Clock;
+use crate::clock::{Clock, Monotonic};
 use crate::config::{Config, StoreConfig};
 use crate::key::KeySecret;
 use crate::readiness::Readiness;
 use crate::server::{self, Parts, ServerError};
 use crate::service::Templates;
 use crate::store::Store;
+use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::RedisShared;
 use crate::telemetry::Metrics;
@@ -93,11 +94,12 @@ pub fn run(
         }
         StoreConfig::Redis(redis) => {
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
+            let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
             let shared = RedisShared::new(redis, secret, clock);
             let (watched, told) = (shared.clone(), readiness.clone());
             let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
             let app = App { config, listeners, readiness, metrics };
-            app.serve(move || shared.store(), watch, shutdown)
+            app.serve(move || denials.before(shared.store()), watch, shutdown)
         }
     }
 }

@@ -67,6 +67,40 @@ pub fn monotonic() -> Instant {
     Instant::now()
 }
 
+/// Where a store's wrappers take monotonic time from.
+#[derive(Debug, Clone)]
+pub enum Monotonic {
+    /// The machine's.
+    System,
+    /// As many microseconds after `origin` as the manual clock stands at.
+    Manual {
+        /// Any point in time.
+        origin: Instant,
+        /// What moves it.
+        clock: ManualClock,
+    },
+}
+
+impl Monotonic {
+    /// The one that belongs to `clock`: both are moved by hand, or none is.
+    #[must_use]
+    pub fn of(clock: &Clock) -> Self {
+        match clock {
+            Clock::System => Self::System,
+            Clock::Manual(clock) => Self::Manual { origin: monotonic(), clock: clock.clone() },
+        }
+    }
+
+    /// A point in time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        match self {
+            Self::System => monotonic(),
+            Self::Manual { origin, clock } => *origin + Duration::from(clock.now()),
+        }
+    }
+}
+
 impl From<Micros> for Duration {
     fn from(micros: Micros) -> Self {
         Self::from_micros(micros.0)

@@ -109,6 +109,8 @@ pub struct RedisConfig {
     pub connect_timeout: Micros,
     /// Decisions that may wait for one node, per worker.
     pub max_waiting: usize,
+    /// How long a denial is answered without asking Redis again, at most; 0 asks every time.
+    pub denials_max_age: Micros,
 }
 
 /// How many Redis servers hold the keys.
@@ -159,6 +161,7 @@ impl Default for RedisConfig {
             deadline: Micros::from_millis(50),
             connect_timeout: Micros::from_millis(200),
             max_waiting: 4096,
+            denials_max_age: Micros::from_secs(1),
         }
     }
 }

@@ -9,8 +9,10 @@
 //! brace pair is ours and its content is a keyed hash, so no caller can break a tag, forge one, or aim
 //! at a chosen slot. Every byte is printable, for whoever reads along in redis-cli.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
-use std::hash::Hasher as _;
 
 use crate::strategy::{Field, Limit, Strategy, Tag};
 
@@ -42,6 +44,13 @@ impl KeySecret {
         let mut hasher = SipHasher24::new_with_key(&Self::BUILT_IN.0);
         hasher.write(text.as_bytes());
         Self(hasher.finish128().as_bytes())
+    }
+
+    /// A secret of this process alone, for digests that never leave it.
+    #[must_use]
+    pub fn random() -> Self {
+        let word = || RandomState::new().hash_one(0_u8);
+        Self::from_text(&format!("{:x}{:x}", word(), word()))
     }
 
     /// The 128-bit keyed hash of `bytes`.

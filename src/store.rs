@@ -1,5 +1,6 @@
 //! Where state lives: one seam, two engines.
 
+pub mod denials;
 pub mod memory;
 pub mod redis;
 

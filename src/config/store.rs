@@ -96,6 +96,8 @@ fn redis(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> R
     let deadline = chosen("deadline", report).unwrap_or(default.deadline);
     let connect_timeout = chosen("connect_timeout", report).unwrap_or(default.connect_timeout);
     let max_waiting = fields.choose("max_waiting", settings.of("max_waiting"), report, waiting);
+    let age = |s: Scalar<'_>| duration_within(s, Micros::ZERO, LONGEST_WAIT);
+    let denials_max_age = fields.read("denials_max_age", report, age);
     // A mistaken topology is told once, and not taken for the default one.
     let given = settings.of("topology").text.is_some() || fields.take("topology").is_some();
     let chosen = fields.choose("topology", settings.of("topology"), report, topology);
@@ -114,7 +116,8 @@ fn redis(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> R
     }
     fields.finish(report);
     let max_waiting = max_waiting.unwrap_or(default.max_waiting);
-    RedisConfig { nodes, topology, deadline, connect_timeout, max_waiting }
+    let denials_max_age = denials_max_age.unwrap_or(default.denials_max_age);
+    RedisConfig { nodes, topology, deadline, connect_timeout, max_waiting, denials_max_age }
 }
 
 fn topology(scalar: Scalar<'_>) -> Result<Topology, String> {

@@ -9,8 +9,6 @@ mod index;
 mod table;
 
 use std::cell::RefCell;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -74,8 +72,7 @@ impl MemoryStore {
         let budget = Budget::new(config.budget);
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(Table::new(&budget)))).collect();
         // Keys live only here, so their secret may be random; nobody can then aim at one shard.
-        let random = || RandomState::new().hash_one(0_u8);
-        let secret = KeySecret::from_text(&format!("{:x}{:x}", random(), random()));
+        let secret = KeySecret::random();
         let epoch = clock.now();
         Self(Arc::new(Shared { shards, budget, clock, epoch, when_full: config.when_full, secret }))
     }

@@ -104,6 +104,7 @@ store:
     deadline: 5ms
     connect_timeout: 1m
     max_waiting: 7
+    denials_max_age: 0s
   key_secret: known to nobody else
 strategies:
   login:
@@ -141,6 +142,7 @@ messages:
         deadline: Micros::from_millis(5),
         connect_timeout: Micros::from_secs(60),
         max_waiting: 7,
+        denials_max_age: Micros::ZERO,
     };
     assert_eq!(config.store, StoreConfig::Redis(redis));
     assert_eq!(config.key_secret, Some(KeySecret::from_text("known to nobody else")));

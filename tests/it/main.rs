@@ -7,6 +7,7 @@ mod bounds;
 mod cli;
 mod concurrency;
 mod config;
+mod denials;
 mod differential;
 mod failure;
 mod keys;

@@ -234,6 +234,10 @@ fn redis() {
                 "1:51: store.redis.deadline: 61s is out of bounds: it must be from 1ms to 60s",
             ),
             (
+                r#"store: { redis: { nodes: ["redis://a"], denials_max_age: 61s } }"#,
+                "1:58: store.redis.denials_max_age: 61s is out of bounds: it must be from 0s to 60s",
+            ),
+            (
                 r#"store: { redis: { nodes: ["redis://a"], connect_timeout: 0s, max_waiting: 0 } }"#,
                 "1:58: store.redis.connect_timeout: 0s is out of bounds: it must be from 1ms to 60s\n1:75: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000",
             ),
@@ -505,6 +509,6 @@ fn one_mistake_is_told_once() {
 fn unknown_keys_list_the_known_ones() {
     let file = section("store: { redis: { nodes: [\"redis://a\"], topology: single, zzz: 1 } }");
     let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
-                    max_waiting, topology";
+                    max_waiting, denials_max_age, topology";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

@@ -64,6 +64,7 @@ fn the_store_can_be_replaced() {
         deadline: Micros::from_millis(7),
         connect_timeout: Micros::from_secs(1),
         max_waiting: 9,
+        ..RedisConfig::default()
     };
     assert_eq!(with(file, &settings).unwrap().store, StoreConfig::Redis(expected.clone()));
 

@@ -1,0 +1,168 @@
+//! A denial that is known is answered without the store, for exactly as long as it holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
+use weir::clock::{Clock, ManualClock, Monotonic};
+use weir::config::MemoryConfig;
+use weir::key::Subject;
+use weir::store::denials::{Denials, DenialsShared};
+use weir::store::memory::MemoryStore;
+use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::{Micros, Retry};
+
+const START: Micros = Micros(1_704_067_200_000_000);
+const SECOND: u64 = 1_000_000;
+
+/// A memory store that counts how often it is asked.
+#[derive(Clone)]
+struct Counted(MemoryStore, Arc<AtomicUsize>);
+
+impl Store for Counted {
+    async fn decide(
+        &self,
+        d: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.1.fetch_add(1, SeqCst);
+        self.0.decide(d, op, costs, out).await
+    }
+}
+
+/// A store behind the denials of two workers of one node, on one clock.
+struct Node {
+    clock: ManualClock,
+    asked: Arc<AtomicUsize>,
+    workers: [Denials<Counted>; 2],
+}
+
+impl Node {
+    fn new(max_age: Micros) -> Self {
+        let clock = ManualClock::at(START);
+        let shared = Clock::Manual(clock.clone());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let store = Counted(MemoryStore::new(&MemoryConfig::default(), shared.clone()), Arc::clone(&asked));
+        let denials = DenialsShared::new(max_age, Monotonic::of(&shared));
+        Self { clock, asked, workers: [denials.before(store.clone()), denials.before(store)] }
+    }
+
+    /// One decision by a worker, `at` microseconds after the start, and whether the store was asked.
+    async fn ask(
+        &self,
+        worker: usize,
+        s: &Arc<Strategy>,
+        op: Op,
+        cost: u64,
+        at: u64,
+    ) -> (Verdict, LimitVerdict, bool) {
+        self.clock.set(Micros(START.0 + at));
+        let before = self.asked.load(SeqCst);
+        let subject = Subject { resource: "r", consumer: "c", group: None };
+        let decision = Decision { strategy: s, subject, deadline: None };
+        let mut out = Verdicts::default();
+        self.workers[worker].decide(&decision, op, &[cost], &mut out).await.unwrap();
+        (out.decisions[0], out.limits[0], self.asked.load(SeqCst) > before)
+    }
+}
+
+#[tokio::test]
+async fn a_denial_is_asked_once_and_its_wait_grows_shorter() {
+    let (node, gate) = (Node::new(Micros::from_secs(60)), strategy(&[uniform(10)]));
+    assert!(node.ask(0, &gate, Op::Charge, 1, 0).await.0.allowed);
+    let (denied, limit, asked) = node.ask(0, &gate, Op::Charge, 1, SECOND).await;
+    assert!(!denied.allowed && asked);
+    assert_eq!(limit.retry, Retry::After(Micros(9 * SECOND)));
+    for at in [2 * SECOND, 5 * SECOND, 10 * SECOND - 1] {
+        let (denied, limit, asked) = node.ask(0, &gate, Op::Charge, 1, at).await;
+        assert!(!denied.allowed && !asked, "{at}");
+        assert_eq!(limit.retry, Retry::After(Micros(10 * SECOND - at)));
+        assert_eq!(limit.reset_after, Micros(10 * SECOND - at));
+        assert_eq!(denied.now, Micros(START.0 + at));
+    }
+    let (allowed, _, asked) = node.ask(0, &gate, Op::Charge, 1, 10 * SECOND).await;
+    assert!(allowed.allowed && asked, "nobody who waits is denied");
+}
+
+#[tokio::test]
+async fn another_cost_is_another_question() {
+    let (node, bucket) = (Node::new(Micros::from_secs(60)), strategy(&[bucket(10)]));
+    assert!(node.ask(0, &bucket, Op::Charge, 8, 0).await.0.allowed);
+    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.0.allowed);
+    assert!(node.ask(0, &bucket, Op::Charge, 2, 0).await.0.allowed);
+    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what was denied is still known");
+    assert!(!node.ask(0, &bucket, Op::Peek, 5, 0).await.2, "and looking at it is the same question");
+}
+
+/// The refund is by one worker, the next question to the other, and a third that was on its way.
+#[tokio::test]
+async fn a_refund_or_reset_on_any_worker_is_never_hidden() {
+    let (node, bucket) = (Node::new(Micros::from_secs(60)), strategy(&[bucket(10)]));
+    assert!(node.ask(0, &bucket, Op::Charge, 10, 0).await.0.allowed);
+    for worker in [0, 1] {
+        assert!(!node.ask(worker, &bucket, Op::Charge, 4, 0).await.0.allowed);
+    }
+    node.ask(1, &bucket, Op::Refund, 4, 0).await;
+    assert!(node.ask(0, &bucket, Op::Charge, 4, 0).await.0.allowed, "four were given back");
+    assert!(!node.ask(0, &bucket, Op::Charge, 4, 0).await.0.allowed);
+    node.ask(1, &bucket, Op::Reset, 0, 0).await;
+    assert!(node.ask(0, &bucket, Op::Charge, 4, 0).await.0.allowed, "all were");
+}
+
+#[tokio::test]
+async fn nothing_is_known_for_longer_than_the_configured_age() {
+    let (node, gate) = (Node::new(Micros::from_secs(2)), strategy(&[uniform(10)]));
+    assert!(node.ask(0, &gate, Op::Charge, 1, 0).await.0.allowed);
+    assert!(node.ask(0, &gate, Op::Charge, 1, 0).await.2);
+    assert!(!node.ask(0, &gate, Op::Charge, 1, 2 * SECOND - 1).await.2);
+    assert!(node.ask(0, &gate, Op::Charge, 1, 2 * SECOND).await.2);
+    let (never, limit, _) = node.ask(0, &gate, Op::Charge, 9, 2 * SECOND).await;
+    assert!(!never.allowed && limit.retry == Retry::Never);
+    assert!(!node.ask(0, &gate, Op::Charge, 9, 3 * SECOND).await.2, "never is known too");
+    assert!(node.ask(0, &gate, Op::Charge, 9, 4 * SECOND).await.2);
+}
+
+#[tokio::test]
+async fn off_and_counting_strategies_are_asked_every_time() {
+    let (off, gate) = (Node::new(Micros::ZERO), strategy(&[uniform(10)]));
+    let window = Algorithm::fixed_window(1, Micros::from_secs(10), false, true).unwrap();
+    let (node, counting) = (Node::new(Micros::from_secs(60)), strategy(&[window]));
+    for _ in 0..3 {
+        assert!(off.ask(0, &gate, Op::Charge, 1, 0).await.2);
+        assert!(node.ask(0, &counting, Op::Charge, 1, 0).await.2);
+    }
+}
+
+/// Of two limits the one with the shorter wait admits again while the other still denies.
+#[tokio::test]
+async fn each_limit_ages_by_itself() {
+    let (node, both) = (Node::new(Micros::from_secs(60)), strategy(&[uniform(2), uniform(10)]));
+    assert!(node.ask(0, &both, Op::Charge, 1, 0).await.0.allowed);
+    let (_, first, _) = node.ask(0, &both, Op::Charge, 1, 0).await;
+    assert_eq!((first.fits, first.remaining), (false, 0));
+    let (denied, first, asked) = node.ask(0, &both, Op::Charge, 1, 3 * SECOND).await;
+    assert!(!denied.allowed && !asked);
+    assert_eq!((first.fits, first.remaining, first.retry), (true, 1, Retry::Now));
+    assert_eq!(first.reset_after, Micros::ZERO);
+}
+
+fn uniform(seconds: u64) -> Algorithm {
+    Algorithm::uniform(Micros::from_secs(seconds)).unwrap()
+}
+
+fn bucket(burst: u64) -> Algorithm {
+    Algorithm::bucket(burst, Rate { count: 1, period: Micros::from_secs(1) }).unwrap()
+}
+
+fn strategy(algorithms: &[Algorithm]) -> Arc<Strategy> {
+    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
+        name: format!("limit-{index}").into(),
+        scope: Scope::of(&[Field::Resource, Field::Consumer]),
+        algorithm: *algorithm,
+    };
+    let limits = algorithms.iter().enumerate().map(limit).collect();
+    Arc::new(Strategy::new("denials", limits, false, FailurePolicy::Error).unwrap())
+}
