@@ -6,13 +6,13 @@ mod deadline;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::{Invalid, MAX_ATTRIBUTES, check_attributes};
+pub use bounds::Invalid;
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::key::Subject;
 use crate::store::{Decision, Store, StoreError, Verdicts};
-use crate::strategy::{FailurePolicy, Resolved, Rules, Strategy, Unknown};
+use crate::strategy::{Attributes, FailurePolicy, Resolved, Rules, Strategy, Unknown};
 use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
 
@@ -36,6 +36,8 @@ pub struct Ask<'a> {
     pub cost: u64,
     /// Answer as if charged, and charge nothing.
     pub peek: bool,
+    /// Further facts, by name; scopes may count by them.
+    pub attributes: Attributes<'a>,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
 }
@@ -98,7 +100,12 @@ impl<S: Store> Limiter<S> {
         let started = clock::monotonic();
         let decision = Decision {
             strategy: resolved.strategy,
-            subject: Subject { resource: ask.resource, consumer: ask.consumer, group: resolved.group },
+            subject: Subject {
+                resource: ask.resource,
+                consumer: ask.consumer,
+                group: resolved.group,
+                attributes: ask.attributes,
+            },
             deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
         };
         let op = if ask.peek { Op::Peek } else { Op::Charge };
@@ -114,7 +121,7 @@ impl<S: Store> Limiter<S> {
     fn resolve(&self, ask: &Ask<'_>) -> Result<Resolved<'_>, LimiterError> {
         let resolved = bounds::check(ask).map_err(LimiterError::from).and_then(|()| {
             let resolved = self.rules.resolve(ask.resource, ask.strategy).map_err(bounds::shortened)?;
-            bounds::check_consumer(ask, resolved.strategy)?;
+            bounds::check_needed(ask, resolved.strategy)?;
             Ok(resolved)
         });
         match &resolved {

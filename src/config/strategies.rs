@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use super::algorithms::algorithm;
 use super::errors::Report;
 use super::fields::{Entry, Fields, Value};
-use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text};
+use super::values::{Scalar, boolean, choice, quote, shortened, text};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
-use crate::strategy::{FailurePolicy, Field, Limit, Scope, Strategy, StrategyError, check_name};
+use crate::strategy::{
+    FailurePolicy, Field, Limit, Scope, Strategy, StrategyError, check_name, is_attribute_name,
+};
 use crate::units::Micros;
 
 /// What the file says of strategies.
@@ -146,23 +148,27 @@ fn scope(value: &Value<'_>, report: &mut Report) -> Option<Scope> {
 }
 
 fn field(scalar: Scalar<'_>) -> Result<Field, String> {
-    const FIELDS: [(&str, Field); 2] = [("resource", Field::Resource), ("consumer", Field::Consumer)];
-    if let Some((_, field)) = FIELDS.iter().find(|(name, _)| *name == scalar.text) {
-        return Ok(*field);
-    }
+    /// So few slips of the pen make a field of what was meant as one, and never an attribute.
+    const SLIPS: usize = 2;
+    let fields = [("resource", Field::Resource), ("consumer", Field::Consumer)];
     let name = text(scalar)?;
     let shown = quote(&name);
-    if let Some(near) = nearest(&name, FIELDS.iter().map(|(name, _)| *name)) {
-        return Err(format!("{shown} is not a field of a request; did you mean `{near}`?"));
+    if let Some((_, field)) = fields.iter().find(|(field, _)| *field == name) {
+        return Ok(field.clone());
     }
-    let identifier = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if name.bytes().all(identifier) {
+    if !is_attribute_name(&name) {
         return Err(format!(
-            "{shown} would be an attribute of the request; attribute scopes are not supported yet, only \
-             resource and consumer"
+            "{shown} is no field of a request: resource, consumer, or the name of an attribute, which is 1 to \
+             64 of the characters a-z 0-9 _ - and begins with a letter"
         ));
     }
-    Err(format!("{shown} is not a field of a request; known are: resource, consumer"))
+    if let Some((near, _)) = fields.iter().find(|(field, _)| strsim::levenshtein(field, &name) <= SLIPS) {
+        return Err(format!(
+            "{shown} would be an attribute that is easily taken for `{near}`; write `{near}`, or call the \
+             attribute something else"
+        ));
+    }
+    Ok(Field::Attribute(name.into()))
 }
 
 /// The error as a sentence that does not grow with what was given.

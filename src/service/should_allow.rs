@@ -6,9 +6,9 @@ use prost_types::Duration;
 
 use super::message::{Facts, Templates};
 use crate::algorithm::{LimitVerdict, Verdict};
-use crate::limiter::{self, Answer, Ask, LimiterError, Outcome};
+use crate::limiter::{Answer, Ask, Outcome};
 use crate::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
-use crate::strategy::{Limit, Strategy};
+use crate::strategy::{Attributes, Limit, Strategy};
 use crate::units::{Micros, Retry};
 
 /// What a call takes when it does not say.
@@ -16,17 +16,16 @@ const DEFAULT_COST: u64 = 1;
 /// The sentence where a policy denies: nobody knows how long to wait.
 const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
 
-pub(super) fn ask(request: &ShouldAllowRequest, deadline: Option<Instant>) -> Result<Ask<'_>, LimiterError> {
-    let attributes = request.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    limiter::check_attributes(attributes)?;
-    Ok(Ask {
+pub(super) fn ask(request: &ShouldAllowRequest, deadline: Option<Instant>) -> Ask<'_> {
+    Ask {
         resource: &request.resource,
         consumer: &request.consumer,
         strategy: &request.strategy,
         cost: request.cost.unwrap_or(DEFAULT_COST),
         peek: request.peek,
+        attributes: Attributes::of(&request.attributes),
         deadline,
-    })
+    }
 }
 
 pub(super) fn response(answer: &Answer<'_>, cost: u64, templates: &Templates) -> ShouldAllowResponse {

@@ -3,7 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Resources, Strategy};
+use super::{Pattern, Patterns, Strategy};
+
+/// What the configuration says of the resources that one pattern matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Index of the strategy in [`Rules`].
+    pub strategy: usize,
+    /// Resources of one routing group share a shard.
+    pub group: Option<Box<str>>,
+}
+
+/// Which resource has which strategy when the caller names none.
+pub type Resources = Patterns<Resource>;
 
 /// The configured strategies, and which resource has which.
 #[derive(Debug, Clone, Default)]
@@ -63,11 +75,12 @@ impl Rules {
         let entry = self.resources.find(resource);
         let index = match (strategy.is_empty(), entry) {
             (false, _) => *self.by_name.get(strategy).ok_or_else(|| self.unknown_strategy(strategy))?,
-            (true, Some(entry)) => entry.strategy,
+            (true, Some((_, entry))) => entry.strategy,
             (true, None) => return Err(self.unknown_resource(resource)),
         };
         let strategy = self.strategies.get(index).ok_or_else(|| self.unknown_strategy(strategy))?;
-        Ok(Resolved { index, strategy, group: entry.and_then(|entry| entry.group.as_deref()) })
+        let group = entry.and_then(|(_, entry)| entry.group.as_deref());
+        Ok(Resolved { index, strategy, group, pattern: entry.map(|(pattern, _)| pattern) })
     }
 
     fn unknown_strategy(&self, name: &str) -> Unknown {
@@ -101,6 +114,8 @@ pub struct Resolved<'a> {
     pub strategy: &'a Arc<Strategy>,
     /// The routing group of the request's resource.
     pub group: Option<&'a str>,
+    /// The pattern that matches it.
+    pub pattern: Option<Pattern<'a>>,
 }
 
 fn or_near(near: &[String]) -> String {

@@ -12,12 +12,13 @@ use weir::config::Topology;
 use weir::key::{KeySecret, Subject, write_key, write_tag};
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Store as _, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
 use crate::support::{self, RedisServer};
 
-const SUBJECT: Subject<'_> = Subject { resource: "resource", consumer: "consumer", group: None };
+const SUBJECT: Subject<'_> =
+    Subject { resource: "resource", consumer: "consumer", group: None, attributes: Attributes::NONE };
 
 /// A server of the test's own, and a store on its clock.
 struct World {

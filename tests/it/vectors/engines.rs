@@ -103,5 +103,5 @@ impl<S: Store> Engine for Stored<S> {
 }
 
 fn subject(row: &Row) -> Subject<'_> {
-    Subject { resource: &row.resource, consumer: &row.consumer, group: None }
+    Subject { resource: &row.resource, consumer: &row.consumer, ..Subject::default() }
 }
