@@ -1,6 +1,8 @@
 //! Which limits apply: strategies, their scopes, and the tag that holds a decision in one slot.
 
+mod access;
 mod attributes;
+mod overrides;
 mod patterns;
 mod rules;
 mod tag;
@@ -8,8 +10,10 @@ mod tag;
 use std::fmt;
 use std::sync::Arc;
 
+pub use access::{Access, Listed, Listing};
 pub(crate) use attributes::is_attribute_name;
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed};
+pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use patterns::{Pattern, Patterns};
 pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
 pub use tag::Tag;

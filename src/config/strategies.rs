@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::access::access;
 use super::algorithms::algorithm;
 use super::errors::Report;
 use super::fields::{Entry, Fields, Value};
-use super::values::{Scalar, boolean, choice, quote, shortened, text};
+use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::strategy::{
-    FailurePolicy, Field, Limit, Scope, Strategy, StrategyError, check_name, is_attribute_name,
+    Access, FailurePolicy, Field, Limit, MAX_NAME, Scope, Strategy, StrategyError, check_name,
+    is_attribute_name,
 };
 use crate::units::Micros;
 
@@ -17,11 +19,33 @@ use crate::units::Micros;
 pub(super) struct Strategies {
     /// Those that could be made: all of them, if nothing is wrong with the file.
     pub(super) made: Vec<Strategy>,
+    /// The lists of each, in the same order.
+    pub(super) access: Vec<Access>,
     /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
     /// refers to it mistaken.
     pub(super) names: BTreeMap<String, usize>,
     /// Whether all of them could be read, so that a name which is not there does not exist.
     pub(super) whole: bool,
+}
+
+impl Strategies {
+    /// The name of a strategy that is referred to, if there is one.
+    pub(super) fn reference(&self, value: &Value<'_>, report: &mut Report) -> Option<String> {
+        /// Beyond this many names, comparing them all is not worth its time.
+        const COMPARED: usize = 1000;
+        let name = value.read(report, |s| text_within(s, MAX_NAME))?;
+        if self.names.contains_key(&name) {
+            return Some(name);
+        }
+        // What is not there may stand in a part that could not be read.
+        if self.whole {
+            let names = self.names.keys().map(String::as_str).take(COMPARED);
+            let near = if report.is_full() { None } else { nearest(&name, names) };
+            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            value.report(report, format!("there is no strategy {}{help}", quote(&name)));
+        }
+        None
+    }
 }
 
 /// The strategies of the file.
@@ -41,12 +65,15 @@ pub(super) fn strategies(root: &mut Fields<'_>, report: &mut Report) -> Strategi
     let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
-        found.made.extend(strategy(entry, report));
+        if let Some((strategy, access)) = strategy(entry, report) {
+            found.made.push(strategy);
+            found.access.push(access);
+        }
     }
     found
 }
 
-fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
+fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<(Strategy, Access)> {
     let name_fits = check_name(entry.name);
     if let Err(error) = &name_fits {
         report.at(entry.key_at, entry.value.path(), sentence(error));
@@ -55,6 +82,7 @@ fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = fields.read("on_store_failure", report, failure_policy);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
+    let access = access(fields.section("access", report), report);
     fields.finish(report);
 
     let limits = self::limits(&limits?, report)?;
@@ -63,7 +91,7 @@ fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
     let filled: Option<Vec<Limit>> = limits.into_iter().enumerate().map(|(i, draft)| draft.fill(i)).collect();
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
     match Strategy::new(name, filled?, single_slot, policy.unwrap_or_default()) {
-        Ok(strategy) => whole.then_some(strategy),
+        Ok(strategy) => whole.then_some((strategy, access)),
         Err(error) => {
             report.at(entry.key_at, entry.value.path(), sentence(&error));
             None

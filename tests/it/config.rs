@@ -2,6 +2,7 @@
 //!
 //! Here: whole files. Below: a topic each, one table per rule.
 
+mod exceptions;
 mod files;
 mod limits;
 mod properties;
@@ -198,7 +199,8 @@ strategies:
 resources:
   - { match: "*/x", strategy: login }
   - { match: x, strategy: logn }
-overrides: []
+overrides: [{ consumer: x }]
+access: { deny: [a*b] }
 "#;
     let expected = r#"
 weir.yaml:2:19: server.listen: "here" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081
@@ -222,7 +224,9 @@ weir.yaml:14:3: strategies.wide: the scopes [resource] and [consumer] have no fi
 weir.yaml:16:71: strategies.wide.limits[0].fixed_window.window: 0 is out of bounds: it must be at least 1 microsecond
 weir.yaml:19:14: resources[0].match: "*/x": a * can stand only at the end of a pattern
 weir.yaml:20:27: resources[1].strategy: there is no strategy "logn"; did you mean `login`?
-weir.yaml:21:1: overrides: `overrides` is not supported yet"#;
+weir.yaml:21:13: overrides[0].limits: is missing; say which limits have other numbers
+weir.yaml:21:13: overrides[0].strategy: is missing; name one of `strategies`
+weir.yaml:22:18: access.deny[0]: "a*b": a * can stand only at the end of a pattern"#;
     assert_eq!(parse(text).unwrap_err(), expected.trim_start());
 }
 
