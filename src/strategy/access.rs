@@ -42,18 +42,6 @@ impl Access {
             allow: Patterns::new(allow.into_iter().map(list)),
         }
     }
-
-    /// How many entries both lists have.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.deny.len() + self.allow.len()
-    }
-
-    /// Whether nobody is listed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.deny.is_empty() && self.allow.is_empty()
-    }
 }
 
 /// The list that answers for `consumer`, if one does.

@@ -8,6 +8,7 @@ mod cli;
 mod concurrency;
 mod config;
 mod differential;
+mod explain;
 mod failure;
 mod keys;
 mod memory;
