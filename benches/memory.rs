@@ -44,7 +44,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn decide(store: &MemoryStore, strategy: &Arc<Strategy>, consumer: &str) -> bool {
-    let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer, group: None };
+    let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer, ..Subject::default() };
     let decision = Decision { strategy, subject, deadline: None };
     let mut out = Verdicts::default();
     now(store.decide(&decision, Op::Charge, &[1], &mut out)).unwrap();

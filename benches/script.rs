@@ -80,7 +80,7 @@ async fn run(store: &Arc<RedisStore>, strategy: &Arc<Strategy>, ready: usize, de
             tokio::spawn(async move {
                 for round in 0..decisions / ready {
                     let consumer = format!("user_{}", (round * ready + task) * 7919 % KEYS);
-                    let subject = Subject { resource: "api", consumer: &consumer, group: None };
+                    let subject = Subject { resource: "api", consumer: &consumer, ..Subject::default() };
                     let decision = Decision { strategy: &strategy, subject, deadline: None };
                     let mut out = Verdicts::default();
                     store.decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();

@@ -2,6 +2,8 @@
 
 mod allow;
 mod check;
+mod explain;
+mod explanation;
 mod render;
 mod serve;
 mod settings;
@@ -19,7 +21,8 @@ Examples:
   weir allow zewtopia.com/tigerfeeding bob             ask it (from another terminal)
   weir serve --config weir.yaml                        serve your own strategies
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
-  weir check weir.yaml                                 find every mistake in a configuration";
+  weir check weir.yaml                                 find every mistake in a configuration
+  weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why";
 
 const ENVIRONMENT: &str = "\
 Every option can be given as an environment variable too: --drain-timeout is WEIR_DRAIN_TIMEOUT.
@@ -46,6 +49,8 @@ enum Command {
     Allow(allow::Args),
     /// Check a configuration file and report every mistake
     Check(check::Args),
+    /// Say what would decide a request, and why, from the configuration alone
+    Explain(explain::Args),
 }
 
 /// `weir` alone: `serve` with what the environment says.
@@ -63,6 +68,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => serve(args, &cli.log),
         Command::Allow(args) => allow::run(args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(args),
     }
 }
 
@@ -82,6 +88,14 @@ fn fail(reason: &str, code: u8) -> ExitCode {
     // Nobody left to tell if stderr is gone.
     let _ = writeln!(io::stderr(), "error: {reason}");
     ExitCode::from(code)
+}
+
+/// `NAME=VALUE`, as `--attribute` is written.
+fn attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE, such as region=eu".to_owned()),
+    }
 }
 
 /// Writes to stdout. A reader that has gone (`weir … | head`) is no mistake of ours.

@@ -4,18 +4,21 @@
 //! reported in one run, with line, column and reason.
 //!
 //! ```text
-//!   text ── tree ── fields ── server, store, strategies (algorithms), resources ── Config
-//!           nodes   typed      a file per section; values, quantities and address
-//!           with    values,    say what a single text means
-//!           places  leftovers
+//!   text ── tree ── fields ── server, store, strategies (algorithms, access), ── Config
+//!           nodes   typed      resources, overrides, access: a file per section;
+//!           with    values,    values, quantities, patterns and address say what
+//!           places  leftovers  a single text means
 //!                   └── every mistake goes into one report ── ConfigErrors
 //! ```
 
+mod access;
 mod address;
 mod algorithms;
 mod errors;
 mod fields;
 mod overrides;
+mod overrides_section;
+mod patterns;
 mod quantities;
 mod read;
 mod resources;

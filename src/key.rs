@@ -5,22 +5,23 @@
 //!        └ SipHash-128 of the tag ┘ strategy  limit engine  └ length-prefixed, escaped parts ┘
 //! ```
 //!
-//! Injective: the names before the parts hold no colon, and every part says its length. The only
-//! brace pair is ours and its content is a keyed hash, so no caller can break a tag, forge one, or aim
-//! at a chosen slot. Every byte is printable, for whoever reads along in redis-cli.
+//! Injective: the names before the parts hold no colon, every part says its length, and which field
+//! each part is follows from the limit's scope. The only brace pair is ours and its content is a keyed
+//! hash, so no caller can break a tag, forge one, or aim at a chosen slot. Every byte is printable, for
+//! whoever reads along in redis-cli.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
-use crate::strategy::{Field, Limit, Strategy, Tag};
+use crate::strategy::{Attributes, Field, Limit, Strategy, Tag};
 
-/// The longest resource, consumer or strategy that a request may name, in bytes.
+/// The longest resource, consumer, strategy or attribute that a request may name, in bytes.
 pub const MAX_PART: usize = 512;
 
 /// What a request is about: the fields that scopes can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Subject<'a> {
     /// What is used.
     pub resource: &'a str,
@@ -28,6 +29,8 @@ pub struct Subject<'a> {
     pub consumer: &'a str,
     /// The routing group of the resource, if it has one.
     pub group: Option<&'a str>,
+    /// Further facts, by name.
+    pub attributes: Attributes<'a>,
 }
 
 /// The secret that keeps callers from aiming at a slot; the same on all nodes of a deployment.
@@ -86,7 +89,7 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
         if index > 0 {
             out.push(b':');
         }
-        write_part(out, subject.field(*field));
+        write_part(out, subject.field(field));
     }
 }
 
@@ -105,6 +108,10 @@ pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) 
                     (Field::Resource, Some(group)) => part(b'g', group),
                     (Field::Resource, None) => part(b'r', subject.resource),
                     (Field::Consumer, _) => part(b'c', subject.consumer),
+                    (Field::Attribute(name), _) => {
+                        part(b'a', name);
+                        part(b'v', subject.attributes.get(name));
+                    }
                 }
             }
         }
@@ -112,12 +119,13 @@ pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) 
 }
 
 impl<'a> Subject<'a> {
-    /// The value of `field`.
+    /// The value of `field`; empty if the request has none.
     #[must_use]
-    pub fn field(&self, field: Field) -> &'a str {
+    pub fn field(&self, field: &Field) -> &'a str {
         match field {
             Field::Resource => self.resource,
             Field::Consumer => self.consumer,
+            Field::Attribute(name) => self.attributes.get(name),
         }
     }
 }

@@ -6,13 +6,13 @@ mod deadline;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::{Invalid, MAX_ATTRIBUTES, check_attributes};
+pub use bounds::Invalid;
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::key::Subject;
 use crate::store::{Decision, Store, StoreError, Verdicts};
-use crate::strategy::{FailurePolicy, Resolved, Rules, Strategy, Unknown};
+use crate::strategy::{Attributes, FailurePolicy, Listed, Resolved, Rules, Strategy, Unknown};
 use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
 
@@ -36,6 +36,8 @@ pub struct Ask<'a> {
     pub cost: u64,
     /// Answer as if charged, and charge nothing.
     pub peek: bool,
+    /// Further facts, by name; scopes may count by them.
+    pub attributes: Attributes<'a>,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
 }
@@ -59,6 +61,8 @@ pub enum Outcome {
         /// Of each limit, in the order of the strategy.
         limits: smallvec::SmallVec<[LimitVerdict; 2]>,
     },
+    /// The consumer is on a list; no limit was asked and nothing was charged.
+    Listed(Listed),
     /// The store could not decide; the strategy's failure policy did.
     Policy {
         /// Whether the call may go ahead.
@@ -95,10 +99,20 @@ impl<S: Store> Limiter<S> {
     /// Answers one question. A denial is an answer, not an error.
     pub async fn decide(&self, ask: &Ask<'_>) -> Result<Answer<'_>, LimiterError> {
         let resolved = self.resolve(ask)?;
+        if let Some(listing) = resolved.listing {
+            let answer = Ok(Outcome::Listed(listing.listed));
+            self.tell(ask, &resolved, Duration::ZERO, &answer);
+            return answer.map(|outcome| Answer { strategy: resolved.strategy, outcome });
+        }
         let started = clock::monotonic();
         let decision = Decision {
             strategy: resolved.strategy,
-            subject: Subject { resource: ask.resource, consumer: ask.consumer, group: resolved.group },
+            subject: Subject {
+                resource: ask.resource,
+                consumer: ask.consumer,
+                group: resolved.group,
+                attributes: ask.attributes,
+            },
             deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
         };
         let op = if ask.peek { Op::Peek } else { Op::Charge };
@@ -112,11 +126,7 @@ impl<S: Store> Limiter<S> {
 
     /// The strategy that applies, if the question can be asked at all.
     fn resolve(&self, ask: &Ask<'_>) -> Result<Resolved<'_>, LimiterError> {
-        let resolved = bounds::check(ask).map_err(LimiterError::from).and_then(|()| {
-            let resolved = self.rules.resolve(ask.resource, ask.strategy).map_err(bounds::shortened)?;
-            bounds::check_consumer(ask, resolved.strategy)?;
-            Ok(resolved)
-        });
+        let resolved = resolve(&self.rules, ask);
         match &resolved {
             Ok(_) => {}
             Err(LimiterError::Unknown(_)) => self.recorder.rejected(Rejection::Unknown),
@@ -158,6 +168,15 @@ impl<S: Store> Limiter<S> {
     }
 }
 
+/// What decides a question under `rules`, if it can be asked at all. A question that lacks something is
+/// refused whoever asks: that somebody is on a list must not hide a caller's mistake.
+pub fn resolve<'a>(rules: &'a Rules, ask: &Ask<'_>) -> Result<Resolved<'a>, LimiterError> {
+    bounds::check(ask)?;
+    let resolved = rules.resolve_for(ask.resource, ask.consumer, ask.strategy).map_err(bounds::shortened)?;
+    bounds::check_needed(ask, resolved.strategy)?;
+    Ok(resolved)
+}
+
 /// What the strategy says when the store says nothing.
 fn fall_back(strategy: &Strategy, error: StoreError) -> Result<Outcome, LimiterError> {
     tracing::debug!(strategy = strategy.name(), %error, "the store could not decide");
@@ -175,6 +194,8 @@ fn count_as(answer: &Result<Outcome, LimiterError>) -> Counted {
             Counted::Never
         }
         Ok(Outcome::Decided { .. }) => Counted::Denied,
+        Ok(Outcome::Listed(Listed::Deny)) => Counted::DenyList,
+        Ok(Outcome::Listed(Listed::Allow)) => Counted::AllowList,
         Ok(Outcome::Policy { allowed: true }) => Counted::DegradedAllowed,
         Ok(Outcome::Policy { allowed: false }) => Counted::DegradedDenied,
         Err(_) => Counted::Error,

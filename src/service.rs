@@ -46,7 +46,7 @@ impl<S: Store> RateLimitService for RateLimit<S> {
     ) -> Result<Response<ShouldAllowResponse>, Status> {
         let deadline = deadline::of(request.metadata());
         let request = request.get_ref();
-        let ask = should_allow::ask(request, deadline).map_err(status::of)?;
+        let ask = should_allow::ask(request, deadline);
         let answer = self.limiter.decide(&ask).await.map_err(status::of)?;
         Ok(Response::new(should_allow::response(&answer, ask.cost, &self.templates)))
     }

@@ -1,13 +1,21 @@
 //! Which limits apply: strategies, their scopes, and the tag that holds a decision in one slot.
 
-mod resources;
+mod access;
+mod attributes;
+mod overrides;
+mod patterns;
 mod rules;
 mod tag;
 
 use std::fmt;
+use std::sync::Arc;
 
-pub use resources::{Resource, Resources};
-pub use rules::{Resolved, Rules, Unknown};
+pub use access::{Access, Listed, Listing};
+pub(crate) use attributes::is_attribute_name;
+pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed};
+pub use overrides::{Applied, Override, OverrideError, Overrides};
+pub use patterns::{Pattern, Patterns};
+pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
@@ -22,6 +30,7 @@ pub struct Strategy {
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
     tag: Tag,
+    needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
 }
 
@@ -37,12 +46,14 @@ pub struct Limit {
 }
 
 /// A field of a request that a scope can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// What is used.
     Resource,
     /// Who uses it.
     Consumer,
+    /// An attribute, by its name.
+    Attribute(Arc<str>),
 }
 
 /// The fields of a request that make a limit's key, in a fixed order. None: one counter for all.
@@ -76,6 +87,15 @@ pub enum StrategyError {
     /// Two limits that could not be told apart.
     #[error("two limits are named `{0}`")]
     DuplicateLimit(String),
+    /// A name that no attribute can have.
+    #[error(
+        "`{0}` is no name of an attribute: it must be 1 to 64 of the characters a-z 0-9 _ -, and begin with \
+         a letter"
+    )]
+    Attribute(String),
+    /// More than a request can carry.
+    #[error("a request has at most {MAX_ATTRIBUTES} attributes; the limits of this strategy count by {0}")]
+    TooManyAttributes(usize),
     /// Scopes that no slot can hold together.
     #[error(
         "the scopes {0} have no field in common, so their counters cannot be decided in one atomic \
@@ -106,9 +126,10 @@ impl Strategy {
                 return Err(StrategyError::DuplicateLimit(limit.name.to_string()));
             }
         }
+        let needed = attributes::needed(&limits)?;
         let tag = Tag::of(name, &limits, single_slot)?;
         let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
-        Ok(Self { name: name.into(), limits, algorithms, tag, on_store_failure })
+        Ok(Self { name: name.into(), limits, algorithms, tag, needed, on_store_failure })
     }
 
     /// The name callers use.
@@ -145,6 +166,12 @@ impl Strategy {
     #[must_use]
     pub fn names_consumer(&self) -> bool {
         self.limits.iter().any(|limit| limit.scope.has(Field::Consumer))
+    }
+
+    /// The attributes that a request must carry, each with a limit that counts by it.
+    #[must_use]
+    pub fn needed_attributes(&self) -> &[Needed] {
+        &self.needed
     }
 }
 
@@ -187,6 +214,7 @@ impl fmt::Display for Field {
         f.write_str(match self {
             Self::Resource => "resource",
             Self::Consumer => "consumer",
+            Self::Attribute(name) => name,
         })
     }
 }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use weir::client::{Client, ClientError};
 use weir::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
-use super::{fail, print, render};
+use super::{attribute, fail, print, render};
 
 const DENIED: u8 = 1;
 const FAILED: u8 = 2;
@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// A configured strategy [default: the one that the configuration gives the resource]
     #[arg(long, env = "WEIR_STRATEGY", default_value = "", hide_default_value = true)]
     strategy: String,
+    /// A further fact about the call, such as region=eu; may be given several times
+    #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
+    attributes: Vec<(String, String)>,
     /// How much the call takes; 0 looks without taking
     #[arg(long, env = "WEIR_COST")]
     cost: Option<u64>,
@@ -41,7 +44,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+pub(super) enum Output {
     Text,
     Json,
 }
@@ -62,7 +65,7 @@ fn ask(args: Args) -> Result<bool> {
         strategy: args.strategy,
         cost: args.cost,
         peek: args.peek,
-        ..ShouldAllowRequest::default()
+        attributes: args.attributes.into_iter().collect(),
     };
     let response = answer(&args.server, args.timeout, request)?;
     let text = match args.output {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use weir::proto::DESCRIPTORS;
-use weir::proto::v1::{LimitStatus, ShouldAllowResponse};
+use weir::proto::v1::{LimitStatus, Reason, ShouldAllowResponse};
 
 const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
 
@@ -29,6 +29,9 @@ pub(super) fn text(response: &ShouldAllowResponse) -> String {
         let _ = write!(out, ": {}", response.message);
     }
     out.push('\n');
+    if response.reason() == Reason::AllowList {
+        out.push_str("  the consumer is on the allow list: no limit was asked, nothing was charged\n");
+    }
     if response.degraded {
         out.push_str("  degraded: the store failed, and the strategy's failure policy answered\n");
     }

@@ -8,7 +8,7 @@ use super::errors::{ConfigErrors, Position, Report};
 use super::fields::{Fields, Value};
 use super::overrides::Overrides;
 use super::tree::{Content, Node, compose, end_of};
-use super::{Config, resources, server, store, strategies};
+use super::{Config, access, overrides_section, resources, server, store, strategies};
 use crate::strategy::Rules;
 
 /// What runs when no file is given: a complete configuration, with comments, to copy and change.
@@ -57,14 +57,16 @@ fn read(text: Option<&str>, settings: &Overrides, report: &mut Report) -> Config
         Node { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
     });
     let mut root = Fields::of(&Value::root(&tree), report);
-    root.refuse(&["overrides", "access"], report);
     let server = server::server(root.section("server", report), settings, report);
     let (store, key_secret) = store::store(root.section("store", report), settings, report);
     let strategies = strategies::strategies(&mut root, report);
     let resources = resources::resources(&mut root, &strategies, report);
+    let overrides = overrides_section::overrides(&mut root, &strategies, report);
+    let access = access::access(root.section("access", report), report);
     let messages = server::messages(root.section("messages", report), report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
+    let rules = rules.with_access(access, strategies.access).with_overrides(overrides);
     Config { server, store, key_secret, rules, messages, source: None }
 }
 

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::access::access;
 use super::algorithms::algorithm;
 use super::errors::Report;
 use super::fields::{Entry, Fields, Value};
-use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text};
+use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
-use crate::strategy::{FailurePolicy, Field, Limit, Scope, Strategy, StrategyError, check_name};
+use crate::strategy::{
+    Access, FailurePolicy, Field, Limit, MAX_NAME, Scope, Strategy, StrategyError, check_name,
+    is_attribute_name,
+};
 use crate::units::Micros;
 
 /// What the file says of strategies.
@@ -15,11 +19,33 @@ use crate::units::Micros;
 pub(super) struct Strategies {
     /// Those that could be made: all of them, if nothing is wrong with the file.
     pub(super) made: Vec<Strategy>,
+    /// The lists of each, in the same order.
+    pub(super) access: Vec<Access>,
     /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
     /// refers to it mistaken.
     pub(super) names: BTreeMap<String, usize>,
     /// Whether all of them could be read, so that a name which is not there does not exist.
     pub(super) whole: bool,
+}
+
+impl Strategies {
+    /// The name of a strategy that is referred to, if there is one.
+    pub(super) fn reference(&self, value: &Value<'_>, report: &mut Report) -> Option<String> {
+        /// Beyond this many names, comparing them all is not worth its time.
+        const COMPARED: usize = 1000;
+        let name = value.read(report, |s| text_within(s, MAX_NAME))?;
+        if self.names.contains_key(&name) {
+            return Some(name);
+        }
+        // What is not there may stand in a part that could not be read.
+        if self.whole {
+            let names = self.names.keys().map(String::as_str).take(COMPARED);
+            let near = if report.is_full() { None } else { nearest(&name, names) };
+            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            value.report(report, format!("there is no strategy {}{help}", quote(&name)));
+        }
+        None
+    }
 }
 
 /// The strategies of the file.
@@ -39,12 +65,15 @@ pub(super) fn strategies(root: &mut Fields<'_>, report: &mut Report) -> Strategi
     let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
-        found.made.extend(strategy(entry, report));
+        if let Some((strategy, access)) = strategy(entry, report) {
+            found.made.push(strategy);
+            found.access.push(access);
+        }
     }
     found
 }
 
-fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
+fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<(Strategy, Access)> {
     let name_fits = check_name(entry.name);
     if let Err(error) = &name_fits {
         report.at(entry.key_at, entry.value.path(), sentence(error));
@@ -53,6 +82,7 @@ fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = fields.read("on_store_failure", report, failure_policy);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
+    let access = access(fields.section("access", report), report);
     fields.finish(report);
 
     let limits = self::limits(&limits?, report)?;
@@ -61,7 +91,7 @@ fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<Strategy> {
     let filled: Option<Vec<Limit>> = limits.into_iter().enumerate().map(|(i, draft)| draft.fill(i)).collect();
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
     match Strategy::new(name, filled?, single_slot, policy.unwrap_or_default()) {
-        Ok(strategy) => whole.then_some(strategy),
+        Ok(strategy) => whole.then_some((strategy, access)),
         Err(error) => {
             report.at(entry.key_at, entry.value.path(), sentence(&error));
             None
@@ -146,23 +176,27 @@ fn scope(value: &Value<'_>, report: &mut Report) -> Option<Scope> {
 }
 
 fn field(scalar: Scalar<'_>) -> Result<Field, String> {
-    const FIELDS: [(&str, Field); 2] = [("resource", Field::Resource), ("consumer", Field::Consumer)];
-    if let Some((_, field)) = FIELDS.iter().find(|(name, _)| *name == scalar.text) {
-        return Ok(*field);
-    }
+    /// So few slips of the pen make a field of what was meant as one, and never an attribute.
+    const SLIPS: usize = 2;
+    let fields = [("resource", Field::Resource), ("consumer", Field::Consumer)];
     let name = text(scalar)?;
     let shown = quote(&name);
-    if let Some(near) = nearest(&name, FIELDS.iter().map(|(name, _)| *name)) {
-        return Err(format!("{shown} is not a field of a request; did you mean `{near}`?"));
+    if let Some((_, field)) = fields.iter().find(|(field, _)| *field == name) {
+        return Ok(field.clone());
     }
-    let identifier = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if name.bytes().all(identifier) {
+    if !is_attribute_name(&name) {
         return Err(format!(
-            "{shown} would be an attribute of the request; attribute scopes are not supported yet, only \
-             resource and consumer"
+            "{shown} is no field of a request: resource, consumer, or the name of an attribute, which is 1 to \
+             64 of the characters a-z 0-9 _ - and begins with a letter"
         ));
     }
-    Err(format!("{shown} is not a field of a request; known are: resource, consumer"))
+    if let Some((near, _)) = fields.iter().find(|(field, _)| strsim::levenshtein(field, &name) <= SLIPS) {
+        return Err(format!(
+            "{shown} would be an attribute that is easily taken for `{near}`; write `{near}`, or call the \
+             attribute something else"
+        ));
+    }
+    Ok(Field::Attribute(name.into()))
 }
 
 /// The error as a sentence that does not grow with what was given.

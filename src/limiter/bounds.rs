@@ -4,10 +4,7 @@ use std::fmt::Write as _;
 
 use super::Ask;
 use crate::key::MAX_PART;
-use crate::strategy::{Strategy, Unknown};
-
-/// The most attributes that a request may carry.
-pub const MAX_ATTRIBUTES: usize = 16;
+use crate::strategy::{Attributes, MAX_ATTRIBUTES, Strategy, Unknown};
 
 /// A field that breaks its bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,11 +27,11 @@ pub(super) fn check(ask: &Ask<'_>) -> Result<(), Invalid> {
     {
         check_length(field, text)?;
     }
-    Ok(())
+    check_attributes(&ask.attributes)
 }
 
-/// Checks that the consumer is named where a limit counts by it.
-pub(super) fn check_consumer(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), Invalid> {
+/// Checks that the request has whatever a limit counts by.
+pub(super) fn check_needed(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), Invalid> {
     if ask.consumer.is_empty() && strategy.names_consumer() {
         let bound = format!(
             "it must be 1 to {MAX_PART} bytes, because a limit of strategy `{}` counts by consumer",
@@ -42,19 +39,27 @@ pub(super) fn check_consumer(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), I
         );
         return Err(invalid("consumer", "", bound));
     }
-    Ok(())
+    let lacking = |name: &str| ask.attributes.get(name).is_empty();
+    match strategy.needed_attributes().iter().find(|one| lacking(&one.attribute)) {
+        Some(one) => {
+            let bound = format!(
+                "it must be 1 to {MAX_PART} bytes, because limit `{}` of strategy `{}` counts by it",
+                one.limit,
+                strategy.name()
+            );
+            Err(Invalid { field: "attributes", value: format!("without \"{}\"", one.attribute), bound })
+        }
+        None => Ok(()),
+    }
 }
 
-/// Checks the attributes of a request.
-pub fn check_attributes<'a>(
-    attributes: impl ExactSizeIterator<Item = (&'a str, &'a str)>,
-) -> Result<(), Invalid> {
+fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Invalid> {
     let count = attributes.len();
     if count > MAX_ATTRIBUTES {
         let (value, bound) = (format!("{count} entries"), format!("there may be at most {MAX_ATTRIBUTES}"));
         return Err(Invalid { field: "attributes", value, bound });
     }
-    for (name, value) in attributes {
+    for (name, value) in attributes.iter() {
         check_length("attributes (name)", name)?;
         check_length("attributes (value)", value)?;
     }

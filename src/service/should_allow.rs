@@ -6,32 +6,34 @@ use prost_types::Duration;
 
 use super::message::{Facts, Templates};
 use crate::algorithm::{LimitVerdict, Verdict};
-use crate::limiter::{self, Answer, Ask, LimiterError, Outcome};
+use crate::limiter::{Answer, Ask, Outcome};
 use crate::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
-use crate::strategy::{Limit, Strategy};
+use crate::strategy::{Attributes, Limit, Listed, Strategy};
 use crate::units::{Micros, Retry};
 
 /// What a call takes when it does not say.
 const DEFAULT_COST: u64 = 1;
 /// The sentence where a policy denies: nobody knows how long to wait.
 const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
+/// The sentence where a list denies: no wait and no smaller cost will help.
+const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 
-pub(super) fn ask(request: &ShouldAllowRequest, deadline: Option<Instant>) -> Result<Ask<'_>, LimiterError> {
-    let attributes = request.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    limiter::check_attributes(attributes)?;
-    Ok(Ask {
+pub(super) fn ask(request: &ShouldAllowRequest, deadline: Option<Instant>) -> Ask<'_> {
+    Ask {
         resource: &request.resource,
         consumer: &request.consumer,
         strategy: &request.strategy,
         cost: request.cost.unwrap_or(DEFAULT_COST),
         peek: request.peek,
+        attributes: Attributes::of(&request.attributes),
         deadline,
-    })
+    }
 }
 
 pub(super) fn response(answer: &Answer<'_>, cost: u64, templates: &Templates) -> ShouldAllowResponse {
     match &answer.outcome {
         Outcome::Decided { verdict, limits } => decided(answer.strategy, verdict, limits, cost, templates),
+        Outcome::Listed(listed) => self::listed(*listed),
         Outcome::Policy { allowed } => ShouldAllowResponse {
             allowed: *allowed,
             reason: Reason::StoreFailure.into(),
@@ -39,6 +41,20 @@ pub(super) fn response(answer: &Answer<'_>, cost: u64, templates: &Templates) ->
             degraded: true,
             ..ShouldAllowResponse::default()
         },
+    }
+}
+
+/// No limit was asked, so there is nothing to say of any.
+fn listed(listed: Listed) -> ShouldAllowResponse {
+    let (allowed, reason, message) = match listed {
+        Listed::Deny => (false, Reason::DenyList, DENY_LIST),
+        Listed::Allow => (true, Reason::AllowList, ""),
+    };
+    ShouldAllowResponse {
+        allowed,
+        reason: reason.into(),
+        message: message.to_owned(),
+        ..ShouldAllowResponse::default()
     }
 }
 

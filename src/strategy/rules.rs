@@ -1,9 +1,22 @@
-//! All strategies and the resources they are the default of.
+//! All strategies, the resources they are the default of, and who is excepted from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Resources, Strategy};
+use super::access::{self, Access, Listing};
+use super::{Applied, Override, Overrides, Pattern, Patterns, Strategy};
+
+/// What the configuration says of the resources that one pattern matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Index of the strategy in [`Rules`].
+    pub strategy: usize,
+    /// Resources of one routing group share a shard.
+    pub group: Option<Box<str>>,
+}
+
+/// Which resource has which strategy when the caller names none.
+pub type Resources = Patterns<Resource>;
 
 /// The configured strategies, and which resource has which.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +24,16 @@ pub struct Rules {
     strategies: Vec<Arc<Strategy>>,
     by_name: HashMap<Box<str>, usize>,
     resources: Resources,
+    access: Access,
+    /// One per strategy, in the same order.
+    exceptions: Vec<Exceptions>,
+}
+
+/// Who is treated otherwise under one strategy.
+#[derive(Debug, Clone, Default)]
+struct Exceptions {
+    access: Access,
+    overrides: Overrides,
 }
 
 /// What a caller named and the configuration does not know.
@@ -42,7 +65,36 @@ impl Rules {
     #[must_use]
     pub fn new(strategies: Vec<Strategy>, resources: Resources) -> Self {
         let by_name = strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
-        Self { strategies: strategies.into_iter().map(Arc::new).collect(), by_name, resources }
+        let exceptions = strategies.iter().map(|_| Exceptions::default()).collect();
+        let strategies = strategies.into_iter().map(Arc::new).collect();
+        Self { strategies, by_name, resources, exceptions, access: Access::default() }
+    }
+
+    /// The same with lists for all strategies, and one of its own for each, in the order of the
+    /// strategies.
+    #[must_use]
+    pub fn with_access(mut self, all: Access, own: impl IntoIterator<Item = Access>) -> Self {
+        self.access = all;
+        for (exceptions, access) in self.exceptions.iter_mut().zip(own) {
+            exceptions.access = access;
+        }
+        self
+    }
+
+    /// The same with overrides; each says which strategy it is for, by its name.
+    #[must_use]
+    pub fn with_overrides(mut self, overrides: impl IntoIterator<Item = Override>) -> Self {
+        let mut each: Vec<Vec<Override>> = self.strategies.iter().map(|_| Vec::new()).collect();
+        for one in overrides {
+            let index = self.by_name.get(one.strategy.name());
+            if let Some(all) = index.and_then(|&index| each.get_mut(index)) {
+                all.push(one);
+            }
+        }
+        for (exceptions, overrides) in self.exceptions.iter_mut().zip(each) {
+            exceptions.overrides = Overrides::new(overrides);
+        }
+        self
     }
 
     /// All strategies, in the order of the configuration.
@@ -57,17 +109,41 @@ impl Rules {
         &self.resources
     }
 
-    /// The strategy for a request, its index, and the routing group of its resource. An explicit
-    /// strategy may be used on any resource.
+    /// What decides for `consumer`: deny lists, allow lists, overrides, and then what decides for
+    /// everybody.
+    pub fn resolve_for(
+        &self,
+        resource: &str,
+        consumer: &str,
+        strategy: &str,
+    ) -> Result<Resolved<'_>, Unknown> {
+        let resolved = self.resolve(resource, strategy)?;
+        let exceptions = self.exceptions.get(resolved.index);
+        let listing = access::listing(&self.access, exceptions.map(|one| &one.access), consumer);
+        let applied = exceptions.and_then(|one| one.overrides.find(consumer, resource));
+        let strategy = applied.map_or(resolved.strategy, |one| one.strategy);
+        Ok(Resolved { strategy, listing, applied, ..resolved })
+    }
+
+    /// The strategy for a request, its index, and the routing group of its resource, whoever asks. An
+    /// explicit strategy may be used on any resource.
     pub fn resolve(&self, resource: &str, strategy: &str) -> Result<Resolved<'_>, Unknown> {
         let entry = self.resources.find(resource);
         let index = match (strategy.is_empty(), entry) {
             (false, _) => *self.by_name.get(strategy).ok_or_else(|| self.unknown_strategy(strategy))?,
-            (true, Some(entry)) => entry.strategy,
+            (true, Some((_, entry))) => entry.strategy,
             (true, None) => return Err(self.unknown_resource(resource)),
         };
         let strategy = self.strategies.get(index).ok_or_else(|| self.unknown_strategy(strategy))?;
-        Ok(Resolved { index, strategy, group: entry.and_then(|entry| entry.group.as_deref()) })
+        let group = entry.and_then(|(_, entry)| entry.group.as_deref());
+        Ok(Resolved {
+            index,
+            strategy,
+            group,
+            pattern: entry.map(|(pattern, _)| pattern),
+            listing: None,
+            applied: None,
+        })
     }
 
     fn unknown_strategy(&self, name: &str) -> Unknown {
@@ -97,10 +173,16 @@ impl Rules {
 pub struct Resolved<'a> {
     /// Its place in [`Rules::strategies`]; handles that are made once per strategy are found by it.
     pub index: usize,
-    /// The strategy.
+    /// The strategy, with the numbers that the consumer has.
     pub strategy: &'a Arc<Strategy>,
     /// The routing group of the request's resource.
     pub group: Option<&'a str>,
+    /// The pattern that matches it.
+    pub pattern: Option<Pattern<'a>>,
+    /// The list that answers; the limits are then not asked.
+    pub listing: Option<Listing<'a>>,
+    /// The override that the numbers come from.
+    pub applied: Option<Applied<'a>>,
 }
 
 fn or_near(near: &[String]) -> String {

@@ -19,10 +19,9 @@ impl Tag {
     /// The tag of a strategy's limits. A single limit for all (`per: []`) is one key, and needs no
     /// leave to be in one slot.
     pub(super) fn of(strategy: &str, limits: &[Limit], single_slot: bool) -> Result<Self, StrategyError> {
-        let shared: Vec<Field> = [Field::Resource, Field::Consumer]
-            .into_iter()
-            .filter(|&field| limits.iter().all(|limit| limit.scope.has(field)))
-            .collect();
+        let everywhere = |field: &&Field| limits.iter().all(|limit| limit.scope.fields().contains(field));
+        let first = limits.first().map(|limit| limit.scope.fields()).unwrap_or_default();
+        let shared: Vec<Field> = first.iter().filter(everywhere).cloned().collect();
         let one_key_each = limits.iter().all(|limit| limit.scope.fields().is_empty());
         if single_slot || one_key_each {
             return Ok(Self::Strategy(strategy.into()));

@@ -32,6 +32,10 @@ pub enum Outcome {
     Denied,
     /// The cost was above a limit.
     Never,
+    /// The consumer was on a deny list.
+    DenyList,
+    /// The consumer was on an allow list.
+    AllowList,
     /// The store failed; the policy let the call pass.
     DegradedAllowed,
     /// The store failed; the policy refused the call.
@@ -92,8 +96,16 @@ impl Recorder {
 
 impl Outcome {
     /// Every outcome, in the order of their counters.
-    pub const ALL: [Self; 6] =
-        [Self::Allowed, Self::Denied, Self::Never, Self::DegradedAllowed, Self::DegradedDenied, Self::Error];
+    pub const ALL: [Self; 8] = [
+        Self::Allowed,
+        Self::Denied,
+        Self::Never,
+        Self::DenyList,
+        Self::AllowList,
+        Self::DegradedAllowed,
+        Self::DegradedDenied,
+        Self::Error,
+    ];
 
     /// The label value.
     #[must_use]
@@ -102,6 +114,8 @@ impl Outcome {
             Self::Allowed => "allowed",
             Self::Denied => "denied",
             Self::Never => "never",
+            Self::DenyList => "deny_list",
+            Self::AllowList => "allow_list",
             Self::DegradedAllowed => "degraded_allowed",
             Self::DegradedDenied => "degraded_denied",
             Self::Error => "error",

@@ -29,6 +29,12 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
         attributes: (0..count).map(|index| (format!("a{index}"), value.to_owned())).collect(),
         ..ask("burst/x", "bob")
     };
+    let in_region = |region: &str| ShouldAllowRequest {
+        attributes: [("region".to_owned(), region.to_owned())].into(),
+        ..ask_under("regional", "x", "bob")
+    };
+    let no_region = "attributes is without \"region\": it must be 1 to 512 bytes, because limit `region` of \
+                     strategy `regional` counts by it";
     let cases = [
         (ask("", "bob"), "resource is \"\": it must be 1 to 512 bytes".to_owned()),
         (ask(&long, "bob"), too_long("resource")),
@@ -40,6 +46,9 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
              consumer"
                 .to_owned(),
         ),
+        (ask_under("regional", "x", "bob"), no_region.to_owned()),
+        (in_region(""), no_region.to_owned()),
+        (in_region(&long), too_long("attributes (value)")),
         (attributes(17, "v"), "attributes is 17 entries: there may be at most 16".to_owned()),
         (attributes(1, &long), too_long("attributes (value)")),
     ];

@@ -52,7 +52,7 @@ impl Serve {
 }
 
 /// Runs `weir` without any `WEIR_*` variable of whoever runs the tests.
-fn weir(args: &[&str]) -> Output {
+pub(crate) fn weir(args: &[&str]) -> Output {
     weir_command(args).output().unwrap()
 }
 
@@ -65,7 +65,7 @@ fn weir_command(args: &[&str]) -> Command {
     command
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
@@ -204,13 +204,13 @@ fn every_option_has_its_variable() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let answer: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(answer["allowed"], true);
-    for command in ["serve", "allow"] {
+    for command in ["serve", "allow", "explain"] {
         let help = text(&weir(&[command, "--help"]).stdout);
         let options = help.lines().map(str::trim).filter(|line| line.starts_with('-'));
         for option in options {
             let name = option.split("--").nth(1).unwrap().split(' ').next().unwrap();
             let variable = format!("WEIR_{}", name.to_uppercase().replace('-', "_"));
-            let belongs_to_one_call = ["help", "peek"].contains(&name);
+            let belongs_to_one_call = ["help", "peek", "attribute"].contains(&name);
             assert!(
                 belongs_to_one_call || help.contains(&variable),
                 "--{name} of {command} has {variable}\n{help}"

@@ -2,6 +2,7 @@
 //!
 //! Here: whole files. Below: a topic each, one table per rule.
 
+mod exceptions;
 mod files;
 mod limits;
 mod properties;
@@ -189,7 +190,7 @@ strategies:
     limits:
       - { name: all, per: [resource], uniform: { interval: 0s } }
       - { name: all, per: [consumer], token_bucket: { rate: 5 }, gcra: { burst: 1 } }
-      - { per: [country] }
+      - { per: [Country] }
     on_store_failure: local
   login: {}
   "a b": { limits: [{ name: x, per: [resource, resource], sliding_log: { limit: 20000, window: 1s } }] }
@@ -200,7 +201,8 @@ strategies:
 resources:
   - { match: "*/x", strategy: login }
   - { match: x, strategy: logn }
-overrides: []
+overrides: [{ consumer: x }]
+access: { deny: [a*b] }
 "#;
     let expected = r#"
 weir.yaml:2:19: server.listen: "here" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081
@@ -214,7 +216,7 @@ weir.yaml:9:66: strategies.login.limits[1].gcra: a limit has one algorithm, and 
 weir.yaml:9:72: strategies.login.limits[1].gcra.rate: is missing; say how fast units come back, such as 30/1m
 weir.yaml:10:9: strategies.login.limits[2]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_log
 weir.yaml:10:9: strategies.login.limits[2].name: is missing; it is told to callers that this limit denies
-weir.yaml:10:17: strategies.login.limits[2].per[0]: "country" would be an attribute of the request; attribute scopes are not supported yet, only resource and consumer
+weir.yaml:10:17: strategies.login.limits[2].per[0]: "Country" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
 weir.yaml:11:23: strategies.login.on_store_failure: `local` is not supported yet
 weir.yaml:12:3: strategies.login: is given twice; the first is at 6:3
 weir.yaml:13:3: strategies."a b": the name `a b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /
@@ -224,7 +226,9 @@ weir.yaml:14:3: strategies.wide: the scopes [resource] and [consumer] have no fi
 weir.yaml:16:71: strategies.wide.limits[0].fixed_window.window: 0 is out of bounds: it must be at least 1 microsecond
 weir.yaml:19:14: resources[0].match: "*/x": a * can stand only at the end of a pattern
 weir.yaml:20:27: resources[1].strategy: there is no strategy "logn"; did you mean `login`?
-weir.yaml:21:1: overrides: `overrides` is not supported yet"#;
+weir.yaml:21:13: overrides[0].limits: is missing; say which limits have other numbers
+weir.yaml:21:13: overrides[0].strategy: is missing; name one of `strategies`
+weir.yaml:22:18: access.deny[0]: "a*b": a * can stand only at the end of a pattern"#;
     assert_eq!(parse(text).unwrap_err(), expected.trim_start());
 }
 

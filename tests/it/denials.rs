@@ -61,7 +61,7 @@ impl Node {
     ) -> (Verdict, LimitVerdict, bool) {
         self.clock.set(Micros(START.0 + at));
         let before = self.asked.load(SeqCst);
-        let subject = Subject { resource: "r", consumer: "c", group: None };
+        let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
         let decision = Decision { strategy: s, subject, deadline: None };
         let mut out = Verdicts::default();
         self.workers[worker].decide(&decision, op, &[cost], &mut out).await.unwrap();

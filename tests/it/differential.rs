@@ -118,7 +118,7 @@ impl World {
     fn tell(&mut self, story: &Story) -> Result<usize, TestCaseError> {
         static STORIES: AtomicU64 = AtomicU64::new(0);
         let consumer = format!("story {}", STORIES.fetch_add(1, Ordering::Relaxed));
-        let subject = Subject { resource: "differential", consumer: &consumer, group: None };
+        let subject = Subject { resource: "differential", consumer: &consumer, ..Subject::default() };
         let configurations = [story.rules(|limit| limit.0), story.rules(|limit| limit.1)];
         let mut pure = Named::new(&configurations[0]);
         let mut decisions = 0;

@@ -202,7 +202,7 @@ pub(crate) fn strategy() -> Arc<Strategy> {
 }
 
 pub(crate) fn decision<'a>(strategy: &'a Arc<Strategy>, resource: &'a str) -> Decision<'a> {
-    let subject = Subject { resource, consumer: "", group: None };
+    let subject = Subject { resource, consumer: "", ..Subject::default() };
     Decision { strategy, subject, deadline: None }
 }
 

@@ -7,27 +7,35 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weir::algorithm::Algorithm;
 use weir::key::{KeySecret, MAX_PART, Subject, slot, write_key, write_tag};
-use weir::strategy::{FailurePolicy, Field, Limit, MAX_NAME, Scope, Strategy as Rules};
+use weir::strategy::{
+    Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
+};
 use weir::units::Micros;
 
 use crate::properties::random::config;
 use crate::support;
 
 /// Who asks what, with names of the caller's choice.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
     resource: String,
     consumer: String,
     group: Option<String>,
+    attributes: HashMap<String, String>,
 }
 
 impl Names {
     fn subject(&self) -> Subject<'_> {
-        Subject { resource: &self.resource, consumer: &self.consumer, group: self.group.as_deref() }
+        Subject {
+            resource: &self.resource,
+            consumer: &self.consumer,
+            group: self.group.as_deref(),
+            attributes: Attributes::of(&self.attributes),
+        }
     }
 
     fn of(resource: &str, consumer: &str) -> Self {
-        Self { resource: resource.to_owned(), consumer: consumer.to_owned(), group: None }
+        Self { resource: resource.to_owned(), consumer: consumer.to_owned(), ..Self::default() }
     }
 }
 
@@ -41,7 +49,7 @@ proptest! {
         for rules in all_rules() {
             for names in &all {
                 for (limit, key) in rules.limits().iter().zip(keys(&rules, names)) {
-                    let value = |&field| names.subject().field(field).to_owned();
+                    let value = |field| names.subject().field(field).to_owned();
                     let values: Vec<String> = limit.scope.fields().iter().map(value).collect();
                     let engine = limit.algorithm.engine().name();
                     let state = (rules.name().to_owned(), limit.name.clone(), engine, values);
@@ -75,6 +83,7 @@ proptest! {
         let resource = strategy("resource", &[&[Field::Resource]], false);
         let consumer = strategy("consumer", &[&[Field::Consumer]], false);
         let single = strategy("single", &[&[Field::Resource], &[Field::Consumer]], true);
+        let [region, zone] = ["region", "zone"].map(|name| strategy(name, &[&[attribute(name)]], false));
         let place = |names: &Names| names.group.clone().map_or_else(|| (false, names.resource.clone()), |group| (true, group));
         let same = [
             (tag_text(&resource, &one) == tag_text(&resource, &other), place(&one) == place(&other)),
@@ -83,11 +92,15 @@ proptest! {
                 tag_text(&both, &one) == tag_text(&both, &other),
                 place(&one) == place(&other) && one.consumer == other.consumer,
             ),
+            (
+                tag_text(&region, &one) == tag_text(&region, &other),
+                one.attributes["region"] == other.attributes["region"],
+            ),
         ];
         for (tags, fields) in same {
             prop_assert_eq!(tags, fields);
         }
-        let kinds = [&both, &resource, &consumer, &single].map(|rules| tag_text(rules, &one));
+        let kinds = [&both, &resource, &consumer, &single, &region, &zone].map(|rules| tag_text(rules, &one));
         for (index, kind) in kinds.iter().enumerate() {
             prop_assert!(!kinds[..index].contains(kind));
         }
@@ -103,21 +116,28 @@ fn a_key_reads_as_documented() {
     assert_eq!(keys[0], format!("weir:{{{tag}}}:tiger-feeding:limit-0:bucket:25:zewtopia.com/tigerfeeding"));
     let both = "limit-1:bucket:25:zewtopia.com/tigerfeeding:29:b%7bo%7db:%205%25%f0%9f%90%af";
     assert_eq!(keys[1], format!("weir:{{{tag}}}:tiger-feeding:{both}"));
+
+    let rules = strategy("edge", &[&[attribute("region"), Field::Resource]], false);
+    let attributes = HashMap::from([("region".to_owned(), "eu-1".to_owned())]);
+    let key = self::keys(&rules, &Names { attributes, ..Names::of("api", "bob") }).remove(0);
+    assert_eq!(key.split_once("}:").unwrap().1, "edge:limit-0:bucket:3:api:4:eu-1");
 }
 
 #[test]
 fn the_longest_key_is_bounded() {
     let name = "n".repeat(MAX_NAME);
+    let attributes: Vec<Field> = (0..MAX_ATTRIBUTES).map(|index| attribute(&format!("a{index}"))).collect();
     let limit = Limit {
         name: name.as_str().into(),
-        scope: Scope::of(&[Field::Resource, Field::Consumer]),
+        scope: Scope::of(&[&[Field::Resource, Field::Consumer], &attributes[..]].concat()),
         algorithm: uniform(),
     };
     let rules = Rules::new(&name, vec![limit], false, FailurePolicy::Error).unwrap();
     let worst = "\0".repeat(MAX_PART);
-    let length = keys(&rules, &Names::of(&worst, &worst))[0].len();
-    assert!(length <= longest_key(), "{length}");
-    assert!(longest_key() < 4096, "Redis would take it, but nobody would read it");
+    let attributes = (0..MAX_ATTRIBUTES).map(|index| (format!("a{index}"), worst.clone())).collect();
+    let length = keys(&rules, &Names { attributes, ..Names::of(&worst, &worst) })[0].len();
+    assert!(length <= longest_key() && length > longest_key() - 16, "{length}");
+    assert!(longest_key() < 1 << 15, "Redis would take more, but every decision sends its keys");
 }
 
 /// Redis' own hash of our keys, tags and all, is the slot that we send them to.
@@ -171,10 +191,13 @@ fn another_secret_is_another_tag() {
     assert_eq!(format!("{:?}", secrets[1]), "KeySecret(…)");
 }
 
+/// The most fields that a scope has.
+const MAX_FIELDS: usize = 2 + MAX_ATTRIBUTES;
+
 /// The tag's text and the escaped parts, each at its longest.
 fn longest_key() -> usize {
     let part = "1536:".len() + 3 * MAX_PART;
-    "weir:{}:".len() + 32 + 2 * (MAX_NAME + 1) + "interval:".len() + 2 * part + 1
+    "weir:{}:".len() + 32 + 2 * (MAX_NAME + 1) + "interval:".len() + MAX_FIELDS * (part + 1)
 }
 
 fn keys(rules: &Rules, names: &Names) -> Vec<String> {
@@ -203,12 +226,15 @@ fn braced(key: &str) -> &str {
 
 /// Strategies whose names, limits and scopes are easily mistaken for one another's.
 fn all_rules() -> Vec<Arc<Rules>> {
-    let (resource, consumer) = (Field::Resource, Field::Consumer);
+    let (resource, consumer) = (|| Field::Resource, || Field::Consumer);
+    let (region, zone) = (|| attribute("region"), || attribute("zone"));
     vec![
-        Arc::new(strategy("both", &[&[resource, consumer]], false)),
-        Arc::new(strategy("dual", &[&[resource], &[resource, consumer]], false)),
-        Arc::new(strategy("1", &[&[consumer], &[resource, consumer]], false)),
-        Arc::new(strategy("single", &[&[resource], &[consumer], &[]], true)),
+        Arc::new(strategy("both", &[&[resource(), consumer()]], false)),
+        Arc::new(strategy("dual", &[&[resource()], &[resource(), consumer()]], false)),
+        Arc::new(strategy("1", &[&[consumer()], &[resource(), consumer()]], false)),
+        Arc::new(strategy("single", &[&[resource()], &[consumer()], &[]], true)),
+        Arc::new(strategy("region", &[&[resource(), region()], &[region(), zone(), resource()]], false)),
+        Arc::new(strategy("zone", &[&[zone(), consumer()], &[region()]], true)),
     ]
 }
 
@@ -222,15 +248,21 @@ fn strategy(name: &str, scopes: &[&[Field]], single_slot: bool) -> Rules {
         .unwrap()
 }
 
+fn attribute(name: &str) -> Field {
+    Field::Attribute(name.into())
+}
+
 fn uniform() -> Algorithm {
     Algorithm::uniform(Micros::from_secs(1)).unwrap()
 }
 
 fn names() -> impl Strategy<Value = Names> {
-    (text(), text(), prop::option::weighted(0.2, text())).prop_map(|(resource, consumer, group)| Names {
+    let group = prop::option::weighted(0.2, text());
+    (text(), text(), group, [text(), text()]).prop_map(|(resource, consumer, group, values)| Names {
         resource,
         consumer,
         group,
+        attributes: ["region", "zone"].map(str::to_owned).into_iter().zip(values).collect(),
     })
 }
 

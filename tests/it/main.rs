@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
+mod access;
 mod architecture;
 mod bounds;
 mod cli;
@@ -9,6 +10,7 @@ mod concurrency;
 mod config;
 mod denials;
 mod differential;
+mod explain;
 mod failure;
 mod keys;
 mod memory;

@@ -62,7 +62,7 @@ fn decide(
     op: Op,
     cost: u64,
 ) -> Result<Verdict, StoreError> {
-    let subject = Subject { resource: "", consumer, group: None };
+    let subject = Subject { resource: "", consumer, ..Subject::default() };
     let decision = Decision { strategy, subject, deadline: None };
     let mut out = Verdicts::default();
     let costs = [cost];

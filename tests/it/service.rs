@@ -120,6 +120,24 @@ async fn an_explicit_strategy_serves_any_resource() {
     assert_eq!((answer.allowed, answer.limit, answer.remaining), (true, Some(3), Some(2)));
 }
 
+#[tokio::test]
+async fn an_attribute_has_counters_of_its_own() {
+    let server = Server::start(config());
+    let mut remaining = Vec::new();
+    for (region, consumer) in [("eu", "bob"), ("eu", "bob"), ("eu", "bob"), ("eu", "eve"), ("us", "bob")] {
+        let answer = one(&server, in_region(region, consumer)).await;
+        remaining.push((answer.allowed, answer.limits[0].remaining, answer.limits[1].remaining));
+    }
+    // What is denied tells what the other limit has, uncharged.
+    assert_eq!(remaining, [(true, 2, 1), (true, 1, 0), (false, 1, 0), (true, 0, 1), (true, 2, 1)]);
+}
+
+fn in_region(region: &str, consumer: &str) -> ShouldAllowRequest {
+    let attributes = [("region", region), ("nobody-counts-by", "this")];
+    let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    ShouldAllowRequest { attributes, ..ask_under("regional", "x", consumer) }
+}
+
 /// A store that fails, at once or only when the caller's deadline is near.
 struct Failing {
     slowly: bool,

@@ -12,12 +12,13 @@ use weir::config::Topology;
 use weir::key::{KeySecret, Subject, write_key, write_tag};
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Store as _, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
 use crate::support::{self, RedisServer};
 
-const SUBJECT: Subject<'_> = Subject { resource: "resource", consumer: "consumer", group: None };
+const SUBJECT: Subject<'_> =
+    Subject { resource: "resource", consumer: "consumer", group: None, attributes: Attributes::NONE };
 
 /// So long that no window ends while a test runs.
 const LONG: Micros = Micros::from_secs(40_000);

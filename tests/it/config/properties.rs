@@ -51,6 +51,11 @@ fn survives(text: &str) {
     }
 }
 
+/// What lists may be given; mostly something that they take.
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(prop_oneof!["[ab]{1,3}[*]?", "[ab]{1,3}[*]?", ".{0,3}[*]?"], 0..4)
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
@@ -77,6 +82,30 @@ proptest! {
             text.splice(start..end, PIECES[piece].chars());
         }
         survives(&text.into_iter().collect::<String>());
+    }
+
+    /// Lists and overrides of anything: refused or taken, and what is taken answers for anybody.
+    #[test]
+    fn any_exceptions_are_survived(
+        [allow, deny, who, what] in [texts(), texts(), texts(), texts()],
+        asked in prop::collection::vec((".{0,4}", ".{0,4}"), 1..4),
+    ) {
+        let number = "{ each: { uniform: { interval: 2s } } }";
+        let overrides = who.iter().zip(&what).map(|(who, what)| {
+            format!("{{ consumer: {who:?}, resource: {what:?}, strategy: a, limits: {number} }}")
+        });
+        let overrides: Vec<String> = overrides.collect();
+        let text = format!(
+            "access: {{ allow: {allow:?}, deny: {deny:?} }}\noverrides: [{}]\n{}",
+            overrides.join(", "),
+            super::STRATEGIES,
+        );
+        survives(&text);
+        if let Ok(config) = Config::parse(&text, "weir.yaml", &Overrides::default()) {
+            for (resource, consumer) in &asked {
+                prop_assert!(config.rules.resolve_for(resource, consumer, "a").is_ok());
+            }
+        }
     }
 
     /// The file cut short, wherever that is.

@@ -15,7 +15,7 @@ fn sections_and_keys() {
             ("server: { lisen: x }", "1:11: server.lisen: unknown key; did you mean `listen`?"),
             (
                 "colour: blue",
-                "1:1: colour: unknown key; known are: server, store, strategies, resources, messages",
+                "1:1: colour: unknown key; known are: server, store, strategies, resources, overrides, access, messages",
             ),
             (
                 "server: { workers: 1, workers: 2 }",
@@ -358,17 +358,6 @@ fn messages() {
                 r#"1:20: messages.never: "{wait}" is not a placeholder here; known are: {cost}, {limit}"#,
             ),
             ("messages: { limited: [a] }", "1:22: messages.limited: must be a single value, not a list"),
-        ],
-        section,
-    );
-}
-
-#[test]
-fn sections_left_for_later() {
-    refused(
-        &[
-            ("overrides: []", "1:1: overrides: `overrides` is not supported yet"),
-            ("access: { allow: [keeper] }", "1:1: access: `access` is not supported yet"),
         ],
         section,
     );

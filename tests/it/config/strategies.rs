@@ -74,16 +74,24 @@ fn scopes() {
                 "2:44: strategies.a.limits[0].per[1]: `consumer` is listed twice",
             ),
             (
-                "a: { limits: [{ name: l, per: [resource, region], uniform: { interval: 1s } }] }",
-                r#"2:44: strategies.a.limits[0].per[1]: "region" would be an attribute of the request; attribute scopes are not supported yet, only resource and consumer"#,
+                "a: { limits: [{ name: l, per: [region, region], uniform: { interval: 1s } }] }",
+                "2:42: strategies.a.limits[0].per[1]: `region` is listed twice",
+            ),
+            (
+                "a: { limits: [{ name: r, per: [region], uniform: { interval: 1s } }, { name: z, per: [zone, resource], uniform: { interval: 1s } }] }",
+                "2:3: strategies.a: the scopes [region] and [resource, zone] have no field in common, so their counters cannot be decided in one atomic step; add `single_slot: true` to keep everything of this strategy in one slot of one node, or give all limits a common field",
             ),
             (
                 "a: { limits: [{ name: l, per: [resources], uniform: { interval: 1s } }] }",
-                r#"2:34: strategies.a.limits[0].per[0]: "resources" is not a field of a request; did you mean `resource`?"#,
+                r#"2:34: strategies.a.limits[0].per[0]: "resources" would be an attribute that is easily taken for `resource`; write `resource`, or call the attribute something else"#,
             ),
             (
                 r#"a: { limits: [{ name: l, per: ["a b"], uniform: { interval: 1s } }] }"#,
-                r#"2:34: strategies.a.limits[0].per[0]: "a b" is not a field of a request; known are: resource, consumer"#,
+                r#"2:34: strategies.a.limits[0].per[0]: "a b" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter"#,
+            ),
+            (
+                "a: { limits: [{ name: l, per: [Region, 1st], uniform: { interval: 1s } }] }",
+                "2:34: strategies.a.limits[0].per[0]: \"Region\" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter\n2:42: strategies.a.limits[0].per[1]: \"1st\" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter",
             ),
             (
                 "a: { limits: [{ name: l, per: [[]], uniform: { interval: 1s } }] }",
@@ -116,7 +124,7 @@ fn options() {
             ),
             (
                 "a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:8: strategies.a.on_failure: unknown key; known are: limits, on_store_failure, single_slot",
+                "2:8: strategies.a.on_failure: unknown key; known are: limits, on_store_failure, single_slot, access",
             ),
             (
                 "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",
@@ -127,11 +135,21 @@ fn options() {
     );
 }
 
+fn attribute(name: &str) -> Field {
+    Field::Attribute(name.into())
+}
+
 #[test]
 fn scopes_that_are_taken() {
     for (scopes, single_slot, tag) in [
         (&["[resource]", "[resource, consumer]"][..], false, Tag::Fields(Scope::of(&[Field::Resource]))),
         (&["[consumer]", "[consumer, resource]"], false, Tag::Fields(Scope::of(&[Field::Consumer]))),
+        (&["[zone, region]", "[resource, region]"], false, Tag::Fields(Scope::of(&[attribute("region")]))),
+        (
+            &["[resource_id, resource]"],
+            false,
+            Tag::Fields(Scope::of(&[Field::Resource, attribute("resource_id")])),
+        ),
         (&["[]", "[]"], false, Tag::Strategy("a".into())),
         (&["[resource]", "[consumer]", "[]"], true, Tag::Strategy("a".into())),
     ] {
@@ -160,6 +178,21 @@ fn names_and_limits_are_bounded() {
     let file = |length| strategy(&format!("a: {{ limits: [{}] }}", limit(&long(length))));
     accepted(&file(128));
     assert_eq!(parse(&file(129)).unwrap_err(), refusal("2:25: strategies.a.limits[0].name"));
+
+    let per = |length: usize| {
+        strategy(&format!("a: {{ limits: [{}] }}", limit("l").replace("[]", &format!("[{}]", long(length)))))
+    };
+    accepted(&per(64));
+    assert!(parse(&per(65)).unwrap_err().contains("limits[0].per[0]: "));
+
+    let file = |count: usize| {
+        let names: Vec<String> = (0..count).map(|index| format!("attribute-{index}")).collect();
+        let limit = limit("l").replace("[]", &format!("[{}]", names.join(", ")));
+        strategy(&format!("a: {{ limits: [{limit}] }}"))
+    };
+    accepted(&file(16));
+    let expected = "weir.yaml:2:3: strategies.a: a request has at most 16 attributes; the limits of this strategy count by 17";
+    assert_eq!(parse(&file(17)).unwrap_err(), expected);
 
     let file = |count: usize| {
         let limits: Vec<String> = (0..count).map(|index| limit(&format!("l{index}"))).collect();

@@ -30,7 +30,7 @@ proptest! {
         let mut pure = Named::new(&rules);
         for (step, resource, consumer) in &calls {
             let names = [format!("resource {resource}"), format!("consumer {consumer}")];
-            let subject = Subject { resource: &names[0], consumer: &names[1], group: None };
+            let subject = Subject { resource: &names[0], consumer: &names[1], ..Subject::default() };
             let (op, cost) = pure.machine.advance(step);
             let expected = pure.decide(&rules, &subject, op, cost);
             clock.set(pure.machine.now);

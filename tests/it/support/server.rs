@@ -131,6 +131,7 @@ impl Future for Stopped {
 /// Two workers, the memory store, and a strategy of each kind that the tests ask about.
 pub(crate) fn config() -> Config {
     let both = [Field::Resource, Field::Consumer];
+    let attribute = |name: &str| Field::Attribute(name.into());
     let second = Micros::from_secs(1);
     let limit = |name: &str, scope: &[Field], algorithm: Algorithm| Limit {
         name: name.into(),
@@ -152,6 +153,14 @@ pub(crate) fn config() -> Config {
         strategy("burst", each(), FailurePolicy::Error),
         strategy("open", each(), FailurePolicy::Allow),
         strategy("closed", each(), FailurePolicy::Deny),
+        strategy(
+            "regional",
+            vec![
+                limit("region", &[attribute("region")], bucket(3)),
+                limit("each", &[attribute("region"), Field::Consumer], bucket(2)),
+            ],
+            FailurePolicy::Error,
+        ),
         strategy("everybody", vec![limit("all", &[Field::Resource], bucket(3))], FailurePolicy::Error),
     ];
     let resources = Resources::new([

@@ -2,48 +2,51 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use weir::algorithm::{Cells, Kept, LimitVerdict, State, Verdict, decide};
-use weir::clock::ManualClock;
+use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
+use weir::clock::{Clock, ManualClock};
 use weir::key::{self, Subject};
-use weir::store::{Decision, Store, Verdicts};
+use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
 use super::table::Row;
 
-/// Something that decides rows.
-pub trait Engine {
-    async fn step(
-        &mut self,
-        strategy: &Arc<Strategy>,
-        row: &Row,
-        now: Micros,
-    ) -> (Verdict, Vec<LimitVerdict>);
+/// The pure driver over a map of states.
+pub struct Pure {
+    states: Mutex<HashMap<Vec<u8>, State>>,
+    clock: ManualClock,
 }
 
-/// The pure driver over a map of states.
-#[derive(Default)]
-pub struct Pure(HashMap<Vec<u8>, State>);
+impl Pure {
+    pub fn new(clock: ManualClock) -> Self {
+        Self { states: Mutex::default(), clock }
+    }
+}
 
-impl Engine for Pure {
-    async fn step(
-        &mut self,
-        strategy: &Arc<Strategy>,
-        row: &Row,
-        now: Micros,
-    ) -> (Verdict, Vec<LimitVerdict>) {
-        let subject = subject(row);
+impl Store for Pure {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        let Decision { strategy, subject, .. } = decision;
+        let mut states = self.states.lock().unwrap();
         let names = strategy.limits().iter().map(|limit| {
             let mut name = Vec::new();
-            key::write_name(&mut name, strategy, limit, &subject);
+            key::write_name(&mut name, strategy, limit, subject);
             name
         });
-        let mut cells = MapCells { names: names.collect(), states: &mut self.0 };
-        let mut limits = Vec::new();
-        let Ok(verdict) = decide(strategy.algorithms(), &mut cells, row.op, row.cost, now, &mut limits);
-        (verdict, limits)
+        let mut cells = MapCells { names: names.collect(), states: &mut states };
+        let now = Clock::Manual(self.clock.clone()).now();
+        for &cost in costs {
+            let Ok(verdict) = decide(strategy.algorithms(), &mut cells, op, cost, now, &mut out.limits);
+            out.decisions.push(verdict);
+        }
+        Ok(())
     }
 }
 
@@ -74,27 +77,31 @@ impl Cells for MapCells<'_> {
 
 /// A store on a clock that the rows move.
 pub struct Stored<S> {
-    store: S,
+    store: Arc<S>,
     clock: ManualClock,
 }
 
 impl<S: Store> Stored<S> {
     pub fn new(store: S, clock: ManualClock) -> Self {
-        Self { store, clock }
+        Self { store: Arc::new(store), clock }
     }
-}
 
-impl<S: Store> Engine for Stored<S> {
-    async fn step(
-        &mut self,
+    /// The store, at a time.
+    pub fn at(&self, now: Micros) -> Shared<S> {
+        self.clock.set(now);
+        Shared(Arc::clone(&self.store))
+    }
+
+    /// Decides a row.
+    pub async fn step(
+        &self,
         strategy: &Arc<Strategy>,
         row: &Row,
         now: Micros,
     ) -> (Verdict, Vec<LimitVerdict>) {
-        self.clock.set(now);
         let decision = Decision { strategy, subject: subject(row), deadline: None };
         let mut out = Verdicts::default();
-        let decided = self.store.decide(&decision, row.op, &[row.cost], &mut out).await;
+        let decided = self.at(now).decide(&decision, row.op, &[row.cost], &mut out).await;
         decided.unwrap_or_else(|e| panic!("{}: {e}", strategy.name()));
         let (verdict, limits) = out.get(0).expect("one verdict for one cost");
         assert_eq!(verdict.now, now, "the store decided at another time");
@@ -102,6 +109,21 @@ impl<S: Store> Engine for Stored<S> {
     }
 }
 
+/// A store that others have too.
+pub struct Shared<S>(Arc<S>);
+
+impl<S: Store> Store for Shared<S> {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.0.decide(decision, op, costs, out).await
+    }
+}
+
 fn subject(row: &Row) -> Subject<'_> {
-    Subject { resource: &row.resource, consumer: &row.consumer, group: None }
+    Subject { resource: &row.resource, consumer: &row.consumer, ..Subject::default() }
 }

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use weir::algorithm::{Algorithm, Op, Rate};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Limit, Rules, Scope, Strategy};
 use weir::units::Micros;
+
+use super::access;
 
 /// One table: limits, and rows in order of time of their making.
 pub struct Table {
     pub id: String,
     pub strategy: Arc<Strategy>,
+    /// Where the limiter decides and not the strategy alone.
+    pub rules: Option<Rules>,
     pub rows: Vec<Row>,
 }
 
@@ -42,7 +46,7 @@ fn read(file: &Path) -> Vec<Table> {
     let text = std::fs::read_to_string(file).unwrap();
     let raw: Vec<RawTable> =
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    raw.into_iter().map(RawTable::table).collect()
+    raw.into_iter().flat_map(RawTable::tables).collect()
 }
 
 #[derive(Deserialize)]
@@ -59,7 +63,7 @@ struct RawTable {
     steps: Vec<RawRow>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRow {
     at_us: u64,
@@ -73,8 +77,20 @@ struct RawRow {
 }
 
 impl RawTable {
-    fn table(self) -> Table {
+    fn tables(self) -> Vec<Table> {
         assert_eq!(self.tolerance_us, 0, "{}: these engines are exact", self.id);
+        if self.algorithm != "access" {
+            return vec![self.table()];
+        }
+        assert!(self.steps.iter().all(|row| row.op == "check"), "{}: the limiter checks only", self.id);
+        let table = |(strategy, rules): (Arc<Strategy>, Rules)| {
+            let rows = self.steps.iter().map(|row| row.clone().row(&self.id)).collect();
+            Table { id: strategy.name().to_owned(), strategy, rules: Some(rules), rows }
+        };
+        access::rules(&self.id, self.config).map(table).into()
+    }
+
+    fn table(self) -> Table {
         let limits: Vec<Limit> = if self.algorithm == "composite" {
             let config: Composite = parse(&self.id, self.config);
             config.limits.into_iter().map(|limit| limit.limit(&self.id)).collect()
@@ -86,7 +102,7 @@ impl RawTable {
         let strategy = Strategy::new(&self.id, limits, single_slot, FailurePolicy::Error);
         let strategy = Arc::new(strategy.unwrap_or_else(|e| panic!("{}: {e}", self.id)));
         let rows = self.steps.into_iter().map(|row| row.row(&self.id)).collect();
-        Table { id: self.id, strategy, rows }
+        Table { id: self.id, strategy, rules: None, rows }
     }
 }
 

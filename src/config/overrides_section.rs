@@ -1,0 +1,84 @@
+//! The `overrides` section: other numbers for some consumers. A tier is an override with a pattern.
+
+use super::algorithms::algorithm;
+use super::errors::Report;
+use super::fields::{Fields, Value};
+use super::patterns::{Seen, pattern};
+use super::strategies::Strategies;
+use super::values::quote;
+use crate::algorithm::Algorithm;
+use crate::strategy::{Override, Strategy};
+
+/// What two overrides must not both say.
+type Target = (String, String, String);
+
+/// The overrides of the file.
+pub(super) fn overrides(
+    root: &mut Fields<'_>,
+    strategies: &Strategies,
+    report: &mut Report,
+) -> Vec<Override> {
+    let items = root.take("overrides").and_then(|section| section.items(report)).unwrap_or_default();
+    let mut seen = Seen::new();
+    items.iter().filter_map(|item| one(item, strategies, &mut seen, report)).collect()
+}
+
+fn one(
+    item: &Value<'_>,
+    strategies: &Strategies,
+    seen: &mut Seen<Target>,
+    report: &mut Report,
+) -> Option<Override> {
+    let mut fields = Fields::of(item, report);
+    let who =
+        fields.require("consumer", "give it a consumer, or the beginning of many and a final *", report);
+    let consumer = who.as_ref().and_then(|value| value.read(report, pattern));
+    let name = fields.require("strategy", "name one of `strategies`", report);
+    let name = name.and_then(|value| strategies.reference(&value, report));
+    let resource = match fields.take("resource") {
+        Some(value) => value.read(report, pattern),
+        None => Some("*".to_owned()),
+    };
+    let changes = fields.require("limits", "say which limits have other numbers", report);
+    fields.finish(report);
+
+    // One that is mistaken itself is no reason to call its overrides mistaken.
+    let base = name.as_ref().and_then(|name| strategies.made.iter().find(|one| one.name() == name));
+    let strategy = changes.and_then(|value| changed(&value, base, report));
+    let (who, consumer, name, resource) = (who?, consumer?, name?, resource?);
+    let shown = match resource.as_str() {
+        "*" => format!("an override of `{name}` for {}", quote(&consumer)),
+        _ => format!("an override of `{name}` for {} on {}", quote(&consumer), quote(&resource)),
+    };
+    let target = (consumer.clone(), resource.clone(), name);
+    let is_new = seen.is_new(target, &who, &shown, report);
+    is_new.then_some(Override { consumer, resource, strategy: strategy? })
+}
+
+/// The base with the numbers of the mapping; without a base only the numbers are checked.
+fn changed(value: &Value<'_>, base: Option<&Strategy>, report: &mut Report) -> Option<Strategy> {
+    let entries = value.entries(report)?;
+    if entries.is_empty() && !value.is_cut() {
+        value.report(report, "an override says which limits have other numbers; name at least one");
+    }
+    let mut strategy = base.cloned();
+    for entry in &entries {
+        if let Some(Err(error)) = base.map(|base| base.check_override(entry.name)) {
+            report.at(entry.key_at, entry.value.path(), error.to_string());
+        }
+        let algorithm = numbers(&entry.value, report);
+        if let Some((strategy, algorithm)) = strategy.as_mut().zip(algorithm) {
+            // What could go wrong here has been reported.
+            let _ = strategy.override_limit(entry.name, algorithm);
+        }
+    }
+    strategy
+}
+
+/// The algorithm that stands where a limit's own would.
+fn numbers(value: &Value<'_>, report: &mut Report) -> Option<Algorithm> {
+    let mut fields = Fields::of(value, report);
+    let algorithm = algorithm(&mut fields, report);
+    fields.finish(report);
+    algorithm
+}

@@ -1,0 +1,40 @@
+//! Patterns of names, and what may be written only once.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::errors::{Position, Report};
+use super::fields::Value;
+use super::values::{Scalar, quote, text_within};
+use crate::key::MAX_PART;
+
+/// A name, or a prefix and a final `*`.
+pub(super) fn pattern(scalar: Scalar<'_>) -> Result<String, String> {
+    let text = text_within(scalar, MAX_PART)?;
+    let prefix = text.strip_suffix('*').unwrap_or(&text);
+    if prefix.contains('*') {
+        return Err(format!("{}: a * can stand only at the end of a pattern", quote(&text)));
+    }
+    Ok(text)
+}
+
+/// What has been written, and where.
+#[derive(Debug)]
+pub(super) struct Seen<K>(HashMap<K, Position>);
+
+impl<K: Hash + Eq> Seen<K> {
+    /// Nothing so far.
+    pub(super) fn new() -> Self {
+        Self(HashMap::new())
+    }
+
+    /// Whether `key` is new; if not, `value` is reported, where it is called `shown`.
+    pub(super) fn is_new(&mut self, key: K, value: &Value<'_>, shown: &str, report: &mut Report) -> bool {
+        if let Some(Position { line, column }) = self.0.get(&key) {
+            value.report(report, format!("{shown} is given twice; the first is at {line}:{column}"));
+            return false;
+        }
+        self.0.insert(key, value.at());
+        true
+    }
+}

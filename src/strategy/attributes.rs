@@ -1,0 +1,87 @@
+//! Attributes: fields of a request that only the configuration knows by name, such as a region.
+
+use std::collections::HashMap;
+
+use super::{Field, Limit, StrategyError};
+
+/// The most attributes that a request may carry, and so the most that a strategy can count by.
+pub const MAX_ATTRIBUTES: usize = 16;
+
+/// The longest name of an attribute that a scope may have, in bytes.
+const MAX_ATTRIBUTE_NAME: usize = 64;
+
+/// The attributes of one request, borrowed from wherever they arrived.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Attributes<'a>(Option<&'a HashMap<String, String>>);
+
+impl<'a> Attributes<'a> {
+    /// No attributes.
+    pub const NONE: Self = Self(None);
+
+    /// Those of a map.
+    #[must_use]
+    pub const fn of(map: &'a HashMap<String, String>) -> Self {
+        Self(Some(map))
+    }
+
+    /// The value of `name`; empty if there is none, which counts as none everywhere.
+    #[must_use]
+    pub fn get(&self, name: &str) -> &'a str {
+        self.0.and_then(|map| map.get(name)).map_or("", String::as_str)
+    }
+
+    /// All names and values, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.map_or(0, HashMap::len)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// An attribute that a request must carry, and the first limit that counts by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needed {
+    /// The attribute.
+    pub attribute: Box<str>,
+    /// The name of the limit.
+    pub limit: Box<str>,
+}
+
+/// The attributes that `limits` count by, each once.
+pub(super) fn needed(limits: &[Limit]) -> Result<Box<[Needed]>, StrategyError> {
+    let mut needed: Vec<Needed> = Vec::new();
+    for limit in limits {
+        for field in limit.scope.fields() {
+            let Field::Attribute(name) = field else { continue };
+            if !is_attribute_name(name) {
+                return Err(StrategyError::Attribute(name.to_string()));
+            }
+            if !needed.iter().any(|one| *one.attribute == **name) {
+                needed.push(Needed { attribute: (&**name).into(), limit: limit.name.clone() });
+            }
+        }
+    }
+    match needed.len() {
+        count if count > MAX_ATTRIBUTES => Err(StrategyError::TooManyAttributes(count)),
+        _ => Ok(needed.into()),
+    }
+}
+
+/// Whether `name` can be an attribute of a scope: `[a-z][a-z0-9_-]{0,63}`, and no field's own name.
+pub(crate) fn is_attribute_name(name: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    name.len() <= MAX_ATTRIBUTE_NAME
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(known)
+        && !["resource", "consumer"].contains(&name)
+}

@@ -1,0 +1,114 @@
+//! Other numbers for some consumers: tiers and single exceptions.
+//!
+//! An override is a whole strategy, ready to decide: the base with other algorithms for some of its
+//! limits. Its names, scopes and tag are the base's, and so are its keys as far as the engine is the
+//! same: who is raised keeps what is spent. Another engine is another key, and starts anew.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Field, Pattern, Patterns, Strategy};
+use crate::algorithm::Algorithm;
+
+/// The overrides of one strategy.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides(Patterns<Patterns<Arc<Strategy>>>);
+
+/// One override.
+#[derive(Debug, Clone)]
+pub struct Override {
+    /// A consumer, or a pattern of consumers.
+    pub consumer: String,
+    /// The resources that it is for; `*` means all of them.
+    pub resource: String,
+    /// What decides instead.
+    pub strategy: Strategy,
+}
+
+/// The override that applies to a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Applied<'a> {
+    /// Its pattern of consumers.
+    pub consumer: Pattern<'a>,
+    /// Its pattern of resources.
+    pub resource: Pattern<'a>,
+    /// What decides.
+    pub(super) strategy: &'a Arc<Strategy>,
+}
+
+/// Why a limit cannot be overridden.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OverrideError {
+    /// There is no limit of that name.
+    #[error("strategy `{strategy}` has no limit of this name; it has {limits}")]
+    Unknown {
+        /// The strategy.
+        strategy: Box<str>,
+        /// The limits it has.
+        limits: String,
+    },
+    /// Its counter is shared between consumers, who would be counted by different numbers.
+    #[error(
+        "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
+         only limits that count by consumer can differ between consumers"
+    )]
+    Shared {
+        /// The strategy.
+        strategy: Box<str>,
+        /// The limit.
+        limit: Box<str>,
+        /// Its scope.
+        scope: String,
+    },
+}
+
+impl Overrides {
+    /// A table of `overrides`. Of two for the same consumers and resources the first counts; the
+    /// configuration refuses them.
+    #[must_use]
+    pub fn new(overrides: impl IntoIterator<Item = Override>) -> Self {
+        let mut by_consumer: HashMap<String, Vec<(String, Arc<Strategy>)>> = HashMap::new();
+        for Override { consumer, resource, strategy } in overrides {
+            by_consumer.entry(consumer).or_default().push((resource, Arc::new(strategy)));
+        }
+        let grouped = by_consumer.into_iter().map(|(consumer, all)| (consumer, Patterns::new(all)));
+        Self(Patterns::new(grouped))
+    }
+
+    /// The one for `consumer` on `resource`: of those whose patterns match both, the one that says most
+    /// of the consumer, and then of the resource.
+    #[must_use]
+    pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
+        self.0.matches(consumer).find_map(|(consumer, resources)| {
+            let (resource, strategy) = resources.find(resource)?;
+            Some(Applied { consumer, resource, strategy })
+        })
+    }
+}
+
+impl Strategy {
+    /// Whether an override may have other numbers for limit `name`.
+    pub fn check_override(&self, name: &str) -> Result<(), OverrideError> {
+        let Some(limit) = self.limits.iter().find(|limit| *limit.name == *name) else {
+            let limits: Vec<String> = self.limits.iter().map(|limit| format!("`{}`", limit.name)).collect();
+            return Err(OverrideError::Unknown { strategy: self.name.clone(), limits: limits.join(", ") });
+        };
+        if limit.scope.has(Field::Consumer) {
+            return Ok(());
+        }
+        let (strategy, scope) = (self.name.clone(), limit.scope.to_string());
+        Err(OverrideError::Shared { strategy, limit: limit.name.clone(), scope })
+    }
+
+    /// Gives limit `name` another algorithm.
+    pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
+        self.check_override(name)?;
+        for (limit, own) in self.limits.iter_mut().zip(&mut self.algorithms) {
+            if *limit.name == *name {
+                limit.algorithm = algorithm;
+                *own = algorithm;
+            }
+        }
+        Ok(())
+    }
+}

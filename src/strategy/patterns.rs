@@ -1,0 +1,113 @@
+//! Names and patterns of names: exact, or everything that begins with what stands before a final `*`.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// Patterns with what is configured for each, exact or ending in `*`.
+///
+/// Looking a name up costs a hash and a binary search, however many patterns there are: the prefixes
+/// are sorted, and each knows the longest other prefix that it starts with.
+#[derive(Debug, Clone)]
+pub struct Patterns<T> {
+    exact: HashMap<Box<str>, T>,
+    prefixes: Vec<Prefix<T>>,
+}
+
+#[derive(Debug, Clone)]
+struct Prefix<T> {
+    text: Box<str>,
+    /// The longest other prefix that this one starts with.
+    parent: Option<usize>,
+    value: T,
+}
+
+/// A pattern as it was configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pattern<'a> {
+    /// The name, or what all names of it begin with.
+    text: &'a str,
+    is_prefix: bool,
+}
+
+impl<T> Patterns<T> {
+    /// A table of `patterns`. Of two equal patterns the first counts; the configuration refuses them.
+    #[must_use]
+    pub fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
+        let mut exact = HashMap::new();
+        let mut prefixes: Vec<Prefix<T>> = Vec::new();
+        for (pattern, value) in patterns {
+            match pattern.strip_suffix('*') {
+                Some(text) => prefixes.push(Prefix { text: text.into(), parent: None, value }),
+                None => {
+                    exact.entry(pattern.into()).or_insert(value);
+                }
+            }
+        }
+        prefixes.sort_by(|a, b| a.text.cmp(&b.text));
+        prefixes.dedup_by(|later, earlier| later.text == earlier.text);
+        for index in 1..prefixes.len() {
+            let (before, rest) = prefixes.split_at_mut(index);
+            if let Some(prefix) = rest.first_mut() {
+                prefix.parent = longest(before, Some(index - 1), &prefix.text);
+            }
+        }
+        Self { exact, prefixes }
+    }
+
+    /// What is configured for `name`, if any pattern matches it: exact, else the longest prefix.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<(Pattern<'_>, &T)> {
+        self.matches(name).next()
+    }
+
+    /// Everything that is configured for `name`: exact, then from the longest prefix to the shortest.
+    pub fn matches<'a>(&'a self, name: &str) -> impl Iterator<Item = (Pattern<'a>, &'a T)> {
+        let exact = self.exact.get_key_value(name);
+        let exact = exact.map(|(text, value)| (Pattern { text, is_prefix: false }, value));
+        let last = self.prefixes.partition_point(|prefix| *prefix.text <= *name).checked_sub(1);
+        let first = longest(&self.prefixes, last, name).and_then(|index| self.prefixes.get(index));
+        let parent = |prefix: &&'a Prefix<T>| self.prefixes.get(prefix.parent?);
+        let prefixes = std::iter::successors(first, parent);
+        let prefixes =
+            prefixes.map(|prefix| (Pattern { text: &prefix.text, is_prefix: true }, &prefix.value));
+        exact.into_iter().chain(prefixes)
+    }
+
+    /// How many patterns there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.exact.len() + self.prefixes.len()
+    }
+
+    /// Whether there is no pattern at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.prefixes.is_empty()
+    }
+}
+
+impl<T> Default for Patterns<T> {
+    fn default() -> Self {
+        Self { exact: HashMap::new(), prefixes: Vec::new() }
+    }
+}
+
+impl fmt::Display for Pattern<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)?;
+        f.write_str(if self.is_prefix { "*" } else { "" })
+    }
+}
+
+/// Climbs from `start` to the first prefix that `name` starts with. Every prefix of `name` that sorts
+/// before it is an ancestor of its neighbour, so climbing finds the longest.
+fn longest<T>(prefixes: &[Prefix<T>], start: Option<usize>, name: &str) -> Option<usize> {
+    let mut at = start;
+    while let Some(prefix) = at.and_then(|index| prefixes.get(index)) {
+        if name.starts_with(&*prefix.text) {
+            return at;
+        }
+        at = prefix.parent;
+    }
+    None
+}

@@ -1,0 +1,111 @@
+//! Tables of `algorithm: "access"`: rows that the limiter decides, over whatever store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use prometheus::Registry;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use weir::algorithm::{Algorithm, Summary};
+use weir::limiter::{Ask, Limiter, Outcome};
+use weir::store::Store;
+use weir::strategy::{
+    Access, Attributes, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
+};
+use weir::telemetry::Metrics;
+use weir::units::{Micros, Retry};
+
+use super::retry_us;
+use super::table::{Row, Table};
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    deny: Vec<String>,
+    allow: Vec<String>,
+    deny_wins: bool,
+    overrides: BTreeMap<String, u64>,
+    default: Default,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Default {
+    limit: u64,
+    window_us: u64,
+}
+
+/// The rules of a table, once with a fixed window and once with a log: its rows are true of both.
+pub fn rules(id: &str, config: Value) -> [(Arc<Strategy>, Rules); 2] {
+    let config: Config = serde_json::from_value(config).unwrap_or_else(|e| panic!("{id}: config: {e}"));
+    assert!(config.deny_wins, "{id}: here it always does");
+    let window = Micros(config.default.window_us);
+    [
+        of(&format!("{id}.window"), config.clone(), |limit| {
+            Algorithm::fixed_window(limit, window, false, false)
+        }),
+        of(&format!("{id}.log"), config, |limit| Algorithm::sliding_log(limit, window)),
+    ]
+}
+
+fn of<E: std::fmt::Debug>(
+    name: &str,
+    config: Config,
+    algorithm: impl Fn(u64) -> Result<Algorithm, E>,
+) -> (Arc<Strategy>, Rules) {
+    let strategy = |limit: u64| {
+        let algorithm = algorithm(limit).unwrap();
+        let limit = Limit { name: "limit".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+        Strategy::new(name, vec![limit], false, FailurePolicy::Error).unwrap()
+    };
+    let base = strategy(config.default.limit);
+    let raised = |(consumer, limit): (String, u64)| {
+        let mut raised = base.clone();
+        raised.override_limit("limit", algorithm(limit).unwrap()).unwrap();
+        Override { consumer, resource: "*".to_owned(), strategy: raised }
+    };
+    let overrides: Vec<Override> = config.overrides.into_iter().map(raised).collect();
+    let rules = Rules::new(vec![base.clone()], Resources::default());
+    let rules = rules.with_access(Access::new(config.deny, config.allow), []).with_overrides(overrides);
+    (Arc::new(base), rules)
+}
+
+/// What the limiter says of a row, by name, as the table writes it.
+pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store) -> BTreeMap<String, Value> {
+    let recorder = Metrics::register(&Registry::new(), rules).unwrap().recorder();
+    let limiter = Limiter::new(Arc::new(rules.clone()), store, recorder);
+    let ask = Ask {
+        resource: &row.resource,
+        consumer: &row.consumer,
+        strategy: table.strategy.name(),
+        cost: row.cost,
+        peek: false,
+        attributes: Attributes::NONE,
+        deadline: None,
+    };
+    let answer = limiter.decide(&ask).await.unwrap_or_else(|e| panic!("{}: {e}", table.id));
+    let said = match answer.outcome {
+        // No wait helps whom a list denies, and who is let through need not wait.
+        Outcome::Listed(Listed::Deny) => {
+            json!({"allowed": false, "reason": "deny_list", "retry_after_us": -1})
+        }
+        Outcome::Listed(Listed::Allow) => {
+            json!({"allowed": true, "reason": "allow_list", "retry_after_us": 0})
+        }
+        Outcome::Decided { verdict, limits } => {
+            let summary = Summary::of(answer.strategy.algorithms(), &limits);
+            let reason = if verdict.allowed { "ok" } else { "limit" };
+            assert!(!verdict.allowed || summary.retry == Retry::Now, "{}", table.id);
+            json!({
+                "allowed": verdict.allowed,
+                "reason": reason,
+                "limit": summary.limit,
+                "remaining": summary.remaining,
+                "retry_after_us": retry_us(summary.retry),
+                "reset_after_us": summary.reset_after.0,
+            })
+        }
+        Outcome::Policy { .. } => panic!("{}: the store failed", table.id),
+    };
+    serde_json::from_value(said).unwrap()
+}
