@@ -91,6 +91,8 @@ impl DenialsShared {
             text.push(b'\n');
         }
         text.extend_from_slice(&cost.to_le_bytes());
+        // An override has its strategy's names, and so its keys, but other numbers.
+        text.extend_from_slice(&(Arc::as_ptr(decision.strategy) as usize).to_le_bytes());
         Some(Question { key: self.secret.hash(&text), cost, epoch: self.epoch(decision) })
     }
 }

@@ -136,6 +136,16 @@ async fn off_and_counting_strategies_are_asked_every_time() {
     }
 }
 
+/// An override has the names and keys of its strategy: what one denies the other may admit.
+#[tokio::test]
+async fn other_numbers_are_another_question() {
+    let node = Node::new(Micros::from_secs(60));
+    let (small, large) = (strategy(&[bucket(2)]), strategy(&[bucket(9)]));
+    assert!(node.ask(0, &small, Op::Charge, 2, 0).await.0.allowed);
+    assert!(!node.ask(0, &small, Op::Charge, 1, 0).await.0.allowed);
+    assert!(node.ask(0, &large, Op::Charge, 1, 0).await.0.allowed);
+}
+
 /// Of two limits the one with the shorter wait admits again while the other still denies.
 #[tokio::test]
 async fn each_limit_ages_by_itself() {
