@@ -13,6 +13,9 @@ const CHUNK: usize = 64;
 /// How many slots one insertion may look at to find room; a bound on the time under the lock.
 const LOOK_AT: usize = 64;
 
+/// How many exhausted keys an insertion may pass over in search of one that is not.
+const PASS_OVER: usize = 8192;
+
 /// Slots looked at by every insertion, so that lapsed keys go as fast as new ones come.
 const LOOK_AT_ALWAYS: usize = 4;
 
@@ -151,17 +154,24 @@ impl Table {
         dropped
     }
 
-    /// Drops the key that is soonest as good as new, of those looked at that are `eligible` and not
-    /// exhausted.
+    /// Drops the key that is soonest as good as new, of the next few that are `eligible` and not
+    /// exhausted. Exhausted ones are passed over by their expiry alone, which costs next to nothing, so
+    /// that a run of them does not look like a full table.
     fn evict(&mut self, budget: &Budget, keep: &[Slot], eligible: impl Fn(&State) -> bool) -> bool {
         let mut soonest: Option<Slot> = None;
-        for _ in 0..LOOK_AT.min(self.slots()) {
+        let mut candidates = 0;
+        for _ in 0..PASS_OVER.min(self.slots()) {
             let slot = self.advance();
             let lapse = self.lapse(slot);
-            let droppable =
-                !lapse.exhausted() && self.get(slot).is_some_and(&eligible) && !keep.contains(&slot);
-            if droppable && soonest.is_none_or(|best| lapse.at() < self.lapse(best).at()) {
+            if lapse.exhausted() || !self.get(slot).is_some_and(&eligible) || keep.contains(&slot) {
+                continue;
+            }
+            if soonest.is_none_or(|best| lapse.at() < self.lapse(best).at()) {
                 soonest = Some(slot);
+            }
+            candidates += 1;
+            if candidates == LOOK_AT {
+                break;
             }
         }
         let Some(slot) = soonest else { return false };

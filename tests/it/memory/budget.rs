@@ -25,18 +25,18 @@ fn keys_that_come_and_go_stay_within_the_budget() {
     assert_eq!(stats.refusals, 0);
 }
 
-/// Evicting an exhausted key would let its holder start anew. (So few that no 64 of a shard's slots, as
-/// many as one call looks at, are likely to hold nothing else.)
+/// Evicting an exhausted key would let its holder start anew; and where nearly all are exhausted, the
+/// others are still found, among runs of many that are not theirs.
 #[test]
 fn exhausted_keys_are_never_evicted() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Evict), slow_bucket());
-    for key in 0..2500 {
+    for key in 0..13_000 {
         assert!(fixture.charge(&strategy, &format!("exhausted {key}"), 10).unwrap());
     }
-    for key in 0..100_000 {
+    for key in 0..50_000 {
         assert!(fixture.charge(&strategy, &format!("passer-by {key}"), 1).unwrap());
     }
-    for key in 0..2500 {
+    for key in 0..13_000 {
         assert!(!fixture.charge(&strategy, &format!("exhausted {key}"), 1).unwrap(), "{key} was forgotten");
     }
     assert!(fixture.store.stats().evictions > 0);
@@ -78,7 +78,7 @@ fn refusing_keeps_every_key_that_counts() {
 #[test]
 fn logs_that_come_and_go_stay_within_the_budget() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Evict), hourly_log(100));
-    for key in 0..100_000 {
+    for key in 0..50_000 {
         assert!(fixture.charge(&strategy, &format!("consumer {key}"), 1).is_ok(), "{key}");
         if key % 16 == 0 {
             let stats = fixture.store.stats();
@@ -116,7 +116,7 @@ fn a_growing_log_stops_at_the_budget() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Refuse), hourly_log(10_000));
     assert!(fixture.charge(&strategy, "exhausted", 10_000).unwrap());
     let mut refused = 0;
-    for call in 0..100_000 {
+    for call in 0..50_000 {
         fixture.pass(Micros(1));
         match fixture.charge(&strategy, &format!("consumer {}", call % 100), 1) {
             Ok(admitted) => assert!(admitted),
