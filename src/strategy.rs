@@ -26,7 +26,8 @@ pub const MAX_NAME: usize = 128;
 /// A named list of limits that decide together: all are charged or none is.
 #[derive(Debug, Clone)]
 pub struct Strategy {
-    name: Box<str>,
+    /// Shared with the overrides made of it.
+    name: Arc<str>,
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
     tag: Tag,
@@ -136,6 +137,13 @@ impl Strategy {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same number for a strategy and its overrides, which alone have keys in common, and another one
+    /// for every other strategy of the process.
+    #[must_use]
+    pub fn family(&self) -> usize {
+        self.name.as_ptr() as usize
     }
 
     /// The limits, in the order they are judged and reported.

@@ -91,12 +91,12 @@ impl Strategy {
     pub fn check_override(&self, name: &str) -> Result<(), OverrideError> {
         let Some(limit) = self.limits.iter().find(|limit| *limit.name == *name) else {
             let limits: Vec<String> = self.limits.iter().map(|limit| format!("`{}`", limit.name)).collect();
-            return Err(OverrideError::Unknown { strategy: self.name.clone(), limits: limits.join(", ") });
+            return Err(OverrideError::Unknown { strategy: (&*self.name).into(), limits: limits.join(", ") });
         };
         if limit.scope.has(Field::Consumer) {
             return Ok(());
         }
-        let (strategy, scope) = (self.name.clone(), limit.scope.to_string());
+        let (strategy, scope) = ((&*self.name).into(), limit.scope.to_string());
         Err(OverrideError::Shared { strategy, limit: limit.name.clone(), scope })
     }
 

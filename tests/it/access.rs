@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, MemoryConfig, Overrides};
+use weir::config::{Config, MemoryConfig, Overrides, Topology};
+use weir::key::Subject;
 use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Store, StoreError, Verdicts};
 
+use crate::support;
 use crate::support::server::{BASE, Server, ask};
 
 const CONFIG: &str = r#"
@@ -159,4 +161,38 @@ async fn raising_a_limit_keeps_what_is_spent() {
         Some(3),
         "a bucket has a key of its own"
     );
+}
+
+/// Who has an override shares the other limits' counters with everybody, so calls that leave together
+/// are decided in the order in which they came, whichever numbers each has.
+#[tokio::test]
+async fn overrides_keep_the_order_on_shared_counters() {
+    let config = Config::parse(&CONFIG.replace("feeding", "ordered"), "test", &Overrides::default()).unwrap();
+    let clock = Clock::Manual(ManualClock::at(BASE));
+    let store = support::redis_store(vec![support::shared_redis().url()], Topology::Single, clock).await;
+    for round in 0..20 {
+        let resource = format!("zoo/{round}");
+        let remaining = |consumer: &'static str| {
+            let (rules, resource, store) = (&config.rules, resource.as_str(), &store);
+            async move {
+                let strategy = rules.resolve_for(resource, consumer, "").unwrap().strategy;
+                let subject = Subject { resource, consumer, ..Subject::default() };
+                let mut out = Verdicts::default();
+                let decision = Decision { strategy, subject, deadline: None };
+                store.decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();
+                out.limits[0].remaining
+            }
+        };
+        let all = tokio::join!(
+            remaining("a"),
+            remaining("gold-1"),
+            remaining("b"),
+            remaining("bucket"),
+            remaining("gold-2"),
+            remaining("c"),
+            remaining("gold-3"),
+            remaining("d"),
+        );
+        assert_eq!(all, (99, 98, 97, 96, 95, 94, 93, 92));
+    }
 }

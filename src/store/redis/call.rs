@@ -34,11 +34,11 @@ pub(super) enum Fate {
 
 impl Call {
     /// Sorts jobs into calls: one for all, or one per slot where the server insists on one slot a
-    /// call. Within a call the order is kept for each strategy, and so for each key.
+    /// call. Within a call the order is kept for each strategy and its overrides, and so for each key.
     pub(super) fn group(mut jobs: Vec<Job>, per_slot: bool) -> Vec<Self> {
         let slot = |job: &Job| if per_slot { (job.request.slot, job.asking) } else { (0, false) };
         if jobs.len() > 1 {
-            jobs.sort_by_key(|job| (slot(job), Arc::as_ptr(&job.request.strategy) as usize));
+            jobs.sort_by_key(|job| (slot(job), job.request.strategy.family()));
         }
         let mut calls: Vec<Self> = Vec::with_capacity(1);
         let mut last = None;
