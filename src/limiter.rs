@@ -6,7 +6,7 @@ mod deadline;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::{Invalid, MAX_ATTRIBUTES, check_attributes};
+pub use bounds::{Invalid, MAX_ATTRIBUTES, MAX_BATCH, check_attributes, check_batch};
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;

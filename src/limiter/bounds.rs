@@ -9,6 +9,9 @@ use crate::strategy::{Strategy, Unknown};
 /// The most attributes that a request may carry.
 pub const MAX_ATTRIBUTES: usize = 16;
 
+/// The most questions that one batch may hold.
+pub const MAX_BATCH: usize = 1000;
+
 /// A field that breaks its bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: {bound}")]
@@ -59,6 +62,15 @@ pub fn check_attributes<'a>(
         check_length("attributes (value)", value)?;
     }
     Ok(())
+}
+
+/// Checks how many questions a batch holds.
+pub fn check_batch(count: usize) -> Result<(), Invalid> {
+    if (1..=MAX_BATCH).contains(&count) {
+        return Ok(());
+    }
+    let (value, bound) = (format!("{count} entries"), format!("there must be 1 to {MAX_BATCH}"));
+    Err(Invalid { field: "requests", value, bound })
 }
 
 /// The same error with a name that is fit to be shown.

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
 mod architecture;
+mod batch;
 mod bounds;
 mod cli;
 mod concurrency;
