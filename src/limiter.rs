@@ -6,7 +6,7 @@ mod deadline;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::Invalid;
+pub use bounds::{Invalid, MAX_BATCH, check_batch};
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;

@@ -3,25 +3,35 @@
 //! Protobuf types stop here. A denial is an answer; everything else becomes a status in one function
 //! (`service/status.rs`).
 
+mod batch;
 mod deadline;
 mod message;
 mod should_allow;
 mod status;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tonic::{Request, Response, Status};
 
 pub use message::Templates;
 
-use crate::limiter::Limiter;
+use crate::limiter::{Limiter, MAX_BATCH};
 use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
-use crate::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
+use crate::proto::v1::{
+    ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
+};
 use crate::store::Store;
 
 /// The largest message either way. A request with every field at its bound takes about 18 KiB, an
 /// answer about 2 KiB; what is larger is refused before it is read.
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
+
+/// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+
+/// The largest answer to a batch, which nothing that passes the other bounds can reach.
+const MAX_BATCH_ANSWER_BYTES: usize = MAX_BATCH * (8 << 10);
 
 /// `weir.v1.RateLimitService`.
 pub struct RateLimit<S> {
@@ -30,11 +40,33 @@ pub struct RateLimit<S> {
 }
 
 impl<S: Store> RateLimit<S> {
-    /// The service, bounded and ready to be served.
-    pub fn server(limiter: Limiter<S>, templates: Arc<Templates>) -> RateLimitServiceServer<Self> {
-        RateLimitServiceServer::new(Self { limiter, templates })
+    /// The service over a limiter.
+    pub fn new(limiter: Limiter<S>, templates: Arc<Templates>) -> Arc<Self> {
+        Arc::new(Self { limiter, templates })
+    }
+
+    /// The service, bounded for all methods but batches.
+    pub fn server(self: &Arc<Self>) -> RateLimitServiceServer<Self> {
+        RateLimitServiceServer::from_arc(Arc::clone(self))
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// The same service, bounded for batches.
+    pub fn batch_server(self: &Arc<Self>) -> RateLimitServiceServer<Self> {
+        RateLimitServiceServer::from_arc(Arc::clone(self))
+            .max_decoding_message_size(MAX_BATCH_BYTES)
+            .max_encoding_message_size(MAX_BATCH_ANSWER_BYTES)
+    }
+
+    async fn decide(
+        &self,
+        request: &ShouldAllowRequest,
+        deadline: Option<Instant>,
+    ) -> Result<ShouldAllowResponse, Status> {
+        let ask = should_allow::ask(request, deadline);
+        let answer = self.limiter.decide(&ask).await.map_err(status::of)?;
+        Ok(should_allow::response(&answer, ask.cost, &self.templates))
     }
 }
 
@@ -45,9 +77,14 @@ impl<S: Store> RateLimitService for RateLimit<S> {
         request: Request<ShouldAllowRequest>,
     ) -> Result<Response<ShouldAllowResponse>, Status> {
         let deadline = deadline::of(request.metadata());
-        let request = request.get_ref();
-        let ask = should_allow::ask(request, deadline);
-        let answer = self.limiter.decide(&ask).await.map_err(status::of)?;
-        Ok(Response::new(should_allow::response(&answer, ask.cost, &self.templates)))
+        self.decide(request.get_ref(), deadline).await.map(Response::new)
+    }
+
+    async fn should_allow_batch(
+        &self,
+        request: Request<ShouldAllowBatchRequest>,
+    ) -> Result<Response<ShouldAllowBatchResponse>, Status> {
+        let deadline = deadline::of(request.metadata());
+        self.decide_batch(request.get_ref(), deadline).await.map(Response::new)
     }
 }

@@ -6,6 +6,9 @@ use super::Ask;
 use crate::key::MAX_PART;
 use crate::strategy::{Attributes, MAX_ATTRIBUTES, Strategy, Unknown};
 
+/// The most questions that one batch may hold.
+pub const MAX_BATCH: usize = 1000;
+
 /// A field that breaks its bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: {bound}")]
@@ -64,6 +67,15 @@ fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Invalid> {
         check_length("attributes (value)", value)?;
     }
     Ok(())
+}
+
+/// Checks how many questions a batch holds.
+pub fn check_batch(count: usize) -> Result<(), Invalid> {
+    if (1..=MAX_BATCH).contains(&count) {
+        return Ok(());
+    }
+    let (value, bound) = (format!("{count} entries"), format!("there must be 1 to {MAX_BATCH}"));
+    Err(Invalid { field: "requests", value, bound })
 }
 
 /// The same error with a name that is fit to be shown.

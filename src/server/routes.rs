@@ -18,7 +18,7 @@ use crate::service::{RateLimit, Templates};
 use crate::store::Store;
 
 /// Calls in flight on one connection. With the largest message this bounds what a connection can make
-/// us hold to 64 MiB; callers that want more open another connection.
+/// us hold to 64 MiB; callers that want more open another connection. Batches have a bound of their own.
 const MAX_STREAMS: u32 = 1024;
 /// Streams that a client has cancelled before we looked at them. Cancelling all its calls at once is
 /// what a client with deadlines does when we stall, so one connection's worth is no attack yet.
@@ -56,7 +56,7 @@ pub(super) fn services<S: Store>(
     if reflection {
         others = with_reflection(others)?;
     }
-    Ok(Dispatch::new(RateLimit::server(limiter, Arc::clone(templates)), others))
+    Ok(Dispatch::new(&RateLimit::new(limiter, Arc::clone(templates)), others))
 }
 
 /// Reflection in both versions: older tools know only `v1alpha`.

@@ -4,6 +4,7 @@
 
 mod access;
 mod architecture;
+mod batch;
 mod bounds;
 mod cli;
 mod concurrency;

@@ -19,8 +19,9 @@ use super::request::{Job, Request};
 use super::topology::{Address, Topology};
 use crate::store::{StoreError, Verdicts};
 
-/// Requests in one script call: enough to share its fixed cost, few enough not to hold Redis up.
-const MAX_BATCH: usize = 64;
+/// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
+/// Redis up for more than some milliseconds. The last request may pass it.
+const MAX_KEYS: usize = 1000;
 
 /// After this many calls in a row without an answer the connection is given up: a node that hangs
 /// reports no error, and its successor is found only by looking.
@@ -125,9 +126,11 @@ impl Task {
                 }
                 job = self.jobs.recv() => job.ok_or(Closed)?,
             };
+            let mut keys = first.request.key_count();
             let mut jobs = vec![first];
-            while jobs.len() < MAX_BATCH {
+            while keys < MAX_KEYS {
                 let Ok(job) = self.jobs.try_recv() else { break };
+                keys += job.request.key_count();
                 jobs.push(job);
             }
             // Callers that are gone must not be charged.

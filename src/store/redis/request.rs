@@ -51,6 +51,11 @@ impl Request {
         Self { strategy: Arc::clone(strategy), op, costs: costs.into(), slot, keys, ends }
     }
 
+    /// How many keys it has.
+    pub(super) fn key_count(&self) -> usize {
+        self.costs.len() * self.ends.len()
+    }
+
     /// Its keys, once for every cost.
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.costs.iter().flat_map(|_| {
