@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use redis::Value;
 
 use super::request::{Answer, Request};
-use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op, Verdict};
+use crate::algorithm::{Algorithm, Cause, Engine, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
@@ -92,7 +92,13 @@ fn decode_decision<'a>(
     let wait = Micros(whole(numbers.next())?);
     out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait });
     for _ in request.strategy.algorithms() {
-        let fits = whole(numbers.next())? != 0;
+        let cause = match whole(numbers.next())? {
+            0 => None,
+            1 => Some(Cause::Count),
+            2 => Some(Cause::MinGap),
+            3 => Some(Cause::Never),
+            _ => return Err(garbled()),
+        };
         let remaining = whole(numbers.next())?;
         let retry = match numbers.next() {
             Some(never) if never < 0.0 => Retry::Never,
@@ -100,7 +106,7 @@ fn decode_decision<'a>(
             wait => Retry::After(Micros(whole(wait)?)),
         };
         let reset_after = Micros(whole(numbers.next())?);
-        out.limits.push(LimitVerdict { fits, remaining, retry, reset_after });
+        out.limits.push(LimitVerdict { cause, remaining, retry, reset_after });
     }
     Ok(None)
 }
@@ -146,7 +152,7 @@ impl Doubles {
             Engine::Bucket(bucket) => (1, bucket.drain, 0, 0),
             Engine::Window(window) => (2, window.span, flag(window.anchored), 0),
             Engine::Interval(interval) => (3, interval.refill, interval.period, flag(interval.aligned)),
-            Engine::Log(log) => (4, log.span, 0, 0),
+            Engine::Log(log) => (4, log.span, log.min_gap, 0),
         };
         let count_denied = flag(limit.counts_denied());
         for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {

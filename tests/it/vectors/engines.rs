@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use weir::algorithm::{Cells, Kept, LimitVerdict, State, Verdict, decide};
+use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
 use weir::clock::ManualClock;
 use weir::key::{self, Subject};
 use weir::store::{Decision, Store, Verdicts};
 use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir::units::{LONGEST_SPAN, Micros};
 
 use super::table::Row;
 
@@ -21,10 +21,16 @@ pub trait Engine {
         row: &Row,
         now: Micros,
     ) -> (Verdict, Vec<LimitVerdict>);
+
+    /// How long after the row's attempt the next one would pass, a cost of 1 without other traffic. It is
+    /// no part of a verdict, so only the engine that can be tried without being changed tells it.
+    async fn next_allowed_after(&self, _: &Arc<Strategy>, _: &Row, _: Micros) -> Option<u64> {
+        None
+    }
 }
 
 /// The pure driver over a map of states.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Pure(HashMap<Vec<u8>, State>);
 
 impl Engine for Pure {
@@ -44,6 +50,23 @@ impl Engine for Pure {
         let mut limits = Vec::new();
         let Ok(verdict) = decide(strategy.algorithms(), &mut cells, row.op, row.cost, now, &mut limits);
         (verdict, limits)
+    }
+
+    /// By search. A peek's own attempt is made first: it asks what would happen if it were one.
+    async fn next_allowed_after(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> Option<u64> {
+        let attempt = |op| Row { op, cost: 1, ..row.clone() };
+        let mut after = self.clone();
+        if row.op == Op::Peek {
+            after.step(strategy, &attempt(Op::Charge), now).await;
+        }
+        let (mut low, mut high) = (0, LONGEST_SPAN.0);
+        while low < high {
+            let middle = low.midpoint(high);
+            let mut then = after.clone();
+            let (verdict, _) = then.step(strategy, &attempt(Op::Charge), Micros(now.0 + middle)).await;
+            if verdict.allowed { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
     }
 }
 

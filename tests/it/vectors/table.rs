@@ -13,11 +13,14 @@ use weir::units::Micros;
 /// One table: limits, and rows in order of time of their making.
 pub struct Table {
     pub id: String,
+    /// Whether `denied_by` names the causes of its only limit: `count`, `min_gap`.
+    pub names_causes: bool,
     pub strategy: Arc<Strategy>,
     pub rows: Vec<Row>,
 }
 
 /// One step.
+#[derive(Clone)]
 pub struct Row {
     pub at_us: u64,
     pub op: Op,
@@ -75,6 +78,7 @@ struct RawRow {
 impl RawTable {
     fn table(self) -> Table {
         assert_eq!(self.tolerance_us, 0, "{}: these engines are exact", self.id);
+        let names_causes = self.algorithm == "strict_log";
         let limits: Vec<Limit> = if self.algorithm == "composite" {
             let config: Composite = parse(&self.id, self.config);
             config.limits.into_iter().map(|limit| limit.limit(&self.id)).collect()
@@ -86,7 +90,7 @@ impl RawTable {
         let strategy = Strategy::new(&self.id, limits, single_slot, FailurePolicy::Error);
         let strategy = Arc::new(strategy.unwrap_or_else(|e| panic!("{}: {e}", self.id)));
         let rows = self.steps.into_iter().map(|row| row.row(&self.id)).collect();
-        Table { id: self.id, strategy, rows }
+        Table { id: self.id, names_causes, strategy, rows }
     }
 }
 
@@ -182,6 +186,17 @@ struct Log {
     window_us: u64,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StrictLog {
+    limit: u64,
+    window_us: u64,
+    #[serde(default)]
+    min_gap_us: u64,
+    #[serde(default = "yes")]
+    count_denied: bool,
+}
+
 fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
     let made = match name {
         "uniform_gate" => {
@@ -204,6 +219,10 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
             let Log { limit, window_us } = parse(id, config);
             Algorithm::sliding_log(limit, Micros(window_us))
         }
+        "strict_log" => {
+            let StrictLog { limit, window_us, min_gap_us, count_denied } = parse(id, config);
+            Algorithm::strict_log(limit, Micros(window_us), count_denied, Micros(min_gap_us))
+        }
         other => panic!("{id}: the algorithm `{other}` is not understood"),
     };
     made.unwrap_or_else(|e| panic!("{id}: {e}"))
@@ -211,6 +230,10 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
 
 fn parse<T: serde::de::DeserializeOwned>(id: &str, config: Value) -> T {
     serde_json::from_value(config).unwrap_or_else(|e| panic!("{id}: config: {e}"))
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn one() -> u64 {
