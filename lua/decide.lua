@@ -2,8 +2,9 @@
 -- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
 local CHARGE, PEEK, REFUND, RESET, FORCE, AT_MOST, RESERVE = 1, 2, 3, 4, 5, 6, 7
-local BUCKET, WINDOW, INTERVAL = 1, 2, 3
+local BUCKET, WINDOW, INTERVAL, LOG = 1, 2, 3, 4
 local NEVER = -1
+local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 
 -- With a clock of the caller's, a key lives for at least a minute.
 local LEAST_PX = 60000
@@ -35,6 +36,25 @@ local function remaining(limit, one)
   return floor_div(room, limit.weight)
 end
 
+-- What a log records of a denied attempt, if it counts them.
+local function attempt(limit, cost)
+  if limit.engine ~= LOG or limit.count_denied == 0 then return 0 end
+  return min(cost, limit.limit + 1)
+end
+
+-- What remains of a log that counts denied attempts is told with the attempt of a peek counted.
+local function remaining_after(limit, one, op, cost)
+  local left = remaining(limit, one)
+  if op == PEEK then left = max(left - attempt(limit, cost), 0) end
+  return left
+end
+
+-- What is left of the shortest time since the newest charge.
+local function gap(limit, one)
+  if limit.engine ~= LOG or one.level == 0 then return 0 end
+  return max(limit.p2 - (one.at - one.origin), 0)
+end
+
 -- Makes the stored level `level`. The key goes once the state is as good as absent, rounded up, by the
 -- state's own time, which is ahead of now after a step back.
 local function write(limit, key, one, level, now)
@@ -58,22 +78,29 @@ local function write(limit, key, one, level, now)
   if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, px) end
   if engine == WINDOW then return window_write(key, level, one.origin, one.extra, px) end
   if engine == INTERVAL then return interval_write(key, level, one.origin, px) end
-  return log_write(key, cost, one.at, one.extra, one.shift, px)
+  local keep
+  if limit.count_denied == 1 then keep = limit.limit + 1 end
+  return log_write(key, cost, one.at, one.extra, one.shift, keep, px)
 end
 
 -- Whether `cost` fits on top of the level, and how long until it does.
 local function judge(limit, key, one, cost)
-  one.fits, one.retry = false, NEVER
+  one.cause, one.retry = ABOVE, NEVER
   if cost > limit.limit then return end
-  local excess = one.level + cost * limit.weight - limit.capacity
-  one.fits = excess <= 0
-  if one.fits then one.retry = 0 else one.retry = wait(limit, key, one, excess) end
+  local excess, left = one.level + cost * limit.weight - limit.capacity, 0
+  if cost > 0 then left = gap(limit, one) end
+  one.cause, one.retry = FITS, 0
+  if excess > 0 then one.cause = COUNT elseif left > 0 then one.cause = MIN_GAP else return end
+  local recorded = attempt(limit, cost)
+  excess = excess + recorded
+  if recorded > 0 then left = limit.p2 end
+  if excess > 0 then one.retry = max(wait(limit, key, one, excess), left) else one.retry = left end
 end
 
 local function judge_at_most(limit, key, one, cost)
   local granted = min(cost, remaining(limit, one))
   if granted > 0 then
-    one.fits, one.retry = true, 0
+    one.cause, one.retry = FITS, 0
     return granted
   end
   judge(limit, key, one, min(cost, 1))
@@ -89,7 +116,7 @@ local function judge_reserve(limit, key, one, cost, max_wait)
     return 0
   end
   local place = one.retry
-  one.fits, one.retry = true, 0
+  one.cause, one.retry = FITS, 0
   return place
 end
 
@@ -121,7 +148,7 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
     judge(limit, key, one, cost)
     if op == AT_MOST then granted = judge_at_most(limit, key, one, cost)
     elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
-    fitted = fitted and one.fits
+    fitted = fitted and one.cause == FITS
   end
   local allowed = fitted or op == FORCE or op == REFUND or op == RESET
   if not allowed then granted = 0 end
@@ -137,7 +164,7 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
     local limit, one = limits[i], ones[i]
     local retry = one.retry
     if allowed then retry = 0 end
-    answer = answer .. pack_struct('<dddd', one.fits and 1 or 0, remaining(limit, one), retry,
+    answer = answer .. pack_struct('<dddd', one.cause, remaining_after(limit, one, op, cost), retry,
       reset_after(limit, KEYS[key_at + i], one))
   end
   return answer

@@ -2,7 +2,7 @@
 --
 -- Stored: a list  base, t1, total1, t2, total2, …  Entry k (from 0) has its time at index 2k+1 and the
 -- running total up to it at 2k+2, so the total before it is at 2k. Totals are modulo CEILING. Of the
--- limit: p1 = span. A reading's origin is the newest entry's time, its extra the number of entries
+-- limit: p1 = span, p2 = min_gap. A reading's origin is the newest entry's time, its extra the number of entries
 -- that no longer count.
 
 local LOG_ENTRIES = 10000
@@ -56,6 +56,7 @@ local function log_read(key, now, p1)
 end
 
 local function log_wait(key, level, at, origin, extra, shift, excess, p1)
+  if excess > level then return p1 end
   local freed_at = origin
   if excess < level then
     local base = log_number(key, 2 * extra)
@@ -77,11 +78,20 @@ local function log_move(key, shift)
   end
 end
 
--- Drops what no longer counts and records `cost`. The write that needs memory comes first, so that a
+-- How many of the oldest entries do not count, or have `keep` units or more after them.
+local function log_beyond(key, extra, length, keep)
+  local newest = log_number(key, -1)
+  return log_search(extra, (length - 1) / 2, function(entry)
+    return log_between(log_number(key, 2 * entry + 2), newest) >= keep
+  end)
+end
+
+-- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes first, so that a
 -- server without any refuses before something has changed.
-local function log_write(key, cost, at, extra, shift, px)
+local function log_write(key, cost, at, extra, shift, keep, px)
   local length = call('LLEN', key)
   if shift > 0 then log_move(key, shift) end
+  if keep and length >= 3 then extra = log_beyond(key, extra, length, max(keep - cost, 0)) end
   if cost > 0 then
     local entries = 0
     if length >= 3 then entries = (length - 1) / 2 - extra end

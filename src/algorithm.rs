@@ -22,7 +22,7 @@ pub use decide::{Cells, Kept, decide};
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
 pub use new::{Invalid, Rate};
-pub use verdict::{LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
+pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
 pub use window::Window;
 
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose

@@ -10,10 +10,13 @@
 //!   retry      = wait(level + cost · weight − capacity)                  never, if cost > limit
 //!   reset      = wait(level)
 //! ```
+//!
+//! A log that counts denied attempts answers as it will stand with this attempt in it: a peek does too,
+//! though it records nothing, because it asks what would happen.
 
 use smallvec::SmallVec;
 
-use super::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict};
+use super::{Algorithm, Cause, Engine, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
 /// Where the states of one decision's limits are kept while it is made.
@@ -44,7 +47,7 @@ pub struct Kept {
 /// What one limit says before anything is written.
 struct Judgement {
     reading: Reading,
-    fits: bool,
+    cause: Option<Cause>,
     retry: Retry,
     /// The level to write, if any.
     write: Option<u64>,
@@ -75,7 +78,7 @@ pub fn decide<C: Cells>(
             }
             _ => {}
         }
-        fitted &= judgement.fits;
+        fitted &= judgement.cause.is_none();
         judged.push(judgement);
     }
     let allowed = fitted || matches!(op, Op::Force | Op::Refund | Op::Reset);
@@ -102,8 +105,8 @@ pub fn decide<C: Cells>(
         }
     }
     out.extend(limits.iter().zip(&judged).enumerate().map(|(index, (limit, judgement))| LimitVerdict {
-        fits: judgement.fits,
-        remaining: limit.remaining(&judgement.reading),
+        cause: judgement.cause,
+        remaining: limit.remaining_after(&judgement.reading, op, cost),
         retry: if allowed { Retry::Now } else { judgement.retry },
         reset_after: limit.reset_after(cells.get(index), &judgement.reading),
     }));
@@ -113,24 +116,31 @@ pub fn decide<C: Cells>(
 impl Algorithm {
     /// Whether `cost` fits on top of the level, and how long until it does.
     fn judge(&self, state: Option<&State>, reading: Reading, cost: u64) -> Judgement {
-        let (mut fits, mut retry) = (false, Retry::Never);
-        if cost <= self.limit {
-            let wanted = reading.level + cost * self.weight;
-            fits = wanted <= self.capacity();
-            retry = if fits {
-                Retry::Now
-            } else {
-                Retry::After(Micros(self.wait(state, &reading, wanted - self.capacity())))
-            };
+        if cost > self.limit {
+            return Judgement { reading, cause: Some(Cause::Never), retry: Retry::Never, write: None };
         }
-        Judgement { reading, fits, retry, write: None }
+        let wanted = reading.level + cost * self.weight;
+        let gap = if cost > 0 { self.gap(&reading) } else { 0 };
+        let cause = match (wanted > self.capacity(), gap > 0) {
+            (true, _) => Some(Cause::Count),
+            (false, true) => Some(Cause::MinGap),
+            (false, false) => None,
+        };
+        let mut retry = Retry::Now;
+        if cause.is_some() {
+            let recorded = self.attempt(cost);
+            let excess = (wanted + recorded).saturating_sub(self.capacity());
+            let count = if excess > 0 { self.wait(state, &reading, excess) } else { 0 };
+            retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
+        }
+        Judgement { reading, cause, retry, write: None }
     }
 
     /// As much of `cost` as fits; denied only if not even 1 does.
     fn judge_at_most(&self, state: Option<&State>, judged: Judgement, cost: u64) -> (Judgement, u64) {
         let granted = cost.min(self.remaining(&judged.reading));
         if granted > 0 {
-            return (Judgement { fits: true, retry: Retry::Now, ..judged }, granted);
+            return (Judgement { cause: None, retry: Retry::Now, ..judged }, granted);
         }
         (self.judge(state, judged.reading, cost.min(1)), 0)
     }
@@ -147,7 +157,7 @@ impl Algorithm {
         let beyond = (judged.reading.level + cost * self.weight).saturating_sub(self.ceiling);
         let excess = self.wait(state, &judged.reading, beyond).max(wait.saturating_sub(max_wait));
         if excess == 0 {
-            return (Judgement { fits: true, retry: Retry::Now, ..judged }, wait);
+            return (Judgement { cause: None, retry: Retry::Now, ..judged }, wait);
         }
         (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
     }
@@ -179,6 +189,36 @@ impl Algorithm {
 
     fn remaining(&self, reading: &Reading) -> u64 {
         self.capacity().saturating_sub(reading.level) / self.weight
+    }
+
+    /// What remains of a log that counts denied attempts is told with the attempt of a peek counted.
+    fn remaining_after(&self, reading: &Reading, op: Op, cost: u64) -> u64 {
+        let peeked = if op == Op::Peek { self.attempt(cost) } else { 0 };
+        self.remaining(reading).saturating_sub(peeked)
+    }
+
+    /// What a log records of a denied attempt, if it counts them.
+    fn attempt(&self, cost: u64) -> u64 {
+        match self.engine {
+            Engine::Log(_) if self.count_denied => cost.min(self.limit + 1),
+            _ => 0,
+        }
+    }
+
+    /// The shortest time between two charges.
+    const fn min_gap(&self) -> u64 {
+        match self.engine {
+            Engine::Log(log) => log.min_gap,
+            _ => 0,
+        }
+    }
+
+    /// What is left of the shortest time since the newest charge.
+    fn gap(&self, reading: &Reading) -> u64 {
+        if reading.level == 0 {
+            return 0;
+        }
+        self.min_gap().saturating_sub(reading.at - reading.origin)
     }
 
     fn reset_after(&self, state: Option<&State>, reading: &Reading) -> Micros {

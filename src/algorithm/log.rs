@@ -13,6 +13,10 @@
 //! judged without trimming: only a charge drops the entries that no longer count. Charges in the
 //! same microsecond share an entry. Twin: `lua/log.lua`.
 //!
+//! With `min_gap` a charge must also come so long after the one before it. Where denied attempts are
+//! charged too (logins), only the newest `keep` units can still matter: older ones are dropped, so that
+//! an attack takes no more memory than the limit.
+//!
 //! Promise: never more than `limit` in any half-open span. Memory: one entry per charge.
 //! Source: the sorted-set recipe for Redis, with its faults mended (members that collide, scores in
 //! whole seconds, `==` for `>=`, keys without expiry).
@@ -35,6 +39,11 @@ const MODULUS: u64 = crate::units::CEILING;
 pub struct Log {
     /// How long an entry counts, in microseconds.
     pub span: u64,
+    /// The shortest time between two charges, in microseconds; never above the span.
+    pub min_gap: u64,
+    /// How many of the newest units are kept: one above the limit where denied attempts are charged,
+    /// and all, where not.
+    pub keep: u64,
 }
 
 /// What is stored of one log.
@@ -66,8 +75,12 @@ impl Log {
         Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift }
     }
 
-    /// Microseconds until `excess` units have left.
+    /// Microseconds until `excess` units have left. An excess above the level is that of an attempt
+    /// yet to be recorded, now.
     pub(super) fn wait(&self, state: Option<&State>, reading: &Reading, excess: u64) -> u64 {
+        if excess > reading.level {
+            return self.span;
+        }
         let leaves = match state {
             Some(state) if excess < reading.level => state.freeing(reading.extra as usize, excess),
             _ => None,
@@ -83,10 +96,10 @@ impl Log {
                 entry.at = entry.at.saturating_sub(reading.shift);
             }
         }
-        let dead = reading.extra as usize;
-        state.base = state.total_before(dead);
-        state.entries.drain(..dead);
-        state.push(reading.at, level.saturating_sub(reading.level));
+        let cost = level.saturating_sub(reading.level);
+        state.drop_first(reading.extra as usize);
+        state.drop_first(state.beyond(self.keep.saturating_sub(cost)));
+        state.push(reading.at, cost);
         if state.entries.capacity() > 4 * state.entries.len().max(16) {
             state.entries.shrink_to(2 * state.entries.len());
         }
@@ -105,6 +118,18 @@ impl State {
             .checked_sub(1)
             .and_then(|before| self.entries.get(before))
             .map_or(self.base, |entry| entry.total)
+    }
+
+    /// Forgets the oldest `count` entries.
+    fn drop_first(&mut self, count: usize) {
+        self.base = self.total_before(count);
+        self.entries.drain(..count);
+    }
+
+    /// How many of the oldest entries have `keep` units or more after them.
+    fn beyond(&self, keep: u64) -> usize {
+        let Some(newest) = self.entries.back().filter(|_| keep < MODULUS) else { return 0 };
+        self.entries.partition_point(|entry| total_between(entry.total, newest.total) >= keep)
     }
 
     /// When the first entry falls out that, together with those before it, frees `excess`.

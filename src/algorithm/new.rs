@@ -96,14 +96,34 @@ impl Algorithm {
 
     /// At most `limit` units in any span of `window`, exactly. Fields of errors: `limit`, `window`.
     pub fn sliding_log(limit: u64, window: Micros) -> Result<Self, Invalid> {
+        Self::strict_log(limit, window, false, Micros::ZERO)
+    }
+
+    /// A [`Algorithm::sliding_log`] whose charges are also at least `min_gap` apart. With
+    /// `count_denied`, denied attempts are charged too: what protects logins. Fields of errors:
+    /// `limit`, `window`, `min_gap`.
+    pub fn strict_log(
+        limit: u64,
+        window: Micros,
+        count_denied: bool,
+        min_gap: Micros,
+    ) -> Result<Self, Invalid> {
         span("window", window)?;
         if limit > MAX_ENTRIES {
             let bound = "a log keeps an entry per call, so its limit is at most 10000; \
                          use token_bucket or fixed_window above it";
             return Err(invalid("limit", limit, bound));
         }
-        let engine = Engine::Log(Log { span: window.0 });
-        Ok(Self { limit, weight: 1, ceiling: log::CEILING, count_denied: false, engine })
+        // What is kept of denied attempts is one unit more than the limit.
+        if count_denied && limit == MAX_ENTRIES {
+            return Err(invalid("limit", limit, "with `count_denied` it is at most 9999"));
+        }
+        if min_gap > window {
+            return Err(invalid("min_gap", min_gap, "it must be at most the window"));
+        }
+        let keep = if count_denied { limit + 1 } else { u64::MAX };
+        let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep });
+        Ok(Self { limit, weight: 1, ceiling: log::CEILING, count_denied, engine })
     }
 }
 

@@ -48,14 +48,33 @@ pub struct Verdict {
 /// What one limit says within a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitVerdict {
-    /// Whether this limit alone would let the call pass.
-    pub fits: bool,
+    /// Why this limit would not let the call pass; `None` where it would.
+    pub cause: Option<Cause>,
     /// The largest cost that would pass now; uncharged when the decision was denied.
     pub remaining: u64,
     /// The shortest wait until this very cost passes.
     pub retry: Retry,
     /// The shortest wait until the state is as if never used.
     pub reset_after: Micros,
+}
+
+/// What within a limit denies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Too much is used; told also where the gap is too short besides.
+    Count,
+    /// The call before was too short a time ago.
+    MinGap,
+    /// The cost is above the limit.
+    Never,
+}
+
+impl LimitVerdict {
+    /// Whether this limit alone would let the call pass.
+    #[must_use]
+    pub const fn fits(&self) -> bool {
+        self.cause.is_none()
+    }
 }
 
 /// What all limits of a decision say together.

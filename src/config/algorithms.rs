@@ -104,10 +104,11 @@ fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Resul
 }
 
 fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    fields.refuse(&["count_denied", "min_gap"], report);
     let limit = units(fields, "limit", report);
     let window = span(fields, "window", report);
-    Some(Algorithm::sliding_log(limit?, window?))
+    let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
+    let min_gap = fields.read("min_gap", report, duration).unwrap_or(Micros::ZERO);
+    Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
 }
 
 fn span(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Option<Micros> {

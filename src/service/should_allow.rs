@@ -5,7 +5,7 @@ use std::time::Instant;
 use prost_types::Duration;
 
 use super::message::{Facts, Templates};
-use crate::algorithm::{LimitVerdict, Verdict};
+use crate::algorithm::{Cause, LimitVerdict, Verdict};
 use crate::limiter::{Answer, Ask, Outcome};
 use crate::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
 use crate::strategy::{Attributes, Limit, Listed, Strategy};
@@ -79,7 +79,7 @@ fn decided(
         reset_after: verdicts.iter().map(|one| one.reset_after).max().map(duration),
         reason: reason(allowed, retry).into(),
         denied_by: named()
-            .filter(|(_, one)| !allowed && !one.fits)
+            .filter(|(_, one)| !allowed && !one.fits())
             .map(|(limit, _)| limit.name.to_string())
             .collect(),
         limits: named().map(|(limit, one)| status(limit, one)).collect(),
@@ -89,14 +89,15 @@ fn decided(
 }
 
 fn status(limit: &Limit, verdict: &LimitVerdict) -> LimitStatus {
-    let cause = match verdict.retry {
-        _ if verdict.fits => "",
-        Retry::Never => "never",
-        Retry::Now | Retry::After(_) => "count",
+    let cause = match verdict.cause {
+        None => "",
+        Some(Cause::Count) => "count",
+        Some(Cause::MinGap) => "min_gap",
+        Some(Cause::Never) => "never",
     };
     LimitStatus {
         name: limit.name.to_string(),
-        allowed: verdict.fits,
+        allowed: verdict.fits(),
         limit: limit.algorithm.limit(),
         remaining: verdict.remaining,
         retry_after: wait(verdict.retry).map(duration),

@@ -229,7 +229,7 @@ fn engines_with_rows() -> BTreeSet<String> {
         "uniform_gate" | "bucket" => "bucket".to_owned(),
         "fixed_window" => "window".to_owned(),
         "interval_bucket" => "interval".to_owned(),
-        "sliding_log" => "log".to_owned(),
+        "sliding_log" | "strict_log" => "log".to_owned(),
         other => panic!("no engine is known for the rows of `{other}`"),
     };
     let tables = read_all("tests/vectors", "json");

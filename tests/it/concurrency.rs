@@ -39,7 +39,7 @@ fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
 async fn exactly_the_limit(store: StoreConfig) {
     let server = Server::start(Config { store, rules: rules(), ..config() });
     eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
-    for strategy in ["bucket", "window", "interval", "log", "dual"] {
+    for strategy in ["bucket", "window", "interval", "log", "strict", "dual"] {
         let admitted = admitted(&server, strategy).await;
         assert_eq!(admitted, LIMIT, "{strategy}");
     }
@@ -72,6 +72,7 @@ fn rules() -> Rules {
     let window = Algorithm::fixed_window(limit, hour, false, false).unwrap();
     let interval = Algorithm::interval_refill(limit, 1, hour, false).unwrap();
     let log = Algorithm::sliding_log(limit, hour).unwrap();
+    let strict = Algorithm::strict_log(limit, hour, true, Micros::ZERO).unwrap();
     let wide = Algorithm::sliding_log(limit * 10, hour).unwrap();
     let resource: &[Field] = &[Field::Resource];
     let both: &[Field] = &[Field::Resource, Field::Consumer];
@@ -88,6 +89,7 @@ fn rules() -> Rules {
         strategy("window", &[("each", both, window)]),
         strategy("interval", &[("each", both, interval)]),
         strategy("log", &[("each", both, log)]),
+        strategy("strict", &[("each", both, strict)]),
         strategy("dual", &[("everyone", resource, wide), ("each", both, log)]),
     ];
     Rules::new(strategies, Resources::default())

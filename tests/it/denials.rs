@@ -152,10 +152,10 @@ async fn each_limit_ages_by_itself() {
     let (node, both) = (Node::new(Micros::from_secs(60)), strategy(&[uniform(2), uniform(10)]));
     assert!(node.ask(0, &both, Op::Charge, 1, 0).await.0.allowed);
     let (_, first, _) = node.ask(0, &both, Op::Charge, 1, 0).await;
-    assert_eq!((first.fits, first.remaining), (false, 0));
+    assert_eq!((first.fits(), first.remaining), (false, 0));
     let (denied, first, asked) = node.ask(0, &both, Op::Charge, 1, 3 * SECOND).await;
     assert!(!denied.allowed && !asked);
-    assert_eq!((first.fits, first.remaining, first.retry), (true, 1, Retry::Now));
+    assert_eq!((first.fits(), first.remaining, first.retry), (true, 1, Retry::Now));
     assert_eq!(first.reset_after, Micros::ZERO);
 }
 

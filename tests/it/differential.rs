@@ -187,6 +187,7 @@ fn story() -> impl Strategy<Value = Story> {
             3 => (random::window(), random::window()),
             3 => (random::interval(), random::interval()),
             3 => (random::log(), random::log()),
+            2 => (random::strict_log(), random::strict_log()),
             1 => (random::limit(), random::limit()),
         ]
     };

@@ -66,7 +66,7 @@ fn grow_older(limit: &mut LimitVerdict, cost: u64, age: Micros) {
             Some(left) => Retry::After(Micros(left)),
         };
         if limit.retry == Retry::Now {
-            limit.fits = true;
+            limit.cause = None;
             limit.remaining = limit.remaining.max(cost);
         }
     }

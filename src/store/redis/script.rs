@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::request::{Answer, Request};
 use super::source::number_of;
-use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op, Verdict};
+use crate::algorithm::{Algorithm, Cause, Engine, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
@@ -72,7 +72,13 @@ fn decode_decision<'a>(
     let wait = Micros(whole(numbers.next())?);
     out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait });
     for _ in request.strategy.algorithms() {
-        let fits = whole(numbers.next())? != 0;
+        let cause = match whole(numbers.next())? {
+            0 => None,
+            1 => Some(Cause::Count),
+            2 => Some(Cause::MinGap),
+            3 => Some(Cause::Never),
+            _ => return Err(garbled()),
+        };
         let remaining = whole(numbers.next())?;
         let retry = match numbers.next() {
             Some(never) if never < 0.0 => Retry::Never,
@@ -80,7 +86,7 @@ fn decode_decision<'a>(
             wait => Retry::After(Micros(whole(wait)?)),
         };
         let reset_after = Micros(whole(numbers.next())?);
-        out.limits.push(LimitVerdict { fits, remaining, retry, reset_after });
+        out.limits.push(LimitVerdict { cause, remaining, retry, reset_after });
     }
     Ok(None)
 }
@@ -127,7 +133,7 @@ impl Doubles {
             Engine::Bucket(bucket) => (bucket.drain, 0, 0),
             Engine::Window(window) => (window.span, flag(window.anchored), 0),
             Engine::Interval(interval) => (interval.refill, interval.period, flag(interval.aligned)),
-            Engine::Log(log) => (log.span, 0, 0),
+            Engine::Log(log) => (log.span, log.min_gap, 0),
         };
         let count_denied = flag(limit.counts_denied());
         for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {

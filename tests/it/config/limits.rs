@@ -146,6 +146,18 @@ fn numbers_that_no_limit_has() {
                 "sliding_log: { limit: 10001, window: 1s }",
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10001 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it",
             ),
+            (
+                "sliding_log: { limit: 10000, window: 1s, count_denied: true }",
+                "4:59: strategies.a.limits[0].sliding_log.limit: 10000 is out of bounds: with `count_denied` it is at most 9999",
+            ),
+            (
+                "sliding_log: { limit: 1, window: 1s, count_denied: maybe, min_gap: 1 }",
+                "4:88: strategies.a.limits[0].sliding_log.count_denied: \"maybe\" is neither true nor false\n4:104: strategies.a.limits[0].sliding_log.min_gap: \"1\" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s",
+            ),
+            (
+                "sliding_log: { limit: 1, window: 1s, min_gap: 2s }",
+                "4:83: strategies.a.limits[0].sliding_log.min_gap: 2s is out of bounds: it must be at most the window",
+            ),
         ],
         limit,
     );
@@ -158,10 +170,6 @@ fn options_left_for_later() {
             (
                 "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
                 "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
-            ),
-            (
-                "sliding_log: { limit: 1, window: 1s, count_denied: true, min_gap: 1s }",
-                "4:74: strategies.a.limits[0].sliding_log.count_denied: `count_denied` is not supported yet\n4:94: strategies.a.limits[0].sliding_log.min_gap: `min_gap` is not supported yet",
             ),
             (
                 "fixed_window: { limit: 1, window: month }",
@@ -198,6 +206,10 @@ fn algorithms_that_are_taken() {
             Algorithm::interval_refill(5, 1, second, false).unwrap(),
         ),
         ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
+        (
+            "sliding_log: { limit: 5, window: 1m, count_denied: true, min_gap: 2s }",
+            Algorithm::strict_log(5, minute, true, Micros::from_secs(2)).unwrap(),
+        ),
     ] {
         assert_eq!(algorithm(text), expected, "{text}");
     }

@@ -2,11 +2,11 @@
 //! no shorter wait would do.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Op};
+use weir::algorithm::{Algorithm, Cause, Engine, Op, State};
 use weir::units::Retry;
 
 use super::machine::Machine;
-use super::random::{config, limits, steps};
+use super::random::{config, limits, steps, strict_log, supported};
 
 proptest! {
     #![proptest_config(config())]
@@ -29,6 +29,11 @@ proptest! {
                 Retry::After(wait) => {
                     prop_assert!(!answer.verdict.allowed && wait.0 > 0 && wanted <= least);
                     if !records_denied {
+                        // A peek of a log that counts attempts tells the wait as if it were one.
+                        let mut machine = machine.clone();
+                        if op == Op::Peek && machine.limits.iter().any(counts_attempts) {
+                            machine.decide(Op::Charge, cost);
+                        }
                         let passes = |after| machine.would(op, cost, after).verdict.allowed;
                         prop_assert!(passes(wait.0), "{step:?} is denied after {wait}");
                         prop_assert!(!passes(wait.0 - 1), "{step:?} passes before {wait}");
@@ -38,17 +43,27 @@ proptest! {
         }
     }
 
-    /// What remains would pass now, and one more would not; of the decision and of each limit.
+    /// What remains would pass now, and one more would not; of the decision and of each limit. What
+    /// remains is told without regard to `min_gap`, and a peek of a log that counts attempts counts itself.
     #[test]
     fn remaining_passes_and_one_more_does_not(limits in limits(), steps in steps(30)) {
         let mut machine = Machine::new(limits);
         for step in &steps {
             let answer = machine.step(step);
-            prop_assert!(machine.would_pass(answer.all.remaining, 0) || answer.all.remaining == 0);
+            let gap = |machine: &Machine| {
+                let limits = machine.would(Op::Peek, 1, 0).limits;
+                limits.iter().any(|limit| limit.cause == Some(Cause::MinGap))
+            };
+            if supported(step.op, &machine.limits) == Op::Peek && machine.limits.iter().any(counts_attempts) {
+                continue;
+            }
+            prop_assert!(
+                machine.would_pass(answer.all.remaining, 0) || answer.all.remaining == 0 || gap(&machine)
+            );
             prop_assert!(!machine.would_pass(answer.all.remaining + 1, 0));
             for (index, limit) in answer.limits.iter().enumerate() {
                 let alone = machine.alone(index);
-                prop_assert!(alone.would_pass(limit.remaining, 0) || limit.remaining == 0);
+                prop_assert!(alone.would_pass(limit.remaining, 0) || limit.remaining == 0 || gap(&alone));
                 prop_assert!(!alone.would_pass(limit.remaining + 1, 0));
             }
         }
@@ -120,4 +135,25 @@ proptest! {
             prop_assert_eq!(other.would(Op::Peek, 0, 0), before);
         }
     }
+
+    /// However long an attack goes on, a log that counts denied attempts keeps no more of it than decides:
+    /// one unit above the limit, and as many entries at most.
+    #[test]
+    fn an_attack_takes_no_more_memory_than_the_limit(limit in strict_log(), attempts in 1..200_u64, cost in 1..5_u64) {
+        prop_assume!(limit.counts_denied());
+        const BYTES_AN_ENTRY: usize = 16;
+        let mut machine = Machine::new(vec![limit]);
+        for _ in 0..attempts {
+            machine.now.0 += 1;
+            machine.decide(Op::Charge, cost);
+            let bytes = machine.states[0].as_ref().map_or(0, State::heap_bytes);
+            let entries = usize::try_from(limit.limit() + 1).unwrap().max(16);
+            prop_assert!(bytes <= 64 + 4 * entries * BYTES_AN_ENTRY, "{} bytes", bytes);
+        }
+    }
+}
+
+/// Whether its answers count the attempt itself.
+fn counts_attempts(limit: &Algorithm) -> bool {
+    limit.counts_denied() && matches!(limit.engine(), Engine::Log(_))
 }

@@ -46,7 +46,10 @@ fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
         Engine::Interval(Interval { refill, period, .. }) => every_interval(admitted, |time| {
             u128::from(most) + u128::from(time.div_ceil(*period)) * u128::from(*refill)
         }),
-        Engine::Log(log) => every_span(admitted, log.span, most),
+        Engine::Log(log) => {
+            every_span(admitted, log.span, most)?;
+            every_gap(admitted, log.min_gap)
+        }
         Engine::Window(Window { span, anchored: false }) => {
             every_window(admitted, most, |first, at| first / span == at / span)
         }
@@ -82,6 +85,14 @@ fn every_span(admitted: &[Admitted], span: u64, most: u64) -> Result<(), String>
         }
     }
     Ok(())
+}
+
+/// Each admitted call comes so long after the one before.
+fn every_gap(admitted: &[Admitted], least: u64) -> Result<(), String> {
+    match admitted.windows(2).find(|pair| pair[1].at - pair[0].at < least) {
+        Some(pair) => Err(format!("{} us apart, at least {least}", pair[1].at - pair[0].at)),
+        None => Ok(()),
+    }
 }
 
 /// Windows one after the other: each begins with the first call that is not in the one before.

@@ -51,9 +51,10 @@ pub enum Cost {
     Limit(i8),
 }
 
-/// A limit of any engine: mostly small enough that a short trace meets all its edges.
+/// A limit of any engine: mostly small enough that a short trace meets all its edges. Boxed, because the
+/// type of so many alternatives takes more stack than a test's thread has.
 pub fn limit() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![bucket(), window(), interval(), log()]
+    prop_oneof![bucket(), window(), interval(), log()].boxed()
 }
 
 /// The limits of one decision.
@@ -91,7 +92,19 @@ pub fn interval() -> impl Strategy<Value = Algorithm> {
 }
 
 pub fn log() -> impl Strategy<Value = Algorithm> {
-    (amount(), span()).prop_filter_map("not a log", |(limit, span)| Algorithm::sliding_log(limit, span).ok())
+    let plain = (amount(), span())
+        .prop_filter_map("not a log", |(limit, span)| Algorithm::sliding_log(limit, span).ok());
+    prop_oneof![plain, strict_log()].boxed()
+}
+
+/// With a gap that is often a good part of the window, and denied attempts counted more often than not.
+pub fn strict_log() -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), prop::bool::weighted(0.7), 0..=8_u64).prop_filter_map(
+        "not a strict log",
+        |(limit, span, count_denied, eighths)| {
+            Algorithm::strict_log(limit, span, count_denied, Micros(span.0 / 8 * eighths)).ok()
+        },
+    )
 }
 
 fn amount() -> impl Strategy<Value = u64> {

@@ -72,7 +72,7 @@ proptest! {
             let each: Vec<_> = alone.iter_mut().map(|one| one.decide(op, cost)).collect();
             prop_assert_eq!(together.verdict.allowed, each.iter().all(|one| one.verdict.allowed));
             for (index, one) in alone.iter().enumerate() {
-                prop_assert_eq!(together.limits[index].fits, each[index].limits[0].fits);
+                prop_assert_eq!(together.limits[index].fits(), each[index].limits[0].fits());
                 if together.verdict.allowed {
                     prop_assert_eq!(&machine.states[index], &one.states[0]);
                     prop_assert_eq!(together.limits[index], each[index].limits[0]);

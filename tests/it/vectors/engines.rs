@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
 use weir::clock::{Clock, ManualClock};
 use weir::key::{self, Subject};
+use weir::store::memory::MemoryStore;
+use weir::store::redis::RedisStore;
 use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir::units::{LONGEST_SPAN, Micros};
 
 use super::table::Row;
 
@@ -22,6 +24,24 @@ pub struct Pure {
 impl Pure {
     pub fn new(clock: ManualClock) -> Self {
         Self { states: Mutex::default(), clock }
+    }
+}
+
+/// A store that may be tried without being changed.
+pub trait Fork: Store {
+    /// The same states on a clock of their own, if they can be had.
+    fn fork(&self) -> Option<Pure> {
+        None
+    }
+}
+
+impl Fork for MemoryStore {}
+impl Fork for RedisStore {}
+
+impl Fork for Pure {
+    fn fork(&self) -> Option<Pure> {
+        let states = Mutex::new(self.states.lock().unwrap().clone());
+        Some(Self { states, clock: ManualClock::at(self.clock.now()) })
     }
 }
 
@@ -106,6 +126,29 @@ impl<S: Store> Stored<S> {
         let (verdict, limits) = out.get(0).expect("one verdict for one cost");
         assert_eq!(verdict.now, now, "the store decided at another time");
         (*verdict, limits.to_vec())
+    }
+}
+
+impl<S: Fork> Stored<S> {
+    /// How long after the row's attempt the next one would pass, a cost of 1 without other traffic: by
+    /// search. It is no part of a verdict, so only an engine that can be tried without being changed
+    /// tells it. A peek's own attempt is made first: it asks what would happen if it were one.
+    pub async fn next_allowed_after(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> Option<u64> {
+        let attempt = Row { op: Op::Charge, cost: 1, ..row.clone() };
+        let fork =
+            |pure: &Pure| pure.fork().map(|pure| Stored { clock: pure.clock.clone(), store: Arc::new(pure) });
+        let after = self.store.fork().as_ref().and_then(fork)?;
+        if row.op == Op::Peek {
+            after.step(strategy, &attempt, now).await;
+        }
+        let (mut low, mut high) = (0, LONGEST_SPAN.0);
+        while low < high {
+            let middle = low.midpoint(high);
+            let then = fork(&after.store)?;
+            let (verdict, _) = then.step(strategy, &attempt, Micros(now.0 + middle)).await;
+            if verdict.allowed { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
     }
 }
 

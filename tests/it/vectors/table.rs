@@ -15,6 +15,8 @@ use super::access;
 /// One table: limits, and rows in order of time of their making.
 pub struct Table {
     pub id: String,
+    /// Whether `denied_by` names the causes of its only limit: `count`, `min_gap`.
+    pub names_causes: bool,
     pub strategy: Arc<Strategy>,
     /// Where the limiter decides and not the strategy alone.
     pub rules: Option<Rules>,
@@ -22,6 +24,7 @@ pub struct Table {
 }
 
 /// One step.
+#[derive(Clone)]
 pub struct Row {
     pub at_us: u64,
     pub op: Op,
@@ -85,12 +88,13 @@ impl RawTable {
         assert!(self.steps.iter().all(|row| row.op == "check"), "{}: the limiter checks only", self.id);
         let table = |(strategy, rules): (Arc<Strategy>, Rules)| {
             let rows = self.steps.iter().map(|row| row.clone().row(&self.id)).collect();
-            Table { id: strategy.name().to_owned(), strategy, rules: Some(rules), rows }
+            Table { id: strategy.name().to_owned(), names_causes: false, strategy, rules: Some(rules), rows }
         };
         access::rules(&self.id, self.config).map(table).into()
     }
 
     fn table(self) -> Table {
+        let names_causes = self.algorithm == "strict_log";
         let limits: Vec<Limit> = if self.algorithm == "composite" {
             let config: Composite = parse(&self.id, self.config);
             config.limits.into_iter().map(|limit| limit.limit(&self.id)).collect()
@@ -102,7 +106,7 @@ impl RawTable {
         let strategy = Strategy::new(&self.id, limits, single_slot, FailurePolicy::Error);
         let strategy = Arc::new(strategy.unwrap_or_else(|e| panic!("{}: {e}", self.id)));
         let rows = self.steps.into_iter().map(|row| row.row(&self.id)).collect();
-        Table { id: self.id, strategy, rules: None, rows }
+        Table { id: self.id, names_causes, strategy, rules: None, rows }
     }
 }
 
@@ -198,6 +202,17 @@ struct Log {
     window_us: u64,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StrictLog {
+    limit: u64,
+    window_us: u64,
+    #[serde(default)]
+    min_gap_us: u64,
+    #[serde(default = "yes")]
+    count_denied: bool,
+}
+
 fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
     let made = match name {
         "uniform_gate" => {
@@ -220,6 +235,10 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
             let Log { limit, window_us } = parse(id, config);
             Algorithm::sliding_log(limit, Micros(window_us))
         }
+        "strict_log" => {
+            let StrictLog { limit, window_us, min_gap_us, count_denied } = parse(id, config);
+            Algorithm::strict_log(limit, Micros(window_us), count_denied, Micros(min_gap_us))
+        }
         other => panic!("{id}: the algorithm `{other}` is not understood"),
     };
     made.unwrap_or_else(|e| panic!("{id}: {e}"))
@@ -227,6 +246,10 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
 
 fn parse<T: serde::de::DeserializeOwned>(id: &str, config: Value) -> T {
     serde_json::from_value(config).unwrap_or_else(|e| panic!("{id}: config: {e}"))
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn one() -> u64 {
