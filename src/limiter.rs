@@ -11,7 +11,7 @@ pub use bounds::{Invalid, MAX_ATTRIBUTES, MAX_BATCH, check_attributes, check_bat
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::key::Subject;
-use crate::store::{Decision, Store, StoreError, Verdicts};
+use crate::store::{Decision, Part, Store, StoreError, Verdicts};
 use crate::strategy::{FailurePolicy, Resolved, Rules, Strategy, Unknown};
 use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
@@ -100,6 +100,7 @@ impl<S: Store> Limiter<S> {
             strategy: resolved.strategy,
             subject: Subject { resource: ask.resource, consumer: ask.consumer, group: resolved.group },
             deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
+            part: Part::ALL,
         };
         let op = if ask.peek { Op::Peek } else { Op::Charge };
         let result = self.ask_store(&decision, op, ask.cost).await;

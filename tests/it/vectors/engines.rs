@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir::algorithm::{Cells, Kept, LimitVerdict, State, Verdict, decide};
 use weir::clock::ManualClock;
 use weir::key::{self, Subject};
-use weir::store::{Decision, Store, Verdicts};
+use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
@@ -92,7 +92,7 @@ impl<S: Store> Engine for Stored<S> {
         now: Micros,
     ) -> (Verdict, Vec<LimitVerdict>) {
         self.clock.set(now);
-        let decision = Decision { strategy, subject: subject(row), deadline: None };
+        let decision = Decision { strategy, subject: subject(row), deadline: None, part: Part::ALL };
         let mut out = Verdicts::default();
         let decided = self.store.decide(&decision, row.op, &[row.cost], &mut out).await;
         decided.unwrap_or_else(|e| panic!("{}: {e}", strategy.name()));
