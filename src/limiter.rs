@@ -2,11 +2,13 @@
 
 mod bounds;
 mod deadline;
+mod undo;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::{Invalid, MAX_ATTRIBUTES, MAX_BATCH, check_attributes, check_batch};
+pub use bounds::{Invalid, MAX_ATTRIBUTES, MAX_BATCH, MAX_REFUND_ID, check_attributes, check_batch};
+pub use undo::Undone;
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
@@ -83,6 +85,12 @@ pub enum LimiterError {
         /// Why the store could not decide.
         error: StoreError,
     },
+    /// What was asked for means nothing for these limits.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The store could not take back what it was to take back.
+    #[error("not undone: {0}")]
+    NotUndone(StoreError),
 }
 
 impl<S: Store> Limiter<S> {
