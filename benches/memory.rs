@@ -15,7 +15,7 @@ use weir::clock::Clock;
 use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store, Verdicts};
+use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -45,7 +45,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 fn decide(store: &MemoryStore, strategy: &Arc<Strategy>, consumer: &str) -> bool {
     let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer, ..Subject::default() };
-    let decision = Decision { strategy, subject, deadline: None };
+    let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
     let mut out = Verdicts::default();
     now(store.decide(&decision, Op::Charge, &[1], &mut out)).unwrap();
     out.decisions[0].allowed

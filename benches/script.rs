@@ -13,7 +13,7 @@ use weir::clock::Clock;
 use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, Store, Verdicts};
+use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -81,7 +81,7 @@ async fn run(store: &Arc<RedisStore>, strategy: &Arc<Strategy>, ready: usize, de
                 for round in 0..decisions / ready {
                     let consumer = format!("user_{}", (round * ready + task) * 7919 % KEYS);
                     let subject = Subject { resource: "api", consumer: &consumer, ..Subject::default() };
-                    let decision = Decision { strategy: &strategy, subject, deadline: None };
+                    let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
                     let mut out = Verdicts::default();
                     store.decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();
                 }

@@ -2,9 +2,13 @@
 -- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
 local CHARGE, PEEK, REFUND, RESET, FORCE, AT_MOST, RESERVE = 1, 2, 3, 4, 5, 6, 7
+local REFUND_ONCE = 8
 local BUCKET, WINDOW, INTERVAL, LOG = 1, 2, 3, 4
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
+
+-- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in src/store/part.rs.
+local REFUND_ID_PX = 86400000
 
 -- With a clock of the caller's, a key lives for at least a minute.
 local LEAST_PX = 60000
@@ -139,6 +143,12 @@ end
 
 -- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
 local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
+  -- What has happened before takes nothing and only tells how things stand.
+  local marker
+  if op == REFUND_ONCE then
+    op, marker = REFUND, KEYS[key_at + count + 1]
+    if call('EXISTS', marker) == 1 then cost, marker = 0, nil end
+  end
   local fitted, granted, place = true, cost, 0
   for i = 1, count do
     local limit, one, key = limits[i], ones[i], KEYS[key_at + i]
@@ -152,6 +162,10 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
   end
   local allowed = fitted or op == FORCE or op == REFUND or op == RESET
   if not allowed then granted = 0 end
+  if marker then
+    local reply = call('SET', marker, 1, 'PX', REFUND_ID_PX)
+    if refused(reply) then return nil, reply.err end
+  end
   for i = 1, count do
     local level = next_level(limits[i], ones[i], op, allowed, cost, granted)
     if level then
@@ -206,6 +220,7 @@ local function decide_all()
       end
       answers[#answers + 1] = answer
       key_at = key_at + count
+      if op == REFUND_ONCE then key_at = key_at + 1 end
     end
   end
   reply[1] = table.concat(answers)

@@ -25,6 +25,8 @@ pub use new::{Invalid, Rate};
 pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
 pub use window::Window;
 
+use crate::units::Micros;
+
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
 /// arithmetic would leave the exact range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +66,11 @@ pub enum State {
     Interval(interval::State),
     /// Of a [`Log`]; boxed, so that the others stay small.
     Log(Box<log::State>),
+    /// Of no limit: that something has happened which may happen only once. To limits it is absent.
+    Marker {
+        /// When it no longer counts.
+        until: Micros,
+    },
 }
 
 /// What a stored state means now. Numbers only: the driver carries them from reading to writing.
@@ -94,7 +101,7 @@ impl State {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Log(log) => size_of::<log::State>() + log.heap_bytes(),
-            Self::Bucket(_) | Self::Window(_) | Self::Interval(_) => 0,
+            Self::Bucket(_) | Self::Window(_) | Self::Interval(_) | Self::Marker { .. } => 0,
         }
     }
 }

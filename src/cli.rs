@@ -44,7 +44,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Answer decisions until told to stop (what `weir` alone does)
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::Args),
     /// Check a configuration file and report every mistake
@@ -63,9 +63,9 @@ struct Bare {
 /// Reads the command line and does what it says.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
-    let command = cli.command.unwrap_or_else(|| Command::Serve(Bare::parse_from(["weir"]).serve));
+    let command = cli.command.unwrap_or_else(|| Command::Serve(Box::new(Bare::parse_from(["weir"]).serve)));
     match command {
-        Command::Serve(args) => serve(args, &cli.log),
+        Command::Serve(args) => serve(*args, &cli.log),
         Command::Allow(args) => allow::run(args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(args),

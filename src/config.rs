@@ -67,6 +67,8 @@ pub struct ServerConfig {
     pub workers: usize,
     /// Whether server reflection is offered.
     pub reflection: bool,
+    /// Whether `weir.v1.AdminService` is offered, to whoever reaches `listen`.
+    pub admin_service: bool,
     /// How long calls in flight may take to finish after SIGTERM.
     pub drain_timeout: Micros,
 }
@@ -143,6 +145,7 @@ impl Default for ServerConfig {
             admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
             workers: 0,
             reflection: true,
+            admin_service: false,
             drain_timeout: Micros::from_secs(10),
         }
     }

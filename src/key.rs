@@ -93,6 +93,25 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
     }
 }
 
+/// Appends the full key that remembers a refund by its id.
+pub fn write_refund_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
+    out.extend_from_slice(b"weir:{");
+    write_hex(out, tag);
+    out.extend_from_slice(b"}:");
+    write_refund_name(out, strategy, subject, id);
+}
+
+/// Appends what tells refunds apart: the key without its tag. Where a limit's name has its engine, this
+/// one has a length, so it is no limit's, also not of a strategy named `refund`.
+pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
+    out.extend_from_slice(b"refund:");
+    out.extend_from_slice(strategy.name().as_bytes());
+    for part in [id, subject.resource, subject.consumer] {
+        out.push(b':');
+        write_part(out, part);
+    }
+}
+
 /// Appends what the tag is the hash of.
 pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
     let mut part = |kind: u8, text: &str| {

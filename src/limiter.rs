@@ -2,16 +2,18 @@
 
 mod bounds;
 mod deadline;
+mod undo;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use bounds::{Invalid, MAX_BATCH, check_batch};
+pub use bounds::{Invalid, MAX_BATCH, MAX_REFUND_ID, check_batch};
+pub use undo::Undone;
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::key::Subject;
-use crate::store::{Decision, Store, StoreError, Verdicts};
+use crate::store::{Decision, Part, Store, StoreError, Verdicts};
 use crate::strategy::{Attributes, FailurePolicy, Listed, Resolved, Rules, Strategy, Unknown};
 use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
@@ -87,6 +89,12 @@ pub enum LimiterError {
         /// Why the store could not decide.
         error: StoreError,
     },
+    /// What was asked for means nothing for these limits.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The store could not take back what it was to take back.
+    #[error("not undone: {0}")]
+    NotUndone(StoreError),
 }
 
 impl<S: Store> Limiter<S> {
@@ -114,6 +122,7 @@ impl<S: Store> Limiter<S> {
                 attributes: ask.attributes,
             },
             deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
+            part: Part::ALL,
         };
         let op = if ask.peek { Op::Peek } else { Op::Charge };
         let result = self.ask_store(&decision, op, ask.cost).await;

@@ -47,6 +47,13 @@ pub struct Parts<F> {
     pub metrics: Metrics,
 }
 
+/// What is served beside decisions and health.
+#[derive(Debug, Clone, Copy)]
+struct Offers {
+    reflection: bool,
+    admin_service: bool,
+}
+
 /// Why serving ended other than by being told to.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
@@ -82,7 +89,8 @@ where
     let readiness = parts.readiness.clone();
     let (stop, stopped) = watch::channel(());
     let drain: Duration = config.drain_timeout.into();
-    let mut workers = Workers::start(worker_count(config), config.reflection, drain, parts, &stopped)?;
+    let offers = Offers { reflection: config.reflection, admin_service: config.admin_service };
+    let mut workers = Workers::start(worker_count(config), offers, drain, parts, &stopped)?;
     runtime.block_on(async {
         let acceptor = Acceptor::new(listener, workers.hands())?;
         tokio::select! {

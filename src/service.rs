@@ -3,9 +3,11 @@
 //! Protobuf types stop here. A denial is an answer; everything else becomes a status in one function
 //! (`service/status.rs`).
 
+mod admin;
 mod batch;
 mod deadline;
 mod message;
+mod refund;
 mod should_allow;
 mod status;
 
@@ -14,12 +16,14 @@ use std::time::Instant;
 
 use tonic::{Request, Response, Status};
 
+pub use admin::Admin;
 pub use message::Templates;
 
 use crate::limiter::{Limiter, MAX_BATCH};
 use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
 use crate::proto::v1::{
-    ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
+    RefundRequest, RefundResponse, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest,
+    ShouldAllowResponse,
 };
 use crate::store::Store;
 
@@ -86,5 +90,13 @@ impl<S: Store> RateLimitService for RateLimit<S> {
     ) -> Result<Response<ShouldAllowBatchResponse>, Status> {
         let deadline = deadline::of(request.metadata());
         self.decide_batch(request.get_ref(), deadline).await.map(Response::new)
+    }
+
+    async fn refund(&self, request: Request<RefundRequest>) -> Result<Response<RefundResponse>, Status> {
+        let deadline = deadline::of(request.metadata());
+        let request = request.get_ref();
+        let ask = refund::ask(request, deadline);
+        let undone = self.limiter.refund(&ask, &request.limits, &request.id).await.map_err(status::of)?;
+        Ok(Response::new(refund::response(&undone)))
     }
 }

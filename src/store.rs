@@ -2,6 +2,7 @@
 
 pub mod denials;
 pub mod memory;
+mod part;
 pub mod redis;
 
 use std::future::Future;
@@ -10,6 +11,8 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use self::part::check_supported;
+pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::key::Subject;
 use crate::strategy::Strategy;
@@ -24,6 +27,8 @@ pub struct Decision<'a> {
     /// When the caller stops waiting. A store that waits answers by then, or by its own deadline if
     /// that is earlier.
     pub deadline: Option<Instant>,
+    /// Which of the limits, where not all are meant.
+    pub part: Part<'a>,
 }
 
 /// Where state lives. One call answers one or more costs for the same keys, in order; each answer is
@@ -93,7 +98,7 @@ impl StoreError {
 pub struct Verdicts {
     /// One per cost.
     pub decisions: SmallVec<[Verdict; 1]>,
-    /// For each decision one per limit, in the order of the strategy.
+    /// For each decision one per limit that it is about, in the order of the strategy.
     pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
@@ -104,21 +109,5 @@ impl Verdicts {
         let per_decision = self.limits.len() / self.decisions.len().max(1);
         let limits = self.limits.get(index * per_decision..(index + 1) * per_decision)?;
         Some((self.decisions.get(index)?, limits))
-    }
-}
-
-/// Refuses what an operation does not mean for these limits, before the store is asked.
-pub(crate) fn check_supported(strategy: &Strategy, op: Op) -> Result<(), StoreError> {
-    use crate::algorithm::Engine;
-    let one_bucket = matches!(strategy.algorithms(), [one] if matches!(one.engine(), Engine::Bucket(_)));
-    let all_buckets = strategy.algorithms().iter().all(|one| matches!(one.engine(), Engine::Bucket(_)));
-    match op {
-        Op::AtMost | Op::Reserve { .. } if !one_bucket => Err(StoreError::Unsupported(
-            "at_most and reserve are defined for a strategy of one bucket limit only",
-        )),
-        Op::Refund if !all_buckets => {
-            Err(StoreError::Unsupported("refund is defined for bucket limits only"))
-        }
-        _ => Ok(()),
     }
 }

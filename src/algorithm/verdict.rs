@@ -39,7 +39,8 @@ pub struct Verdict {
     /// Whether the cost fitted into every limit before the charge; differs from `allowed` only for
     /// [`Op::Force`].
     pub fitted: bool,
-    /// What was charged: the cost, or less for [`Op::AtMost`]; 0 when denied.
+    /// What was charged or given back: the cost, or less for [`Op::AtMost`]; 0 when denied, and for a
+    /// refund that has happened before.
     pub granted: u64,
     /// How long the caller must wait before it goes ahead ([`Op::Reserve`]).
     pub wait: Micros,

@@ -23,6 +23,9 @@ pub(crate) struct Settings {
     /// Whether server reflection is offered [default: true]
     #[arg(long, env = "WEIR_REFLECTION", value_name = "BOOL")]
     reflection: Option<String>,
+    /// Whether the administration service is offered [default: false]
+    #[arg(long, env = "WEIR_ADMIN_SERVICE", value_name = "BOOL")]
+    admin_service: Option<String>,
     /// How long calls in flight may take to finish after SIGTERM [default: 10s]
     #[arg(long, env = "WEIR_DRAIN_TIMEOUT", value_name = "SPAN")]
     drain_timeout: Option<String>,
@@ -60,6 +63,7 @@ impl Settings {
             admin: self.admin,
             workers: self.workers,
             reflection: self.reflection,
+            admin_service: self.admin_service,
             drain_timeout: self.drain_timeout,
             store: self.store,
             budget: self.budget,

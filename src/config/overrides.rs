@@ -19,6 +19,8 @@ pub struct Overrides {
     pub workers: Option<String>,
     /// `server.reflection`.
     pub reflection: Option<String>,
+    /// `server.admin_service`.
+    pub admin_service: Option<String>,
     /// `server.drain_timeout`.
     pub drain_timeout: Option<String>,
     /// `memory`, or addresses of Redis with commas between them.
@@ -54,12 +56,13 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 13] {
+    fn all(&self) -> [Setting<'_>; 14] {
         [
             ("listen", &self.listen),
             ("admin", &self.admin),
             ("workers", &self.workers),
             ("reflection", &self.reflection),
+            ("admin_service", &self.admin_service),
             ("drain_timeout", &self.drain_timeout),
             ("store", &self.store),
             ("budget", &self.budget),

@@ -25,6 +25,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
     let workers =
         fields.choose("workers", settings.of("workers"), report, |s| integer_within(s, 0, MAX_WORKERS));
     let reflection = fields.choose("reflection", settings.of("reflection"), report, boolean);
+    let admin_service = fields.choose("admin_service", settings.of("admin_service"), report, boolean);
     let drain = |s: Scalar<'_>| duration_within(s, Micros::ZERO, MAX_DRAIN);
     let drain_timeout = fields.choose("drain_timeout", settings.of("drain_timeout"), report, drain);
     let server = ServerConfig {
@@ -32,6 +33,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
         admin: admin.unwrap_or(default.admin),
         workers: workers.unwrap_or(default.workers),
         reflection: reflection.unwrap_or(default.reflection),
+        admin_service: admin_service.unwrap_or(default.admin_service),
         drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
     };
     if server.listen == server.admin && server.listen.port() != 0 {

@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use super::Ask;
+use crate::algorithm::MAX_LIMITS;
 use crate::key::MAX_PART;
 use crate::strategy::{Attributes, MAX_ATTRIBUTES, Strategy, Unknown};
 
 /// The most questions that one batch may hold.
 pub const MAX_BATCH: usize = 1000;
+
+/// The longest id of a refund, in bytes.
+pub const MAX_REFUND_ID: usize = 128;
 
 /// A field that breaks its bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +80,41 @@ pub fn check_batch(count: usize) -> Result<(), Invalid> {
     }
     let (value, bound) = (format!("{count} entries"), format!("there must be 1 to {MAX_BATCH}"));
     Err(Invalid { field: "requests", value, bound })
+}
+
+/// Checks what a refund holds beside its question.
+pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), Invalid> {
+    if cost == 0 {
+        let bound = "it must be at least 1: nothing cannot be given back".to_owned();
+        return Err(Invalid { field: "cost", value: "0".to_owned(), bound });
+    }
+    if id.len() > MAX_REFUND_ID {
+        return Err(invalid("id", id, format!("it has {} bytes; at most {MAX_REFUND_ID} fit", id.len())));
+    }
+    Ok(())
+}
+
+/// Names of limits that the strategy does not have. At most as many are shown as it could have.
+pub(super) fn unknown_limits(strategy: &Strategy, names: &[&str]) -> Invalid {
+    let quoted = |name: &&str| format!("\"{}\"", shown(name));
+    let unknown: Vec<String> = names.iter().take(MAX_LIMITS).map(quoted).collect();
+    let bound = format!("strategy `{}` has only {}", strategy.name(), limit_names(strategy));
+    Invalid { field: "limits", value: unknown.join(", "), bound }
+}
+
+/// A reset that names no limits, of a strategy that has none which are meant then.
+pub(super) fn no_limit_by_consumer(strategy: &Strategy) -> Invalid {
+    let bound = format!(
+        "no limit of strategy `{}` counts by consumer, so those that are meant must be named: {}",
+        strategy.name(),
+        limit_names(strategy)
+    );
+    Invalid { field: "limits", value: "empty".to_owned(), bound }
+}
+
+fn limit_names(strategy: &Strategy) -> String {
+    let names: Vec<&str> = strategy.limits().iter().map(|limit| &*limit.name).collect();
+    names.join(", ")
 }
 
 /// The same error with a name that is fit to be shown.

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic_health::pb::health_server::HealthServer;
+use tonic_health::pb::health_server::{self, HealthServer};
 use tonic_reflection::server::Builder;
 
-use super::ServerError;
 use super::dispatch::Dispatch;
 use super::health::Health;
+use super::{Offers, ServerError};
 use crate::limiter::Limiter;
 use crate::proto;
+use crate::proto::v1::{admin_service_server, rate_limit_service_server};
 use crate::readiness::Readiness;
-use crate::service::{RateLimit, Templates};
+use crate::service::{Admin, RateLimit, Templates};
 use crate::store::Store;
 
 /// Calls in flight on one connection. With the largest message this bounds what a connection can make
@@ -44,31 +45,39 @@ pub(super) fn http2() -> Server {
         .http2_keepalive_timeout(Some(KEEPALIVE_PATIENCE))
 }
 
-/// Decisions, health and, if wanted, reflection.
+/// Decisions, health and what else is offered.
 pub(super) fn services<S: Store>(
     limiter: Limiter<S>,
     templates: &Arc<Templates>,
     readiness: &Readiness,
-    reflection: bool,
+    offers: Offers,
 ) -> Result<Dispatch<S>, ServerError> {
     let health = HealthServer::new(Health::new(readiness.clone()));
     let mut others = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
-    if reflection {
-        others = with_reflection(others)?;
+    let decisions = RateLimit::new(limiter, Arc::clone(templates));
+    if offers.admin_service {
+        others = others.add_service(Admin::server(&decisions));
     }
-    Ok(Dispatch::new(&RateLimit::new(limiter, Arc::clone(templates)), others))
+    if offers.reflection {
+        others = with_reflection(others, offers.admin_service)?;
+    }
+    Ok(Dispatch::new(&decisions, others))
 }
 
-/// Reflection in both versions: older tools know only `v1alpha`.
-fn with_reflection(routes: Routes) -> Result<Routes, ServerError> {
+/// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.
+fn with_reflection(routes: Routes, admin_service: bool) -> Result<Routes, ServerError> {
     let failed = |error: tonic_reflection::server::Error| ServerError::Grpc(error.to_string());
-    let builder = || {
-        Builder::configure()
+    let builder = |own_name| {
+        let builder = Builder::configure()
             .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .with_service_name(rate_limit_service_server::SERVICE_NAME)
+            .with_service_name(health_server::SERVICE_NAME)
+            .with_service_name(own_name);
+        if admin_service { builder.with_service_name(admin_service_server::SERVICE_NAME) } else { builder }
     };
-    let v1 = builder().build_v1().map_err(failed)?;
-    let v1alpha = builder().build_v1alpha().map_err(failed)?;
+    let v1 = builder("grpc.reflection.v1.ServerReflection").build_v1().map_err(failed)?;
+    let v1alpha = builder("grpc.reflection.v1alpha.ServerReflection").build_v1alpha().map_err(failed)?;
     Ok(routes
         .add_service(v1.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(v1alpha.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES)))

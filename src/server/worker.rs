@@ -12,7 +12,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::connection::{Connection, Open};
 use super::dispatch::Dispatch;
-use super::{Parts, ServerError, routes, runtime};
+use super::{Offers, Parts, ServerError, routes, runtime};
 use crate::limiter::Limiter;
 use crate::store::Store;
 
@@ -56,7 +56,7 @@ impl Workers {
     /// Starts `count` of them; each ends when `stop`'s sender is dropped and its calls have finished.
     pub(super) fn start<S, F>(
         count: usize,
-        reflection: bool,
+        offers: Offers,
         drain: Duration,
         parts: Parts<F>,
         stop: &watch::Receiver<()>,
@@ -74,7 +74,7 @@ impl Workers {
             let (parts, stop, end) = (Arc::clone(&parts), stop.clone(), end.clone());
             let body = move || {
                 let _ended = Ended(index, end);
-                serve(&parts, reflection, connections, stop, drain)
+                serve(&parts, offers, connections, stop, drain)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
             let thread =
@@ -120,7 +120,7 @@ impl Workers {
 /// The body of a worker thread.
 fn serve<S, F>(
     parts: &Parts<F>,
-    reflection: bool,
+    offers: Offers,
     connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
     stop: watch::Receiver<()>,
     drain: Duration,
@@ -132,7 +132,7 @@ where
     runtime()?.block_on(async {
         let store = (parts.store)();
         let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
-        let services = routes::services(limiter, &parts.templates, &parts.readiness, reflection)?;
+        let services = routes::services(limiter, &parts.templates, &parts.readiness, offers)?;
         serve_connections(services, connections, stop, drain).await
     })
 }

@@ -12,7 +12,7 @@ use crate::strategy::{Attributes, Limit, Listed, Strategy};
 use crate::units::{Micros, Retry};
 
 /// What a call takes when it does not say.
-const DEFAULT_COST: u64 = 1;
+pub(super) const DEFAULT_COST: u64 = 1;
 /// The sentence where a policy denies: nobody knows how long to wait.
 const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
 /// The sentence where a list denies: no wait and no smaller cost will help.
@@ -122,7 +122,7 @@ fn wait(retry: Retry) -> Option<Micros> {
 }
 
 /// Exact: both sides are integers, and no span of ours comes near the largest duration.
-fn duration(span: Micros) -> Duration {
+pub(super) fn duration(span: Micros) -> Duration {
     let nanos = (span.0 % 1_000_000) * 1_000;
     Duration {
         seconds: i64::try_from(span.0 / 1_000_000).unwrap_or(i64::MAX),

@@ -6,11 +6,19 @@
 use tonic::Status;
 
 use crate::limiter::LimiterError;
+use crate::store::StoreError;
 
 pub(super) fn of(error: LimiterError) -> Status {
     match error {
         LimiterError::Invalid(invalid) => Status::invalid_argument(invalid.to_string()),
         LimiterError::Unknown(unknown) => Status::not_found(unknown.to_string()),
+        LimiterError::Unsupported(why) => Status::failed_precondition(why),
+        LimiterError::NotUndone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
+        LimiterError::NotUndone(error) => Status::unavailable(format!(
+            "the store could not do it ({}), or its answer was lost; try again later, a refund under the \
+             same id",
+            error.kind()
+        )),
         LimiterError::Store { strategy, error } => Status::unavailable(format!(
             "the store could not decide ({}); try again later, or set `on_store_failure` of strategy \
              `{strategy}` to allow or deny, which answers without the store",

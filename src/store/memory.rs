@@ -6,6 +6,7 @@
 
 mod budget;
 mod index;
+mod once;
 mod table;
 
 use std::cell::RefCell;
@@ -16,6 +17,7 @@ use smallvec::SmallVec;
 
 use self::budget::Budget;
 use self::index::Slot;
+use self::once::Marker;
 use self::table::Table;
 use super::{Decision, Store, StoreError, Verdicts, check_supported};
 use crate::algorithm::{Algorithm, Cells, Engine, Kept, MAX_LIMITS, Op, State, decide};
@@ -100,17 +102,27 @@ impl MemoryStore {
         costs: &[u64],
         out: &mut Verdicts,
     ) -> Result<(), StoreError> {
-        check_supported(decision.strategy, op)?;
+        check_supported(decision, op)?;
         let shared = &*self.0;
         let (shard, digests) = shared.locate(decision);
-        let limits = decision.strategy.algorithms();
+        let limits = &*decision.algorithms();
         let now = shared.clock.now();
+        let marker = shared.marker(decision, op, now);
         let mut table = shard.0.lock();
         for &cost in costs {
+            let first = marker.filter(|marker| !marker.is_set(&table));
+            // What has happened before takes nothing and only tells how things stand.
+            let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
+            if let Some(marker) = first {
+                marker.set(shared, &mut table)?;
+            }
             let slots = digests.iter().map(|&digest| table.find(digest)).collect();
             let mut cells = ShardCells { shared, table: &mut table, limits, digests: &digests, slots, now };
-            let verdict = decide(limits, &mut cells, op, cost, now, &mut out.limits)?;
-            out.decisions.push(verdict);
+            let decided = decide(limits, &mut cells, op, cost, now, &mut out.limits);
+            if let (Some(marker), Err(_)) = (first, &decided) {
+                marker.clear(&mut table);
+            }
+            out.decisions.push(decided?);
         }
         Ok(())
     }
@@ -131,20 +143,27 @@ impl Store for MemoryStore {
 impl Shared {
     /// The shard of a decision's tag, and the digest of each of its keys.
     fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>) {
+        let Decision { strategy, subject, .. } = decision;
+        let tag = self.digest(|text| key::write_tag(text, strategy, subject));
+        let names = decision
+            .limits()
+            .map(|limit| self.digest(|text| key::write_name(text, strategy, limit, subject)));
+        (&self.shards[tag as usize % SHARDS], names.collect())
+    }
+
+    /// The marker of a decision that may happen only once.
+    fn marker(&self, decision: &Decision<'_>, op: Op, now: Micros) -> Option<Marker> {
+        let id = decision.once(op)?;
+        let Decision { strategy, subject, .. } = decision;
+        let digest = self.digest(|text| key::write_refund_name(text, strategy, subject, id));
+        Some(Marker { digest, now })
+    }
+
+    fn digest(&self, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
         SCRATCH.with_borrow_mut(|text| {
-            let mut digest = |write: &mut dyn FnMut(&mut Vec<u8>)| {
-                text.clear();
-                write(text);
-                self.secret.hash(text)
-            };
-            let Decision { strategy, subject, .. } = decision;
-            let tag = digest(&mut |text| key::write_tag(text, strategy, subject));
-            let digests = strategy
-                .limits()
-                .iter()
-                .map(|limit| digest(&mut |text| key::write_name(text, strategy, limit, subject)))
-                .collect();
-            (&self.shards[tag as usize % SHARDS], digests)
+            text.clear();
+            write(text);
+            self.secret.hash(text)
         })
     }
 

@@ -82,7 +82,7 @@ impl Store for RedisStore {
         costs: &[u64],
         out: &mut Verdicts,
     ) -> Result<(), StoreError> {
-        check_supported(decision.strategy, op)?;
+        check_supported(decision, op)?;
         let own = monotonic() + Duration::from(self.shared.context.config.deadline);
         let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
         let request = Arc::new(Request::new(&self.shared.secret, decision, op, costs));

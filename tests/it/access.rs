@@ -12,7 +12,7 @@ use weir::config::{Config, MemoryConfig, Overrides, Topology};
 use weir::key::Subject;
 use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 
 use crate::support;
 use crate::support::server::{BASE, Server, ask};
@@ -178,7 +178,7 @@ async fn overrides_keep_the_order_on_shared_counters() {
                 let strategy = rules.resolve_for(resource, consumer, "").unwrap().strategy;
                 let subject = Subject { resource, consumer, ..Subject::default() };
                 let mut out = Verdicts::default();
-                let decision = Decision { strategy, subject, deadline: None };
+                let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
                 store.decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();
                 out.limits[0].remaining
             }

@@ -94,6 +94,7 @@ server:
   admin: 0.0.0.0:9001
   workers: 1_024
   reflection: false
+  admin_service: true
   drain_timeout: 10m
 store:
   redis:
@@ -134,6 +135,7 @@ messages:
         admin: "0.0.0.0:9001".parse().unwrap(),
         workers: 1024,
         reflection: false,
+        admin_service: true,
         drain_timeout: Micros::from_secs(600),
     };
     assert_eq!(config.server, server);

@@ -9,7 +9,7 @@ use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::{Micros, Retry};
 
@@ -62,7 +62,7 @@ impl Node {
         self.clock.set(Micros(START.0 + at));
         let before = self.asked.load(SeqCst);
         let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
-        let decision = Decision { strategy: s, subject, deadline: None };
+        let decision = Decision { strategy: s, subject, deadline: None, part: Part::ALL };
         let mut out = Verdicts::default();
         self.workers[worker].decide(&decision, op, &[cost], &mut out).await.unwrap();
         (out.decisions[0], out.limits[0], self.asked.load(SeqCst) > before)

@@ -14,7 +14,7 @@ use weir::clock::{Clock, ManualClock};
 use weir::config::Topology;
 use weir::key::Subject;
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Store as _, Verdicts};
+use weir::store::{Decision, Part, Store as _, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::{CEILING, Micros};
 
@@ -130,7 +130,7 @@ impl World {
             let mut costs = vec![first];
             costs.extend(call.more_costs.iter().map(|&cost| pure.machine.cost(cost)));
             self.clock.set(pure.machine.now);
-            let decision = Decision { strategy: rules, subject, deadline: None };
+            let decision = Decision { strategy: rules, subject, deadline: None, part: Part::ALL };
             let mut out = Verdicts::default();
             self.runtime.block_on(self.store.decide(&decision, op, &costs, &mut out)).unwrap();
             for (index, &cost) in costs.iter().enumerate() {

@@ -11,7 +11,7 @@ use weir::clock::Clock;
 use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -203,7 +203,7 @@ pub(crate) fn strategy() -> Arc<Strategy> {
 
 pub(crate) fn decision<'a>(strategy: &'a Arc<Strategy>, resource: &'a str) -> Decision<'a> {
     let subject = Subject { resource, consumer: "", ..Subject::default() };
-    Decision { strategy, subject, deadline: None }
+    Decision { strategy, subject, deadline: None, part: Part::ALL }
 }
 
 /// Charges `cost` and tells what remains.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir::algorithm::Algorithm;
-use weir::key::{KeySecret, MAX_PART, Subject, slot, write_key, write_tag};
+use weir::key::{KeySecret, MAX_PART, Subject, slot, write_key, write_refund_key, write_tag};
 use weir::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
 };
@@ -71,6 +71,28 @@ proptest! {
                 prop_assert_eq!(braced(key), format!("{:032x}", tag(&KeySecret::BUILT_IN, &rules, &names)));
                 let is_ours = key.starts_with("weir:{") && key.len() <= longest_key();
                 prop_assert!(is_ours, "{key}");
+            }
+        }
+    }
+
+    /// Two refunds share a key only if id, strategy, resource and consumer are the same; and no refund
+    /// has the key of a limit.
+    #[test]
+    fn no_two_refunds_share_a_key(all in prop::collection::vec((names(), text()), 2..20)) {
+        let mut owners = HashMap::new();
+        for rules in all_rules() {
+            for (names, id) in &all {
+                let mut key = Vec::new();
+                let tag = tag(&KeySecret::BUILT_IN, &rules, names);
+                write_refund_key(&mut key, tag, &rules, &names.subject(), id);
+                let key = String::from_utf8(key).expect("a key is text");
+                prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
+                prop_assert_eq!((key.matches('{').count(), key.matches('}').count()), (1, 1));
+                prop_assert!(!all.iter().any(|(names, _)| keys(&rules, names).contains(&key)), "{key}");
+                let whose = (names.resource.clone(), names.consumer.clone());
+                let refund = (rules.name().to_owned(), whose, id.clone());
+                let owner = owners.entry(key).or_insert_with(|| refund.clone());
+                prop_assert_eq!(&*owner, &refund);
             }
         }
     }
@@ -232,6 +254,7 @@ fn all_rules() -> Vec<Arc<Rules>> {
         Arc::new(strategy("both", &[&[resource(), consumer()]], false)),
         Arc::new(strategy("dual", &[&[resource()], &[resource(), consumer()]], false)),
         Arc::new(strategy("1", &[&[consumer()], &[resource(), consumer()]], false)),
+        Arc::new(strategy("refund", &[&[resource()], &[resource(), consumer()]], false)),
         Arc::new(strategy("single", &[&[resource()], &[consumer()], &[]], true)),
         Arc::new(strategy("region", &[&[resource(), region()], &[region(), zone(), resource()]], false)),
         Arc::new(strategy("zone", &[&[zone(), consumer()], &[region()]], true)),

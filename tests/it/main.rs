@@ -22,4 +22,5 @@ mod service;
 mod shutdown;
 mod support;
 mod ttl;
+mod undo;
 mod vectors;

@@ -15,7 +15,7 @@ use weir::clock::{Clock, ManualClock};
 use weir::config::{MemoryConfig, WhenFull};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store as _, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -63,7 +63,7 @@ fn decide(
     cost: u64,
 ) -> Result<Verdict, StoreError> {
     let subject = Subject { resource: "", consumer, ..Subject::default() };
-    let decision = Decision { strategy, subject, deadline: None };
+    let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
     let mut out = Verdicts::default();
     let costs = [cost];
     let decided = {

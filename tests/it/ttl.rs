@@ -11,7 +11,7 @@ use weir::clock::Clock;
 use weir::config::Topology;
 use weir::key::{KeySecret, Subject, write_key, write_tag};
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Store as _, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
 use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -42,7 +42,7 @@ impl World {
         op: Op,
         costs: &[u64],
     ) -> Result<Vec<(Verdict, LimitVerdict)>, StoreError> {
-        let decision = Decision { strategy, subject: SUBJECT, deadline: None };
+        let decision = Decision { strategy, subject: SUBJECT, deadline: None, part: Part::ALL };
         let mut out = Verdicts::default();
         self.store.decide(&decision, op, costs, &mut out).await?;
         Ok(out.decisions.iter().copied().zip(out.limits.iter().copied()).collect())

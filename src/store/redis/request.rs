@@ -6,15 +6,19 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
-use crate::algorithm::{MAX_LIMITS, Op};
+use crate::algorithm::{Algorithm, MAX_LIMITS, Op};
 use crate::key::{self, KeySecret};
-use crate::store::{Decision, StoreError, Verdicts};
+use crate::store::{Decision, LimitSet, StoreError, Verdicts};
 use crate::strategy::Strategy;
 
 /// What is asked, with its keys already built; shared by its tries.
 pub(super) struct Request {
     pub(super) strategy: Arc<Strategy>,
+    /// Which of its limits.
+    pub(super) limits: LimitSet,
     pub(super) op: Op,
+    /// Whether the last key is a marker: that this has happened, and may not happen again.
+    pub(super) once: bool,
     pub(super) costs: SmallVec<[u64; 1]>,
     /// The slot of all its keys in a cluster.
     pub(super) slot: u16,
@@ -43,12 +47,28 @@ impl Request {
         let tag = secret.hash(&keys);
         keys.clear();
         let mut ends = SmallVec::new();
-        for limit in strategy.limits() {
+        for limit in decision.limits() {
             key::write_key(&mut keys, tag, strategy, limit, subject);
             ends.push(keys.len());
         }
-        let slot = key::slot(tag);
-        Self { strategy: Arc::clone(strategy), op, costs: costs.into(), slot, keys, ends }
+        let id = decision.once(op);
+        if let Some(id) = id {
+            key::write_refund_key(&mut keys, tag, strategy, subject, id);
+            ends.push(keys.len());
+        }
+        let (slot, limits, once) = (key::slot(tag), decision.part.limits, id.is_some());
+        Self { strategy: Arc::clone(strategy), limits, op, once, costs: costs.into(), slot, keys, ends }
+    }
+
+    /// The algorithms of its limits, in order.
+    pub(super) fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
+        let all = self.strategy.algorithms().iter().enumerate();
+        all.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| algorithm)
+    }
+
+    /// Whether `other` has the same limits.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.strategy, &other.strategy) && self.limits == other.limits
     }
 
     /// How many keys it has.

@@ -10,22 +10,22 @@ use crate::algorithm::{Algorithm, Cause, Engine, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
-/// The request string for `requests`, of which neighbours of one strategy share its limits.
+/// The request string for `requests`, of which neighbours with the same limits share them.
 pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> {
-    let groups = || requests.chunk_by(|a, b| Arc::ptr_eq(&a.strategy, &b.strategy));
+    let groups = || requests.chunk_by(|a, b| a.is_like(b));
     let mut out = Doubles(Vec::with_capacity(256));
     out.put(now.map_or(-1.0, |now| now.min(LATEST).0 as f64));
     out.put(groups().count() as f64);
     for group in groups() {
         let Some(first) = group.first() else { continue };
-        out.put(first.strategy.algorithms().len() as f64);
+        out.put(first.algorithms().count() as f64);
         out.put(group.iter().map(|request| request.costs.len()).sum::<usize>() as f64);
-        for limit in first.strategy.algorithms() {
+        for limit in first.algorithms() {
             out.put_limit(limit);
         }
         for request in group {
             for &cost in &request.costs {
-                out.put_decision(request.op, cost);
+                out.put_decision(request, cost);
             }
         }
     }
@@ -71,7 +71,7 @@ fn decode_decision<'a>(
     let granted = whole(numbers.next())?;
     let wait = Micros(whole(numbers.next())?);
     out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait });
-    for _ in request.strategy.algorithms() {
+    for _ in request.algorithms() {
         let cause = match whole(numbers.next())? {
             0 => None,
             1 => Some(Cause::Count),
@@ -141,10 +141,11 @@ impl Doubles {
         }
     }
 
-    fn put_decision(&mut self, op: Op, cost: u64) {
-        let (op, max_wait) = match op {
+    fn put_decision(&mut self, request: &Request, cost: u64) {
+        let (op, max_wait) = match request.op {
             Op::Charge => (1, 0),
             Op::Peek => (2, 0),
+            Op::Refund if request.once => (8, 0),
             Op::Refund => (3, 0),
             Op::Reset => (4, 0),
             Op::Force => (5, 0),

@@ -87,6 +87,10 @@ fn numbers_and_words() {
             ("server: { workers: { a: 1 } }", "1:20: server.workers: must be a single value, not a mapping"),
             ("server: { reflection: yes }", r#"1:23: server.reflection: "yes" is neither true nor false"#),
             (
+                "server: { admin_service: on }",
+                r#"1:26: server.admin_service: "on" is neither true nor false"#,
+            ),
+            (
                 r#"server: { reflection: "true" }"#,
                 r#"1:23: server.reflection: "true" is text because of its quotes; write it bare"#,
             ),

@@ -99,6 +99,10 @@ fn mistakes_bear_the_name_of_the_setting() {
             "--reflection or WEIR_REFLECTION: server.reflection: \"on\" is neither true nor false",
         ),
         (
+            Overrides { admin_service: some("on"), ..none() },
+            "--admin-service or WEIR_ADMIN_SERVICE: server.admin_service: \"on\" is neither true nor false",
+        ),
+        (
             Overrides { drain_timeout: some("5"), ..none() },
             "--drain-timeout or WEIR_DRAIN_TIMEOUT: server.drain_timeout: \"5\" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s",
         ),

@@ -8,7 +8,7 @@ use weir::clock::{Clock, ManualClock};
 use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store, Verdicts};
+use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
 
@@ -34,7 +34,7 @@ proptest! {
             let (op, cost) = pure.machine.advance(step);
             let expected = pure.decide(&rules, &subject, op, cost);
             clock.set(pure.machine.now);
-            let decision = Decision { strategy: &rules, subject, deadline: None };
+            let decision = Decision { strategy: &rules, subject, deadline: None, part: Part::ALL };
             let mut out = Verdicts::default();
             runtime.block_on(store.decide(&decision, op, &[cost], &mut out)).unwrap();
             let (verdict, limits) = out.get(0).unwrap();

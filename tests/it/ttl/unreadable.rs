@@ -214,7 +214,12 @@ async fn callers_that_share_a_call_get_exactly_the_limit() {
 }
 
 async fn admitted(world: &World, strategy: &Arc<Strategy>) -> bool {
-    let decision = weir::store::Decision { strategy, subject: super::SUBJECT, deadline: None };
+    let decision = weir::store::Decision {
+        strategy,
+        subject: super::SUBJECT,
+        deadline: None,
+        part: weir::store::Part::ALL,
+    };
     let mut out = Verdicts::default();
     weir::store::Store::decide(&world.store, &decision, Op::Charge, &[1], &mut out).await.unwrap();
     out.decisions[0].allowed

@@ -9,7 +9,7 @@ use weir::clock::{Clock, ManualClock};
 use weir::key::{self, Subject};
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{LONGEST_SPAN, Micros};
 
@@ -119,7 +119,7 @@ impl<S: Store> Stored<S> {
         row: &Row,
         now: Micros,
     ) -> (Verdict, Vec<LimitVerdict>) {
-        let decision = Decision { strategy, subject: subject(row), deadline: None };
+        let decision = Decision { strategy, subject: subject(row), deadline: None, part: Part::ALL };
         let mut out = Verdicts::default();
         let decided = self.at(now).decide(&decision, row.op, &[row.cost], &mut out).await;
         decided.unwrap_or_else(|e| panic!("{}: {e}", strategy.name()));

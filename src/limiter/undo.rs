@@ -1,0 +1,129 @@
+//! Taking back: a refund of what was charged, and a reset of what was counted.
+//!
+//! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
+
+use super::{Ask, Limiter, LimiterError, bounds, deadline};
+use crate::algorithm::{LimitVerdict, Op};
+use crate::clock;
+use crate::key::Subject;
+use crate::store::{Decision, LimitSet, Part, Store, StoreError, Verdicts};
+use crate::strategy::{Field, Limit, Resolved, Strategy};
+use crate::telemetry::Rejection;
+
+/// How limits stand after something was taken back.
+#[derive(Debug, Clone)]
+pub struct Undone<'a> {
+    /// False when this refund had been made before.
+    pub applied: bool,
+    /// The limits that were meant, in the order of the strategy.
+    pub limits: Vec<(&'a Limit, LimitVerdict)>,
+}
+
+impl<S: Store> Limiter<S> {
+    /// Gives the cost back to the limits that are named, or to all; under an `id`, only once.
+    pub async fn refund(
+        &self,
+        ask: &Ask<'_>,
+        limits: &[String],
+        id: &str,
+    ) -> Result<Undone<'_>, LimiterError> {
+        let resolved = self.resolve(ask)?;
+        let limits = self.counted(check_refund(ask, resolved.strategy, limits, id))?;
+        self.undo(ask, &resolved, Op::Refund, Part { limits, id }).await
+    }
+
+    /// Forgets what the limits that are named have counted, or those that count by consumer.
+    pub async fn reset(&self, ask: &Ask<'_>, limits: &[String]) -> Result<Undone<'_>, LimiterError> {
+        let resolved = self.resolve(ask)?;
+        let limits = self.counted(check_reset(resolved.strategy, limits))?;
+        self.undo(ask, &resolved, Op::Reset, Part { limits, id: "" }).await
+    }
+
+    fn counted<T>(&self, checked: Result<T, LimiterError>) -> Result<T, LimiterError> {
+        checked.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))
+    }
+
+    async fn undo<'a>(
+        &self,
+        ask: &Ask<'_>,
+        resolved: &Resolved<'a>,
+        op: Op,
+        part: Part<'_>,
+    ) -> Result<Undone<'a>, LimiterError> {
+        let started = clock::monotonic();
+        let decision = Decision {
+            strategy: resolved.strategy,
+            subject: Subject {
+                resource: ask.resource,
+                consumer: ask.consumer,
+                group: resolved.group,
+                attributes: ask.attributes,
+            },
+            deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
+            part,
+        };
+        let mut verdicts = Verdicts::default();
+        let result = self.store.decide(&decision, op, &[ask.cost], &mut verdicts).await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, result.as_ref().err());
+        tracing::debug!(
+            strategy = resolved.strategy.name(),
+            resource = ?ask.resource,
+            consumer = ?ask.consumer,
+            ?op,
+            cost = ask.cost,
+            error = result.as_ref().err().map(tracing::field::display),
+            "undone"
+        );
+        result.map_err(LimiterError::NotUndone)?;
+        let no_verdict = || StoreError::Refused("it answered without a verdict".into());
+        let granted =
+            verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?.granted;
+        let limits = resolved.strategy.limits().iter().enumerate();
+        let limits = limits.filter(|(index, _)| part.limits.has(*index)).map(|(_, limit)| limit);
+        Ok(Undone { applied: granted > 0, limits: limits.zip(verdicts.limits).collect() })
+    }
+}
+
+fn check_refund(
+    ask: &Ask<'_>,
+    strategy: &Strategy,
+    names: &[String],
+    id: &str,
+) -> Result<LimitSet, LimiterError> {
+    bounds::check_refund(ask.cost, id)?;
+    let limits = if names.is_empty() { LimitSet::ALL } else { named(strategy, names)? };
+    let denied = |(index, limit): &(usize, &Limit)| limits.has(*index) && limit.algorithm.counts_denied();
+    match strategy.limits().iter().enumerate().find(denied) {
+        Some((_, limit)) => Err(LimiterError::Unsupported(format!(
+            "limit `{}` of strategy `{}` counts denied attempts (`count_denied`), so nothing can be given \
+             back to it; name the limits that are meant",
+            limit.name,
+            strategy.name()
+        ))),
+        None => Ok(limits),
+    }
+}
+
+fn check_reset(strategy: &Strategy, names: &[String]) -> Result<LimitSet, LimiterError> {
+    if !names.is_empty() {
+        return named(strategy, names);
+    }
+    let limits = strategy.limits().iter().enumerate();
+    let by_consumer = limits.filter(|(_, limit)| limit.scope.has(Field::Consumer));
+    let set = by_consumer.fold(LimitSet::NONE, |set, (index, _)| set.with(index));
+    if set == LimitSet::NONE {
+        return Err(bounds::no_limit_by_consumer(strategy).into());
+    }
+    Ok(set)
+}
+
+/// The limits of these names.
+fn named(strategy: &Strategy, names: &[String]) -> Result<LimitSet, LimiterError> {
+    let place = |name: &String| strategy.limits().iter().position(|limit| *limit.name == **name);
+    let unknown: Vec<&str> = names.iter().filter(|name| place(name).is_none()).map(String::as_str).collect();
+    if !unknown.is_empty() {
+        return Err(bounds::unknown_limits(strategy, &unknown).into());
+    }
+    Ok(names.iter().filter_map(place).fold(LimitSet::NONE, LimitSet::with))
+}

@@ -1,0 +1,48 @@
+//! `weir.v1.AdminService`: what an operator does by hand. Served only where the configuration says so.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tonic::{Request, Response, Status};
+
+use super::{MAX_MESSAGE_BYTES, RateLimit, deadline, refund, status};
+use crate::limiter::Ask;
+use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
+use crate::proto::v1::{ResetRequest, ResetResponse};
+use crate::store::Store;
+use crate::strategy::Attributes;
+
+/// The service over the same limiter as the decisions.
+pub struct Admin<S>(Arc<RateLimit<S>>);
+
+impl<S: Store> Admin<S> {
+    /// The service, bounded and ready to be served.
+    pub fn server(decisions: &Arc<RateLimit<S>>) -> AdminServiceServer<Self> {
+        AdminServiceServer::new(Self(Arc::clone(decisions)))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+}
+
+#[tonic::async_trait]
+impl<S: Store> AdminService for Admin<S> {
+    async fn reset(&self, request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
+        let deadline = deadline::of(request.metadata());
+        let request = request.get_ref();
+        let ask = ask(request, deadline);
+        let undone = self.0.limiter.reset(&ask, &request.limits).await.map_err(status::of)?;
+        Ok(Response::new(ResetResponse { limits: refund::states(&undone) }))
+    }
+}
+
+fn ask(request: &ResetRequest, deadline: Option<Instant>) -> Ask<'_> {
+    Ask {
+        resource: &request.resource,
+        consumer: &request.consumer,
+        strategy: &request.strategy,
+        cost: 0,
+        peek: false,
+        attributes: Attributes::of(&request.attributes),
+        deadline,
+    }
+}
