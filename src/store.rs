@@ -110,13 +110,13 @@ impl Verdicts {
 pub(crate) fn check_supported(strategy: &Strategy, op: Op) -> Result<(), StoreError> {
     use crate::algorithm::Engine;
     let one_bucket = matches!(strategy.algorithms(), [one] if matches!(one.engine(), Engine::Bucket(_)));
-    let all_buckets = strategy.algorithms().iter().all(|one| matches!(one.engine(), Engine::Bucket(_)));
+    let counts_denied = || strategy.algorithms().iter().any(|one| one.counts_denied());
     match op {
         Op::AtMost | Op::Reserve { .. } if !one_bucket => Err(StoreError::Unsupported(
             "at_most and reserve are defined for a strategy of one bucket limit only",
         )),
-        Op::Refund if !all_buckets => {
-            Err(StoreError::Unsupported("refund is defined for bucket limits only"))
+        Op::Refund if counts_denied() => {
+            Err(StoreError::Unsupported("refund is not defined for limits that count denied attempts"))
         }
         _ => Ok(()),
     }

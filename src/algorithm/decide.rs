@@ -87,7 +87,7 @@ pub fn decide<C: Cells>(
     }
     let (mut grows, mut absent) = (false, 0);
     for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
-        judgement.write = limit.next_level(&judgement.reading, op, allowed, cost, granted);
+        judgement.write = limit.next_level(&mut judgement.reading, op, allowed, cost, granted);
         if judgement.write.is_some_and(|level| level > judgement.reading.level) {
             grows = true;
             absent += usize::from(cells.get(index).is_none());
@@ -163,14 +163,21 @@ impl Algorithm {
     }
 
     /// The level to write, if the decision changes this limit's state at all.
-    fn next_level(&self, reading: &Reading, op: Op, allowed: bool, cost: u64, granted: u64) -> Option<u64> {
-        let add =
-            |units: u64| reading.level.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
+    fn next_level(
+        &self,
+        reading: &mut Reading,
+        op: Op,
+        allowed: bool,
+        cost: u64,
+        granted: u64,
+    ) -> Option<u64> {
+        let before = reading.level;
+        let add = |units: u64| before.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
         match op {
             Op::Peek => None,
             Op::Reset => Some(0),
             Op::Refund if cost == 0 || reading.level == 0 => None,
-            Op::Refund => Some(reading.level.saturating_sub(cost.saturating_mul(self.weight))),
+            Op::Refund => Some(self.refund(reading, cost)),
             _ if cost == 0 => None,
             _ if allowed => Some(add(granted)),
             Op::Charge if self.count_denied => Some(add(cost.min(self.limit + 1))),

@@ -1,6 +1,8 @@
 //! How algorithms are made. A limit that exists is a limit whose arithmetic is exact.
 
-use super::{Algorithm, Bucket, Engine, Interval, Log, MAX_ENTRIES, Window, log};
+use super::{
+    Algorithm, Bucket, Engine, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, Window, log, sliding,
+};
 use crate::units::{CEILING, LONGEST_SPAN, Micros};
 
 /// So many units in so much time.
@@ -124,6 +126,34 @@ impl Algorithm {
         let keep = if count_denied { limit + 1 } else { u64::MAX };
         let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep });
         Ok(Self { limit, weight: 1, ceiling: log::CEILING, count_denied, engine })
+    }
+
+    /// At most `limit` units in the window that slides, where the aligned window before counts by the part
+    /// of it that is still in view. Fields of errors: `limit`, `window`.
+    pub fn sliding_window(limit: u64, window: Micros) -> Result<Self, Invalid> {
+        span("window", window)?;
+        if limit >= sliding::CEILING {
+            return Err(invalid("limit", limit, "it must be below 2^51"));
+        }
+        let engine = Engine::Sliding(Sliding { span: window.0 });
+        Ok(Self { limit, weight: 1, ceiling: sliding::CEILING, count_denied: false, engine })
+    }
+
+    /// At most `limit` units in the newest `buckets` parts of the window; `strict`, one part more, so that
+    /// no span of the window ever has more. Fields of errors: `limit`, `window`, `buckets`.
+    pub fn bucketed_window(limit: u64, window: Micros, buckets: u64, strict: bool) -> Result<Self, Invalid> {
+        span("window", window)?;
+        units("limit", limit)?;
+        if !(1..=MAX_BUCKETS).contains(&buckets) {
+            return Err(invalid("buckets", buckets, "it must be from 1 to 360"));
+        }
+        if !window.0.is_multiple_of(buckets) {
+            let bound =
+                format!("the window of {window} must be so many times a whole number of microseconds");
+            return Err(invalid("buckets", buckets, &bound));
+        }
+        let engine = Engine::Slots(Slots { width: window.0 / buckets, count: buckets + u64::from(strict) });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied: false, engine })
     }
 }
 

@@ -51,7 +51,7 @@ impl Window {
         if at >= start + span {
             return self.opening(at);
         }
-        Reading { level: hits, at, origin: start, extra: span, shift }
+        Reading { level: hits, at, origin: start, extra: span, shift, span: 0 }
     }
 
     /// Microseconds until the window in force ends: whatever is in excess leaves then, all at once.
@@ -67,6 +67,6 @@ impl Window {
     /// A window without hits.
     fn opening(&self, at: u64) -> Reading {
         let start = if self.anchored { at } else { at - at % self.span };
-        Reading { level: 0, at, origin: start, extra: self.span, shift: 0 }
+        Reading { level: 0, at, origin: start, extra: self.span, shift: 0, span: 0 }
     }
 }

@@ -11,18 +11,20 @@ use crate::units::Micros;
 /// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
 type Reader = fn(&mut Fields<'_>, &mut Report) -> Option<Result<Algorithm, Invalid>>;
 
-const ALGORITHMS: [(&str, Reader); 7] = [
+const ALGORITHMS: [(&str, Reader); 9] = [
     ("uniform", uniform),
     ("token_bucket", bucket),
     ("gcra", bucket),
     ("leaky_bucket", leaky_bucket),
     ("fixed_window", fixed_window),
     ("interval_refill", interval_refill),
+    ("sliding_window", sliding_window),
+    ("bucketed_window", bucketed_window),
     ("sliding_log", sliding_log),
 ];
 
 /// Algorithms that are meant for a later version.
-const LATER: [&str; 3] = ["sliding_window", "bucketed_window", "concurrency"];
+const LATER: [&str; 1] = ["concurrency"];
 
 /// The one algorithm among the keys of a limit.
 pub(super) fn algorithm(limit: &mut Fields<'_>, report: &mut Report) -> Option<Algorithm> {
@@ -101,6 +103,21 @@ fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Resul
     let period = span(fields, "period", report);
     let aligned = fields.read("aligned", report, boolean).unwrap_or(false);
     Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
+}
+
+fn sliding_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report);
+    let window = span(fields, "window", report);
+    Some(Algorithm::sliding_window(limit?, window?))
+}
+
+/// Strict unless told otherwise: a limit that can be passed must be asked for.
+fn bucketed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report);
+    let window = span(fields, "window", report);
+    let buckets = units(fields, "buckets", report);
+    let strict = fields.read("strict", report, boolean).unwrap_or(true);
+    Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
 }
 
 fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {

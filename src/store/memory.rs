@@ -20,7 +20,7 @@ use self::budget::Budget;
 use self::index::Slot;
 use self::table::Table;
 use super::{Decision, Store, StoreError, Verdicts, check_supported};
-use crate::algorithm::{Algorithm, Cells, Engine, Kept, MAX_LIMITS, Op, State, decide};
+use crate::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
 use crate::key::{self, KeySecret};
@@ -184,9 +184,10 @@ impl Cells for ShardCells<'_> {
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
         let evict = self.shared.when_full == WhenFull::Evict;
         let budget = &self.shared.budget;
-        // Logs grow in place, so a full budget must stop them before they are charged.
-        let has_log = || self.limits.iter().any(|limit| matches!(limit.engine(), Engine::Log(_)));
-        if budget.is_over() && has_log() && !self.table.relieve(second, budget, evict, &keep) {
+        // Boxed states take bytes beside their place, so a full budget must stop them before they are
+        // charged.
+        let has_boxed = || self.limits.iter().any(|limit| limit.engine().is_boxed());
+        if budget.is_over() && has_boxed() && !self.table.relieve(second, budget, evict, &keep) {
             return Err(budget.refuse());
         }
         if count > 0 && !self.table.reserve(count, second, budget, evict, &keep) {

@@ -23,6 +23,8 @@ pub(super) static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
         include_str!("../../../lua/window.lua"),
         include_str!("../../../lua/interval.lua"),
         include_str!("../../../lua/log.lua"),
+        include_str!("../../../lua/sliding.lua"),
+        include_str!("../../../lua/slots.lua"),
         include_str!("../../../lua/decide.lua"),
     ]
     .join("\n");
@@ -153,6 +155,8 @@ impl Doubles {
             Engine::Window(window) => (2, window.span, flag(window.anchored), 0),
             Engine::Interval(interval) => (3, interval.refill, interval.period, flag(interval.aligned)),
             Engine::Log(log) => (4, log.span, log.min_gap, 0),
+            Engine::Sliding(sliding) => (5, sliding.span, 0, 0),
+            Engine::Slots(slots) => (6, slots.width, slots.count, 0),
         };
         let count_denied = flag(limit.counts_denied());
         for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {

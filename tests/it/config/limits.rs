@@ -11,19 +11,11 @@ fn a_limit_has_one_algorithm() {
         &[
             (
                 "uniformly: { interval: 1s }",
-                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
+                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
             ),
             (
                 "uniform: { interval: 1s }, gcra: { rate: 1/s }",
                 "4:64: strategies.a.limits[0].gcra: a limit has one algorithm, and this one has `uniform` already",
-            ),
-            (
-                "sliding_window: { limit: 1, window: 1s }",
-                "4:37: strategies.a.limits[0].sliding_window: `sliding_window` is not supported yet",
-            ),
-            (
-                "bucketed_window: {}",
-                "4:37: strategies.a.limits[0].bucketed_window: `bucketed_window` is not supported yet",
             ),
             (
                 "concurrency: { limit: 1 }",
@@ -147,6 +139,30 @@ fn numbers_that_no_limit_has() {
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10001 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it",
             ),
             (
+                "sliding_window: { limit: 2251799813685248, window: 1s }",
+                "4:62: strategies.a.limits[0].sliding_window.limit: 2251799813685248 is out of bounds: it must be below 2^51",
+            ),
+            (
+                "sliding_window: { limit: 1 }",
+                "4:53: strategies.a.limits[0].sliding_window.window: is missing; give it a duration, such as 10s",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 361 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 361 is out of bounds: it must be from 1 to 360",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 360",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 7 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 7 is out of bounds: the window of 1s must be so many times a whole number of microseconds",
+            ),
+            (
+                "bucketed_window: { window: 1s, limit: 1, strict: 1 }",
+                "4:54: strategies.a.limits[0].bucketed_window.buckets: is missing; give it a whole number\n4:86: strategies.a.limits[0].bucketed_window.strict: \"1\" is neither true nor false",
+            ),
+            (
                 "sliding_log: { limit: 10000, window: 1s, count_denied: true }",
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10000 is out of bounds: with `count_denied` it is at most 9999",
             ),
@@ -205,6 +221,18 @@ fn algorithms_that_are_taken() {
             "interval_refill: { capacity: 5, refill: 1, period: 1s }",
             Algorithm::interval_refill(5, 1, second, false).unwrap(),
         ),
+        (
+            "sliding_window: { limit: 1_000_000_000, window: 30d }",
+            Algorithm::sliding_window(1_000_000_000, Micros::from_secs(30 * 86_400)).unwrap(),
+        ),
+        (
+            "bucketed_window: { limit: 5, window: 1m, buckets: 6 }",
+            Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
+        ),
+        (
+            "bucketed_window: { limit: 5, window: 1m, buckets: 6, strict: false }",
+            Algorithm::bucketed_window(5, minute, 6, false).unwrap(),
+        ),
         ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
         (
             "sliding_log: { limit: 5, window: 1m, count_denied: true, min_gap: 2s }",
@@ -223,6 +251,8 @@ fn a_limit_of_nothing_is_legal() {
         "fixed_window: { limit: 0, window: 1s }",
         "interval_refill: { capacity: 0, refill: 1, period: 1s }",
         "sliding_log: { limit: 0, window: 1s }",
+        "sliding_window: { limit: 0, window: 1s }",
+        "bucketed_window: { limit: 0, window: 1s, buckets: 2 }",
     ] {
         assert_eq!(algorithm(text).limit(), 0, "{text}");
     }

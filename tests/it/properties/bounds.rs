@@ -2,7 +2,7 @@
 //! counted over, by the plain meaning of each limit.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Engine, Interval, Window};
+use weir::algorithm::{Algorithm, Engine, Interval, Slots, Window};
 
 use super::machine::Machine;
 use super::random::{charges, config, limits};
@@ -50,6 +50,16 @@ fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
             every_span(admitted, log.span, most)?;
             every_gap(admitted, log.min_gap)
         }
+        // Less than twice the limit wherever the span lies, and no window above it.
+        Engine::Sliding(sliding) => {
+            every_span(admitted, sliding.span, (2 * most).saturating_sub(1))?;
+            every_window(admitted, most, |first, at| first / sliding.span == at / sliding.span)
+        }
+        // In any so many slots; strict, that is more than any span of the window can touch.
+        Engine::Slots(slots) => {
+            every_span(admitted, slots.width * (slots.count - 1), most)?;
+            every_slots(admitted, slots, most)
+        }
         Engine::Window(Window { span, anchored: false }) => {
             every_window(admitted, most, |first, at| first / span == at / span)
         }
@@ -82,6 +92,20 @@ fn every_span(admitted: &[Admitted], span: u64, most: u64) -> Result<(), String>
         let sum: u64 = admitted.iter().filter(counts).map(|one| one.cost).sum();
         if sum > most {
             return Err(format!("{sum} in the span up to {}, at most {most}", last.at));
+        }
+    }
+    Ok(())
+}
+
+/// The slots up to that of any admitted call.
+fn every_slots(admitted: &[Admitted], slots: &Slots, most: u64) -> Result<(), String> {
+    for last in admitted {
+        let slot = last.at / slots.width;
+        let counts =
+            |one: &&Admitted| one.at / slots.width <= slot && one.at / slots.width + slots.count > slot;
+        let sum: u64 = admitted.iter().filter(counts).map(|one| one.cost).sum();
+        if sum > most {
+            return Err(format!("{sum} in the slots up to {slot}, at most {most}"));
         }
     }
     Ok(())

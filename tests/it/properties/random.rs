@@ -54,7 +54,7 @@ pub enum Cost {
 /// A limit of any engine: mostly small enough that a short trace meets all its edges. Boxed, because the
 /// type of so many alternatives takes more stack than a test's thread has.
 pub fn limit() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![bucket(), window(), interval(), log()].boxed()
+    prop_oneof![bucket(), window(), interval(), log(), sliding(), slots()].boxed()
 }
 
 /// The limits of one decision.
@@ -103,6 +103,21 @@ pub fn strict_log() -> impl Strategy<Value = Algorithm> {
         "not a strict log",
         |(limit, span, count_denied, eighths)| {
             Algorithm::strict_log(limit, span, count_denied, Micros(span.0 / 8 * eighths)).ok()
+        },
+    )
+}
+
+pub fn sliding() -> impl Strategy<Value = Algorithm> {
+    (amount(), span())
+        .prop_filter_map("not a sliding window", |(limit, span)| Algorithm::sliding_window(limit, span).ok())
+}
+
+pub fn slots() -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), 1..=8_u64, any::<bool>()).prop_filter_map(
+        "not a bucketed window",
+        |(limit, span, buckets, strict)| {
+            let window = Micros(span.0.next_multiple_of(buckets));
+            Algorithm::bucketed_window(limit, window, buckets, strict).ok()
         },
     )
 }
@@ -173,7 +188,7 @@ pub fn supported(op: Op, limits: &[Algorithm]) -> Op {
     let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
     match op {
         Op::AtMost | Op::Reserve { .. } if limits.len() > 1 || !limits.iter().all(is_bucket) => Op::Charge,
-        Op::Refund if !limits.iter().all(is_bucket) => Op::Charge,
+        Op::Refund if limits.iter().any(Algorithm::counts_denied) => Op::Charge,
         op => op,
     }
 }

@@ -188,6 +188,15 @@ struct Log {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Buckets {
+    limit: u64,
+    window_us: u64,
+    buckets: u64,
+    strict: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StrictLog {
     limit: u64,
     window_us: u64,
@@ -218,6 +227,14 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         "sliding_log" => {
             let Log { limit, window_us } = parse(id, config);
             Algorithm::sliding_log(limit, Micros(window_us))
+        }
+        "sliding_counter" => {
+            let Log { limit, window_us } = parse(id, config);
+            Algorithm::sliding_window(limit, Micros(window_us))
+        }
+        "bucketed_window" => {
+            let Buckets { limit, window_us, buckets, strict } = parse(id, config);
+            Algorithm::bucketed_window(limit, Micros(window_us), buckets, strict)
         }
         "strict_log" => {
             let StrictLog { limit, window_us, min_gap_us, count_denied } = parse(id, config);
