@@ -9,7 +9,7 @@ local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 local function read(limit, key, now)
   local engine = limit.engine
   if engine == BUCKET then return bucket_read(key, now, limit.weight, limit.p1) end
-  if engine == WINDOW then return window_read(key, now, limit.p1, limit.p2) end
+  if engine == WINDOW then return window_read(key, now, limit.p1, limit.p2, limit.p3) end
   if engine == INTERVAL then return interval_read(key, now, limit.ceiling, limit.p1, limit.p2, limit.p3) end
   if engine == SLIDING then return sliding_read(key, now, limit.p1) end
   if engine == SLOTS then return slots_read(key, now, limit.p1, limit.p2) end

@@ -23,11 +23,11 @@ pub use bucket::Bucket;
 pub use decide::{Cells, Kept, decide};
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
-pub use new::{Invalid, Rate};
+pub use new::{Calendar, Invalid, Rate};
 pub use sliding::Sliding;
 pub use slots::{MAX_BUCKETS, Slots};
 pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
-pub use window::Window;
+pub use window::{Grid, Window};
 
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
 /// arithmetic would leave the exact range.

@@ -1,7 +1,8 @@
 //! How algorithms are made. A limit that exists is a limit whose arithmetic is exact.
 
 use super::{
-    Algorithm, Bucket, Engine, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, Window, log, sliding,
+    Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, Window, log,
+    sliding, window,
 };
 use crate::units::{CEILING, LONGEST_SPAN, Micros};
 
@@ -12,6 +13,15 @@ pub struct Rate {
     pub count: u64,
     /// The period.
     pub period: Micros,
+}
+
+/// A window that the calendar gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calendar {
+    /// From midnight to midnight.
+    Day,
+    /// From the first of a month to the first of the next.
+    Month,
 }
 
 /// A number that no limit can have.
@@ -69,7 +79,32 @@ impl Algorithm {
     ) -> Result<Self, Invalid> {
         span("window", window)?;
         units("limit", limit)?;
-        let engine = Engine::Window(Window { span: window.0, anchored });
+        let grid = if anchored { Grid::Anchored } else { Grid::Aligned { ahead: 0 } };
+        let engine = Engine::Window(Window { span: window.0, grid });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+    }
+
+    /// At most `limit` units in each day or month of a place whose clocks are `offset_minutes` ahead of
+    /// UTC, all year round. Fields of errors: `limit`, `offset`.
+    pub fn calendar_window(
+        limit: u64,
+        calendar: Calendar,
+        offset_minutes: i64,
+        count_denied: bool,
+    ) -> Result<Self, Invalid> {
+        const MINUTE: u64 = 60_000_000;
+        units("limit", limit)?;
+        // From a day behind UTC on, no offset is negative.
+        let minutes = offset_minutes.saturating_add(24 * 60);
+        let ahead = u64::try_from(minutes).ok().filter(|&minutes| minutes > 0 && minutes < 48 * 60);
+        let Some(ahead) = ahead.map(|minutes| minutes * MINUTE) else {
+            return Err(invalid("offset", format!("{offset_minutes} minutes"), "it must be less than a day"));
+        };
+        let window = match calendar {
+            Calendar::Day => Window { span: window::DAY, grid: Grid::Aligned { ahead: ahead % window::DAY } },
+            Calendar::Month => Window { span: 31 * window::DAY, grid: Grid::Month { ahead } },
+        };
+        let engine = Engine::Window(window);
         Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use redis::Value;
 
 use super::request::{Answer, Request};
-use crate::algorithm::{Algorithm, Cause, Engine, LimitVerdict, Op, Verdict};
+use crate::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
@@ -152,7 +152,11 @@ impl Doubles {
         let flag = u64::from;
         let (engine, p1, p2, p3) = match *limit.engine() {
             Engine::Bucket(bucket) => (1, bucket.drain, 0, 0),
-            Engine::Window(window) => (2, window.span, flag(window.anchored), 0),
+            Engine::Window(window) => match window.grid {
+                Grid::Aligned { ahead } => (2, window.span, 0, ahead),
+                Grid::Anchored => (2, window.span, 1, 0),
+                Grid::Month { ahead } => (2, window.span, 2, ahead),
+            },
             Engine::Interval(interval) => (3, interval.refill, interval.period, flag(interval.aligned)),
             Engine::Log(log) => (4, log.span, log.min_gap, 0),
             Engine::Sliding(sliding) => (5, sliding.span, 0, 0),

@@ -2,7 +2,7 @@
 //! counted over, by the plain meaning of each limit.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Engine, Interval, Slots, Window};
+use weir::algorithm::{Algorithm, Engine, Grid, Interval, Slots, Window};
 
 use super::machine::Machine;
 use super::random::{charges, config, limits};
@@ -60,12 +60,35 @@ fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
             every_span(admitted, slots.width * (slots.count - 1), most)?;
             every_slots(admitted, slots, most)
         }
-        Engine::Window(Window { span, anchored: false }) => {
-            every_window(admitted, most, |first, at| first / span == at / span)
+        Engine::Window(Window { span, grid: Grid::Aligned { ahead } }) => {
+            every_window(admitted, most, |first, at| (first + ahead) / span == (at + ahead) / span)
         }
-        Engine::Window(Window { span, anchored: true }) => {
+        Engine::Window(Window { grid: Grid::Month { ahead }, .. }) => {
+            every_window(admitted, most, |first, at| month(first + ahead) == month(at + ahead))
+        }
+        Engine::Window(Window { span, grid: Grid::Anchored }) => {
             every_window(admitted, most, |first, at| at - first < *span)
         }
+    }
+}
+
+/// How many months after January 1970 the day before `time` is, counted one by one.
+fn month(time: u64) -> u64 {
+    let (mut day, mut month) = ((time / 86_400_000_000).saturating_sub(1), 0);
+    loop {
+        let year = 1970 + month / 12;
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let length = match month % 12 {
+            1 if is_leap => 29,
+            1 => 28,
+            3 | 5 | 8 | 10 => 30,
+            _ => 31,
+        };
+        if day < length {
+            return month;
+        }
+        day -= length;
+        month += 1;
     }
 }
 

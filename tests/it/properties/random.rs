@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
-use weir::algorithm::{Algorithm, Engine, MAX_LIMITS, Op, Rate};
+use weir::algorithm::{Algorithm, Calendar, Engine, MAX_LIMITS, Op, Rate};
 use weir::units::{CEILING, LONGEST_SPAN, Micros};
 
 /// The same cases in every run, so that a build is as green as its sources; `PROPTEST_RNG_SEED` and
@@ -74,6 +74,20 @@ pub fn bucket() -> impl Strategy<Value = Algorithm> {
 }
 
 pub fn window() -> impl Strategy<Value = Algorithm> {
+    prop_oneof![4 => fixed_window(), 1 => calendar_window()].boxed()
+}
+
+pub fn calendar_window() -> impl Strategy<Value = Algorithm> {
+    let calendar = prop::sample::select(vec![Calendar::Day, Calendar::Month]);
+    (amount(), calendar, -1439..1440_i64, prop::bool::weighted(0.3)).prop_filter_map(
+        "not a window",
+        |(limit, calendar, offset, count_denied)| {
+            Algorithm::calendar_window(limit, calendar, offset, count_denied).ok()
+        },
+    )
+}
+
+fn fixed_window() -> impl Strategy<Value = Algorithm> {
     (amount(), span(), any::<bool>(), prop::bool::weighted(0.3)).prop_filter_map(
         "not a window",
         |(limit, span, anchored, count_denied)| {

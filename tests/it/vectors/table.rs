@@ -170,6 +170,14 @@ struct Interval {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Calendar {
+    limit: u64,
+    calendar: String,
+    offset_minutes: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Window {
     limit: u64,
     window_us: u64,
@@ -227,6 +235,15 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         "sliding_log" => {
             let Log { limit, window_us } = parse(id, config);
             Algorithm::sliding_log(limit, Micros(window_us))
+        }
+        "calendar_window" => {
+            let Calendar { limit, calendar, offset_minutes } = parse(id, config);
+            let calendar = match calendar.as_str() {
+                "day" => weir::algorithm::Calendar::Day,
+                "month" => weir::algorithm::Calendar::Month,
+                other => panic!("{id}: the calendar `{other}` is not understood"),
+            };
+            Algorithm::calendar_window(limit, calendar, offset_minutes, false)
         }
         "sliding_counter" => {
             let Log { limit, window_us } = parse(id, config);
