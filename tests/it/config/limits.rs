@@ -1,6 +1,6 @@
 //! Algorithms and their numbers.
 
-use weir::algorithm::{Algorithm, Rate};
+use weir::algorithm::{Algorithm, Calendar, Rate};
 use weir::units::Micros;
 
 use super::{algorithm, limit, refused};
@@ -139,6 +139,30 @@ fn numbers_that_no_limit_has() {
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10001 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it",
             ),
             (
+                "fixed_window: { limit: 1, window: month }",
+                "4:71: strategies.a.limits[0].fixed_window.window: `month` is not a duration; of a fixed_window write `calendar: month` instead of `window`",
+            ),
+            (
+                "fixed_window: { limit: 1, window: week }",
+                "4:71: strategies.a.limits[0].fixed_window.window: `week` is not a duration, and calendar windows are days and months only; write one, such as 24h",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 1d, calendar: day, anchored: true }",
+                "4:63: strategies.a.limits[0].fixed_window.window: cannot stand beside `calendar`, which says where windows start and end; remove `window`\n4:90: strategies.a.limits[0].fixed_window.anchored: cannot stand beside `calendar`, which says where windows start and end; remove `anchored`",
+            ),
+            (
+                "fixed_window: { limit: 1, calendar: week, offset: +2:00 }",
+                "4:73: strategies.a.limits[0].fixed_window.calendar: \"week\" is neither day nor month\n4:87: strategies.a.limits[0].fixed_window.offset: \"+2:00\" is not an offset; write how far clocks are ahead of UTC, such as \"+02:00\" or \"-05:30\"",
+            ),
+            (
+                "fixed_window: { limit: 1, calendar: day, offset: \"+24:00\" }",
+                "4:86: strategies.a.limits[0].fixed_window.offset: \"+24:00\" is not an offset; write how far clocks are ahead of UTC, such as \"+02:00\" or \"-05:30\"",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 1d, offset: \"+02:00\" }",
+                "4:75: strategies.a.limits[0].fixed_window.offset: only a window by the calendar has an offset; add `calendar: day`",
+            ),
+            (
                 "sliding_window: { limit: 2251799813685248, window: 1s }",
                 "4:62: strategies.a.limits[0].sliding_window.limit: 2251799813685248 is out of bounds: it must be below 2^51",
             ),
@@ -182,20 +206,10 @@ fn numbers_that_no_limit_has() {
 #[test]
 fn options_left_for_later() {
     refused(
-        &[
-            (
-                "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
-                "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
-            ),
-            (
-                "fixed_window: { limit: 1, window: month }",
-                "4:71: strategies.a.limits[0].fixed_window.window: `month`: calendar windows are not supported yet; write a duration, such as 24h",
-            ),
-            (
-                "fixed_window: { limit: 1, window: 1d, calendar: true, offset: 2h }",
-                "4:75: strategies.a.limits[0].fixed_window.calendar: `calendar` is not supported yet\n4:91: strategies.a.limits[0].fixed_window.offset: `offset` is not supported yet",
-            ),
-        ],
+        &[(
+            "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
+            "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
+        )],
         limit,
     );
 }
@@ -220,6 +234,18 @@ fn algorithms_that_are_taken() {
         (
             "interval_refill: { capacity: 5, refill: 1, period: 1s }",
             Algorithm::interval_refill(5, 1, second, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, calendar: day }",
+            Algorithm::calendar_window(5, Calendar::Day, 0, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, calendar: month, offset: +14:00 }",
+            Algorithm::calendar_window(5, Calendar::Month, 840, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, calendar: month, offset: \"-05:30\", count_denied: true }",
+            Algorithm::calendar_window(5, Calendar::Month, -330, true).unwrap(),
         ),
         (
             "sliding_window: { limit: 1_000_000_000, window: 30d }",
