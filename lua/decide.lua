@@ -183,6 +183,7 @@ local function read_limit(request, position)
   limit.engine, limit.limit, limit.weight, limit.ceiling, limit.count_denied, limit.p1, limit.p2, limit.p3, position =
     unpack_struct('<dddddddd', request, position)
   limit.capacity = limit.limit * limit.weight
+  limit.spread = limit.engine == WINDOW and limit.p2 == SPREAD
   return limit, position
 end
 
@@ -199,13 +200,22 @@ local function decide_all()
     local count, decisions, limits
     count, decisions, position = unpack_struct('<dd', request, position)
     limits = {}
+    local spread = false
     for i = 1, count do
       limits[i], position = read_limit(request, position)
+      spread = spread or limits[i].spread
       ones[i] = ones[i] or {}
     end
     for _ = 1, decisions do
       local op, cost, max_wait
       op, cost, max_wait, position = unpack_struct('<ddd', request, position)
+      if spread then
+        for i = 1, count do
+          local phase
+          phase, position = unpack_struct('<d', request, position)
+          if limits[i].spread then limits[i].p3 = phase end
+        end
+      end
       local ran, answer, why = pcall(decide, limits, count, key_at, ones, op, cost, max_wait, now, least_px)
       if not (ran and answer) then
         reply[#reply + 1] = why or answer

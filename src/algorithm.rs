@@ -167,17 +167,23 @@ impl Algorithm {
         &self.engine
     }
 
+    /// Whether its windows start at a time of each key's own, which [`Cells::phase`] tells.
+    #[must_use]
+    pub const fn is_spread(&self) -> bool {
+        matches!(self.engine, Engine::Window(Window { grid: Grid::Spread, .. }))
+    }
+
     /// The level above which the limit is in debt.
     const fn capacity(&self) -> u64 {
         self.limit * self.weight
     }
 
-    fn read(&self, state: Option<&State>, now: u64) -> Reading {
+    fn read(&self, state: Option<&State>, now: u64, phase: u64) -> Reading {
         match (&self.engine, state) {
             (Engine::Bucket(bucket), Some(State::Bucket(state))) => bucket.read(Some(state), now),
             (Engine::Bucket(bucket), _) => bucket.read(None, now),
-            (Engine::Window(window), Some(State::Window(state))) => window.read(Some(state), now),
-            (Engine::Window(window), _) => window.read(None, now),
+            (Engine::Window(window), Some(State::Window(state))) => window.read(Some(state), now, phase),
+            (Engine::Window(window), _) => window.read(None, now, phase),
             (Engine::Interval(interval), Some(State::Interval(state))) => {
                 interval.read(Some(state), now, self.ceiling)
             }

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use crate::algorithm::{LimitVerdict, Op, Verdict};
-use crate::key::Subject;
-use crate::strategy::Strategy;
+use crate::algorithm::{Algorithm, LimitVerdict, Op, Verdict};
+use crate::key::{self, Subject};
+use crate::strategy::{Limit, Strategy};
 
 /// What is to be decided.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,27 @@ pub struct Decision<'a> {
     /// When the caller stops waiting. A store that waits answers by then, or by its own deadline if
     /// that is earlier.
     pub deadline: Option<Instant>,
+}
+
+/// For each limit of a decision its key's phase, 0 where its windows are not spread; empty where none is.
+pub(crate) type Phases = SmallVec<[u64; 1]>;
+
+impl Decision<'_> {
+    /// The phases of the keys; a name is built only where a limit is spread.
+    pub(crate) fn phases(&self) -> Phases {
+        if !self.strategy.algorithms().iter().any(Algorithm::is_spread) {
+            return Phases::new();
+        }
+        let phase = |limit: &Limit| {
+            if !limit.algorithm.is_spread() {
+                return 0;
+            }
+            let mut name = Vec::new();
+            key::write_name(&mut name, self.strategy, limit, &self.subject);
+            key::phase(&name)
+        };
+        self.strategy.limits().iter().map(phase).collect()
+    }
 }
 
 /// Where state lives. One call answers one or more costs for the same keys, in order; each answer is

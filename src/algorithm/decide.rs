@@ -27,6 +27,10 @@ pub trait Cells {
     /// The state of limit `index`, if there is one.
     fn get(&self, index: usize) -> Option<&State>;
 
+    /// Where the key of limit `index` stands in a spread window: any number below 2^52, always the same.
+    /// Asked only where [`Algorithm::is_spread`].
+    fn phase(&self, index: usize) -> u64;
+
     /// Makes sure that `count` states that are absent can be kept, and that those that are there can
     /// grow; called before the first write of a decision that charges.
     fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
@@ -69,7 +73,8 @@ pub fn decide<C: Cells>(
     let mut wait = 0;
     let mut judged: SmallVec<[Judgement; MAX_LIMITS]> = SmallVec::new();
     for (index, limit) in limits.iter().enumerate() {
-        let reading = limit.read(cells.get(index), now.0);
+        let phase = if limit.is_spread() { cells.phase(index) } else { 0 };
+        let reading = limit.read(cells.get(index), now.0, phase);
         let mut judgement = limit.judge(cells.get(index), reading, cost);
         match op {
             Op::AtMost => (judgement, granted) = limit.judge_at_most(cells.get(index), judgement, cost),

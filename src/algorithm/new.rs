@@ -84,6 +84,15 @@ impl Algorithm {
         Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
     }
 
+    /// A [`Algorithm::fixed_window`] whose windows start at another time for each key, always the same.
+    /// Fields of errors: `limit`, `window`.
+    pub fn spread_window(limit: u64, window: Micros, count_denied: bool) -> Result<Self, Invalid> {
+        span("window", window)?;
+        units("limit", limit)?;
+        let engine = Engine::Window(Window { span: window.0, grid: Grid::Spread });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+    }
+
     /// At most `limit` units in each day or month of a place whose clocks are `offset_minutes` ahead of
     /// UTC, all year round. Fields of errors: `limit`, `offset`.
     pub fn calendar_window(

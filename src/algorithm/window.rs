@@ -34,6 +34,9 @@ pub enum Grid {
         /// In microseconds.
         ahead: u64,
     },
+    /// Ahead of the multiples of the span by a phase of each key's own, so that not all keys are given
+    /// their limit back at once and answer with a stampede.
+    Spread,
     /// At the first hit.
     Anchored,
     /// On the first of a month.
@@ -56,14 +59,15 @@ pub struct State {
 
 impl Window {
     /// The hits that count now. `origin` is the start of the window in force, `extra` its length.
-    pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
-        let Some(&State { mut start, hits, span }) = state else { return self.opening(now) };
+    pub(super) fn read(&self, state: Option<&State>, now: u64, phase: u64) -> Reading {
+        let Some(&State { mut start, hits, span }) = state else { return self.opening(now, phase) };
         let mut at = now;
         let mut shift = 0;
         if start > now {
             if start - now > span {
                 let moved = match self.grid {
                     Grid::Aligned { ahead } => aligned(now, span.max(1), ahead),
+                    Grid::Spread => aligned(now, span.max(1), phase),
                     Grid::Anchored | Grid::Month { .. } => now,
                 };
                 shift = start - moved;
@@ -73,7 +77,7 @@ impl Window {
             }
         }
         if at >= start + span {
-            return self.opening(at);
+            return self.opening(at, phase);
         }
         Reading { level: hits, at, origin: start, extra: span, shift, span: 0 }
     }
@@ -89,9 +93,10 @@ impl Window {
     }
 
     /// A window without hits.
-    fn opening(&self, at: u64) -> Reading {
+    fn opening(&self, at: u64, phase: u64) -> Reading {
         let (origin, extra) = match self.grid {
             Grid::Aligned { ahead } => (aligned(at, self.span, ahead), self.span),
+            Grid::Spread => (aligned(at, self.span, phase), self.span),
             Grid::Anchored => (at, self.span),
             Grid::Month { ahead } => month(at, ahead),
         };

@@ -94,7 +94,7 @@ fn fixed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<A
     if let Some(given) = fields.take("calendar") {
         let day_or_month = given.read(report, calendar);
         let offset = fields.read("offset", report, offset_minutes);
-        for other in ["window", "anchored"] {
+        for other in ["window", "anchored", "spread"] {
             if let Some(entry) = fields.take_entry(other) {
                 let reason = format!(
                     "cannot stand beside `calendar`, which says where windows start and end; remove `{other}`"
@@ -112,6 +112,15 @@ fn fixed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<A
             entry.value.path(),
             "only a window by the calendar has an offset; add `calendar: day`",
         );
+    }
+    let spread = fields.take_entry("spread");
+    if spread.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
+        if let Some(entry) = spread.filter(|_| anchored) {
+            let reason =
+                "cannot stand beside `anchored`: windows that start at the first hit are spread already";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        return Some(Algorithm::spread_window(limit?, window?, count_denied));
     }
     Some(Algorithm::fixed_window(limit?, window?, anchored, count_denied))
 }

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use self::budget::Budget;
 use self::index::Slot;
 use self::table::Table;
-use super::{Decision, Store, StoreError, Verdicts, check_supported};
+use super::{Decision, Phases, Store, StoreError, Verdicts, check_supported};
 use crate::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
@@ -105,13 +105,21 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         check_supported(decision.strategy, op)?;
         let shared = &*self.0;
-        let (shard, digests) = shared.locate(decision);
+        let (shard, digests, phases) = shared.locate(decision);
         let limits = decision.strategy.algorithms();
         let now = shared.clock.now();
         let mut table = shard.0.lock();
         for &cost in costs {
             let slots = digests.iter().map(|&digest| table.find(digest)).collect();
-            let mut cells = ShardCells { shared, table: &mut table, limits, digests: &digests, slots, now };
+            let mut cells = ShardCells {
+                shared,
+                table: &mut table,
+                limits,
+                digests: &digests,
+                phases: &phases,
+                slots,
+                now,
+            };
             let verdict = decide(limits, &mut cells, op, cost, now, &mut out.limits)?;
             out.decisions.push(verdict);
         }
@@ -132,8 +140,9 @@ impl Store for MemoryStore {
 }
 
 impl Shared {
-    /// The shard of a decision's tag, and the digest of each of its keys.
-    fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>) {
+    /// The shard of a decision's tag, the digest of each of its keys, and the phase of those of spread
+    /// windows.
+    fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>, Phases) {
         SCRATCH.with_borrow_mut(|text| {
             let mut digest = |write: &mut dyn FnMut(&mut Vec<u8>)| {
                 text.clear();
@@ -147,7 +156,7 @@ impl Shared {
                 .iter()
                 .map(|limit| digest(&mut |text| key::write_name(text, strategy, limit, subject)))
                 .collect();
-            (&self.shards[tag as usize % SHARDS], digests)
+            (&self.shards[tag as usize % SHARDS], digests, decision.phases())
         })
     }
 
@@ -168,6 +177,7 @@ struct ShardCells<'a> {
     table: &'a mut Table,
     limits: &'a [Algorithm],
     digests: &'a [u128],
+    phases: &'a [u64],
     slots: SmallVec<[Option<Slot>; MAX_LIMITS]>,
     now: Micros,
 }
@@ -177,6 +187,10 @@ impl Cells for ShardCells<'_> {
 
     fn get(&self, index: usize) -> Option<&State> {
         self.slots.get(index).copied().flatten().and_then(|slot| self.table.get(slot))
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.phases.get(index).copied().unwrap_or(0)
     }
 
     fn reserve(&mut self, count: usize) -> Result<(), StoreError> {

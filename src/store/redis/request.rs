@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::fault::Fault;
 use crate::algorithm::{MAX_LIMITS, Op};
 use crate::key::{self, KeySecret};
-use crate::store::{Decision, StoreError, Verdicts};
+use crate::store::{Decision, Phases, StoreError, Verdicts};
 use crate::strategy::Strategy;
 
 /// What is asked, with its keys already built; shared by its tries.
@@ -16,6 +16,8 @@ pub(super) struct Request {
     pub(super) strategy: Arc<Strategy>,
     pub(super) op: Op,
     pub(super) costs: SmallVec<[u64; 1]>,
+    /// For each limit its key's phase, where any of them is spread.
+    pub(super) phases: Phases,
     /// The slot of all its keys in a cluster.
     pub(super) slot: u16,
     /// All keys, one after the other, and where each ends.
@@ -48,7 +50,15 @@ impl Request {
             ends.push(keys.len());
         }
         let slot = key::slot(tag);
-        Self { strategy: Arc::clone(strategy), op, costs: costs.into(), slot, keys, ends }
+        Self {
+            strategy: Arc::clone(strategy),
+            op,
+            costs: costs.into(),
+            phases: decision.phases(),
+            slot,
+            keys,
+            ends,
+        }
     }
 
     /// Its keys, once for every cost.

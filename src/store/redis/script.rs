@@ -48,6 +48,9 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
         for request in group {
             for &cost in &request.costs {
                 out.put_decision(request.op, cost);
+                for &phase in &request.phases {
+                    out.put(phase as f64);
+                }
             }
         }
     }
@@ -155,6 +158,7 @@ impl Doubles {
             Engine::Window(window) => match window.grid {
                 Grid::Aligned { ahead } => (2, window.span, 0, ahead),
                 Grid::Anchored => (2, window.span, 1, 0),
+                Grid::Spread => (2, window.span, 3, 0),
                 Grid::Month { ahead } => (2, window.span, 2, ahead),
             },
             Engine::Interval(interval) => (3, interval.refill, interval.period, flag(interval.aligned)),

@@ -139,6 +139,10 @@ fn numbers_that_no_limit_has() {
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10001 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it",
             ),
             (
+                "fixed_window: { limit: 1, window: 1d, anchored: true, spread: true }",
+                "4:91: strategies.a.limits[0].fixed_window.spread: cannot stand beside `anchored`: windows that start at the first hit are spread already",
+            ),
+            (
                 "fixed_window: { limit: 1, window: month }",
                 "4:71: strategies.a.limits[0].fixed_window.window: `month` is not a duration; of a fixed_window write `calendar: month` instead of `window`",
             ),
@@ -234,6 +238,14 @@ fn algorithms_that_are_taken() {
         (
             "interval_refill: { capacity: 5, refill: 1, period: 1s }",
             Algorithm::interval_refill(5, 1, second, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, window: 1m, spread: true }",
+            Algorithm::spread_window(5, minute, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, window: 1s, spread: false }",
+            Algorithm::fixed_window(5, second, false, false).unwrap(),
         ),
         (
             "fixed_window: { limit: 5, calendar: day }",

@@ -26,15 +26,15 @@ proptest! {
                 admitted.push(Admitted { at: machine.now.0, cost });
             }
         }
-        for limit in &machine.limits {
-            if let Err(excess) = check(limit, &admitted) {
+        for (limit, &phase) in machine.limits.iter().zip(&machine.phases) {
+            if let Err(excess) = check(limit, phase, &admitted) {
                 prop_assert!(false, "{:?}: {}", limit, excess);
             }
         }
     }
 }
 
-fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
+fn check(limit: &Algorithm, phase: u64, admitted: &[Admitted]) -> Result<(), String> {
     let most = limit.limit();
     match limit.engine() {
         // In any time at most the burst and what has drained: in ticks, without rounding.
@@ -62,6 +62,9 @@ fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
         }
         Engine::Window(Window { span, grid: Grid::Aligned { ahead } }) => {
             every_window(admitted, most, |first, at| (first + ahead) / span == (at + ahead) / span)
+        }
+        Engine::Window(Window { span, grid: Grid::Spread }) => {
+            every_window(admitted, most, |first, at| (first + phase) / span == (at + phase) / span)
         }
         Engine::Window(Window { grid: Grid::Month { ahead }, .. }) => {
             every_window(admitted, most, |first, at| month(first + ahead) == month(at + ahead))

@@ -74,7 +74,14 @@ pub fn bucket() -> impl Strategy<Value = Algorithm> {
 }
 
 pub fn window() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![4 => fixed_window(), 1 => calendar_window()].boxed()
+    prop_oneof![4 => fixed_window(), 1 => calendar_window(), 2 => spread_window()].boxed()
+}
+
+pub fn spread_window() -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), prop::bool::weighted(0.3))
+        .prop_filter_map("not a window", |(limit, span, count_denied)| {
+            Algorithm::spread_window(limit, span, count_denied).ok()
+        })
 }
 
 pub fn calendar_window() -> impl Strategy<Value = Algorithm> {

@@ -184,6 +184,8 @@ struct Window {
     #[serde(default)]
     anchored: bool,
     #[serde(default)]
+    spread: bool,
+    #[serde(default)]
     count_denied: bool,
 }
 
@@ -229,8 +231,12 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
             Algorithm::interval_refill(capacity, refill, Micros(period_us), aligned)
         }
         "fixed_window" => {
-            let Window { limit, window_us, anchored, count_denied } = parse(id, config);
-            Algorithm::fixed_window(limit, Micros(window_us), anchored, count_denied)
+            let Window { limit, window_us, anchored, spread, count_denied } = parse(id, config);
+            match (spread, anchored) {
+                (true, false) => Algorithm::spread_window(limit, Micros(window_us), count_denied),
+                (true, true) => panic!("{id}: an anchored window cannot be spread"),
+                (false, _) => Algorithm::fixed_window(limit, Micros(window_us), anchored, count_denied),
+            }
         }
         "sliding_log" => {
             let Log { limit, window_us } = parse(id, config);
