@@ -23,6 +23,10 @@ impl Cells for Cell {
     fn get(&self, index: usize) -> Option<&State> {
         self.0[index].as_ref()
     }
+    fn phase(&self, _: usize) -> u64 {
+        0
+    }
+
     fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
         Ok(())
     }

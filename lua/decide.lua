@@ -3,7 +3,7 @@
 
 local CHARGE, PEEK, REFUND, RESET, FORCE, AT_MOST, RESERVE = 1, 2, 3, 4, 5, 6, 7
 local REFUND_ONCE = 8
-local BUCKET, WINDOW, INTERVAL, LOG = 1, 2, 3, 4
+local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS = 1, 2, 3, 4, 5, 6
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 
@@ -16,8 +16,10 @@ local LEAST_PX = 60000
 local function read(limit, key, now)
   local engine = limit.engine
   if engine == BUCKET then return bucket_read(key, now, limit.weight, limit.p1) end
-  if engine == WINDOW then return window_read(key, now, limit.p1, limit.p2) end
+  if engine == WINDOW then return window_read(key, now, limit.p1, limit.p2, limit.p3) end
   if engine == INTERVAL then return interval_read(key, now, limit.ceiling, limit.p1, limit.p2, limit.p3) end
+  if engine == SLIDING then return sliding_read(key, now, limit.p1) end
+  if engine == SLOTS then return slots_read(key, now, limit.p1, limit.p2) end
   return log_read(key, now, limit.p1)
 end
 
@@ -26,6 +28,8 @@ local function wait(limit, key, one, excess)
   if engine == BUCKET then return ceil_div(excess, limit.p1) end
   if engine == WINDOW then return one.origin + one.extra - one.at end
   if engine == INTERVAL then return interval_wait(one.at, one.origin, excess, limit.p1, limit.p2) end
+  if engine == SLIDING then return sliding_wait(one, excess, limit.p1) end
+  if engine == SLOTS then return slots_wait(one, excess) end
   return log_wait(key, one.level, one.at, one.origin, one.extra, one.shift, excess, limit.p1)
 end
 
@@ -72,8 +76,13 @@ local function write(limit, key, one, level, now)
   if engine == BUCKET then lasts = ceil_div(level, limit.p1)
   elseif engine == WINDOW then lasts = one.origin + one.extra - one.at
   elseif engine == INTERVAL then lasts = interval_wait(one.at, one.origin, level, limit.p1, limit.p2)
+  elseif engine == SLIDING then lasts = sliding_wait(one, level, limit.p1)
+  elseif engine == SLOTS then
+    slots_change(one, cost, limit.p1, limit.p2)
+    lasts = slots_wait(one, level)
   else
     if cost > 0 then one.origin = one.at end
+    if cost < 0 then one.origin = log_pull(key, -cost, one.shift) end
     lasts = one.origin + limit.p1 - one.at
   end
   local px
@@ -82,6 +91,8 @@ local function write(limit, key, one, level, now)
   if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, px) end
   if engine == WINDOW then return window_write(key, level, one.origin, one.extra, px) end
   if engine == INTERVAL then return interval_write(key, level, one.origin, px) end
+  if engine == SLIDING then return sliding_write(key, one, limit.p1, px) end
+  if engine == SLOTS then return slots_write(key, one, px) end
   local keep
   if limit.count_denied == 1 then keep = limit.limit + 1 end
   return log_write(key, cost, one.at, one.extra, one.shift, keep, px)
@@ -130,6 +141,7 @@ local function next_level(limit, one, op, allowed, cost, granted)
   if op == RESET then return 0 end
   if op == REFUND then
     if cost == 0 or one.level == 0 then return nil end
+    if limit.engine == SLIDING then return sliding_refund(one, cost, limit.p1) end
     return max(one.level - cost * limit.weight, 0)
   end
   if cost == 0 then return nil end
@@ -152,9 +164,10 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
   local fitted, granted, place = true, cost, 0
   for i = 1, count do
     local limit, one, key = limits[i], ones[i], KEYS[key_at + i]
-    local level, at, origin, extra, shift = read(limit, key, now)
+    local level, at, origin, extra, shift, span, held = read(limit, key, now)
     if not level then return nil, at end
     one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
+    one.span, one.held = span, held
     judge(limit, key, one, cost)
     if op == AT_MOST then granted = judge_at_most(limit, key, one, cost)
     elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
@@ -189,6 +202,7 @@ local function read_limit(request, position)
   limit.engine, limit.limit, limit.weight, limit.ceiling, limit.count_denied, limit.p1, limit.p2, limit.p3, position =
     unpack_struct('<dddddddd', request, position)
   limit.capacity = limit.limit * limit.weight
+  limit.spread = limit.engine == WINDOW and limit.p2 == SPREAD
   return limit, position
 end
 
@@ -206,13 +220,22 @@ local function decide_all()
     local count, decisions, limits
     count, decisions, position = unpack_struct('<dd', request, position)
     limits = {}
+    local spread = false
     for i = 1, count do
       limits[i], position = read_limit(request, position)
+      spread = spread or limits[i].spread
       ones[i] = ones[i] or {}
     end
     for _ = 1, decisions do
       local op, cost, max_wait
       op, cost, max_wait, position = unpack_struct('<ddd', request, position)
+      if spread then
+        for i = 1, count do
+          local phase
+          phase, position = unpack_struct('<d', request, position)
+          if limits[i].spread then limits[i].p3 = phase end
+        end
+      end
       local ran, answer, why = pcall(decide, limits, count, key_at, ones, op, cost, max_wait, now)
       if not (ran and answer) then
         reply[#reply + 1] = why or answer

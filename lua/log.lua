@@ -78,6 +78,25 @@ local function log_move(key, shift)
   end
 end
 
+-- Takes `cost` out of the newest entries; returns the time of the newest that is left.
+local function log_pull(key, cost, shift)
+  while true do
+    local before, newest, total = log_number(key, -3), log_number(key, -2), log_number(key, -1)
+    local has = log_between(before, total)
+    if has > cost then
+      if cost > 0 then
+        local rest = total - cost
+        if rest < 0 then rest = rest + CEILING end
+        call('LSET', key, -1, whole(rest))
+      end
+      return max(newest - shift, 0)
+    end
+    call('RPOP', key)
+    call('RPOP', key)
+    cost = cost - has
+  end
+end
+
 -- How many of the oldest entries do not count, or have `keep` units or more after them.
 local function log_beyond(key, extra, length, keep)
   local newest = log_number(key, -1)
@@ -89,6 +108,7 @@ end
 -- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes first, so that a
 -- server without any refuses before something has changed.
 local function log_write(key, cost, at, extra, shift, keep, px)
+  cost = max(cost, 0)
   local length = call('LLEN', key)
   if shift > 0 then log_move(key, shift) end
   if keep and length >= 3 then extra = log_beyond(key, extra, length, max(keep - cost, 0)) end

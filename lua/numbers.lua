@@ -22,6 +22,29 @@ local function ceil_div(a, b)
   return (a - rest) / b + 1
 end
 
+-- The quotient of a · b and c, rounded down; nothing of nothing. For a <= c < 2^53 / 2 (or a result
+-- that is exact). Where the product does not fit a double, b is taken in parts that do.
+local function mul_div(a, b, c)
+  if c == 0 then return 0 end
+  if a * b < 9007199254740992 then return floor_div(a * b, c) end
+  local base, place, quotient, rest = 2, 1, 0, 0
+  while base * 2 * c <= 9007199254740992 do base = base * 2 end
+  while place * base <= b do place = place * base end
+  local whole, part = floor_div(a, c), fmod(a, c)
+  quotient = 0
+  local remainder = b
+  while place >= 1 do
+    local digit = floor_div(remainder, place)
+    remainder = remainder - digit * place
+    local shifted, product = rest * base, part * digit
+    quotient = quotient * base + floor_div(shifted, c) + floor_div(product, c)
+    rest = fmod(shifted, c) + fmod(product, c)
+    if rest >= c then quotient, rest = quotient + 1, rest - c end
+    place = place / base
+  end
+  return whole * b + quotient
+end
+
 -- Whether x is a whole number that a double holds exactly; false for NaN and for nil.
 local function exact(x)
   return x and x >= 0 and x < 9007199254740992 and floor(x) == x

@@ -14,6 +14,8 @@ mod decide;
 mod interval;
 mod log;
 mod new;
+mod sliding;
+mod slots;
 mod verdict;
 mod window;
 
@@ -21,9 +23,11 @@ pub use bucket::Bucket;
 pub use decide::{Cells, Kept, decide};
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
-pub use new::{Invalid, Rate};
+pub use new::{Calendar, Invalid, Rate};
+pub use sliding::Sliding;
+pub use slots::{MAX_BUCKETS, Slots};
 pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
-pub use window::Window;
+pub use window::{Grid, Window};
 
 use crate::units::Micros;
 
@@ -53,6 +57,10 @@ pub enum Engine {
     Interval(Interval),
     /// Sliding log.
     Log(Log),
+    /// Sliding window of two counters.
+    Sliding(Sliding),
+    /// Bucketed window.
+    Slots(Slots),
 }
 
 /// What a store keeps for one key.
@@ -66,6 +74,10 @@ pub enum State {
     Interval(interval::State),
     /// Of a [`Log`]; boxed, so that the others stay small.
     Log(Box<log::State>),
+    /// Of a [`Sliding`]; boxed.
+    Sliding(Box<sliding::State>),
+    /// Of [`Slots`]; boxed.
+    Slots(Box<slots::State>),
     /// Of no limit: that something has happened which may happen only once. To limits it is absent.
     Marker {
         /// When it no longer counts.
@@ -86,12 +98,14 @@ struct Reading {
     extra: u64,
     /// How far the state was moved back because it stood too far ahead; 0 if it was not.
     shift: u64,
+    /// The length that the state was written under, of the engines whose `extra` is something else.
+    span: u64,
 }
 
 impl Reading {
     /// The reading of an absent state, and of one that has lapsed.
     const fn fresh(at: u64, origin: u64) -> Self {
-        Self { level: 0, at, origin, extra: 0, shift: 0 }
+        Self { level: 0, at, origin, extra: 0, shift: 0, span: 0 }
     }
 }
 
@@ -101,6 +115,8 @@ impl State {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Log(log) => size_of::<log::State>() + log.heap_bytes(),
+            Self::Sliding(_) => size_of::<sliding::State>(),
+            Self::Slots(slots) => size_of::<slots::State>() + slots.heap_bytes(),
             Self::Bucket(_) | Self::Window(_) | Self::Interval(_) | Self::Marker { .. } => 0,
         }
     }
@@ -115,7 +131,15 @@ impl Engine {
             Self::Window(_) => "window",
             Self::Interval(_) => "interval",
             Self::Log(_) => "log",
+            Self::Sliding(_) => "sliding",
+            Self::Slots(_) => "slots",
         }
+    }
+
+    /// Whether its states hold bytes beside their own, which no room for a key provides for.
+    #[must_use]
+    pub const fn is_boxed(&self) -> bool {
+        matches!(self, Self::Log(_) | Self::Sliding(_) | Self::Slots(_))
     }
 }
 
@@ -150,23 +174,33 @@ impl Algorithm {
         &self.engine
     }
 
+    /// Whether its windows start at a time of each key's own, which [`Cells::phase`] tells.
+    #[must_use]
+    pub const fn is_spread(&self) -> bool {
+        matches!(self.engine, Engine::Window(Window { grid: Grid::Spread, .. }))
+    }
+
     /// The level above which the limit is in debt.
     const fn capacity(&self) -> u64 {
         self.limit * self.weight
     }
 
-    fn read(&self, state: Option<&State>, now: u64) -> Reading {
+    fn read(&self, state: Option<&State>, now: u64, phase: u64) -> Reading {
         match (&self.engine, state) {
             (Engine::Bucket(bucket), Some(State::Bucket(state))) => bucket.read(Some(state), now),
             (Engine::Bucket(bucket), _) => bucket.read(None, now),
-            (Engine::Window(window), Some(State::Window(state))) => window.read(Some(state), now),
-            (Engine::Window(window), _) => window.read(None, now),
+            (Engine::Window(window), Some(State::Window(state))) => window.read(Some(state), now, phase),
+            (Engine::Window(window), _) => window.read(None, now, phase),
             (Engine::Interval(interval), Some(State::Interval(state))) => {
                 interval.read(Some(state), now, self.ceiling)
             }
             (Engine::Interval(interval), _) => interval.read(None, now, self.ceiling),
             (Engine::Log(log), Some(State::Log(state))) => log.read(Some(state), now),
             (Engine::Log(log), _) => log.read(None, now),
+            (Engine::Sliding(sliding), Some(State::Sliding(state))) => sliding.read(Some(state), now),
+            (Engine::Sliding(sliding), _) => sliding.read(None, now),
+            (Engine::Slots(slots), Some(State::Slots(state))) => slots.read(Some(state), now),
+            (Engine::Slots(slots), _) => slots.read(None, now),
         }
     }
 
@@ -177,6 +211,17 @@ impl Algorithm {
             (Engine::Interval(interval), _) => interval.wait(reading, excess),
             (Engine::Log(log), Some(State::Log(state))) => log.wait(Some(state), reading, excess),
             (Engine::Log(log), _) => log.wait(None, reading, excess),
+            (Engine::Sliding(sliding), _) => sliding.wait(reading, excess),
+            (Engine::Slots(slots), Some(State::Slots(state))) => slots.wait(Some(state), reading, excess),
+            (Engine::Slots(slots), _) => slots.wait(None, reading, excess),
+        }
+    }
+
+    /// The level after `cost` was given back.
+    fn refund(&self, reading: &mut Reading, cost: u64) -> u64 {
+        match &self.engine {
+            Engine::Sliding(sliding) => sliding.refund(reading, cost),
+            _ => reading.level.saturating_sub(cost.saturating_mul(self.weight)),
         }
     }
 
@@ -194,8 +239,20 @@ impl Algorithm {
                 if let Some(State::Log(entries)) = state {
                     log.write(entries, reading, level);
                 }
-                if level > reading.level {
-                    reading.origin = reading.at;
+            }
+            Engine::Sliding(sliding) => {
+                let written = sliding.write(reading, level);
+                match state {
+                    Some(State::Sliding(state)) => **state = written,
+                    _ => *state = Some(State::Sliding(Box::new(written))),
+                }
+            }
+            Engine::Slots(slots) => {
+                if reading.level == 0 || !matches!(state, Some(State::Slots(_))) {
+                    *state = Some(State::Slots(Box::new(slots.empty())));
+                }
+                if let Some(State::Slots(state)) = state {
+                    slots.write(state, reading, level);
                 }
             }
         }

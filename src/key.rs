@@ -112,6 +112,13 @@ pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subje
     }
 }
 
+/// Where a key stands in a window that is spread over its keys: below 2^52, and of its name only, so that
+/// it is the same on all nodes, in both stores, after every restart, and whatever the secret.
+#[must_use]
+pub fn phase(name: &[u8]) -> u64 {
+    (KeySecret::BUILT_IN.hash(name) >> 76) as u64
+}
+
 /// Appends what the tag is the hash of.
 pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
     let mut part = |kind: u8, text: &str| {

@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
-use crate::key::Subject;
-use crate::strategy::Strategy;
+use crate::key::{self, Subject};
+use crate::strategy::{Limit, Strategy};
 
 /// What is to be decided.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,27 @@ pub struct Decision<'a> {
     pub deadline: Option<Instant>,
     /// Which of the limits, where not all are meant.
     pub part: Part<'a>,
+}
+
+/// For each limit of a decision its key's phase, 0 where its windows are not spread; empty where none is.
+pub(crate) type Phases = SmallVec<[u64; 1]>;
+
+impl Decision<'_> {
+    /// The phases of the keys; a name is built only where a limit is spread.
+    pub(crate) fn phases(&self) -> Phases {
+        if !self.limits().any(|limit| limit.algorithm.is_spread()) {
+            return Phases::new();
+        }
+        let phase = |limit: &Limit| {
+            if !limit.algorithm.is_spread() {
+                return 0;
+            }
+            let mut name = Vec::new();
+            key::write_name(&mut name, self.strategy, limit, &self.subject);
+            key::phase(&name)
+        };
+        self.limits().map(phase).collect()
+    }
 }
 
 /// Where state lives. One call answers one or more costs for the same keys, in order; each answer is

@@ -53,12 +53,12 @@ impl Bucket {
         if state.at > now {
             let ahead = state.at - now;
             if ahead > self.wait(level) {
-                return Reading { level, at: now, origin: now, extra: 0, shift: ahead };
+                return Reading { level, at: now, origin: now, extra: 0, shift: ahead, span: 0 };
             }
-            return Reading { level, at: state.at, origin: state.at, extra: 0, shift: 0 };
+            return Reading { level, at: state.at, origin: state.at, extra: 0, shift: 0, span: 0 };
         }
         let drained = (now - state.at).saturating_mul(self.drain);
-        Reading { level: level.saturating_sub(drained), at: now, origin: now, extra: 0, shift: 0 }
+        Reading { level: level.saturating_sub(drained), at: now, origin: now, extra: 0, shift: 0, span: 0 }
     }
 
     /// Microseconds until `excess` ticks have left, rounded up.

@@ -27,6 +27,10 @@ pub trait Cells {
     /// The state of limit `index`, if there is one.
     fn get(&self, index: usize) -> Option<&State>;
 
+    /// Where the key of limit `index` stands in a spread window: any number below 2^52, always the same.
+    /// Asked only where [`Algorithm::is_spread`].
+    fn phase(&self, index: usize) -> u64;
+
     /// Makes sure that `count` states that are absent can be kept, and that those that are there can
     /// grow; called before the first write of a decision that charges.
     fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
@@ -69,7 +73,8 @@ pub fn decide<C: Cells>(
     let mut wait = 0;
     let mut judged: SmallVec<[Judgement; MAX_LIMITS]> = SmallVec::new();
     for (index, limit) in limits.iter().enumerate() {
-        let reading = limit.read(cells.get(index), now.0);
+        let phase = if limit.is_spread() { cells.phase(index) } else { 0 };
+        let reading = limit.read(cells.get(index), now.0, phase);
         let mut judgement = limit.judge(cells.get(index), reading, cost);
         match op {
             Op::AtMost => (judgement, granted) = limit.judge_at_most(cells.get(index), judgement, cost),
@@ -87,7 +92,7 @@ pub fn decide<C: Cells>(
     }
     let (mut grows, mut absent) = (false, 0);
     for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
-        judgement.write = limit.next_level(&judgement.reading, op, allowed, cost, granted);
+        judgement.write = limit.next_level(&mut judgement.reading, op, allowed, cost, granted);
         if judgement.write.is_some_and(|level| level > judgement.reading.level) {
             grows = true;
             absent += usize::from(cells.get(index).is_none());
@@ -163,14 +168,21 @@ impl Algorithm {
     }
 
     /// The level to write, if the decision changes this limit's state at all.
-    fn next_level(&self, reading: &Reading, op: Op, allowed: bool, cost: u64, granted: u64) -> Option<u64> {
-        let add =
-            |units: u64| reading.level.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
+    fn next_level(
+        &self,
+        reading: &mut Reading,
+        op: Op,
+        allowed: bool,
+        cost: u64,
+        granted: u64,
+    ) -> Option<u64> {
+        let before = reading.level;
+        let add = |units: u64| before.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
         match op {
             Op::Peek => None,
             Op::Reset => Some(0),
             Op::Refund if cost == 0 || reading.level == 0 => None,
-            Op::Refund => Some(reading.level.saturating_sub(cost.saturating_mul(self.weight))),
+            Op::Refund => Some(self.refund(reading, cost)),
             _ if cost == 0 => None,
             _ if allowed => Some(add(granted)),
             Op::Charge if self.count_denied => Some(add(cost.min(self.limit + 1))),

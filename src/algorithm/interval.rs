@@ -44,9 +44,16 @@ impl Interval {
             let ahead = state.last - now;
             if ahead > self.refills(spent) * self.period {
                 let origin = self.grid(now);
-                return Reading { level: spent, at: now, origin, extra: 0, shift: state.last - origin };
+                return Reading {
+                    level: spent,
+                    at: now,
+                    origin,
+                    extra: 0,
+                    shift: state.last - origin,
+                    span: 0,
+                };
             }
-            return Reading { level: spent, at: state.last, origin: state.last, extra: 0, shift: 0 };
+            return Reading { level: spent, at: state.last, origin: state.last, extra: 0, shift: 0, span: 0 };
         }
         let refills = (now - state.last) / self.period;
         let back = refills.saturating_mul(self.refill);
@@ -54,7 +61,7 @@ impl Interval {
             return Reading::fresh(now, self.grid(now));
         }
         let origin = state.last + refills * self.period;
-        Reading { level: spent - back, at: now, origin, extra: 0, shift: 0 }
+        Reading { level: spent - back, at: now, origin, extra: 0, shift: 0, span: 0 }
     }
 
     /// Microseconds until `excess` units have come back.

@@ -72,7 +72,7 @@ impl Log {
         let at = now.max(newest.at - shift);
         let dead = state.entries.partition_point(|entry| entry.at - shift.min(entry.at) + self.span <= at);
         let level = total_between(state.total_before(dead), newest.total);
-        Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift }
+        Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift, span: 0 }
     }
 
     /// Microseconds until `excess` units have left. An excess above the level is that of an attempt
@@ -89,8 +89,9 @@ impl Log {
         (freed_at + self.span).saturating_sub(reading.at)
     }
 
-    /// Drops what no longer counts and records what was added to make the level `level`.
-    pub(super) fn write(&self, state: &mut State, reading: &Reading, level: u64) {
+    /// Drops what no longer counts and records what was added to make the level `level`, or takes out of
+    /// the newest what was given back.
+    pub(super) fn write(&self, state: &mut State, reading: &mut Reading, level: u64) {
         if reading.shift > 0 {
             for entry in &mut state.entries {
                 entry.at = entry.at.saturating_sub(reading.shift);
@@ -100,6 +101,8 @@ impl Log {
         state.drop_first(reading.extra as usize);
         state.drop_first(state.beyond(self.keep.saturating_sub(cost)));
         state.push(reading.at, cost);
+        state.pull(reading.level.saturating_sub(level));
+        reading.origin = state.entries.back().map_or(reading.at, |newest| newest.at);
         if state.entries.capacity() > 4 * state.entries.len().max(16) {
             state.entries.shrink_to(2 * state.entries.len());
         }
@@ -154,6 +157,19 @@ impl State {
                 self.entries.push_back(Entry { at, total });
             }
             None => self.entries.push_back(Entry { at, total: total(self.base) }),
+        }
+    }
+
+    /// Takes `cost` out of the newest entries.
+    fn pull(&mut self, mut cost: u64) {
+        while let Some(newest) = self.entries.back().copied().filter(|_| cost > 0) {
+            let held = total_between(self.total_before(self.entries.len() - 1), newest.total);
+            self.entries.pop_back();
+            if held > cost {
+                let total = (newest.total + MODULUS - cost) % MODULUS;
+                self.entries.push_back(Entry { total, ..newest });
+            }
+            cost = cost.saturating_sub(held);
         }
     }
 }

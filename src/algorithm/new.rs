@@ -1,6 +1,9 @@
 //! How algorithms are made. A limit that exists is a limit whose arithmetic is exact.
 
-use super::{Algorithm, Bucket, Engine, Interval, Log, MAX_ENTRIES, Window, log};
+use super::{
+    Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, Window, log,
+    sliding, window,
+};
 use crate::units::{CEILING, LONGEST_SPAN, Micros};
 
 /// So many units in so much time.
@@ -10,6 +13,15 @@ pub struct Rate {
     pub count: u64,
     /// The period.
     pub period: Micros,
+}
+
+/// A window that the calendar gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calendar {
+    /// From midnight to midnight.
+    Day,
+    /// From the first of a month to the first of the next.
+    Month,
 }
 
 /// A number that no limit can have.
@@ -67,7 +79,41 @@ impl Algorithm {
     ) -> Result<Self, Invalid> {
         span("window", window)?;
         units("limit", limit)?;
-        let engine = Engine::Window(Window { span: window.0, anchored });
+        let grid = if anchored { Grid::Anchored } else { Grid::Aligned { ahead: 0 } };
+        let engine = Engine::Window(Window { span: window.0, grid });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+    }
+
+    /// A [`Algorithm::fixed_window`] whose windows start at another time for each key, always the same.
+    /// Fields of errors: `limit`, `window`.
+    pub fn spread_window(limit: u64, window: Micros, count_denied: bool) -> Result<Self, Invalid> {
+        span("window", window)?;
+        units("limit", limit)?;
+        let engine = Engine::Window(Window { span: window.0, grid: Grid::Spread });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+    }
+
+    /// At most `limit` units in each day or month of a place whose clocks are `offset_minutes` ahead of
+    /// UTC, all year round. Fields of errors: `limit`, `offset`.
+    pub fn calendar_window(
+        limit: u64,
+        calendar: Calendar,
+        offset_minutes: i64,
+        count_denied: bool,
+    ) -> Result<Self, Invalid> {
+        const MINUTE: u64 = 60_000_000;
+        units("limit", limit)?;
+        // From a day behind UTC on, no offset is negative.
+        let minutes = offset_minutes.saturating_add(24 * 60);
+        let ahead = u64::try_from(minutes).ok().filter(|&minutes| minutes > 0 && minutes < 48 * 60);
+        let Some(ahead) = ahead.map(|minutes| minutes * MINUTE) else {
+            return Err(invalid("offset", format!("{offset_minutes} minutes"), "it must be less than a day"));
+        };
+        let window = match calendar {
+            Calendar::Day => Window { span: window::DAY, grid: Grid::Aligned { ahead: ahead % window::DAY } },
+            Calendar::Month => Window { span: 31 * window::DAY, grid: Grid::Month { ahead } },
+        };
+        let engine = Engine::Window(window);
         Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
     }
 
@@ -124,6 +170,34 @@ impl Algorithm {
         let keep = if count_denied { limit + 1 } else { u64::MAX };
         let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep });
         Ok(Self { limit, weight: 1, ceiling: log::CEILING, count_denied, engine })
+    }
+
+    /// At most `limit` units in the window that slides, where the aligned window before counts by the part
+    /// of it that is still in view. Fields of errors: `limit`, `window`.
+    pub fn sliding_window(limit: u64, window: Micros) -> Result<Self, Invalid> {
+        span("window", window)?;
+        if limit >= sliding::CEILING {
+            return Err(invalid("limit", limit, "it must be below 2^51"));
+        }
+        let engine = Engine::Sliding(Sliding { span: window.0 });
+        Ok(Self { limit, weight: 1, ceiling: sliding::CEILING, count_denied: false, engine })
+    }
+
+    /// At most `limit` units in the newest `buckets` parts of the window; `strict`, one part more, so that
+    /// no span of the window ever has more. Fields of errors: `limit`, `window`, `buckets`.
+    pub fn bucketed_window(limit: u64, window: Micros, buckets: u64, strict: bool) -> Result<Self, Invalid> {
+        span("window", window)?;
+        units("limit", limit)?;
+        if !(1..=MAX_BUCKETS).contains(&buckets) {
+            return Err(invalid("buckets", buckets, "it must be from 1 to 360"));
+        }
+        if !window.0.is_multiple_of(buckets) {
+            let bound =
+                format!("the window of {window} must be so many times a whole number of microseconds");
+            return Err(invalid("buckets", buckets, &bound));
+        }
+        let engine = Engine::Slots(Slots { width: window.0 / buckets, count: buckets + u64::from(strict) });
+        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied: false, engine })
     }
 }
 

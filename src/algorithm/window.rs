@@ -1,7 +1,8 @@
 //! Fixed window: a counter that starts again at every window.
 //!
-//! Aligned windows start at whole multiples of the span since the epoch (every full minute);
-//! anchored windows start at the first charged hit. Twin: `lua/window.lua`.
+//! Aligned windows start at whole multiples of the span since the epoch (every full minute), or so much
+//! ahead of them (every midnight of another offset); anchored windows start at the first charged hit;
+//! months start where the civil calendar says. Twin: `lua/window.lua`.
 //!
 //! ```text
 //!   admitted ⇔ hits + cost ≤ limit          retry at the end of the window
@@ -13,13 +14,36 @@
 
 use super::Reading;
 
+/// A day, in microseconds.
+pub(super) const DAY: u64 = 86_400_000_000;
+
 /// The engine's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Length of a window, in microseconds.
+    /// Length of a window, in microseconds; of a month, the longest.
     pub span: u64,
-    /// Whether windows start at the first hit rather than at multiples of the span.
-    pub anchored: bool,
+    /// Where windows start.
+    pub grid: Grid,
+}
+
+/// Where windows start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grid {
+    /// So much ahead of the multiples of the span; less than it.
+    Aligned {
+        /// In microseconds.
+        ahead: u64,
+    },
+    /// Ahead of the multiples of the span by a phase of each key's own, so that not all keys are given
+    /// their limit back at once and answer with a stampede.
+    Spread,
+    /// At the first hit.
+    Anchored,
+    /// On the first of a month.
+    Month {
+        /// How far local time is ahead of a day behind UTC, in microseconds: never negative.
+        ahead: u64,
+    },
 }
 
 /// What is stored of one window.
@@ -35,13 +59,17 @@ pub struct State {
 
 impl Window {
     /// The hits that count now. `origin` is the start of the window in force, `extra` its length.
-    pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
-        let Some(&State { mut start, hits, span }) = state else { return self.opening(now) };
+    pub(super) fn read(&self, state: Option<&State>, now: u64, phase: u64) -> Reading {
+        let Some(&State { mut start, hits, span }) = state else { return self.opening(now, phase) };
         let mut at = now;
         let mut shift = 0;
         if start > now {
             if start - now > span {
-                let moved = if self.anchored { now } else { now - now % span.max(1) };
+                let moved = match self.grid {
+                    Grid::Aligned { ahead } => aligned(now, span.max(1), ahead),
+                    Grid::Spread => aligned(now, span.max(1), phase),
+                    Grid::Anchored | Grid::Month { .. } => now,
+                };
                 shift = start - moved;
                 start = moved;
             } else {
@@ -49,9 +77,9 @@ impl Window {
             }
         }
         if at >= start + span {
-            return self.opening(at);
+            return self.opening(at, phase);
         }
-        Reading { level: hits, at, origin: start, extra: span, shift }
+        Reading { level: hits, at, origin: start, extra: span, shift, span: 0 }
     }
 
     /// Microseconds until the window in force ends: whatever is in excess leaves then, all at once.
@@ -65,8 +93,37 @@ impl Window {
     }
 
     /// A window without hits.
-    fn opening(&self, at: u64) -> Reading {
-        let start = if self.anchored { at } else { at - at % self.span };
-        Reading { level: 0, at, origin: start, extra: self.span, shift: 0 }
+    fn opening(&self, at: u64, phase: u64) -> Reading {
+        let (origin, extra) = match self.grid {
+            Grid::Aligned { ahead } => (aligned(at, self.span, ahead), self.span),
+            Grid::Spread => (aligned(at, self.span, phase), self.span),
+            Grid::Anchored => (at, self.span),
+            Grid::Month { ahead } => month(at, ahead),
+        };
+        Reading { level: 0, at, origin, extra, shift: 0, span: 0 }
     }
+}
+
+/// The start of the window of `span` that has `at`. The sum is of remainders, so that it stays exact.
+const fn aligned(at: u64, span: u64, ahead: u64) -> u64 {
+    at.saturating_sub((at % span + ahead % span) % span)
+}
+
+/// When the month that has `at` starts, and how long it is. Before 1970 there is no time.
+fn month(at: u64, ahead: u64) -> (u64, u64) {
+    let day = ((at + ahead) / DAY).saturating_sub(1);
+    let first = day - (day_of_month(day) - 1);
+    // The 31st day after the first of any month is early in the next one.
+    let length = 31 - (day_of_month(first + 31) - 1);
+    (((first + 1) * DAY).saturating_sub(ahead).min(at), length * DAY)
+}
+
+/// The day of the month, from 1, of a day since the epoch, by counting years from the first of March, so
+/// that a leap day is the last of its year (Howard Hinnant's `civil_from_days`).
+const fn day_of_month(day: u64) -> u64 {
+    let in_era = (day + 719_468) % 146_097;
+    let year = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
+    let in_year = in_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * in_year + 2) / 153;
+    in_year - (153 * month + 2) / 5 + 1
 }

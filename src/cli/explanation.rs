@@ -153,6 +153,10 @@ impl Cells for Cell {
         self.0.as_ref()
     }
 
+    fn phase(&self, _: usize) -> u64 {
+        0
+    }
+
     fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
         Ok(())
     }

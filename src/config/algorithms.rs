@@ -3,26 +3,28 @@
 use super::errors::Report;
 use super::fields::{Entry, Fields};
 use super::quantities::{duration, rate};
-use super::values::{boolean, integer};
-use crate::algorithm::{Algorithm, Invalid};
+use super::values::{Scalar, boolean, integer, quote};
+use crate::algorithm::{Algorithm, Calendar, Invalid};
 use crate::units::Micros;
 
 /// Takes the numbers out of an algorithm's mapping. `None`: something was missing or wrong, and is
 /// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
 type Reader = fn(&mut Fields<'_>, &mut Report) -> Option<Result<Algorithm, Invalid>>;
 
-const ALGORITHMS: [(&str, Reader); 7] = [
+const ALGORITHMS: [(&str, Reader); 9] = [
     ("uniform", uniform),
     ("token_bucket", bucket),
     ("gcra", bucket),
     ("leaky_bucket", leaky_bucket),
     ("fixed_window", fixed_window),
     ("interval_refill", interval_refill),
+    ("sliding_window", sliding_window),
+    ("bucketed_window", bucketed_window),
     ("sliding_log", sliding_log),
 ];
 
 /// Algorithms that are meant for a later version.
-const LATER: [&str; 3] = ["sliding_window", "bucketed_window", "concurrency"];
+const LATER: [&str; 1] = ["concurrency"];
 
 /// The one algorithm among the keys of a limit.
 pub(super) fn algorithm(limit: &mut Fields<'_>, report: &mut Report) -> Option<Algorithm> {
@@ -87,12 +89,72 @@ fn leaky_bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<A
 }
 
 fn fixed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    fields.refuse(&["calendar", "offset"], report);
     let limit = units(fields, "limit", report);
+    let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
+    if let Some(given) = fields.take("calendar") {
+        let day_or_month = given.read(report, calendar);
+        let offset = fields.read("offset", report, offset_minutes);
+        for other in ["window", "anchored", "spread"] {
+            if let Some(entry) = fields.take_entry(other) {
+                let reason = format!(
+                    "cannot stand beside `calendar`, which says where windows start and end; remove `{other}`"
+                );
+                report.at(entry.key_at, entry.value.path(), reason);
+            }
+        }
+        return Some(Algorithm::calendar_window(limit?, day_or_month?, offset.unwrap_or(0), count_denied));
+    }
     let window = span(fields, "window", report);
     let anchored = fields.read("anchored", report, boolean).unwrap_or(false);
-    let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
+    if let Some(entry) = fields.take_entry("offset") {
+        report.at(
+            entry.key_at,
+            entry.value.path(),
+            "only a window by the calendar has an offset; add `calendar: day`",
+        );
+    }
+    let spread = fields.take_entry("spread");
+    if spread.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
+        if let Some(entry) = spread.filter(|_| anchored) {
+            let reason =
+                "cannot stand beside `anchored`: windows that start at the first hit are spread already";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        return Some(Algorithm::spread_window(limit?, window?, count_denied));
+    }
     Some(Algorithm::fixed_window(limit?, window?, anchored, count_denied))
+}
+
+fn calendar(s: Scalar<'_>) -> Result<Calendar, String> {
+    match s.text {
+        "day" => Ok(Calendar::Day),
+        "month" => Ok(Calendar::Month),
+        other => Err(format!("{} is neither day nor month", quote(other))),
+    }
+}
+
+/// `+02:00` or `-05:30`, as minutes: how far local clocks are ahead of UTC.
+fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
+    let two_digits = |text: &str| match text.as_bytes() {
+        [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some(i64::from((a - b'0') * 10 + (b - b'0'))),
+        _ => None,
+    };
+    let parse = || {
+        let (sign, rest) = match s.text.split_at_checked(1)? {
+            ("+", rest) => (1, rest),
+            ("-", rest) => (-1, rest),
+            _ => return None,
+        };
+        let (hours, minutes) = rest.split_once(':')?;
+        let (hours, minutes) = (two_digits(hours)?, two_digits(minutes)?);
+        (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
+    };
+    parse().ok_or_else(|| {
+        format!(
+            "{} is not an offset; write how far clocks are ahead of UTC, such as \"+02:00\" or \"-05:30\"",
+            quote(s.text)
+        )
+    })
 }
 
 fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
@@ -101,6 +163,21 @@ fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Resul
     let period = span(fields, "period", report);
     let aligned = fields.read("aligned", report, boolean).unwrap_or(false);
     Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
+}
+
+fn sliding_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report);
+    let window = span(fields, "window", report);
+    Some(Algorithm::sliding_window(limit?, window?))
+}
+
+/// Strict unless told otherwise: a limit that can be passed must be asked for.
+fn bucketed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report);
+    let window = span(fields, "window", report);
+    let buckets = units(fields, "buckets", report);
+    let strict = fields.read("strict", report, boolean).unwrap_or(true);
+    Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
 }
 
 fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
@@ -114,8 +191,12 @@ fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Al
 fn span(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Option<Micros> {
     let value = fields.require(name, "give it a duration, such as 10s", report)?;
     value.read(report, |s| match s.text {
-        "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" => Err(format!(
-            "`{}`: calendar windows are not supported yet; write a duration, such as 24h",
+        "day" | "month" => Err(format!(
+            "`{}` is not a duration; of a fixed_window write `calendar: {}` instead of `window`",
+            s.text, s.text
+        )),
+        "minute" | "hour" | "week" | "quarter" | "year" => Err(format!(
+            "`{}` is not a duration, and calendar windows are days and months only; write one, such as 24h",
             s.text
         )),
         _ => duration(s),

@@ -19,8 +19,8 @@ use self::budget::Budget;
 use self::index::Slot;
 use self::once::Marker;
 use self::table::Table;
-use super::{Decision, Store, StoreError, Verdicts, check_supported};
-use crate::algorithm::{Algorithm, Cells, Engine, Kept, MAX_LIMITS, Op, State, decide};
+use super::{Decision, Phases, Store, StoreError, Verdicts, check_supported};
+use crate::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
 use crate::key::{self, KeySecret};
@@ -104,7 +104,7 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         check_supported(decision, op)?;
         let shared = &*self.0;
-        let (shard, digests) = shared.locate(decision);
+        let (shard, digests, phases) = shared.locate(decision);
         let limits = &*decision.algorithms();
         let now = shared.clock.now();
         let marker = shared.marker(decision, op, now);
@@ -117,7 +117,15 @@ impl MemoryStore {
                 marker.set(shared, &mut table)?;
             }
             let slots = digests.iter().map(|&digest| table.find(digest)).collect();
-            let mut cells = ShardCells { shared, table: &mut table, limits, digests: &digests, slots, now };
+            let mut cells = ShardCells {
+                shared,
+                table: &mut table,
+                limits,
+                digests: &digests,
+                phases: &phases,
+                slots,
+                now,
+            };
             let decided = decide(limits, &mut cells, op, cost, now, &mut out.limits);
             if let (Some(marker), Err(_)) = (first, &decided) {
                 marker.clear(&mut table);
@@ -141,14 +149,15 @@ impl Store for MemoryStore {
 }
 
 impl Shared {
-    /// The shard of a decision's tag, and the digest of each of its keys.
-    fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>) {
+    /// The shard of a decision's tag, the digest of each of its keys, and the phase of those of spread
+    /// windows.
+    fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>, Phases) {
         let Decision { strategy, subject, .. } = decision;
         let tag = self.digest(|text| key::write_tag(text, strategy, subject));
         let names = decision
             .limits()
             .map(|limit| self.digest(|text| key::write_name(text, strategy, limit, subject)));
-        (&self.shards[tag as usize % SHARDS], names.collect())
+        (&self.shards[tag as usize % SHARDS], names.collect(), decision.phases())
     }
 
     /// The marker of a decision that may happen only once.
@@ -184,6 +193,7 @@ struct ShardCells<'a> {
     table: &'a mut Table,
     limits: &'a [Algorithm],
     digests: &'a [u128],
+    phases: &'a [u64],
     slots: SmallVec<[Option<Slot>; MAX_LIMITS]>,
     now: Micros,
 }
@@ -195,14 +205,19 @@ impl Cells for ShardCells<'_> {
         self.slots.get(index).copied().flatten().and_then(|slot| self.table.get(slot))
     }
 
+    fn phase(&self, index: usize) -> u64 {
+        self.phases.get(index).copied().unwrap_or(0)
+    }
+
     fn reserve(&mut self, count: usize) -> Result<(), StoreError> {
         let second = self.shared.second_begun(self.now);
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
         let evict = self.shared.when_full == WhenFull::Evict;
         let budget = &self.shared.budget;
-        // Logs grow in place, so a full budget must stop them before they are charged.
-        let has_log = || self.limits.iter().any(|limit| matches!(limit.engine(), Engine::Log(_)));
-        if budget.is_over() && has_log() && !self.table.relieve(second, budget, evict, &keep) {
+        // Boxed states take bytes beside their place, so a full budget must stop them before they are
+        // charged.
+        let has_boxed = || self.limits.iter().any(|limit| limit.engine().is_boxed());
+        if budget.is_over() && has_boxed() && !self.table.relieve(second, budget, evict, &keep) {
             return Err(budget.refuse());
         }
         if count > 0 && !self.table.reserve(count, second, budget, evict, &keep) {

@@ -77,7 +77,6 @@ impl<'a> Decision<'a> {
 /// Refuses what an operation does not mean for these limits, before the store is asked.
 pub(super) fn check_supported(decision: &Decision<'_>, op: Op) -> Result<(), StoreError> {
     let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
-    let is_log = |limit: &Limit| matches!(limit.algorithm.engine(), Engine::Log(_));
     let unsupported = |why| Err(StoreError::Unsupported(why));
     match op {
         Op::AtMost | Op::Reserve { .. } if !matches!(&*decision.algorithms(), [one] if is_bucket(one)) => {
@@ -85,9 +84,6 @@ pub(super) fn check_supported(decision: &Decision<'_>, op: Op) -> Result<(), Sto
         }
         Op::Refund if decision.limits().any(|limit| limit.algorithm.counts_denied()) => {
             unsupported("refund is not defined for limits that count denied attempts")
-        }
-        Op::Refund if decision.limits().any(is_log) => {
-            unsupported("refund is not defined for sliding_log limits")
         }
         _ => Ok(()),
     }

@@ -219,6 +219,8 @@ fn engine_names() -> BTreeSet<String> {
         Algorithm::fixed_window(1, second, false, false),
         Algorithm::interval_refill(1, 1, second, false),
         Algorithm::sliding_log(1, second),
+        Algorithm::sliding_window(1, second),
+        Algorithm::bucketed_window(1, second, 1, true),
     ];
     all.into_iter().map(|algorithm| algorithm.unwrap().engine().name().to_owned()).collect()
 }
@@ -227,9 +229,11 @@ fn engine_names() -> BTreeSet<String> {
 fn engines_with_rows() -> BTreeSet<String> {
     let engine = |algorithm: &str| match algorithm {
         "uniform_gate" | "bucket" => "bucket".to_owned(),
-        "fixed_window" => "window".to_owned(),
+        "fixed_window" | "calendar_window" => "window".to_owned(),
         "interval_bucket" => "interval".to_owned(),
         "sliding_log" | "strict_log" => "log".to_owned(),
+        "sliding_counter" => "sliding".to_owned(),
+        "bucketed_window" => "slots".to_owned(),
         other => panic!("no engine is known for the rows of `{other}`"),
     };
     let tables = read_all("tests/vectors", "json");

@@ -39,7 +39,7 @@ fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
 async fn exactly_the_limit(store: StoreConfig) {
     let server = Server::start(Config { store, rules: rules(), ..config() });
     eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
-    for strategy in ["bucket", "window", "interval", "log", "strict", "dual"] {
+    for strategy in ["bucket", "window", "interval", "log", "strict", "sliding", "slots", "dual"] {
         let admitted = admitted(&server, strategy).await;
         assert_eq!(admitted, LIMIT, "{strategy}");
     }
@@ -73,6 +73,8 @@ fn rules() -> Rules {
     let interval = Algorithm::interval_refill(limit, 1, hour, false).unwrap();
     let log = Algorithm::sliding_log(limit, hour).unwrap();
     let strict = Algorithm::strict_log(limit, hour, true, Micros::ZERO).unwrap();
+    let sliding = Algorithm::sliding_window(limit, hour).unwrap();
+    let slots = Algorithm::bucketed_window(limit, hour, 60, true).unwrap();
     let wide = Algorithm::sliding_log(limit * 10, hour).unwrap();
     let resource: &[Field] = &[Field::Resource];
     let both: &[Field] = &[Field::Resource, Field::Consumer];
@@ -90,6 +92,8 @@ fn rules() -> Rules {
         strategy("interval", &[("each", both, interval)]),
         strategy("log", &[("each", both, log)]),
         strategy("strict", &[("each", both, strict)]),
+        strategy("sliding", &[("each", both, sliding)]),
+        strategy("slots", &[("each", both, slots)]),
         strategy("dual", &[("everyone", resource, wide), ("each", both, log)]),
     ];
     Rules::new(strategies, Resources::default())

@@ -188,8 +188,11 @@ fn story() -> impl Strategy<Value = Story> {
             3 => (random::interval(), random::interval()),
             3 => (random::log(), random::log()),
             2 => (random::strict_log(), random::strict_log()),
+            4 => (random::sliding(), random::sliding()),
+            4 => (random::slots(), random::slots()),
             1 => (random::limit(), random::limit()),
         ]
+        .boxed()
     };
     let limits = prop_oneof![
         3 => prop::collection::vec(pair(), 1),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir::algorithm::Algorithm;
-use weir::key::{KeySecret, MAX_PART, Subject, slot, write_key, write_refund_key, write_tag};
+use weir::key::{self, KeySecret, MAX_PART, Subject, slot, write_key, write_refund_key, write_tag};
 use weir::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
 };
@@ -296,4 +296,20 @@ fn text() -> impl Strategy<Value = String> {
         "limit-1",
     ];
     prop::collection::vec(prop::sample::select(atoms.to_vec()), 0..4).prop_map(|atoms| atoms.concat())
+}
+
+/// The phase of a key is part of what all nodes agree on, so it must never change; and keys are spread
+/// over the whole window.
+#[test]
+fn phases_are_fixed_and_spread() {
+    assert_eq!(key::phase(b""), 1172073274448814);
+    assert_eq!(key::phase(b"daily:each:window:3:bob"), 2529937916369856);
+    const PARTS: u64 = 10;
+    let mut keys_in = [0; PARTS as usize];
+    for number in 0..10_000 {
+        let phase = key::phase(format!("daily:each:window:5:{number:05}").as_bytes());
+        assert!(phase < 1 << 52);
+        keys_in[(phase % (PARTS * 1_000_000) / 1_000_000) as usize] += 1;
+    }
+    assert!(keys_in.iter().all(|&keys| (850..1150).contains(&keys)), "{keys_in:?}");
 }

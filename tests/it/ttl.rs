@@ -88,6 +88,9 @@ fn each_engine(time: Micros) -> Vec<Arc<Strategy>> {
         ("interval", Algorithm::interval_refill(4, 1, quarter, false)),
         ("interval-aligned", Algorithm::interval_refill(4, 1, quarter, true)),
         ("log", Algorithm::sliding_log(4, time)),
+        ("log-counting", Algorithm::strict_log(4, time, true, Micros::ZERO)),
+        ("sliding", Algorithm::sliding_window(4, Micros(time.0 / 2))),
+        ("slots", Algorithm::bucketed_window(4, time, 4, false)),
     ];
     all.map(|(name, algorithm)| strategy(name, &[algorithm.unwrap()])).to_vec()
 }

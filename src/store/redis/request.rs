@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::fault::Fault;
 use crate::algorithm::{Algorithm, MAX_LIMITS, Op};
 use crate::key::{self, KeySecret};
-use crate::store::{Decision, LimitSet, StoreError, Verdicts};
+use crate::store::{Decision, LimitSet, Phases, StoreError, Verdicts};
 use crate::strategy::Strategy;
 
 /// What is asked, with its keys already built; shared by its tries.
@@ -20,6 +20,8 @@ pub(super) struct Request {
     /// Whether the last key is a marker: that this has happened, and may not happen again.
     pub(super) once: bool,
     pub(super) costs: SmallVec<[u64; 1]>,
+    /// For each limit its key's phase, where any of them is spread.
+    pub(super) phases: Phases,
     /// The slot of all its keys in a cluster.
     pub(super) slot: u16,
     /// All keys, one after the other, and where each ends.
@@ -57,7 +59,8 @@ impl Request {
             ends.push(keys.len());
         }
         let (slot, limits, once) = (key::slot(tag), decision.part.limits, id.is_some());
-        Self { strategy: Arc::clone(strategy), limits, op, once, costs: costs.into(), slot, keys, ends }
+        let (strategy, phases) = (Arc::clone(strategy), decision.phases());
+        Self { strategy, limits, op, once, costs: costs.into(), phases, slot, keys, ends }
     }
 
     /// The algorithms of its limits, in order.

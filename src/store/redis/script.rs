@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::request::{Answer, Request};
 use super::source::number_of;
-use crate::algorithm::{Algorithm, Cause, Engine, LimitVerdict, Op, Verdict};
+use crate::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
@@ -26,6 +26,9 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
         for request in group {
             for &cost in &request.costs {
                 out.put_decision(request, cost);
+                for &phase in &request.phases {
+                    out.put(phase as f64);
+                }
             }
         }
     }
@@ -131,9 +134,16 @@ impl Doubles {
         let engine = number_of(limit.engine()) as u64;
         let (p1, p2, p3) = match *limit.engine() {
             Engine::Bucket(bucket) => (bucket.drain, 0, 0),
-            Engine::Window(window) => (window.span, flag(window.anchored), 0),
+            Engine::Window(window) => match window.grid {
+                Grid::Aligned { ahead } => (window.span, 0, ahead),
+                Grid::Anchored => (window.span, 1, 0),
+                Grid::Spread => (window.span, 3, 0),
+                Grid::Month { ahead } => (window.span, 2, ahead),
+            },
             Engine::Interval(interval) => (interval.refill, interval.period, flag(interval.aligned)),
             Engine::Log(log) => (log.span, log.min_gap, 0),
+            Engine::Sliding(sliding) => (sliding.span, 0, 0),
+            Engine::Slots(slots) => (slots.width, slots.count, 0),
         };
         let count_denied = flag(limit.counts_denied());
         for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {

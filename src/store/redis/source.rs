@@ -15,11 +15,13 @@ pub(super) struct Script {
 }
 
 /// One engine's number in `lua/decide.lua`, and its file.
-const ENGINES: [(usize, &str); 4] = [
+const ENGINES: [(usize, &str); 6] = [
     (1, include_str!("../../../lua/bucket.lua")),
     (2, include_str!("../../../lua/window.lua")),
     (3, include_str!("../../../lua/interval.lua")),
     (4, include_str!("../../../lua/log.lua")),
+    (5, include_str!("../../../lua/sliding.lua")),
+    (6, include_str!("../../../lua/slots.lua")),
 ];
 
 const NUMBERS: &str = include_str!("../../../lua/numbers.lua");
@@ -36,6 +38,8 @@ pub(super) const fn number_of(engine: &Engine) -> usize {
         Engine::Window(_) => 2,
         Engine::Interval(_) => 3,
         Engine::Log(_) => 4,
+        Engine::Sliding(_) => 5,
+        Engine::Slots(_) => 6,
     }
 }
 

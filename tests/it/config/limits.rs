@@ -1,6 +1,6 @@
 //! Algorithms and their numbers.
 
-use weir::algorithm::{Algorithm, Rate};
+use weir::algorithm::{Algorithm, Calendar, Rate};
 use weir::units::Micros;
 
 use super::{algorithm, limit, refused};
@@ -11,19 +11,11 @@ fn a_limit_has_one_algorithm() {
         &[
             (
                 "uniformly: { interval: 1s }",
-                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
+                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
             ),
             (
                 "uniform: { interval: 1s }, gcra: { rate: 1/s }",
                 "4:64: strategies.a.limits[0].gcra: a limit has one algorithm, and this one has `uniform` already",
-            ),
-            (
-                "sliding_window: { limit: 1, window: 1s }",
-                "4:37: strategies.a.limits[0].sliding_window: `sliding_window` is not supported yet",
-            ),
-            (
-                "bucketed_window: {}",
-                "4:37: strategies.a.limits[0].bucketed_window: `bucketed_window` is not supported yet",
             ),
             (
                 "concurrency: { limit: 1 }",
@@ -147,6 +139,58 @@ fn numbers_that_no_limit_has() {
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10001 is out of bounds: a log keeps an entry per call, so its limit is at most 10000; use token_bucket or fixed_window above it",
             ),
             (
+                "fixed_window: { limit: 1, window: 1d, anchored: true, spread: true }",
+                "4:91: strategies.a.limits[0].fixed_window.spread: cannot stand beside `anchored`: windows that start at the first hit are spread already",
+            ),
+            (
+                "fixed_window: { limit: 1, window: month }",
+                "4:71: strategies.a.limits[0].fixed_window.window: `month` is not a duration; of a fixed_window write `calendar: month` instead of `window`",
+            ),
+            (
+                "fixed_window: { limit: 1, window: week }",
+                "4:71: strategies.a.limits[0].fixed_window.window: `week` is not a duration, and calendar windows are days and months only; write one, such as 24h",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 1d, calendar: day, anchored: true }",
+                "4:63: strategies.a.limits[0].fixed_window.window: cannot stand beside `calendar`, which says where windows start and end; remove `window`\n4:90: strategies.a.limits[0].fixed_window.anchored: cannot stand beside `calendar`, which says where windows start and end; remove `anchored`",
+            ),
+            (
+                "fixed_window: { limit: 1, calendar: week, offset: +2:00 }",
+                "4:73: strategies.a.limits[0].fixed_window.calendar: \"week\" is neither day nor month\n4:87: strategies.a.limits[0].fixed_window.offset: \"+2:00\" is not an offset; write how far clocks are ahead of UTC, such as \"+02:00\" or \"-05:30\"",
+            ),
+            (
+                "fixed_window: { limit: 1, calendar: day, offset: \"+24:00\" }",
+                "4:86: strategies.a.limits[0].fixed_window.offset: \"+24:00\" is not an offset; write how far clocks are ahead of UTC, such as \"+02:00\" or \"-05:30\"",
+            ),
+            (
+                "fixed_window: { limit: 1, window: 1d, offset: \"+02:00\" }",
+                "4:75: strategies.a.limits[0].fixed_window.offset: only a window by the calendar has an offset; add `calendar: day`",
+            ),
+            (
+                "sliding_window: { limit: 2251799813685248, window: 1s }",
+                "4:62: strategies.a.limits[0].sliding_window.limit: 2251799813685248 is out of bounds: it must be below 2^51",
+            ),
+            (
+                "sliding_window: { limit: 1 }",
+                "4:53: strategies.a.limits[0].sliding_window.window: is missing; give it a duration, such as 10s",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 361 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 361 is out of bounds: it must be from 1 to 360",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 360",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 7 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 7 is out of bounds: the window of 1s must be so many times a whole number of microseconds",
+            ),
+            (
+                "bucketed_window: { window: 1s, limit: 1, strict: 1 }",
+                "4:54: strategies.a.limits[0].bucketed_window.buckets: is missing; give it a whole number\n4:86: strategies.a.limits[0].bucketed_window.strict: \"1\" is neither true nor false",
+            ),
+            (
                 "sliding_log: { limit: 10000, window: 1s, count_denied: true }",
                 "4:59: strategies.a.limits[0].sliding_log.limit: 10000 is out of bounds: with `count_denied` it is at most 9999",
             ),
@@ -166,20 +210,10 @@ fn numbers_that_no_limit_has() {
 #[test]
 fn options_left_for_later() {
     refused(
-        &[
-            (
-                "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
-                "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
-            ),
-            (
-                "fixed_window: { limit: 1, window: month }",
-                "4:71: strategies.a.limits[0].fixed_window.window: `month`: calendar windows are not supported yet; write a duration, such as 24h",
-            ),
-            (
-                "fixed_window: { limit: 1, window: 1d, calendar: true, offset: 2h }",
-                "4:75: strategies.a.limits[0].fixed_window.calendar: `calendar` is not supported yet\n4:91: strategies.a.limits[0].fixed_window.offset: `offset` is not supported yet",
-            ),
-        ],
+        &[(
+            "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
+            "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
+        )],
         limit,
     );
 }
@@ -205,6 +239,38 @@ fn algorithms_that_are_taken() {
             "interval_refill: { capacity: 5, refill: 1, period: 1s }",
             Algorithm::interval_refill(5, 1, second, false).unwrap(),
         ),
+        (
+            "fixed_window: { limit: 5, window: 1m, spread: true }",
+            Algorithm::spread_window(5, minute, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, window: 1s, spread: false }",
+            Algorithm::fixed_window(5, second, false, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, calendar: day }",
+            Algorithm::calendar_window(5, Calendar::Day, 0, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, calendar: month, offset: +14:00 }",
+            Algorithm::calendar_window(5, Calendar::Month, 840, false).unwrap(),
+        ),
+        (
+            "fixed_window: { limit: 5, calendar: month, offset: \"-05:30\", count_denied: true }",
+            Algorithm::calendar_window(5, Calendar::Month, -330, true).unwrap(),
+        ),
+        (
+            "sliding_window: { limit: 1_000_000_000, window: 30d }",
+            Algorithm::sliding_window(1_000_000_000, Micros::from_secs(30 * 86_400)).unwrap(),
+        ),
+        (
+            "bucketed_window: { limit: 5, window: 1m, buckets: 6 }",
+            Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
+        ),
+        (
+            "bucketed_window: { limit: 5, window: 1m, buckets: 6, strict: false }",
+            Algorithm::bucketed_window(5, minute, 6, false).unwrap(),
+        ),
         ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
         (
             "sliding_log: { limit: 5, window: 1m, count_denied: true, min_gap: 2s }",
@@ -223,6 +289,8 @@ fn a_limit_of_nothing_is_legal() {
         "fixed_window: { limit: 0, window: 1s }",
         "interval_refill: { capacity: 0, refill: 1, period: 1s }",
         "sliding_log: { limit: 0, window: 1s }",
+        "sliding_window: { limit: 0, window: 1s }",
+        "bucketed_window: { limit: 0, window: 1s, buckets: 2 }",
     ] {
         assert_eq!(algorithm(text).limit(), 0, "{text}");
     }

@@ -21,6 +21,9 @@ fn ten_thousand_callers_get_exactly_the_limit() {
         Algorithm::fixed_window(LIMIT, HOUR, true, false),
         Algorithm::interval_refill(LIMIT, LIMIT, HOUR, false),
         Algorithm::sliding_log(LIMIT, HOUR),
+        Algorithm::strict_log(LIMIT, HOUR, true, weir::units::Micros::ZERO),
+        Algorithm::sliding_window(LIMIT, HOUR),
+        Algorithm::bucketed_window(LIMIT, HOUR, 60, true),
     ];
     for algorithm in algorithms.map(Result::unwrap) {
         let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Evict), per_consumer("hammered", algorithm));

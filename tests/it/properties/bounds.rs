@@ -2,7 +2,7 @@
 //! counted over, by the plain meaning of each limit.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Engine, Interval, Window};
+use weir::algorithm::{Algorithm, Engine, Grid, Interval, Slots, Window};
 
 use super::machine::Machine;
 use super::random::{charges, config, limits};
@@ -26,15 +26,15 @@ proptest! {
                 admitted.push(Admitted { at: machine.now.0, cost });
             }
         }
-        for limit in &machine.limits {
-            if let Err(excess) = check(limit, &admitted) {
+        for (limit, &phase) in machine.limits.iter().zip(&machine.phases) {
+            if let Err(excess) = check(limit, phase, &admitted) {
                 prop_assert!(false, "{:?}: {}", limit, excess);
             }
         }
     }
 }
 
-fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
+fn check(limit: &Algorithm, phase: u64, admitted: &[Admitted]) -> Result<(), String> {
     let most = limit.limit();
     match limit.engine() {
         // In any time at most the burst and what has drained: in ticks, without rounding.
@@ -50,12 +50,48 @@ fn check(limit: &Algorithm, admitted: &[Admitted]) -> Result<(), String> {
             every_span(admitted, log.span, most)?;
             every_gap(admitted, log.min_gap)
         }
-        Engine::Window(Window { span, anchored: false }) => {
-            every_window(admitted, most, |first, at| first / span == at / span)
+        // Less than twice the limit wherever the span lies, and no window above it.
+        Engine::Sliding(sliding) => {
+            every_span(admitted, sliding.span, (2 * most).saturating_sub(1))?;
+            every_window(admitted, most, |first, at| first / sliding.span == at / sliding.span)
         }
-        Engine::Window(Window { span, anchored: true }) => {
+        // In any so many slots; strict, that is more than any span of the window can touch.
+        Engine::Slots(slots) => {
+            every_span(admitted, slots.width * (slots.count - 1), most)?;
+            every_slots(admitted, slots, most)
+        }
+        Engine::Window(Window { span, grid: Grid::Aligned { ahead } }) => {
+            every_window(admitted, most, |first, at| (first + ahead) / span == (at + ahead) / span)
+        }
+        Engine::Window(Window { span, grid: Grid::Spread }) => {
+            every_window(admitted, most, |first, at| (first + phase) / span == (at + phase) / span)
+        }
+        Engine::Window(Window { grid: Grid::Month { ahead }, .. }) => {
+            every_window(admitted, most, |first, at| month(first + ahead) == month(at + ahead))
+        }
+        Engine::Window(Window { span, grid: Grid::Anchored }) => {
             every_window(admitted, most, |first, at| at - first < *span)
         }
+    }
+}
+
+/// How many months after January 1970 the day before `time` is, counted one by one.
+fn month(time: u64) -> u64 {
+    let (mut day, mut month) = ((time / 86_400_000_000).saturating_sub(1), 0);
+    loop {
+        let year = 1970 + month / 12;
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let length = match month % 12 {
+            1 if is_leap => 29,
+            1 => 28,
+            3 | 5 | 8 | 10 => 30,
+            _ => 31,
+        };
+        if day < length {
+            return month;
+        }
+        day -= length;
+        month += 1;
     }
 }
 
@@ -82,6 +118,20 @@ fn every_span(admitted: &[Admitted], span: u64, most: u64) -> Result<(), String>
         let sum: u64 = admitted.iter().filter(counts).map(|one| one.cost).sum();
         if sum > most {
             return Err(format!("{sum} in the span up to {}, at most {most}", last.at));
+        }
+    }
+    Ok(())
+}
+
+/// The slots up to that of any admitted call.
+fn every_slots(admitted: &[Admitted], slots: &Slots, most: u64) -> Result<(), String> {
+    for last in admitted {
+        let slot = last.at / slots.width;
+        let counts =
+            |one: &&Admitted| one.at / slots.width <= slot && one.at / slots.width + slots.count > slot;
+        let sum: u64 = admitted.iter().filter(counts).map(|one| one.cost).sum();
+        if sum > most {
+            return Err(format!("{sum} in the slots up to {slot}, at most {most}"));
         }
     }
     Ok(())

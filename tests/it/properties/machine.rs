@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Cells, Kept, LimitVerdict, Op, State, Summary, Verdict, decide};
-use weir::key::{Subject, write_name};
+use weir::key::{Subject, phase, write_name};
 use weir::strategy::{Limit, Strategy};
 use weir::units::{Micros, Retry};
 
@@ -21,6 +21,8 @@ pub struct Machine {
     pub limits: Vec<Algorithm>,
     pub states: Vec<Option<State>>,
     pub now: Micros,
+    /// Where each limit's key stands in a spread window.
+    pub phases: Vec<u64>,
     last: Option<Answer>,
 }
 
@@ -35,7 +37,8 @@ pub struct Answer {
 impl Machine {
     pub fn new(limits: Vec<Algorithm>) -> Self {
         let states = vec![None; limits.len()];
-        Self { limits, states, now: Micros(START), last: None }
+        let phases = (0..limits.len() as u64).map(|index| index * 7_000_003).collect();
+        Self { limits, states, now: Micros(START), phases, last: None }
     }
 
     /// The same limits at the same time, never used.
@@ -46,12 +49,13 @@ impl Machine {
     /// Limit `index` alone, with its state.
     pub fn alone(&self, index: usize) -> Self {
         let (limits, states) = (vec![self.limits[index]], vec![self.states[index].clone()]);
-        Self { limits, states, now: self.now, last: None }
+        Self { limits, states, now: self.now, phases: vec![self.phases[index]], last: None }
     }
 
     pub fn decide(&mut self, op: Op, cost: u64) -> Answer {
         let mut out = Vec::new();
-        let Ok(verdict) = decide(&self.limits, &mut VecCells(&mut self.states), op, cost, self.now, &mut out);
+        let Ok(verdict) =
+            decide(&self.limits, &mut VecCells(&mut self.states, &self.phases), op, cost, self.now, &mut out);
         let answer = Answer { verdict, all: Summary::of(&self.limits, &out), limits: out };
         self.last = Some(answer.clone());
         answer
@@ -129,6 +133,7 @@ impl Named {
         };
         let names: Vec<_> = rules.limits().iter().map(name).collect();
         self.machine.limits = rules.algorithms().to_vec();
+        self.machine.phases = names.iter().map(|name| phase(name)).collect();
         self.machine.states = names.iter().map(|name| self.states.remove(name)).collect();
         let answer = self.machine.decide(op, cost);
         let kept = names.into_iter().zip(&self.machine.states);
@@ -148,13 +153,17 @@ pub fn micros(retry: Retry) -> u64 {
     }
 }
 
-struct VecCells<'a>(&'a mut Vec<Option<State>>);
+struct VecCells<'a>(&'a mut Vec<Option<State>>, &'a [u64]);
 
 impl Cells for VecCells<'_> {
     type Full = Infallible;
 
     fn get(&self, index: usize) -> Option<&State> {
         self.0[index].as_ref()
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.1[index]
     }
 
     fn reserve(&mut self, _: usize) -> Result<(), Infallible> {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
-use weir::algorithm::{Algorithm, Engine, MAX_LIMITS, Op, Rate};
+use weir::algorithm::{Algorithm, Calendar, Engine, MAX_LIMITS, Op, Rate};
 use weir::units::{CEILING, LONGEST_SPAN, Micros};
 
 /// The same cases in every run, so that a build is as green as its sources; `PROPTEST_RNG_SEED` and
@@ -54,7 +54,7 @@ pub enum Cost {
 /// A limit of any engine: mostly small enough that a short trace meets all its edges. Boxed, because the
 /// type of so many alternatives takes more stack than a test's thread has.
 pub fn limit() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![bucket(), window(), interval(), log()].boxed()
+    prop_oneof![bucket(), window(), interval(), log(), sliding(), slots()].boxed()
 }
 
 /// The limits of one decision.
@@ -74,6 +74,27 @@ pub fn bucket() -> impl Strategy<Value = Algorithm> {
 }
 
 pub fn window() -> impl Strategy<Value = Algorithm> {
+    prop_oneof![4 => fixed_window(), 1 => calendar_window(), 2 => spread_window()].boxed()
+}
+
+pub fn spread_window() -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), prop::bool::weighted(0.3))
+        .prop_filter_map("not a window", |(limit, span, count_denied)| {
+            Algorithm::spread_window(limit, span, count_denied).ok()
+        })
+}
+
+pub fn calendar_window() -> impl Strategy<Value = Algorithm> {
+    let calendar = prop::sample::select(vec![Calendar::Day, Calendar::Month]);
+    (amount(), calendar, -1439..1440_i64, prop::bool::weighted(0.3)).prop_filter_map(
+        "not a window",
+        |(limit, calendar, offset, count_denied)| {
+            Algorithm::calendar_window(limit, calendar, offset, count_denied).ok()
+        },
+    )
+}
+
+fn fixed_window() -> impl Strategy<Value = Algorithm> {
     (amount(), span(), any::<bool>(), prop::bool::weighted(0.3)).prop_filter_map(
         "not a window",
         |(limit, span, anchored, count_denied)| {
@@ -103,6 +124,21 @@ pub fn strict_log() -> impl Strategy<Value = Algorithm> {
         "not a strict log",
         |(limit, span, count_denied, eighths)| {
             Algorithm::strict_log(limit, span, count_denied, Micros(span.0 / 8 * eighths)).ok()
+        },
+    )
+}
+
+pub fn sliding() -> impl Strategy<Value = Algorithm> {
+    (amount(), span())
+        .prop_filter_map("not a sliding window", |(limit, span)| Algorithm::sliding_window(limit, span).ok())
+}
+
+pub fn slots() -> impl Strategy<Value = Algorithm> {
+    (amount(), span(), 1..=8_u64, any::<bool>()).prop_filter_map(
+        "not a bucketed window",
+        |(limit, span, buckets, strict)| {
+            let window = Micros(span.0.next_multiple_of(buckets));
+            Algorithm::bucketed_window(limit, window, buckets, strict).ok()
         },
     )
 }
@@ -173,7 +209,7 @@ pub fn supported(op: Op, limits: &[Algorithm]) -> Op {
     let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
     match op {
         Op::AtMost | Op::Reserve { .. } if limits.len() > 1 || !limits.iter().all(is_bucket) => Op::Charge,
-        Op::Refund if !limits.iter().all(is_bucket) => Op::Charge,
+        Op::Refund if limits.iter().any(Algorithm::counts_denied) => Op::Charge,
         op => op,
     }
 }

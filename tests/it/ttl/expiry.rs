@@ -96,7 +96,7 @@ async fn an_expired_key_is_a_fresh_one() {
     for strategy in &all {
         let key = &keys(strategy)[0];
         eventually(Duration::from_secs(5), "the key expires", || world.redis.pttl(key) == -2);
-        let (verdict, limit) = world.ask(strategy, Op::Peek, 4).await;
+        let (verdict, limit) = world.ask(strategy, Op::Peek, 0).await;
         assert!(verdict.allowed && limit.remaining == 4 && limit.reset_after == Micros::ZERO);
         assert!(world.ask(strategy, Op::Charge, 4).await.0.allowed, "{}", strategy.name());
     }

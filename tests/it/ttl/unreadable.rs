@@ -44,7 +44,7 @@ async fn a_key_that_holds_something_else_fails_alone() {
         for sabotage in sabotages(key) {
             world.redis.cli(&["DEL", key]);
             world.redis.cli(&sabotage);
-            let is_log = strategy.name() == "log";
+            let is_log = strategy.algorithms()[0].engine().name() == "log";
             // A list of plain numbers is how a log looks.
             if is_log && sabotage == ["RPUSH", key, "1", "2", "3"] {
                 continue;
@@ -114,6 +114,8 @@ async fn absurd_numbers_hurt_nobody_else() {
                     let stored: Vec<u8> = match strategy.algorithms()[0].engine().name() {
                         "interval" if three == 0.0 => packed(&[one, two]),
                         "bucket" | "window" => packed(&[one, two, three]),
+                        "sliding" => packed(&[now.min(three), one, two, three]),
+                        "slots" => packed(&[one, two, three, one.max(4.0), now, two]),
                         "log" => {
                             let entries = [0.0, one, two, now, three, one.max(now), two.abs()];
                             let _: () = redis::cmd("DEL").arg(key).query(&mut connection).unwrap();

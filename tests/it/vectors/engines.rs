@@ -82,6 +82,10 @@ impl Cells for MapCells<'_> {
         self.states.get(&self.names[index])
     }
 
+    fn phase(&self, index: usize) -> u64 {
+        key::phase(&self.names[index])
+    }
+
     fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
         Ok(())
     }

@@ -186,11 +186,21 @@ struct Interval {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Calendar {
+    limit: u64,
+    calendar: String,
+    offset_minutes: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Window {
     limit: u64,
     window_us: u64,
     #[serde(default)]
     anchored: bool,
+    #[serde(default)]
+    spread: bool,
     #[serde(default)]
     count_denied: bool,
 }
@@ -200,6 +210,15 @@ struct Window {
 struct Log {
     limit: u64,
     window_us: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Buckets {
+    limit: u64,
+    window_us: u64,
+    buckets: u64,
+    strict: bool,
 }
 
 #[derive(Deserialize)]
@@ -228,12 +247,33 @@ fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
             Algorithm::interval_refill(capacity, refill, Micros(period_us), aligned)
         }
         "fixed_window" => {
-            let Window { limit, window_us, anchored, count_denied } = parse(id, config);
-            Algorithm::fixed_window(limit, Micros(window_us), anchored, count_denied)
+            let Window { limit, window_us, anchored, spread, count_denied } = parse(id, config);
+            match (spread, anchored) {
+                (true, false) => Algorithm::spread_window(limit, Micros(window_us), count_denied),
+                (true, true) => panic!("{id}: an anchored window cannot be spread"),
+                (false, _) => Algorithm::fixed_window(limit, Micros(window_us), anchored, count_denied),
+            }
         }
         "sliding_log" => {
             let Log { limit, window_us } = parse(id, config);
             Algorithm::sliding_log(limit, Micros(window_us))
+        }
+        "calendar_window" => {
+            let Calendar { limit, calendar, offset_minutes } = parse(id, config);
+            let calendar = match calendar.as_str() {
+                "day" => weir::algorithm::Calendar::Day,
+                "month" => weir::algorithm::Calendar::Month,
+                other => panic!("{id}: the calendar `{other}` is not understood"),
+            };
+            Algorithm::calendar_window(limit, calendar, offset_minutes, false)
+        }
+        "sliding_counter" => {
+            let Log { limit, window_us } = parse(id, config);
+            Algorithm::sliding_window(limit, Micros(window_us))
+        }
+        "bucketed_window" => {
+            let Buckets { limit, window_us, buckets, strict } = parse(id, config);
+            Algorithm::bucketed_window(limit, Micros(window_us), buckets, strict)
         }
         "strict_log" => {
             let StrictLog { limit, window_us, min_gap_us, count_denied } = parse(id, config);

@@ -1,0 +1,92 @@
+-- Bucketed window. Twin: src/algorithm/slots.rs.
+--
+-- Stored: width, count, then start and hits of each slot that was hit, oldest first (doubles). Of the
+-- limit: p1 = width, p2 = count. A reading's origin is the newest slot's start, its span how long it
+-- counts, and it holds the slots that count: { width, count, start1, hits1, start2, hits2, … }, moved by
+-- the shift already, and those of another width or count as one.
+
+local SLOTS_MOST = 361
+
+local function slots_opening(at, p1, p2)
+  return 0, at, at, 0, 0, p1 * p2, { p1, p2 }
+end
+
+-- The numbers of a stored string, or nil.
+local function slots_parse(raw)
+  local numbers, position, number = {}, 1, nil
+  for i = 1, #raw / 8 do
+    number, position = unpack_struct('<d', raw, position)
+    if not exact(number) then return nil end
+    numbers[i] = number
+  end
+  local width, count = numbers[1], numbers[2]
+  if width == 0 or count == 0 or width * count > 2 * CEILING then return nil end
+  return numbers
+end
+
+local function slots_read(key, now, p1, p2)
+  local raw = call('GET', key)
+  if not raw then return slots_opening(now, p1, p2) end
+  if type(raw) == 'table' or #raw < 32 or fmod(#raw, 16) ~= 0 or #raw > 16 * (SLOTS_MOST + 1) then
+    return nil, unreadable(raw)
+  end
+  local numbers = slots_parse(raw)
+  if not numbers then return nil, unreadable(raw) end
+  local width, count = numbers[1], numbers[2]
+  local newest, span, shift = numbers[#numbers - 1], width * count, 0
+  if newest - now > span then shift = newest - (now - fmod(now, width)) end
+  local origin = newest - shift
+  local at = max(now, origin)
+  if at - origin >= span then return slots_opening(at, p1, p2) end
+  local level, held, same = 0, { width, count }, width == p1 and count == p2
+  for i = 3, #numbers, 2 do
+    local start, hits = max(numbers[i] - shift, 0), numbers[i + 1]
+    if start > at then return nil, NOT_A_STATE end
+    if not same then level = level + hits
+    elseif at - start < span then
+      level = level + hits
+      held[#held + 1], held[#held + 2] = start, hits
+    end
+  end
+  if level > CEILING then return nil, NOT_A_STATE end
+  if not same then held[3], held[4] = origin, level end
+  return level, at, origin, 0, shift, span, held
+end
+
+local function slots_wait(one, excess)
+  local held, freed = one.held, 0
+  for i = 3, #held, 2 do
+    freed = freed + held[i + 1]
+    if freed >= excess then return one.span - (one.at - held[i]) end
+  end
+  return one.span - (one.at - one.origin)
+end
+
+-- Adds `cost` to the slot that is now, or takes -cost out of the newest; in a state of other slots out
+-- of and into the only one.
+local function slots_change(one, cost, p1, p2)
+  local held = one.held
+  local last = #held
+  if cost > 0 then
+    local start = one.origin
+    if held[1] == p1 and held[2] == p2 then start = one.at - fmod(one.at, p1) end
+    if last > 2 and held[last - 1] == start then held[last] = held[last] + cost
+    else held[last + 1], held[last + 2] = start, cost end
+  end
+  local back = max(-cost, 0)
+  while back > 0 and last > 2 do
+    local taken = min(back, held[last])
+    held[last], back = held[last] - taken, back - taken
+    if held[last] == 0 then
+      held[last], held[last - 1] = nil, nil
+      last = last - 2
+    end
+  end
+  if #held > 2 then one.origin = held[#held - 1] end
+end
+
+local function slots_write(key, one, px)
+  local packed = {}
+  for i, number in ipairs(one.held) do packed[i] = pack_struct('<d', number) end
+  return call('SET', key, table.concat(packed), SET_EXPIRY, px)
+end
