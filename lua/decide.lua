@@ -44,7 +44,7 @@ local function remaining(limit, one)
   return floor_div(room, limit.weight)
 end
 
--- What a log records of a denied attempt, if it counts them.
+-- What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
 local function attempt(limit, cost)
   if limit.engine ~= LOG or limit.count_denied == 0 then return 0 end
   return min(cost, limit.limit + 1)
@@ -145,6 +145,9 @@ local function next_level(limit, one, op, allowed, cost, granted)
     return max(one.level - cost * limit.weight, 0)
   end
   if cost == 0 then return nil end
+  -- More would be dropped again, and a level at its ceiling could record no attempt after it.
+  local recorded = attempt(limit, granted)
+  if allowed and recorded > 0 then granted = recorded end
   if allowed then return min(one.level + granted * limit.weight, limit.ceiling) end
   if op == CHARGE and limit.count_denied == 1 then
     return min(one.level + min(cost, limit.limit + 1) * limit.weight, limit.ceiling)

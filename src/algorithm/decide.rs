@@ -184,6 +184,8 @@ impl Algorithm {
             Op::Refund if cost == 0 || reading.level == 0 => None,
             Op::Refund => Some(self.refund(reading, cost)),
             _ if cost == 0 => None,
+            // More would be dropped again, and a level at its ceiling could record no attempt after it.
+            _ if allowed && self.attempt(granted) > 0 => Some(add(self.attempt(granted))),
             _ if allowed => Some(add(granted)),
             Op::Charge if self.count_denied => Some(add(cost.min(self.limit + 1))),
             // The one write a denial may make: a state from a clock that has since gone back.
@@ -209,7 +211,7 @@ impl Algorithm {
         self.remaining(reading).saturating_sub(peeked)
     }
 
-    /// What a log records of a denied attempt, if it counts them.
+    /// What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
     fn attempt(&self, cost: u64) -> u64 {
         match self.engine {
             Engine::Log(_) if self.count_denied => cost.min(self.limit + 1),

@@ -5,6 +5,7 @@
 
 mod answers;
 mod bounds;
+mod changed;
 mod extremes;
 pub mod machine;
 mod memory;

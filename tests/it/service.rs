@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use weir::algorithm::Algorithm;
+use weir::config::Config;
+use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 
 use tonic::{Code, Request};
 use weir::algorithm::Op;
@@ -215,4 +218,22 @@ async fn the_policy_answers_before_the_caller_gives_up() {
         }
     }
     panic!("the caller gave up first every time: {answers:?}");
+}
+
+/// A login tried again too soon is told so, and not that its attempts are used up.
+#[tokio::test]
+async fn a_call_too_soon_after_the_one_before_is_told_so() {
+    let login = Algorithm::strict_log(5, Micros::from_secs(60), true, Micros::from_secs(2)).unwrap();
+    let scope = Scope::of(&[Field::Consumer]);
+    let limits = vec![Limit { name: "attempts".into(), scope, algorithm: login }];
+    let strategy = Strategy::new("login", limits, false, FailurePolicy::Error).unwrap();
+    let rules = Rules::new(vec![strategy], Resources::default());
+    let server = Server::start(Config { rules, ..config() });
+    let mut client = server.client().await;
+    let request = ask_under("login", "account", "bob");
+    assert!(client.should_allow(request.clone()).await.unwrap().into_inner().allowed);
+    server.clock.set(Micros(BASE.0 + 1_000_000));
+    let denied = client.should_allow(request).await.unwrap().into_inner();
+    assert_eq!((denied.allowed, denied.retry_after), (false, span(2.0)));
+    assert_eq!((denied.limits[0].cause.as_str(), denied.reason()), ("min_gap", Reason::Limited));
 }
