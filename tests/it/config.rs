@@ -5,7 +5,9 @@
 mod files;
 mod limits;
 mod properties;
+mod redis;
 mod sections;
+mod server_limits;
 mod settings;
 mod strategies;
 
@@ -133,6 +135,7 @@ messages:
         workers: 1024,
         reflection: false,
         drain_timeout: Micros::from_secs(600),
+        ..ServerConfig::default()
     };
     assert_eq!(config.server, server);
     let redis = RedisConfig {
@@ -141,6 +144,7 @@ messages:
         deadline: Micros::from_millis(5),
         connect_timeout: Micros::from_secs(60),
         max_waiting: 7,
+        ..RedisConfig::default()
     };
     assert_eq!(config.store, StoreConfig::Redis(redis));
     assert_eq!(config.key_secret, Some(KeySecret::from_text("known to nobody else")));

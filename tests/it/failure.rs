@@ -1,6 +1,7 @@
 //! Redis dead, killed, frozen, forgetful: every decision is answered in time, nothing is charged twice,
 //! and what came back is used again.
 
+mod access;
 mod cluster;
 
 use std::sync::Arc;
@@ -185,11 +186,11 @@ pub(crate) fn shared(config: &RedisConfig) -> RedisShared {
     RedisShared::new(config, KeySecret::BUILT_IN, Clock::System)
 }
 
-async fn ready(redis: &RedisServer) -> RedisStore {
+pub(crate) async fn ready(redis: &RedisServer) -> RedisStore {
     watched(&shared(&config(vec![redis.url()], Topology::Single))).await
 }
 
-fn store_unwatched(config: &RedisConfig) -> RedisStore {
+pub(crate) fn store_unwatched(config: &RedisConfig) -> RedisStore {
     shared(config).store()
 }
 
