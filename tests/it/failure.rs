@@ -3,6 +3,8 @@
 
 mod access;
 mod cluster;
+mod sentinel;
+mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,10 +21,10 @@ use weir::units::Micros;
 use crate::support::{Mode, Proxy, RedisServer, eventually_async, redis_config, watched};
 
 /// A decision's deadline in these tests: long for a healthy Redis, short for a person.
-const DEADLINE: Duration = Duration::from_millis(200);
+pub(crate) const DEADLINE: Duration = Duration::from_millis(200);
 
 /// What scheduling on a busy machine may add to it.
-const SLACK: Duration = Duration::from_millis(300);
+pub(crate) const SLACK: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn dead_at_start_then_found() {

@@ -55,6 +55,10 @@ pub(super) async fn connect(
     // One bound for all of it: a server may accept and then say nothing.
     match tokio::time::timeout(config.connect_timeout.into(), dial(address, config, login)).await {
         Ok(outcome) => outcome,
+        // A server without TLS does not refuse a handshake: it waits for the line to end.
+        Err(_) if config.tls.is_some() => {
+            Err(format!("no answer within {}; does this port speak TLS?", config.connect_timeout))
+        }
         Err(_) => Err(format!("no answer within {}", config.connect_timeout)),
     }
 }

@@ -10,25 +10,42 @@ use super::topology::{Address, SlotMap};
 use super::watch::Watcher;
 
 /// Asks one sentinel for the master, and makes that the owner of every slot.
+///
+/// The sentinel that led a failover knows of it seconds before the others do, so an error here makes
+/// the watcher ask the next one at once; and a lost master is not waited for once per sentinel.
 pub(super) async fn ask(watcher: &mut Watcher<'_>, sentinel: &mut Connection) -> Result<(), String> {
     let address = named(watcher, sentinel).await?;
-    let known = watcher.master.take().filter(|(known, _)| *known == address);
-    let mut connection = match known {
+    if watcher.no_master.as_ref() == Some(&address) {
+        return Err(format!("it names {address} as the master, which does not answer as one"));
+    }
+    match verify(watcher, &address).await {
+        Ok(connection) => {
+            watcher.context.topology.replace(SlotMap::of_one(address.clone()));
+            watcher.master = Some((address, connection));
+            Ok(())
+        }
+        Err(why) => {
+            watcher.no_master = Some(address.clone());
+            Err(format!("it names {address} as the master: {why}"))
+        }
+    }
+}
+
+/// A connection to the server at `address`, if that is a master and runs decisions.
+async fn verify(watcher: &mut Watcher<'_>, address: &Address) -> Result<Connection, String> {
+    let mut connection = match watcher.master.take().filter(|(known, _)| known == address) {
         Some((_, connection)) => connection,
         None => {
             let config = &watcher.context.config;
-            connect(&address, config, config.login.as_ref()).await.map_err(|why| of_master(&address, &why))?
+            connect(address, config, config.login.as_ref()).await?
         }
     };
-    let role = watcher.exchange(&mut connection, &redis::cmd("ROLE")).await;
-    let role = role.map_err(|why| of_master(&address, &why))?;
+    let role = watcher.exchange(&mut connection, &redis::cmd("ROLE")).await?;
     if !is_master(&role) {
-        return Err(of_master(&address, "it is not a master now; waiting for the sentinels to agree"));
+        return Err("it is a replica; the sentinels have not agreed yet".to_owned());
     }
-    watcher.decides(&mut connection).await.map_err(|why| of_master(&address, &why))?;
-    watcher.context.topology.replace(SlotMap::of_one(address.clone()));
-    watcher.master = Some((address, connection));
-    Ok(())
+    watcher.decides(&mut connection).await?;
+    Ok(connection)
 }
 
 async fn named(watcher: &Watcher<'_>, sentinel: &mut Connection) -> Result<Address, String> {
@@ -50,8 +67,4 @@ fn address_in(reply: &Value) -> Option<Address> {
 fn is_master(role: &Value) -> bool {
     let Value::Array(parts) = role else { return false };
     matches!(parts.first(), Some(Value::BulkString(role)) if role == b"master")
-}
-
-fn of_master(address: &Address, why: &str) -> String {
-    format!("master {address}: {why}")
 }

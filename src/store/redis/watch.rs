@@ -19,7 +19,7 @@ const SUSPECTED: Duration = Duration::from_millis(100);
 
 /// Looks, reports, and waits until there is a reason to look again.
 pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(), String>)) {
-    let mut watcher = Watcher { context, connection: None, master: None, turn: 0 };
+    let mut watcher = Watcher { context, connection: None, master: None, no_master: None, turn: 0 };
     loop {
         let outcome = watcher.look().await;
         let pause = if outcome.is_ok() { UNASKED } else { SUSPECTED };
@@ -37,6 +37,8 @@ pub(super) struct Watcher<'a> {
     connection: Option<(Address, Connection)>,
     /// The master that the sentinels named last.
     pub(super) master: Option<(Address, Connection)>,
+    /// Named by a sentinel in this look, and found not to be one.
+    pub(super) no_master: Option<Address>,
     /// Where the search for a node that answers begins, so that one that hangs is not always first.
     turn: usize,
 }
@@ -44,6 +46,7 @@ pub(super) struct Watcher<'a> {
 impl Watcher<'_> {
     /// Asks one node after the other until one answers.
     async fn look(&mut self) -> Result<(), String> {
+        self.no_master = None;
         if let Some((address, mut connection)) = self.connection.take()
             && self.ask(&address, &mut connection).await.is_ok()
         {
