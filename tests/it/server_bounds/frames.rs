@@ -1,7 +1,7 @@
 //! HTTP/2 by hand, as far as misbehaving needs it.
 
 use std::collections::HashMap;
-use std::io::{Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -61,18 +61,45 @@ impl Raw {
         self.next(|kind, of| kind == RST_STREAM && of == stream).map(|(_, _, payload)| number(&payload))
     }
 
-    fn next(&mut self, wanted: impl Fn(u8, u32) -> bool) -> Option<(u8, u32, Vec<u8>)> {
+    /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
+    /// was still on its way to a socket that is closed) without.
+    pub(super) fn end(&mut self) -> End {
+        let mut code = None;
         loop {
-            let mut head = [0; 9];
-            self.0.read_exact(&mut head).ok()?;
-            let mut payload = vec![0; number(&[0, head[0], head[1], head[2]]) as usize];
-            self.0.read_exact(&mut payload).ok()?;
-            let stream = number(&head[5..]);
-            if wanted(head[3], stream) {
-                return Some((head[3], stream, payload));
+            match self.read_frame() {
+                Ok((GOAWAY, _, payload)) => code = Some(number(&payload[4..])),
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return End::Open;
+                }
+                Err(_) => return End::Closed(code),
             }
         }
     }
+
+    fn next(&mut self, wanted: impl Fn(u8, u32) -> bool) -> Option<(u8, u32, Vec<u8>)> {
+        loop {
+            let (kind, stream, payload) = self.read_frame().ok()?;
+            if wanted(kind, stream) {
+                return Some((kind, stream, payload));
+            }
+        }
+    }
+
+    fn read_frame(&mut self) -> io::Result<(u8, u32, Vec<u8>)> {
+        let mut head = [0; 9];
+        self.0.read_exact(&mut head)?;
+        let mut payload = vec![0; number(&[0, head[0], head[1], head[2]]) as usize];
+        self.0.read_exact(&mut payload)?;
+        Ok((head[3], number(&head[5..]), payload))
+    }
+}
+
+/// Whether the server has ended a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Closed(Option<u32>),
+    Open,
 }
 
 /// A POST to `/` of nobody in particular.
