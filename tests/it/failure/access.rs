@@ -28,7 +28,7 @@ fn login(password: &str) -> Option<Login> {
     Some(Login { username: Some("weir".to_owned()), password: Secret::new(password) })
 }
 
-fn add_user(redis: &RedisServer, password: &str, more: &[&str]) {
+pub(super) fn add_user(redis: &RedisServer, password: &str, more: &[&str]) {
     let password = format!(">{password}");
     let mut command = vec!["ACL", "SETUSER", "weir", "reset", "on", &password];
     command.extend(RIGHTS.split(' '));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir::config::{RedisConfig, Sentinel, Topology};
+use weir::config::{Login, RedisConfig, Secret, Sentinel, Topology};
 use weir::store::redis::RedisStore;
 
 use super::{DEADLINE, SLACK, allow, charge, config, shared};
@@ -96,6 +96,30 @@ async fn master_demoted() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(sentinels.servers[1].keys().len(), 1);
+}
+
+/// Users with the narrowest rights, at the sentinels and at the master.
+#[tokio::test]
+async fn logins_at_the_sentinels_and_at_the_master() {
+    let sentinels = Sentinels::start();
+    for server in &sentinels.servers {
+        super::access::add_user(server, "hunter2", &["+role"]);
+    }
+    let rights = ["ACL", "SETUSER", "asker", "on", ">hunter3", "+sentinel|get-master-addr-by-name"];
+    for index in 0..3 {
+        let _: redis::Value = sentinels.query(index, &rights).unwrap();
+    }
+    let login = |name: &str, password: &str| {
+        Some(Login { username: Some(name.to_owned()), password: Secret::new(password) })
+    };
+    let sentinel = Sentinel { master_name: "zoo".to_owned(), login: login("asker", "hunter3") };
+    let config = RedisConfig {
+        sentinel: Some(sentinel),
+        login: login("weir", "hunter2"),
+        ..config(sentinels.urls(), Topology::Sentinel)
+    };
+    let store = watched(&shared(&config)).await;
+    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
 }
 
 /// Without sentinels to tell: a server that turns read-only under us is dialled again with a backoff,
