@@ -42,6 +42,7 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant)] // a process has one of these
 enum Command {
     /// Answer decisions until told to stop (what `weir` alone does)
     Serve(Box<serve::Args>),

@@ -16,12 +16,17 @@ mod address;
 mod algorithms;
 mod errors;
 mod fields;
+mod limits;
+mod login;
+mod nodes;
 mod overrides;
 mod overrides_section;
 mod patterns;
 mod quantities;
 mod read;
+mod redis;
 mod resources;
+mod secret;
 mod server;
 mod store;
 mod strategies;
@@ -34,9 +39,11 @@ use std::path::PathBuf;
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
 pub use overrides::Overrides;
 pub use read::{EXAMPLE, MAX_FILE};
+pub use secret::Secret;
 
 use crate::key::KeySecret;
 use crate::strategy::Rules;
+use crate::tls::ClientFiles;
 use crate::units::Micros;
 
 /// Everything that a running service is told.
@@ -71,10 +78,38 @@ pub struct ServerConfig {
     pub admin_service: bool,
     /// How long calls in flight may take to finish after SIGTERM.
     pub drain_timeout: Micros,
+    /// What one connection, and all of them, may ask for.
+    pub limits: ServerLimits,
+}
+
+/// Bounds of what callers can make the server hold or do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Open connections; further ones are closed at once.
+    pub max_connections: usize,
+    /// Calls in flight on one connection.
+    pub max_streams: u32,
+    /// Bytes of the headers of one call.
+    pub max_header_bytes: u32,
+    /// Bytes of one message.
+    pub max_message_bytes: usize,
+    /// Streams that the client has reset before they were looked at; then its connection ends.
+    pub max_pending_resets: usize,
+    /// Streams that we have reset for faults of the client; then its connection ends.
+    pub max_local_resets: usize,
+    /// How long a new connection may take to begin to speak HTTP/2.
+    pub handshake_timeout: Micros,
+    /// Between two questions to a peer whether it is still there.
+    pub keepalive_interval: Micros,
+    /// How long it may take to answer that.
+    pub keepalive_timeout: Micros,
+    /// How old a connection may become, give or take a tenth; `None` is as old as it likes.
+    pub max_connection_age: Option<Micros>,
 }
 
 /// Where state lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // a process has one of these
 pub enum StoreConfig {
     /// In this process.
     Memory(MemoryConfig),
@@ -104,9 +139,9 @@ pub enum WhenFull {
 /// How Redis is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedisConfig {
-    /// Addresses, `redis://host:port` each: the server, or seeds of the cluster.
+    /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
     pub nodes: Vec<String>,
-    /// Whether they are one server or a cluster.
+    /// Which of these they are.
     pub topology: Topology,
     /// How long one decision may wait for the store.
     pub deadline: Micros,
@@ -116,6 +151,30 @@ pub struct RedisConfig {
     pub max_waiting: usize,
     /// How long a denial is answered without asking Redis again, at most; 0 asks every time.
     pub denials_max_age: Micros,
+    /// Who we are to Redis; `None` is its default user.
+    pub login: Option<Login>,
+    /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
+    pub tls: Option<ClientFiles>,
+    /// What the sentinels are asked, where `nodes` are sentinels.
+    pub sentinel: Option<Sentinel>,
+}
+
+/// A user of Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The name; `None` is the default user.
+    pub username: Option<String>,
+    /// The password.
+    pub password: Secret,
+}
+
+/// What the sentinels are asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentinel {
+    /// The name that they know the master by.
+    pub master_name: String,
+    /// Who we are to them; `None` is their default user.
+    pub login: Option<Login>,
 }
 
 /// How many Redis servers hold the keys.
@@ -126,6 +185,8 @@ pub enum Topology {
     Single,
     /// A Redis Cluster.
     Cluster,
+    /// A master that sentinels watch, and replace when it is lost.
+    Sentinel,
 }
 
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
@@ -147,6 +208,25 @@ impl Default for ServerConfig {
             reflection: true,
             admin_service: false,
             drain_timeout: Micros::from_secs(10),
+            limits: ServerLimits::default(),
+        }
+    }
+}
+
+impl Default for ServerLimits {
+    /// `docs/configuration.md` gives the reason of each.
+    fn default() -> Self {
+        Self {
+            max_connections: 10_000,
+            max_streams: 1024,
+            max_header_bytes: 16 << 10,
+            max_message_bytes: 64 << 10,
+            max_pending_resets: 1024,
+            max_local_resets: 1024,
+            handshake_timeout: Micros::from_secs(10),
+            keepalive_interval: Micros::from_secs(20),
+            keepalive_timeout: Micros::from_secs(10),
+            max_connection_age: None,
         }
     }
 }
@@ -168,6 +248,9 @@ impl Default for RedisConfig {
             connect_timeout: Micros::from_millis(200),
             max_waiting: 4096,
             denials_max_age: Micros::from_secs(1),
+            login: None,
+            tls: None,
+            sentinel: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
 //! * [`config`]: everything a running service is told, parsed once.
 //! * [`store`]: where state lives; one seam, two engines.
-//! * [`telemetry`], [`readiness`]: what operators see.
+//! * [`telemetry`], [`readiness`]: what operators see. [`tls`]: certificates of what we dial.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`client`]: the other side.
@@ -28,4 +28,5 @@ pub mod service;
 pub mod store;
 pub mod strategy;
 pub mod telemetry;
+pub mod tls;
 pub mod units;

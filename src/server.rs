@@ -14,13 +14,13 @@ mod connection;
 mod dispatch;
 mod health;
 mod routes;
+mod servers;
 mod worker;
 
 use std::io;
 use std::net::TcpListener;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -45,13 +45,6 @@ pub struct Parts<F> {
     pub readiness: Readiness,
     /// Where the workers count.
     pub metrics: Metrics,
-}
-
-/// What is served beside decisions and health.
-#[derive(Debug, Clone, Copy)]
-struct Offers {
-    reflection: bool,
-    admin_service: bool,
 }
 
 /// Why serving ended other than by being told to.
@@ -88,11 +81,10 @@ where
     let runtime = runtime()?;
     let readiness = parts.readiness.clone();
     let (stop, stopped) = watch::channel(());
-    let drain: Duration = config.drain_timeout.into();
-    let offers = Offers { reflection: config.reflection, admin_service: config.admin_service };
-    let mut workers = Workers::start(worker_count(config), offers, drain, parts, &stopped)?;
+    let refused = parts.metrics.connections_refused();
+    let mut workers = Workers::start(worker_count(config), config, parts, &stopped)?;
     runtime.block_on(async {
-        let acceptor = Acceptor::new(listener, workers.hands())?;
+        let acceptor = Acceptor::new(listener, workers.hands(), config.limits.max_connections, refused)?;
         tokio::select! {
             () = pin!(shutdown) => {}
             never = acceptor.run() => match never {},

@@ -49,11 +49,11 @@ impl<S: Store> RateLimit<S> {
         Arc::new(Self { limiter, templates })
     }
 
-    /// The service, bounded for all methods but batches.
-    pub fn server(self: &Arc<Self>) -> RateLimitServiceServer<Self> {
+    /// The service for all methods but batches, with messages of at most `largest` bytes.
+    pub fn server(self: &Arc<Self>, largest: usize) -> RateLimitServiceServer<Self> {
         RateLimitServiceServer::from_arc(Arc::clone(self))
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+            .max_decoding_message_size(largest)
+            .max_encoding_message_size(largest)
     }
 
     /// The same service, bounded for batches.

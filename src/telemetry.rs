@@ -10,7 +10,7 @@ mod recorder;
 mod sampled;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use prometheus::proto::MetricType;
@@ -31,6 +31,7 @@ pub struct Metrics {
     decisions: Arc<Decisions>,
     /// Open connections of each worker.
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
+    connections_refused: Arc<AtomicU64>,
 }
 
 impl Metrics {
@@ -41,13 +42,18 @@ impl Metrics {
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);
-        let open = move || [counted.lock().iter().map(|open| open.load(Relaxed)).sum::<usize>() as f64];
+        let connections_refused = Arc::<AtomicU64>::default();
+        let refused = Arc::clone(&connections_refused);
+        let open = move || {
+            let open = counted.lock().iter().map(|open| open.load(Relaxed)).sum::<usize>();
+            [open as f64, refused.load(Relaxed) as f64]
+        };
         registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
         registry.register(Box::new(build_info()?))?;
         // Fails where there is no /proc; the other metrics are worth having without it.
         let process = prometheus::process_collector::ProcessCollector::for_self();
         let _ = registry.register(Box::new(process));
-        Ok(Self { registry: registry.clone(), decisions, connections })
+        Ok(Self { registry: registry.clone(), decisions, connections, connections_refused })
     }
 
     /// Counters of its own for one more worker, so that workers share no cache line.
@@ -62,6 +68,12 @@ impl Metrics {
         let open = Arc::default();
         self.connections.lock().push(Arc::clone(&open));
         open
+    }
+
+    /// The count of connections that were closed because there were too many.
+    #[must_use]
+    pub fn connections_refused(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.connections_refused)
     }
 
     /// Shows what `stats` says of the memory store.
@@ -82,8 +94,14 @@ impl Metrics {
     }
 }
 
-const CONNECTIONS: [Series; 1] =
-    [Series { name: "weir_connections", help: "Connections that are open now.", kind: MetricType::GAUGE }];
+const CONNECTIONS: [Series; 2] = [
+    Series { name: "weir_connections", help: "Connections that are open now.", kind: MetricType::GAUGE },
+    Series {
+        name: "weir_connections_refused_total",
+        help: "Connections that were closed at once because there were too many.",
+        kind: MetricType::COUNTER,
+    },
+];
 
 const MEMORY: [Series; 5] = [
     Series {

@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     /// What a new key gets when that is used up: `evict` or `refuse` [default: evict]
     #[arg(long, env = "WEIR_WHEN_FULL", value_name = "POLICY")]
     when_full: Option<String>,
-    /// Whether Redis is `single` or a `cluster` [default: single]
+    /// Whether Redis is `single`, a `cluster`, or a master found by asking a `sentinel` [default: single]
     #[arg(long, env = "WEIR_TOPOLOGY", value_name = "TOPOLOGY")]
     topology: Option<String>,
     /// How long one decision may wait for Redis [default: 50ms]
@@ -50,6 +50,30 @@ pub(crate) struct Settings {
     /// Decisions that may wait for one Redis node, per worker [default: 4096]
     #[arg(long, env = "WEIR_MAX_WAITING", value_name = "COUNT")]
     max_waiting: Option<String>,
+    /// The user to be on Redis; its password comes from WEIR_REDIS_PASSWORD or a file
+    #[arg(long, env = "WEIR_REDIS_USERNAME", value_name = "NAME")]
+    redis_username: Option<String>,
+    /// A file that holds the password for Redis
+    #[arg(long, env = "WEIR_REDIS_PASSWORD_FILE", value_name = "FILE")]
+    redis_password_file: Option<String>,
+    /// Certificates of the authorities to trust for rediss:// [default: those of the system]
+    #[arg(long, env = "WEIR_REDIS_CA_FILE", value_name = "FILE")]
+    redis_ca_file: Option<String>,
+    /// The certificate to show to Redis
+    #[arg(long, env = "WEIR_REDIS_CERT_FILE", value_name = "FILE")]
+    redis_cert_file: Option<String>,
+    /// The private key of that certificate
+    #[arg(long, env = "WEIR_REDIS_KEY_FILE", value_name = "FILE")]
+    redis_key_file: Option<String>,
+    /// The name that the sentinels know the master by
+    #[arg(long, env = "WEIR_REDIS_MASTER_NAME", value_name = "NAME")]
+    redis_master_name: Option<String>,
+    /// The user to be at the sentinels; its password comes from WEIR_REDIS_SENTINEL_PASSWORD or a file
+    #[arg(long, env = "WEIR_REDIS_SENTINEL_USERNAME", value_name = "NAME")]
+    redis_sentinel_username: Option<String>,
+    /// A file that holds the password for the sentinels
+    #[arg(long, env = "WEIR_REDIS_SENTINEL_PASSWORD_FILE", value_name = "FILE")]
+    redis_sentinel_password_file: Option<String>,
     /// The secret of the keys in Redis, the same on all nodes; better given as its variable
     #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
     key_secret: Option<String>,
@@ -72,6 +96,16 @@ impl Settings {
             deadline: self.deadline,
             connect_timeout: self.connect_timeout,
             max_waiting: self.max_waiting,
+            redis_username: self.redis_username,
+            redis_password: secret("WEIR_REDIS_PASSWORD"),
+            redis_password_file: self.redis_password_file,
+            redis_ca_file: self.redis_ca_file,
+            redis_cert_file: self.redis_cert_file,
+            redis_key_file: self.redis_key_file,
+            redis_master_name: self.redis_master_name,
+            redis_sentinel_username: self.redis_sentinel_username,
+            redis_sentinel_password: secret("WEIR_REDIS_SENTINEL_PASSWORD"),
+            redis_sentinel_password_file: self.redis_sentinel_password_file,
             key_secret: self.key_secret,
         };
         match self.config {
@@ -79,4 +113,11 @@ impl Settings {
             None => Config::built_in_with(&overrides),
         }
     }
+}
+
+/// A variable that is no flag: everybody on the machine can read a command line.
+#[allow(clippy::disallowed_methods)] // the command line may read the environment
+fn secret(variable: &str) -> Option<String> {
+    // What is not UTF-8 counts as empty, and is reported as that.
+    std::env::var_os(variable).map(|value| value.into_string().unwrap_or_default())
 }

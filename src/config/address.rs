@@ -1,29 +1,44 @@
 //! Addresses of Redis. Checked here, so that a mistake is told when the file is read and not when the
 //! first call comes.
 
-use super::values::{Digits, Scalar, digits, quote};
+use super::secret::{Secret, password};
+use super::values::{Digits, MAX_SECRET, Scalar, digits, quote};
+use super::{Login, values};
 
 /// The longest host name that DNS has, in bytes.
 const MAX_HOST: usize = 253;
 
-/// `redis://HOST:PORT` with the port filled in, or why it is none.
+/// One address, taken apart.
+#[derive(Clone)]
+pub(super) struct RedisUrl {
+    /// `redis://HOST:PORT` or `rediss://HOST:PORT`: no user or password, and the port filled in.
+    pub(super) bare: String,
+    /// Whether it is `rediss`.
+    pub(super) tls: bool,
+    /// The user and password that it names.
+    pub(super) login: Option<Login>,
+}
+
+/// Reads `redis://[[USER]:PASSWORD@]HOST[:PORT]`, or tells why it is none.
 ///
-/// An address with a user or a password is not shown in the reason: it would end up in a log.
-pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<String, String> {
-    let url = scalar.text;
-    if url.contains('@') {
-        return Err("a user or password in an address is not supported yet".to_owned());
+/// A user and a password are never shown in the reason: it would end up in a log.
+pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<RedisUrl, String> {
+    let shown = without_login(scalar.text);
+    let (scheme, rest) = scalar.text.split_once("://").unwrap_or_default();
+    if !matches!(scheme, "redis" | "rediss") {
+        return Err(format!(
+            "{shown} is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"
+        ));
     }
-    let shown = quote(url);
-    let authority = match url.split_once("://") {
-        Some(("redis", rest)) => rest,
-        Some(("rediss", _)) => return Err(format!("{shown}: TLS (rediss://) is not supported yet")),
-        _ => return Err(format!("{shown} is not an address of Redis; write redis://HOST:PORT")),
+    let (user_info, rest) = match rest.rsplit_once('@') {
+        Some((user_info, rest)) => (Some(user_info), rest),
+        None => (None, rest),
     };
-    let authority = authority.strip_suffix('/').unwrap_or(authority);
+    let login = user_info.map(login).transpose().map_err(|reason| format!("{shown}: {reason}"))?;
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains(['/', '?', '#']) {
         return Err(format!(
-            "{shown}: a database number or parameters are not supported yet; write redis://HOST:PORT"
+            "{shown}: a database number or parameters are not supported yet; write {scheme}://HOST:PORT"
         ));
     }
     let (host, port) = split_port(authority);
@@ -31,9 +46,63 @@ pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<String, String> {
         return Err(format!("{shown}: {} is not a host name or an IP address", quote(host)));
     }
     match port.map_or(Digits::Number(6379), digits) {
-        Digits::Number(port @ 1..=65535) => Ok(format!("redis://{host}:{port}")),
+        Digits::Number(port @ 1..=65535) => {
+            Ok(RedisUrl { bare: format!("{scheme}://{host}:{port}"), tls: scheme == "rediss", login })
+        }
         _ => Err(format!("{shown}: {} is not a port from 1 to 65535", quote(port.unwrap_or_default()))),
     }
+}
+
+/// The address in quotes, without what stands before its last `@`.
+fn without_login(url: &str) -> String {
+    match url.rsplit_once('@') {
+        Some((_, rest)) => quote(&format!("…@{rest}")),
+        None => quote(url),
+    }
+}
+
+/// `USER:PASSWORD`, `:PASSWORD`; what would end it early is written as `%40`.
+fn login(user_info: &str) -> Result<Login, String> {
+    if user_info.contains(['/', '?', '#', '@']) {
+        return Err("in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40".to_owned());
+    }
+    let Some((user, pass)) = user_info.split_once(':') else {
+        return Err("there is a user but no password; write redis://USER:PASSWORD@HOST".to_owned());
+    };
+    let decoded = |text| percent_decoded(text).ok_or("a % in a user or password must be written as %25");
+    let pass = decoded(pass)?;
+    let password: Secret =
+        password(Scalar { text: &pass, quoted: true }).map_err(|reason| format!("the password {reason}"))?;
+    let username = match user {
+        "" => None,
+        user => Some(username(Scalar { text: &decoded(user)?, quoted: true })?),
+    };
+    Ok(Login { username, password })
+}
+
+/// The name of a user of Redis. Not shown in errors: a password is easily put in its place.
+pub(super) fn username(scalar: Scalar<'_>) -> Result<String, String> {
+    if scalar.text.len() > MAX_SECRET {
+        return Err(format!("the user is {} bytes long: at most {MAX_SECRET}", scalar.text.len()));
+    }
+    values::text(scalar)
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte != b'%' {
+            bytes.push(byte);
+            rest = after;
+            continue;
+        }
+        let (hex, after) = after.split_at_checked(2)?;
+        let hex = std::str::from_utf8(hex).ok().filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(hex, 16).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// Host and port; the colons of an IPv6 address stand in brackets.

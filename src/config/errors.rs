@@ -113,6 +113,11 @@ impl Report {
         self.errors.is_empty()
     }
 
+    /// How many mistakes have been told, so that a follow-up of one can be left out.
+    pub(super) fn len(&self) -> usize {
+        self.errors.len() + self.untold
+    }
+
     /// Whether further mistakes are only counted, so that nobody need think of good advice for them.
     pub(super) fn is_full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS

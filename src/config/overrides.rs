@@ -37,6 +37,26 @@ pub struct Overrides {
     pub connect_timeout: Option<String>,
     /// `store.redis.max_waiting`.
     pub max_waiting: Option<String>,
+    /// `store.redis.username`.
+    pub redis_username: Option<String>,
+    /// `store.redis.password`; a variable only: a command line can be seen by others.
+    pub redis_password: Option<String>,
+    /// `store.redis.password_file`.
+    pub redis_password_file: Option<String>,
+    /// `store.redis.tls.ca_file`.
+    pub redis_ca_file: Option<String>,
+    /// `store.redis.tls.cert_file`.
+    pub redis_cert_file: Option<String>,
+    /// `store.redis.tls.key_file`.
+    pub redis_key_file: Option<String>,
+    /// `store.redis.master_name`.
+    pub redis_master_name: Option<String>,
+    /// `store.redis.sentinel_username`.
+    pub redis_sentinel_username: Option<String>,
+    /// `store.redis.sentinel_password`; a variable only.
+    pub redis_sentinel_password: Option<String>,
+    /// `store.redis.sentinel_password_file`.
+    pub redis_sentinel_password_file: Option<String>,
     /// `store.key_secret`.
     pub key_secret: Option<String>,
 }
@@ -56,7 +76,7 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 14] {
+    fn all(&self) -> [Setting<'_>; 24] {
         [
             ("listen", &self.listen),
             ("admin", &self.admin),
@@ -71,6 +91,16 @@ impl Overrides {
             ("deadline", &self.deadline),
             ("connect_timeout", &self.connect_timeout),
             ("max_waiting", &self.max_waiting),
+            ("redis_username", &self.redis_username),
+            ("redis_password", &self.redis_password),
+            ("redis_password_file", &self.redis_password_file),
+            ("redis_ca_file", &self.redis_ca_file),
+            ("redis_cert_file", &self.redis_cert_file),
+            ("redis_key_file", &self.redis_key_file),
+            ("redis_master_name", &self.redis_master_name),
+            ("redis_sentinel_username", &self.redis_sentinel_username),
+            ("redis_sentinel_password", &self.redis_sentinel_password),
+            ("redis_sentinel_password_file", &self.redis_sentinel_password_file),
             ("key_secret", &self.key_secret),
         ]
         .map(|(name, text)| Setting { name, text: text.as_deref() })
@@ -100,6 +130,11 @@ impl Setting<'_> {
     /// Reports a mistake of this setting.
     pub(super) fn report(&self, path: &str, report: &mut Report, reason: String) {
         let (flag, variable) = (self.name.replace('_', "-"), self.name.to_uppercase());
-        report.setting(format!("--{flag} or WEIR_{variable}"), path, reason);
+        let label = if self.name.ends_with("_password") {
+            format!("WEIR_{variable}")
+        } else {
+            format!("--{flag} or WEIR_{variable}")
+        };
+        report.setting(label, path, reason);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::errors::Report;
 use super::fields::Fields;
+use super::limits::limits;
 use super::overrides::Overrides;
 use super::quantities::duration_within;
 use super::values::{Scalar, address, boolean, integer_within, quote};
@@ -28,6 +29,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
     let admin_service = fields.choose("admin_service", settings.of("admin_service"), report, boolean);
     let drain = |s: Scalar<'_>| duration_within(s, Micros::ZERO, MAX_DRAIN);
     let drain_timeout = fields.choose("drain_timeout", settings.of("drain_timeout"), report, drain);
+    let limits = limits(fields.section("limits", report), report);
     let server = ServerConfig {
         listen: listen.unwrap_or(default.listen),
         admin: admin.unwrap_or(default.admin),
@@ -35,6 +37,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
         reflection: reflection.unwrap_or(default.reflection),
         admin_service: admin_service.unwrap_or(default.admin_service),
         drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
+        limits,
     };
     if server.listen == server.admin && server.listen.port() != 0 {
         let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);

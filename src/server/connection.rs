@@ -5,16 +5,30 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
 /// A connection on its worker.
 pub(super) struct Connection {
     stream: TcpStream,
+    /// What is still to come before the other side has shown that it speaks HTTP/2.
+    preface: Option<Preface>,
     _open: Open,
 }
+
+/// Waits for the beginning of HTTP/2. Until then nothing else watches the connection: keepalive asks
+/// only those that speak.
+struct Preface {
+    missing: usize,
+    patience: Pin<Box<Sleep>>,
+}
+
+/// The connection preface of RFC 9113: 24 bytes that never change, and at least an empty SETTINGS frame.
+const PREFACE_BYTES: usize = 24 + 9;
 
 /// Counts one connection until it is dropped.
 pub(super) struct Open(Arc<AtomicUsize>);
@@ -34,8 +48,10 @@ impl Drop for Open {
 
 impl Connection {
     /// Within the worker's runtime.
-    pub(super) fn new(stream: std::net::TcpStream, open: Open) -> io::Result<Self> {
-        Ok(Self { stream: TcpStream::from_std(stream)?, _open: open })
+    pub(super) fn new(stream: std::net::TcpStream, open: Open, patience: Duration) -> io::Result<Self> {
+        let patience = Box::pin(tokio::time::sleep(patience));
+        let preface = Some(Preface { missing: PREFACE_BYTES, patience });
+        Ok(Self { stream: TcpStream::from_std(stream)?, preface, _open: open })
     }
 }
 
@@ -52,7 +68,17 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let Some(preface) = &mut self.preface else { return polled };
+        preface.missing = preface.missing.saturating_sub(buffer.filled().len() - before);
+        if preface.missing == 0 {
+            self.preface = None;
+        } else if polled.is_pending() && preface.patience.as_mut().poll(context).is_ready() {
+            tracing::debug!("a connection was closed: it did not begin to speak HTTP/2 in time");
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        polled
     }
 }
 

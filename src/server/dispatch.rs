@@ -29,8 +29,8 @@ pub(super) struct Dispatch<S> {
 }
 
 impl<S: Store> Dispatch<S> {
-    pub(super) fn new(service: &Arc<RateLimit<S>>, others: Routes) -> Self {
-        let (decisions, batches) = (service.server(), service.batch_server());
+    pub(super) fn new(service: &Arc<RateLimit<S>>, others: Routes, largest: usize) -> Self {
+        let (decisions, batches) = (service.server(largest), service.batch_server());
         Self {
             decisions,
             batches,

@@ -8,9 +8,10 @@ use tonic::transport::Server;
 use tonic_health::pb::health_server::{self, HealthServer};
 use tonic_reflection::server::Builder;
 
+use super::ServerError;
 use super::dispatch::Dispatch;
 use super::health::Health;
-use super::{Offers, ServerError};
+use crate::config::ServerConfig;
 use crate::limiter::Limiter;
 use crate::proto;
 use crate::proto::v1::{admin_service_server, rate_limit_service_server};
@@ -18,31 +19,25 @@ use crate::readiness::Readiness;
 use crate::service::{Admin, RateLimit, Templates};
 use crate::store::Store;
 
-/// Calls in flight on one connection. With the largest message this bounds what a connection can make
-/// us hold to 64 MiB; callers that want more open another connection. Batches have a bound of their own.
-const MAX_STREAMS: u32 = 1024;
-/// Streams that a client has cancelled before we looked at them. Cancelling all its calls at once is
-/// what a client with deadlines does when we stall, so one connection's worth is no attack yet.
-const MAX_PENDING_RESETS: usize = MAX_STREAMS as usize;
-/// Streams that we have reset because of the client's own faults; then the connection ends.
-const MAX_OWN_RESETS: usize = 1024;
-/// Our callers send a few hundred bytes of headers; room for tokens and trace contexts of proxies.
-const MAX_HEADER_BYTES: u32 = 16 << 10;
-/// Peers that vanished without a word are found out within half a minute.
-const KEEPALIVE_EVERY: Duration = Duration::from_secs(20);
-const KEEPALIVE_PATIENCE: Duration = Duration::from_secs(10);
 /// Health and reflection take names, no more.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
 
-/// HTTP/2 within its bounds.
-pub(super) fn http2() -> Server {
-    Server::builder()
-        .max_concurrent_streams(MAX_STREAMS)
-        .http2_max_pending_accept_reset_streams(Some(MAX_PENDING_RESETS))
-        .http2_max_local_error_reset_streams(Some(MAX_OWN_RESETS))
-        .http2_max_header_list_size(MAX_HEADER_BYTES)
-        .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
-        .http2_keepalive_timeout(Some(KEEPALIVE_PATIENCE))
+/// HTTP/2 within its bounds, for connections that may become as old as `age`; then they are told to go
+/// elsewhere with what is new. tonic's `max_connection_age_grace` is no bound on what is in flight: with
+/// it tonic says nothing at all, and cuts the connection off when both times have passed.
+pub(super) fn http2(config: &ServerConfig, age: Option<Duration>) -> Server {
+    let limits = &config.limits;
+    let server = Server::builder()
+        .max_concurrent_streams(limits.max_streams)
+        .http2_max_pending_accept_reset_streams(Some(limits.max_pending_resets))
+        .http2_max_local_error_reset_streams(Some(limits.max_local_resets))
+        .http2_max_header_list_size(limits.max_header_bytes)
+        .http2_keepalive_interval(Some(limits.keepalive_interval.into()))
+        .http2_keepalive_timeout(Some(limits.keepalive_timeout.into()));
+    match age {
+        None => server,
+        Some(age) => server.max_connection_age(age),
+    }
 }
 
 /// Decisions, health and what else is offered.
@@ -50,18 +45,18 @@ pub(super) fn services<S: Store>(
     limiter: Limiter<S>,
     templates: &Arc<Templates>,
     readiness: &Readiness,
-    offers: Offers,
+    config: &ServerConfig,
 ) -> Result<Dispatch<S>, ServerError> {
     let health = HealthServer::new(Health::new(readiness.clone()));
     let mut others = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
     let decisions = RateLimit::new(limiter, Arc::clone(templates));
-    if offers.admin_service {
+    if config.admin_service {
         others = others.add_service(Admin::server(&decisions));
     }
-    if offers.reflection {
-        others = with_reflection(others, offers.admin_service)?;
+    if config.reflection {
+        others = with_reflection(others, config.admin_service)?;
     }
-    Ok(Dispatch::new(&decisions, others))
+    Ok(Dispatch::new(&decisions, others, config.limits.max_message_bytes))
 }
 
 /// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.

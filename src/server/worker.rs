@@ -4,15 +4,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio_stream::StreamExt as _;
-use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use super::connection::{Connection, Open};
-use super::dispatch::Dispatch;
-use super::{Offers, Parts, ServerError, routes, runtime};
+use super::connection::Open;
+use super::servers::Servers;
+use super::{Parts, ServerError, routes, runtime};
+use crate::config::ServerConfig;
 use crate::limiter::Limiter;
 use crate::store::Store;
 
@@ -56,8 +54,7 @@ impl Workers {
     /// Starts `count` of them; each ends when `stop`'s sender is dropped and its calls have finished.
     pub(super) fn start<S, F>(
         count: usize,
-        offers: Offers,
-        drain: Duration,
+        config: &ServerConfig,
         parts: Parts<F>,
         stop: &watch::Receiver<()>,
     ) -> Result<Self, ServerError>
@@ -65,16 +62,17 @@ impl Workers {
         S: Store,
         F: Fn() -> S + Send + Sync + 'static,
     {
-        let parts = Arc::new(parts);
+        let (parts, config) = (Arc::new(parts), Arc::new(config.clone()));
         let (end, ended) = mpsc::unbounded_channel();
         let mut workers = Self { hands: Vec::new(), threads: Vec::new(), ended };
         for index in 0..count {
             let (sender, connections) = mpsc::unbounded_channel();
             workers.hands.push(Hand { sender, open: parts.metrics.connections() });
-            let (parts, stop, end) = (Arc::clone(&parts), stop.clone(), end.clone());
+            let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
+            let (stop, end) = (stop.clone(), end.clone());
             let body = move || {
                 let _ended = Ended(index, end);
-                serve(&parts, offers, connections, stop, drain)
+                serve(&parts, &config, connections, stop)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
             let thread =
@@ -120,10 +118,9 @@ impl Workers {
 /// The body of a worker thread.
 fn serve<S, F>(
     parts: &Parts<F>,
-    offers: Offers,
+    config: &ServerConfig,
     connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
     stop: watch::Receiver<()>,
-    drain: Duration,
 ) -> Result<(), ServerError>
 where
     S: Store,
@@ -132,35 +129,24 @@ where
     runtime()?.block_on(async {
         let store = (parts.store)();
         let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
-        let services = routes::services(limiter, &parts.templates, &parts.readiness, offers)?;
-        serve_connections(services, connections, stop, drain).await
+        let services = routes::services(limiter, &parts.templates, &parts.readiness, config)?;
+        let mut servers = Servers::start(&services, config, &stop);
+        let too_long = async {
+            stopped(stop.clone()).await;
+            tokio::time::sleep(config.drain_timeout.into()).await;
+        };
+        tokio::select! {
+            ended = servers.run(connections) => ended,
+            () = too_long => {
+                let after_ms = config.drain_timeout.0 / 1000;
+                tracing::warn!(after_ms, "drain timeout: calls in flight were cut off");
+                Ok(())
+            }
+        }
     })
 }
 
-async fn serve_connections<S: Store>(
-    services: Dispatch<S>,
-    connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
-    stop: watch::Receiver<()>,
-    drain: Duration,
-) -> Result<(), ServerError> {
-    let incoming =
-        UnboundedReceiverStream::new(connections).map(|(stream, open)| Connection::new(stream, open));
-    let too_long = async {
-        stopped(stop.clone()).await;
-        tokio::time::sleep(drain).await;
-    };
-    tokio::select! {
-        served = routes::http2().serve_with_incoming_shutdown(services, incoming, stopped(stop.clone())) => {
-            served.map_err(|error| ServerError::Grpc(error.to_string()))
-        }
-        () = too_long => {
-            tracing::warn!(after_ms = drain.as_millis() as u64, "drain timeout: calls in flight were cut off");
-            Ok(())
-        }
-    }
-}
-
 /// Until the server is told to stop: nobody sends, so a change is the sender's end.
-async fn stopped(mut stop: watch::Receiver<()>) {
+pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
     while stop.changed().await.is_ok() {}
 }

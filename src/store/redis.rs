@@ -1,4 +1,4 @@
-//! State in Redis or Valkey: one server, or a cluster.
+//! State in Redis or Valkey: one server, a cluster, or a master that sentinels name.
 //!
 //! A decision's keys are built once and all lie in one slot; the slot's node is asked over this
 //! worker's own connection, in one script call that decides atomically on the server's own clock.
@@ -11,6 +11,7 @@ mod fault;
 mod link;
 mod request;
 mod script;
+mod sentinel;
 mod source;
 mod topology;
 mod watch;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Process, eventually, eventually_some};
+use crate::support::{Process, RedisServer, eventually, eventually_some};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const SOON: Duration = Duration::from_secs(20);
@@ -21,7 +21,13 @@ struct Serve {
 
 impl Serve {
     fn start(args: &[&str]) -> Self {
+        Self::start_with(args, &[])
+    }
+
+    /// The same with variables.
+    fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Process::command(WEIR);
+        command.envs(variables.iter().copied());
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process::spawn(command).unwrap();
@@ -293,4 +299,26 @@ fn a_second_signal_ends_it_at_once() {
     serve.process.signal("TERM");
     let status = eventually_some(Duration::from_secs(5), "it ends at once", || serve.process.exited());
     assert_eq!(status.code(), Some(130));
+}
+
+/// The password is a variable and no flag; with a wrong one the process lives, and its log, at its most
+/// talkative, has the reason but not the secret.
+#[test]
+fn a_password_comes_from_a_variable_and_is_not_logged() {
+    let redis = RedisServer::start();
+    redis.cli(&["CONFIG", "SET", "requirepass", "hunter2"]);
+    for (password, right) in [("hunter2", true), ("hunter3", false)] {
+        let variables =
+            [("WEIR_REDIS_PASSWORD", password), ("WEIR_LOG", "info,weir=trace,redis=trace,rustls=trace")];
+        let serve = Serve::start_with(&["--store", &redis.url()], &variables);
+        let allowed = || serve.allow(&["zewtopia.com/tigerfeeding", "bob", "--peek"]).status.success();
+        eventually(SOON, "the answer", || allowed() == right);
+        let (code, log) = serve.stop("TERM");
+        assert_eq!(code, Some(0));
+        assert!(!log.contains("hunter"), "{log}");
+        assert_eq!(log.contains("WRONGPASS"), !right, "{log}");
+    }
+    let refused = weir(&["serve", "--redis-password", "hunter2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--redis-password-file"), "{refused:?}");
 }

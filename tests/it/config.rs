@@ -6,7 +6,9 @@ mod exceptions;
 mod files;
 mod limits;
 mod properties;
+mod redis;
 mod sections;
+mod server_limits;
 mod settings;
 mod strategies;
 
@@ -137,6 +139,7 @@ messages:
         reflection: false,
         admin_service: true,
         drain_timeout: Micros::from_secs(600),
+        ..ServerConfig::default()
     };
     assert_eq!(config.server, server);
     let redis = RedisConfig {
@@ -146,6 +149,7 @@ messages:
         connect_timeout: Micros::from_secs(60),
         max_waiting: 7,
         denials_max_age: Micros::ZERO,
+        ..RedisConfig::default()
     };
     assert_eq!(config.store, StoreConfig::Redis(redis));
     assert_eq!(config.key_secret, Some(KeySecret::from_text("known to nobody else")));

@@ -1,7 +1,10 @@
 //! Redis dead, killed, frozen, forgetful: every decision is answered in time, nothing is charged twice,
 //! and what came back is used again.
 
+mod access;
 mod cluster;
+mod sentinel;
+mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +21,10 @@ use weir::units::Micros;
 use crate::support::{Mode, Proxy, RedisServer, eventually_async, redis_config, watched};
 
 /// A decision's deadline in these tests: long for a healthy Redis, short for a person.
-const DEADLINE: Duration = Duration::from_millis(200);
+pub(crate) const DEADLINE: Duration = Duration::from_millis(200);
 
 /// What scheduling on a busy machine may add to it.
-const SLACK: Duration = Duration::from_millis(300);
+pub(crate) const SLACK: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn dead_at_start_then_found() {
@@ -185,11 +188,11 @@ pub(crate) fn shared(config: &RedisConfig) -> RedisShared {
     RedisShared::new(config, KeySecret::BUILT_IN, Clock::System)
 }
 
-async fn ready(redis: &RedisServer) -> RedisStore {
+pub(crate) async fn ready(redis: &RedisServer) -> RedisStore {
     watched(&shared(&config(vec![redis.url()], Topology::Single))).await
 }
 
-fn store_unwatched(config: &RedisConfig) -> RedisStore {
+pub(crate) fn store_unwatched(config: &RedisConfig) -> RedisStore {
     shared(config).store()
 }
 

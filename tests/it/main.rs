@@ -18,6 +18,7 @@ mod memory;
 mod metrics;
 mod outage;
 mod properties;
+mod server_bounds;
 mod service;
 mod shutdown;
 mod support;

@@ -6,12 +6,14 @@
 #![allow(clippy::disallowed_methods)] // helpers wait in real time, and look up programs in the real PATH
 #![allow(dead_code, unused_imports)] // a helper is complete, whether or not every part of it has a user today
 
+pub(crate) mod certificates;
 mod cluster;
 pub(crate) mod ports;
 mod process;
 mod proxy;
 mod redis;
 pub(crate) mod scratch;
+pub(crate) mod sentinels;
 pub(crate) mod server;
 mod stores;
 mod wait;

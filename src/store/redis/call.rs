@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
+use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, Request};
@@ -57,12 +57,7 @@ impl Call {
     }
 
     /// Sends the call and hands every request its answer.
-    pub(super) async fn run(
-        self,
-        mut connection: MultiplexedConnection,
-        context: &LinkContext,
-        host: &str,
-    ) -> Fate {
+    pub(super) async fn run(self, mut connection: Connection, context: &LinkContext, host: &str) -> Fate {
         let exchange = self.exchange(&mut connection, context);
         let reply = match tokio::time::timeout(context.config.deadline.into(), exchange).await {
             Ok(reply) => reply,
@@ -85,7 +80,7 @@ impl Call {
     /// EVALSHA; where the node has lost the script, EVAL on the same connection, which leaves it there.
     async fn exchange(
         &self,
-        connection: &mut MultiplexedConnection,
+        connection: &mut Connection,
         context: &LinkContext,
     ) -> Result<Value, RedisError> {
         let request = encode(&self.requests, context.clock.explicit());
@@ -99,14 +94,13 @@ impl Call {
         }
     }
 
-    async fn send(&self, connection: &mut MultiplexedConnection, command: Cmd) -> Result<Value, RedisError> {
+    async fn send(&self, connection: &mut Connection, command: Cmd) -> Result<Value, RedisError> {
         if !self.asking {
-            return connection.req_packed_command(&command).await?.extract_error();
+            return connection.send(&command).await;
         }
         let mut pipeline = redis::pipe();
         pipeline.cmd("ASKING").add_command(command);
-        let replies = connection.req_packed_commands(&pipeline, 1, 1).await?;
-        replies.into_iter().next().unwrap_or(Value::Nil).extract_error()
+        connection.send_all(&pipeline).await
     }
 
     fn command(&self, name: &str, script: &str, request: &[u8]) -> Cmd {

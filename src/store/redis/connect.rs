@@ -1,32 +1,126 @@
-//! Dialling a node, with the settings that decisions need.
+//! Dialling a node: TCP, TLS if configured, and our login, with the settings that decisions need.
+//!
+//! The library dials too, but it reads the system's certificates anew for every TLS connection, and
+//! shows an unknown server's reply to `AUTH`, which may repeat the password.
 
-use redis::aio::MultiplexedConnection;
-use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo as _};
+use std::sync::Arc;
+
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisConnectionInfo, RedisResult, Value};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsConnector;
 
 use super::topology::Address;
-use crate::config::RedisConfig;
+use crate::config::{Login, RedisConfig};
 
-/// A connection to the node at `address`, or why there is none. NODELAY, because a request is one
-/// small packet; no time-out of the library's own, because each call brings its own and a second one
-/// that ended earlier would invite a second charge.
+/// A connection to one node. All clones share it; it is closed with the last.
+#[derive(Clone)]
+pub(super) struct Connection {
+    multiplexed: MultiplexedConnection,
+    _driver: Arc<Driver>,
+}
+
+/// The task that reads and writes. It would wait for a frozen server as long as that is frozen.
+struct Driver(AbortHandle);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Connection {
+    /// One command and its reply.
+    pub(super) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
+        self.multiplexed.req_packed_command(command).await?.extract_error()
+    }
+
+    /// Commands of which only the last one's reply matters.
+    pub(super) async fn send_all(&mut self, commands: &Pipeline) -> RedisResult<Value> {
+        let last = commands.len().saturating_sub(1);
+        let replies = self.multiplexed.req_packed_commands(commands, last, 1).await?;
+        replies.into_iter().next().unwrap_or(Value::Nil).extract_error()
+    }
+}
+
+/// A connection to the node at `address` as `login`, or why there is none.
 pub(super) async fn connect(
     address: &Address,
     config: &RedisConfig,
-) -> Result<MultiplexedConnection, String> {
-    let info = ConnectionAddr::Tcp(address.host.to_string(), address.port)
-        .into_connection_info()
-        .map_err(|error| error.to_string())?
-        .set_tcp_settings(TcpSettings::default().set_nodelay(true));
-    let client = Client::open(info).map_err(|error| error.to_string())?;
-    let settings = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(config.connect_timeout.into()))
-        .set_response_timeout(None);
-    let dialled = client.get_multiplexed_async_connection_with_config(&settings);
-    // The library's time-out covers the socket, not a server that accepts and then says nothing.
-    match tokio::time::timeout(config.connect_timeout.into(), dialled).await {
-        Ok(Ok(connection)) => Ok(connection),
-        Ok(Err(error)) => Err(error.to_string()),
+    login: Option<&Login>,
+) -> Result<Connection, String> {
+    // One bound for all of it: a server may accept and then say nothing.
+    match tokio::time::timeout(config.connect_timeout.into(), dial(address, config, login)).await {
+        Ok(outcome) => outcome,
+        // A server without TLS does not refuse a handshake: it waits for the line to end.
+        Err(_) if config.tls.is_some() => {
+            Err(format!("no answer within {}; does this port speak TLS?", config.connect_timeout))
+        }
         Err(_) => Err(format!("no answer within {}", config.connect_timeout)),
+    }
+}
+
+async fn dial(address: &Address, config: &RedisConfig, login: Option<&Login>) -> Result<Connection, String> {
+    let stream =
+        TcpStream::connect((&*address.host, address.port)).await.map_err(|error| error.to_string())?;
+    // A request is one small packet.
+    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    let mut connection = match &config.tls {
+        None => over(stream).await?,
+        Some(files) => {
+            let connector = TlsConnector::from(files.load().map_err(|error| error.to_string())?);
+            let name = ServerName::try_from(address.host.to_string()).map_err(|error| error.to_string())?;
+            let failed = |error| format!("TLS handshake failed: {error}");
+            over(connector.connect(name, stream).await.map_err(failed)?).await?
+        }
+    };
+    match login {
+        Some(login) => log_in(&mut connection, login).await?,
+        None => greet(&mut connection).await?,
+    }
+    Ok(connection)
+}
+
+/// No time-out of the library's own, because each call brings its own and a second one that ended
+/// earlier would invite a second charge; no commands of its own, because access lists may forbid them.
+async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, String> {
+    let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+    let settings = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let made = MultiplexedConnection::new_with_config(&info, stream, settings).await;
+    let (multiplexed, driver) = made.map_err(|error| error.to_string())?;
+    let driver = Arc::new(Driver(tokio::spawn(driver).abort_handle()));
+    Ok(Connection { multiplexed, _driver: driver })
+}
+
+/// A frozen server accepts connections too: only one that answers is there. What it answers is for the
+/// first call to judge, but where nothing will ever pass.
+async fn greet(connection: &mut Connection) -> Result<(), String> {
+    match connection.send(&redis::cmd("PING")).await {
+        Err(error) if error.code() == Some("NOAUTH") => {
+            Err("it wants a password (NOAUTH), and none is configured".to_owned())
+        }
+        Err(error) if !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
+            Err(error.to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Of a refusal only the code is told: a server that does not know `AUTH` repeats what it was sent.
+async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), String> {
+    let mut command = redis::cmd("AUTH");
+    command.arg(login.username.as_deref()).arg(login.password.expose());
+    match connection.send(&command).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match error.code() {
+            Some("WRONGPASS") => {
+                "login refused: wrong user name or password, or the user is disabled (WRONGPASS)".to_owned()
+            }
+            Some(code) => format!("login refused ({code}): is this user, or a password, configured there?"),
+            None => error.to_string(),
+        }),
     }
 }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::call::{Call, Fate};
-use super::connect::connect;
+use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, Request};
 use super::topology::{Address, Topology};
+use crate::clock::monotonic;
 use crate::store::{StoreError, Verdicts};
 
 /// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
@@ -26,6 +26,9 @@ const MAX_KEYS: usize = 1000;
 /// After this many calls in a row without an answer the connection is given up: a node that hangs
 /// reports no error, and its successor is found only by looking.
 const SILENT_CALLS: u32 = 3;
+
+/// A connection that was given up sooner than this was never any good.
+const BRIEF: Duration = Duration::from_secs(1);
 
 /// A handle to the task that talks to one node.
 pub(super) struct Link {
@@ -84,7 +87,7 @@ impl Task {
         let mut failures = 0_u32;
         let (address, context) = (self.address.clone(), Arc::clone(&self.context));
         loop {
-            let dialled = connect(&address, &context.config);
+            let dialled = connect(&address, &context.config, context.config.login.as_ref());
             let outcome = if failures == 0 {
                 // Nothing speaks against the node yet, so requests wait for it.
                 dialled.await
@@ -96,8 +99,20 @@ impl Task {
             };
             let ended = match outcome {
                 Ok(connection) => {
-                    failures = 0;
-                    self.serve(&connection).await
+                    let began = monotonic();
+                    match self.serve(&connection).await {
+                        // A server that takes connections and is of no use (a demoted master that
+                        // answers READONLY) is dialled no more often than one that takes none.
+                        Ok(()) if began.elapsed() < BRIEF => {
+                            failures = failures.saturating_add(1);
+                            let pause = tokio::time::sleep(backoff(failures));
+                            self.meanwhile_refuse(pause, "its connections are of no use").await
+                        }
+                        ended => {
+                            failures = 0;
+                            ended
+                        }
+                    }
                 }
                 Err(error) => {
                     failures = failures.saturating_add(1);
@@ -115,7 +130,7 @@ impl Task {
     }
 
     /// Sends what comes until the connection is given up.
-    async fn serve(&mut self, connection: &MultiplexedConnection) -> Result<(), Closed> {
+    async fn serve(&mut self, connection: &Connection) -> Result<(), Closed> {
         let health = Arc::new(Health::default());
         loop {
             let first = tokio::select! {

@@ -1,4 +1,5 @@
-//! Which node holds which slot. One server is a cluster whose only node holds them all.
+//! Which node holds which slot. One server is a cluster whose only node holds them all, and so is the
+//! master that sentinels name.
 //!
 //! One watcher per process keeps the map, apart from the workers: it looks again when a worker
 //! suspects that something has moved or died (also after time-outs, which a frozen node gives instead
@@ -54,7 +55,12 @@ impl Topology {
             return self.seeds.first().cloned().ok_or_else(|| unknown("no address is configured"));
         }
         let map = self.map.load();
-        let map = map.as_ref().ok_or_else(|| unknown("no node of the cluster has told its slots yet"))?;
+        let map = map.as_ref().ok_or_else(|| {
+            unknown(match self.kind {
+                Kind::Sentinel => "no sentinel has named a master yet",
+                _ => "no node of the cluster has told its slots yet",
+            })
+        })?;
         map.owner(slot).cloned().ok_or_else(|| unknown("no node of the cluster holds the slot"))
     }
 
@@ -62,8 +68,11 @@ impl Topology {
         self.kind == Kind::Cluster
     }
 
-    /// Every address worth asking: those of the map, then the seeds.
+    /// Every address worth asking: those of the map, then the seeds. Masters are not asked for masters.
     pub(super) fn candidates(&self) -> Vec<Address> {
+        if self.kind != Kind::Cluster {
+            return self.seeds.clone();
+        }
         let map = self.map.load();
         let mut all: Vec<Address> = map.as_ref().map(|map| map.nodes.clone()).unwrap_or_default();
         all.extend(self.seeds.iter().filter(|&seed| !all.contains(seed)).cloned().collect::<Vec<_>>());
@@ -73,7 +82,7 @@ impl Topology {
     /// Whether a connection to `address` is still of use.
     pub(super) fn knows(&self, address: &Address) -> bool {
         let in_map = self.map.load().as_ref().is_some_and(|map| map.nodes.contains(address));
-        in_map || self.seeds.contains(address)
+        in_map || (self.kind != Kind::Sentinel && self.seeds.contains(address))
     }
 
     /// Asks the watcher to look again.
@@ -94,6 +103,11 @@ impl Topology {
 impl SlotMap {
     fn owner(&self, slot: u16) -> Option<&Address> {
         self.nodes.get(usize::from(*self.owners.get(usize::from(slot))?))
+    }
+
+    /// A map whose only node holds everything.
+    pub(super) fn of_one(address: Address) -> Self {
+        Self { nodes: vec![address], owners: vec![0; SLOTS].into_boxed_slice() }
     }
 
     /// Reads the reply of `CLUSTER SLOTS` from the node at `asked`, whose own host name stands for an
@@ -133,9 +147,9 @@ impl Address {
         Self { host: host.into(), port }
     }
 
-    /// The address in `redis://host:port`, with brackets around an IPv6 host.
+    /// The address in `redis://host:port` or `rediss://host:port`, with brackets around an IPv6 host.
     pub(super) fn of_url(url: &str) -> Option<Self> {
-        let rest = url.strip_prefix("redis://")?;
+        let (_, rest) = url.split_once("://")?;
         let authority = rest.split(['/', '?']).next()?;
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
-use redis::{Cmd, Value};
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 
-use super::connect::connect;
+use super::connect::{Connection, connect};
 use super::context::LinkContext;
+use super::script::encode;
+use super::sentinel;
+use super::source::script_for;
 use super::topology::{Address, SlotMap};
+use crate::config::{Login, Topology};
 
 /// Between two looks that nobody asked for.
 const UNASKED: Duration = Duration::from_secs(2);
@@ -17,7 +20,7 @@ const SUSPECTED: Duration = Duration::from_millis(100);
 
 /// Looks, reports, and waits until there is a reason to look again.
 pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(), String>)) {
-    let mut watcher = Watcher { context, connection: None, turn: 0 };
+    let mut watcher = Watcher { context, connection: None, master: None, no_master: None, turn: 0 };
     loop {
         let outcome = watcher.look().await;
         let pause = if outcome.is_ok() { UNASKED } else { SUSPECTED };
@@ -29,10 +32,14 @@ pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(
     }
 }
 
-struct Watcher<'a> {
-    context: &'a LinkContext,
+pub(super) struct Watcher<'a> {
+    pub(super) context: &'a LinkContext,
     /// The node that answered last; it is asked first.
-    connection: Option<(Address, MultiplexedConnection)>,
+    connection: Option<(Address, Connection)>,
+    /// The master that the sentinels named last.
+    pub(super) master: Option<(Address, Connection)>,
+    /// Named by a sentinel in this look, and found not to be one.
+    pub(super) no_master: Option<Address>,
     /// Where the search for a node that answers begins, so that one that hangs is not always first.
     turn: usize,
 }
@@ -40,6 +47,7 @@ struct Watcher<'a> {
 impl Watcher<'_> {
     /// Asks one node after the other until one answers.
     async fn look(&mut self) -> Result<(), String> {
+        self.no_master = None;
         if let Some((address, mut connection)) = self.connection.take()
             && self.ask(&address, &mut connection).await.is_ok()
         {
@@ -56,7 +64,7 @@ impl Watcher<'_> {
         let mut why = "no address is configured".to_owned();
         for address in candidates {
             let outcome = async {
-                let mut connection = connect(&address, &self.context.config).await?;
+                let mut connection = connect(&address, &self.context.config, self.login()).await?;
                 self.ask(&address, &mut connection).await?;
                 Ok::<_, String>(connection)
             };
@@ -71,23 +79,67 @@ impl Watcher<'_> {
         Err(why)
     }
 
-    async fn ask(&self, address: &Address, connection: &mut MultiplexedConnection) -> Result<(), String> {
-        if !self.context.topology.is_cluster() {
-            return self.exchange(connection, &redis::cmd("PING")).await.map(drop);
-        }
-        let mut command = redis::cmd("CLUSTER");
-        command.arg("SLOTS");
-        let reply = self.exchange(connection, &command).await?;
-        let map = SlotMap::parse(&reply, address).ok_or("it told no slots: is it part of a cluster?")?;
-        self.context.topology.replace(map);
-        Ok(())
+    /// Who we are to the configured addresses.
+    fn login(&self) -> Option<&Login> {
+        let config = &self.context.config;
+        config.sentinel.as_ref().map_or(config.login.as_ref(), |sentinel| sentinel.login.as_ref())
     }
 
-    async fn exchange(&self, connection: &mut MultiplexedConnection, command: &Cmd) -> Result<Value, String> {
+    async fn ask(&mut self, address: &Address, connection: &mut Connection) -> Result<(), String> {
+        match self.context.config.topology {
+            Topology::Single => self.decides(connection).await,
+            Topology::Cluster => {
+                let mut command = redis::cmd("CLUSTER");
+                command.arg("SLOTS");
+                let reply = self.exchange(connection, &command).await?;
+                let map =
+                    SlotMap::parse(&reply, address).ok_or("it told no slots: is it part of a cluster?")?;
+                self.context.topology.replace(map);
+                self.decides(connection).await
+            }
+            Topology::Sentinel => sentinel::ask(self, connection).await,
+        }
+    }
+
+    /// Whether the node would run a decision: it is asked for none of any kind. A server that answers
+    /// `PING` and refuses scripts is of no use.
+    pub(super) async fn decides(&self, connection: &mut Connection) -> Result<(), String> {
+        let nothing = encode(&[], None);
+        let command = |name: &str, script: &str| {
+            let mut command = redis::cmd(name);
+            command.arg(script).arg(0).arg(nothing.as_slice());
+            command
+        };
+        let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
+        let script = script_for(&[]);
         let timeout = self.context.config.connect_timeout;
-        match tokio::time::timeout(timeout.into(), connection.req_packed_command(command)).await {
-            Ok(reply) => reply.and_then(Value::extract_error).map_err(|error| error.to_string()),
+        let asked = async {
+            match connection.send(&command("EVALSHA", &script.sha)).await {
+                Err(error) if error.kind() == unknown => {
+                    connection.send(&command("EVAL", &script.source)).await
+                }
+                reply => reply,
+            }
+        };
+        match tokio::time::timeout(timeout.into(), asked).await {
+            Ok(reply) => reply.map(drop).map_err(|error| told(&error)),
             Err(_) => Err(format!("no answer within {timeout}")),
         }
+    }
+
+    pub(super) async fn exchange(&self, connection: &mut Connection, command: &Cmd) -> Result<Value, String> {
+        let timeout = self.context.config.connect_timeout;
+        match tokio::time::timeout(timeout.into(), connection.send(command)).await {
+            Ok(reply) => reply.map_err(|error| told(&error)),
+            Err(_) => Err(format!("no answer within {timeout}")),
+        }
+    }
+}
+
+/// A refusal as Redis wrote it, which is what its manual can be searched for.
+fn told(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
     }
 }

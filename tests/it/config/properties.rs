@@ -122,7 +122,9 @@ proptest! {
         let settings = Overrides {
             listen: some(), admin: some(), workers: some(), reflection: some(), admin_service: some(), drain_timeout: some(),
             store: some(), budget: some(), when_full: some(), topology: some(), deadline: some(),
-            connect_timeout: some(), max_waiting: some(), key_secret: some(),
+            connect_timeout: some(), max_waiting: some(), key_secret: some(), redis_username: some(),
+            redis_password: some(), redis_master_name: some(), redis_sentinel_password: some(),
+            ..Overrides::default()
         };
         let _ = Config::built_in_with(&settings).map_err(|errors| errors.to_string());
     }

@@ -219,15 +219,11 @@ fn redis() {
             ),
             (
                 r#"store: { redis: { nodes: ["redis://a"], topology: sentinel } }"#,
-                "1:51: store.redis.topology: `sentinel` is not supported yet",
-            ),
-            (
-                r#"store: { redis: { nodes: ["redis://a", "redis://b"], topology: sentinel } }"#,
-                "1:64: store.redis.topology: `sentinel` is not supported yet",
+                "1:17: store.redis.master_name: is missing; name the master as the sentinels do",
             ),
             (
                 r#"store: { redis: { nodes: ["redis://a"], topology: ring } }"#,
-                r#"1:51: store.redis.topology: "ring" is not one of single, cluster"#,
+                r#"1:51: store.redis.topology: "ring" is not one of single, cluster, sentinel"#,
             ),
             (
                 r#"store: { redis: { nodes: ["redis://a"], deadline: 999us } }"#,
@@ -259,20 +255,12 @@ fn addresses_of_redis() {
     refused(
         &[
             (
-                r#"store: { redis: { nodes: ["rediss://a:1"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "rediss://a:1": TLS (rediss://) is not supported yet"#,
-            ),
-            (
                 r#"store: { redis: { nodes: ["http://a:1"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "http://a:1" is not an address of Redis; write redis://HOST:PORT"#,
+                r#"1:27: store.redis.nodes[0]: "http://a:1" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
             ),
             (
                 r#"store: { redis: { nodes: ["a:6379"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "a:6379" is not an address of Redis; write redis://HOST:PORT"#,
-            ),
-            (
-                r#"store: { redis: { nodes: ["redis://user:hunter2@a:1"] } }"#,
-                "1:27: store.redis.nodes[0]: a user or password in an address is not supported yet",
+                r#"1:27: store.redis.nodes[0]: "a:6379" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
             ),
             (
                 r#"store: { redis: { nodes: ["redis://a:0"] } }"#,
@@ -502,6 +490,7 @@ fn one_mistake_is_told_once() {
 fn unknown_keys_list_the_known_ones() {
     let file = section("store: { redis: { nodes: [\"redis://a\"], topology: single, zzz: 1 } }");
     let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
-                    max_waiting, denials_max_age, topology";
+                    max_waiting, denials_max_age, topology, username, password, password_file, tls, \
+                    master_name, sentinel_username, sentinel_password, sentinel_password_file";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

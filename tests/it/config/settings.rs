@@ -120,7 +120,7 @@ fn mistakes_bear_the_name_of_the_setting() {
         ),
         (
             Overrides { store: some("mem"), ..none() },
-            "--store or WEIR_STORE: store.redis.nodes: \"mem\" is not an address of Redis; write redis://HOST:PORT",
+            "--store or WEIR_STORE: store.redis.nodes: \"mem\" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS",
         ),
         (
             Overrides { store: some(" ,"), ..none() },
@@ -135,8 +135,8 @@ fn mistakes_bear_the_name_of_the_setting() {
             "--store or WEIR_STORE: store.redis.nodes: redis://a:6379 is listed twice",
         ),
         (
-            Overrides { store: some("redis://a"), topology: some("sentinel"), ..none() },
-            "--topology or WEIR_TOPOLOGY: store.redis.topology: `sentinel` is not supported yet",
+            Overrides { store: some("redis://a"), topology: some("ring"), ..none() },
+            "--topology or WEIR_TOPOLOGY: store.redis.topology: \"ring\" is not one of single, cluster, sentinel",
         ),
         (
             Overrides { store: some("redis://a"), deadline: some("0s"), ..none() },
@@ -173,7 +173,7 @@ fn a_setting_hides_no_mistake_of_the_file() {
     let settings = Overrides { workers: some("1"), store: some("memory"), ..Overrides::default() };
     let file = "server: { workers: many }\nstore: { redis: { nodes: [\"b\"] } }";
     let expected = "weir.yaml:1:20: server.workers: \"many\" is not a whole number of at least 0\n\
-                    weir.yaml:2:27: store.redis.nodes[0]: \"b\" is not an address of Redis; write redis://HOST:PORT";
+                    weir.yaml:2:27: store.redis.nodes[0]: \"b\" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS";
     assert_eq!(with(file, &settings).unwrap_err(), expected);
 }
 
@@ -192,11 +192,11 @@ fn settings_are_checked_without_a_file() {
 fn secrets_are_not_shown() {
     let settings = Overrides {
         key_secret: some("hunter2"),
-        store: some("redis://user:hunter2@a"),
+        store: some("redis://user:hunter2@a:b"),
+        redis_password: some("hunter2"),
         ..Overrides::default()
     };
-    assert_eq!(format!("{settings:?}"), "{\"store\", \"key_secret\"}");
-    let expected =
-        "--store or WEIR_STORE: store.redis.nodes: a user or password in an address is not supported yet";
+    assert_eq!(format!("{settings:?}"), "{\"store\", \"redis_password\", \"key_secret\"}");
+    let expected = "--store or WEIR_STORE: store.redis.nodes: \"…@a:b\": \"b\" is not a port from 1 to 65535";
     assert_eq!(with("", &settings).unwrap_err(), expected);
 }

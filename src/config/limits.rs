@@ -1,0 +1,67 @@
+//! The `server.limits` section: what callers can make the server hold or do.
+
+use super::ServerLimits;
+use super::errors::Report;
+use super::fields::Fields;
+use super::quantities::{duration_within, size};
+use super::values::{Scalar, integer_within, within};
+use crate::units::Micros;
+
+/// The most connections. Each is an open file, and no process has more than this.
+const MAX_CONNECTIONS: usize = 1_000_000;
+
+/// The most streams or resets of one connection; RFC 9113 allows more, nobody needs them.
+const MAX_STREAMS: usize = 100_000;
+
+/// Headers: what HTTP/2 clients send anyway, and more than any of them should.
+const HEADER_BYTES: (usize, usize) = (1 << 10, 1 << 20);
+
+/// Messages: a request with every field at its bound fits; gRPC's own default is 4 MiB.
+const MESSAGE_BYTES: (usize, usize) = (32 << 10, 4 << 20);
+
+const SHORTEST_WAIT: Micros = Micros::from_millis(100);
+const LONGEST_WAIT: Micros = Micros::from_secs(3600);
+const LONGEST_AGE: Micros = Micros::from_secs(7 * 86_400);
+
+/// The section; every bound has a default.
+pub(super) fn limits(mut fields: Fields<'_>, report: &mut Report) -> ServerLimits {
+    let default = ServerLimits::default();
+    let count = |max| move |s: Scalar<'_>| integer_within(s, 1, max);
+    let bytes = |(min, max)| move |s: Scalar<'_>| within(size(s)?, min, max);
+    let wait = |s: Scalar<'_>| duration_within(s, SHORTEST_WAIT, LONGEST_WAIT);
+    let age = |s: Scalar<'_>| duration_within(s, Micros::from_secs(1), LONGEST_AGE);
+    // Both bounds fit 32 bits.
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let limits = ServerLimits {
+        max_connections: fields
+            .read("max_connections", report, count(MAX_CONNECTIONS))
+            .unwrap_or(default.max_connections),
+        max_streams: fields
+            .read("max_streams", report, count(MAX_STREAMS))
+            .map_or(default.max_streams, small),
+        max_header_bytes: fields
+            .read("max_header_bytes", report, bytes(HEADER_BYTES))
+            .map_or(default.max_header_bytes, small),
+        max_message_bytes: fields
+            .read("max_message_bytes", report, bytes(MESSAGE_BYTES))
+            .unwrap_or(default.max_message_bytes),
+        max_pending_resets: fields
+            .read("max_pending_resets", report, count(MAX_STREAMS))
+            .unwrap_or(default.max_pending_resets),
+        max_local_resets: fields
+            .read("max_local_resets", report, count(MAX_STREAMS))
+            .unwrap_or(default.max_local_resets),
+        handshake_timeout: fields
+            .read("handshake_timeout", report, wait)
+            .unwrap_or(default.handshake_timeout),
+        keepalive_interval: fields
+            .read("keepalive_interval", report, wait)
+            .unwrap_or(default.keepalive_interval),
+        keepalive_timeout: fields
+            .read("keepalive_timeout", report, wait)
+            .unwrap_or(default.keepalive_timeout),
+        max_connection_age: fields.read("max_connection_age", report, age),
+    };
+    fields.finish(report);
+    limits
+}

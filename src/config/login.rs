@@ -1,0 +1,69 @@
+//! A user and a password of Redis: from a section, its settings, or its addresses.
+
+use super::Login;
+use super::address::username;
+use super::errors::Report;
+use super::fields::Fields;
+use super::overrides::Overrides;
+use super::secret::{Secret, password, password_file};
+
+/// What the three fields of a login are called: in the file, and as settings.
+pub(super) struct Names {
+    pub(super) username: (&'static str, &'static str),
+    pub(super) password: (&'static str, &'static str),
+    pub(super) password_file: (&'static str, &'static str),
+}
+
+/// Weir's own user.
+pub(super) const OWN: Names = Names {
+    username: ("username", "redis_username"),
+    password: ("password", "redis_password"),
+    password_file: ("password_file", "redis_password_file"),
+};
+
+/// The user at the sentinels.
+pub(super) const SENTINEL: Names = Names {
+    username: ("sentinel_username", "redis_sentinel_username"),
+    password: ("sentinel_password", "redis_sentinel_password"),
+    password_file: ("sentinel_password_file", "redis_sentinel_password_file"),
+};
+
+/// The login that `names` tell, if any does. A setting of either kind goes before both in the file.
+pub(super) fn login(
+    fields: &mut Fields<'_>,
+    names: &Names,
+    settings: &Overrides,
+    report: &mut Report,
+) -> Option<Login> {
+    let before = report.len();
+    let username = fields.choose(names.username.0, settings.of(names.username.1), report, username);
+    let in_file = one_of(fields, names, report);
+    let (text, file) = (settings.of(names.password.1), settings.of(names.password_file.1));
+    if text.text.is_some() && file.text.is_some() {
+        file.report(&fields.path_of(names.password_file.0), report, "there is a password too".to_owned());
+    }
+    let from_text = text.read(&fields.path_of(names.password.0), report, password);
+    let from_file = file.read(&fields.path_of(names.password_file.0), report, password_file);
+    let password = from_text.or(from_file).or(in_file);
+    match (username, password) {
+        (username, Some(password)) => Some(Login { username, password }),
+        (Some(_), None) => {
+            // A password that was given and is wrong has been told already.
+            if report.len() == before {
+                fields.report(names.username.0, report, "has no password; give one");
+            }
+            None
+        }
+        (None, None) => None,
+    }
+}
+
+fn one_of(fields: &mut Fields<'_>, names: &Names, report: &mut Report) -> Option<Secret> {
+    let both = fields.take(names.password.0).is_some() && fields.take(names.password_file.0).is_some();
+    let text = fields.read(names.password.0, report, password);
+    let file = fields.read(names.password_file.0, report, password_file);
+    if both {
+        fields.report(names.password_file.0, report, format!("there is a `{}` too", names.password.0));
+    }
+    text.or(file)
+}

@@ -1,0 +1,104 @@
+//! The addresses of Redis, and what they say together: TLS or not, and who we are.
+
+use std::collections::HashSet;
+
+use super::Login;
+use super::address::{RedisUrl, redis_url};
+use super::errors::Report;
+use super::fields::Fields;
+use super::overrides::Setting;
+use super::values::Scalar;
+
+/// The most Redis addresses. Of a cluster a few seeds are enough; it tells the others itself.
+const MAX_NODES: usize = 64;
+
+/// The addresses of the setting, else those of the file.
+pub(super) struct Nodes<'s> {
+    setting: Setting<'s>,
+    urls: Vec<RedisUrl>,
+}
+
+impl<'s> Nodes<'s> {
+    pub(super) fn read(fields: &mut Fields<'_>, setting: Setting<'s>, report: &mut Report) -> Self {
+        let from_file = match setting.text {
+            Some(_) => fields.take("nodes"),
+            None => fields.require("nodes", "list addresses, such as [\"redis://127.0.0.1:6379\"]", report),
+        };
+        let mut urls = Vec::new();
+        if let Some((value, items)) = from_file.and_then(|value| Some((value.clone(), value.items(report)?)))
+        {
+            if let Some(reason) = wrong_count(items.len()) {
+                value.report(report, reason);
+            }
+            let mut seen = HashSet::new();
+            for item in items.iter().take(MAX_NODES) {
+                urls.extend(item.read(report, |s| once(redis_url(s)?, &mut seen)));
+            }
+        }
+        if let Some(text) = setting.text {
+            let path = fields.path_of("nodes");
+            let given: Vec<&str> = text.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+            if let Some(reason) = wrong_count(given.len()) {
+                setting.report(&path, report, reason);
+            }
+            let mut seen = HashSet::new();
+            urls.clear();
+            for text in given.into_iter().take(MAX_NODES) {
+                match redis_url(Scalar { text, quoted: false }).and_then(|url| once(url, &mut seen)) {
+                    Ok(url) => urls.push(url),
+                    Err(reason) => setting.report(&path, report, reason),
+                }
+            }
+        }
+        Self { setting, urls }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.urls.len()
+    }
+
+    /// Reports a mistake of all of them together.
+    pub(super) fn report(&self, fields: &Fields<'_>, report: &mut Report, reason: impl Into<String>) {
+        match self.setting.text {
+            Some(_) => self.setting.report(&fields.path_of("nodes"), report, reason.into()),
+            None => fields.report("nodes", report, reason),
+        }
+    }
+
+    /// Whether they are reached over TLS: all or none, so that no answer ever comes in the clear.
+    pub(super) fn tls(&self, fields: &Fields<'_>, report: &mut Report) -> bool {
+        let tls = self.urls.iter().filter(|url| url.tls).count();
+        if tls > 0 && tls < self.urls.len() {
+            self.report(fields, report, "some are redis:// and some rediss://; all of them must be the same");
+        }
+        tls > 0
+    }
+
+    /// The user and password that they name.
+    pub(super) fn login(&self, fields: &Fields<'_>, report: &mut Report) -> Option<Login> {
+        let mut logins = self.urls.iter().filter_map(|url| url.login.as_ref());
+        let first = logins.next()?;
+        if logins.any(|login| login != first) {
+            self.report(fields, report, "they name different users or passwords; Weir has one");
+        }
+        Some(first.clone())
+    }
+
+    /// The addresses without users and passwords.
+    pub(super) fn bare(self) -> Vec<String> {
+        self.urls.into_iter().map(|url| url.bare).collect()
+    }
+}
+
+fn wrong_count(count: usize) -> Option<String> {
+    match count {
+        0 => Some("names no address; give at least one, such as redis://127.0.0.1:6379".to_owned()),
+        count if count > MAX_NODES => Some(format!("has {count} addresses: at most {MAX_NODES}")),
+        _ => None,
+    }
+}
+
+fn once(url: RedisUrl, seen: &mut HashSet<String>) -> Result<RedisUrl, String> {
+    if seen.insert(url.bare.clone()) { Ok(url) } else { Err(format!("{} is listed twice", url.bare)) }
+}

@@ -1,0 +1,123 @@
+//! TLS of connections that we open: the files that say whom to trust and who we are.
+//!
+//! The ring provider is named here and not installed for the process, so no other part can change it.
+//! Files are read again for every connection: certificates are replaced while we run.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+/// The largest file of certificates, in bytes; those of a whole system take a quarter of it.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Where a client's certificates are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientFiles {
+    /// Certificates of the authorities to trust, and of no others; `None` trusts those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// Who we are, for servers that want to know.
+    pub identity: Option<Identity>,
+}
+
+/// A client's certificate and its key, in PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate, with those between it and the authority's after it.
+    pub cert_file: PathBuf,
+    /// Its private key.
+    pub key_file: PathBuf,
+}
+
+/// Why the files are of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {reason}")]
+pub struct TlsError {
+    /// Which of them: `ca_file`, `cert_file` or `key_file`.
+    pub file: &'static str,
+    /// Why, without what a key file says.
+    pub reason: String,
+}
+
+impl ClientFiles {
+    /// Reads the files.
+    pub fn load(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        let roots = match &self.ca_file {
+            Some(path) => authorities(path)?,
+            None => system_authorities()?,
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong("ca_file", error.to_string()))?
+            .with_root_certificates(roots);
+        let config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(Identity { cert_file, key_file }) => {
+                let certificates = certificates("cert_file", cert_file)?;
+                // The library's reason is left out: it must not show a part of the key.
+                let key = PrivateKeyDer::from_pem_slice(&read("key_file", key_file)?)
+                    .map_err(|_| wrong("key_file", format!("{} holds no private key", shown(key_file))))?;
+                builder
+                    .with_client_auth_cert(certificates, key)
+                    .map_err(|error| wrong("key_file", format!("{}: {error}", shown(key_file))))?
+            }
+        };
+        Ok(Arc::new(config))
+    }
+}
+
+fn authorities(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("ca_file", path)? {
+        roots.add(certificate).map_err(|error| wrong("ca_file", format!("{}: {error}", shown(path))))?;
+    }
+    Ok(Arc::new(roots))
+}
+
+/// Read once: there are hundreds of them, and they change with the machine, not with our peers.
+fn system_authorities() -> Result<Arc<RootCertStore>, TlsError> {
+    static FOUND: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = FOUND.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
+    if roots.is_empty() {
+        let reason = "this system has no certificates of authorities; name a file of those to trust";
+        return Err(wrong("ca_file", reason.to_owned()));
+    }
+    Ok(Arc::clone(roots))
+}
+
+fn certificates(file: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = read(file, path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(wrong(file, format!("{} holds no certificate", shown(path)))),
+        Err(error) => Err(wrong(file, format!("{}: {error}", shown(path)))),
+    }
+}
+
+fn read(file: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|opened| opened.take(MAX_FILE + 1).read_to_end(&mut bytes));
+    read.map_err(|error| wrong(file, format!("{} cannot be read: {error}", shown(path))))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(wrong(file, format!("{} is larger than {MAX_FILE} bytes", shown(path))));
+    }
+    Ok(bytes)
+}
+
+fn shown(path: &Path) -> String {
+    format!("{path:?}")
+}
+
+fn wrong(file: &'static str, reason: String) -> TlsError {
+    TlsError { file, reason }
+}

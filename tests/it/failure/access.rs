@@ -1,0 +1,153 @@
+//! Redis with users: the narrowest rights that work, and what a wrong password does.
+
+use std::time::Duration;
+
+use weir::algorithm::{Algorithm, Op, Rate};
+use weir::config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
+use weir::key::Subject;
+use weir::store::redis::RedisStore;
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+
+use super::{allow, charge, config, shared, store_unwatched};
+use crate::support::server::{Server, ask_under};
+use crate::support::{Cluster, RedisServer, eventually, eventually_async, watched};
+
+const PASSWORD: &str = "hunter2";
+
+/// What a user must be allowed; README.md says the same.
+const RIGHTS: &str =
+    "~weir:* +evalsha +eval +time +get +set +del +exists +rpush +rpop +llen +lindex +lset +ltrim +pexpireat";
+
+#[test]
+fn the_readme_says_the_same() {
+    assert!(include_str!("../../../README.md").contains(&format!("`{RIGHTS}`")));
+}
+
+fn login(password: &str) -> Option<Login> {
+    Some(Login { username: Some("weir".to_owned()), password: Secret::new(password) })
+}
+
+pub(super) fn add_user(redis: &RedisServer, password: &str, more: &[&str]) {
+    let password = format!(">{password}");
+    let mut command = vec!["ACL", "SETUSER", "weir", "reset", "on", &password];
+    command.extend(RIGHTS.split(' '));
+    command.extend(more);
+    redis.cli(&command);
+}
+
+fn config_as(redis: &RedisServer, password: &str) -> RedisConfig {
+    RedisConfig { login: login(password), ..config(vec![redis.url()], Topology::Single) }
+}
+
+/// Every engine and every operation, as a user with no other rights than those that README.md lists.
+#[tokio::test]
+async fn the_narrowest_rights_are_enough() {
+    let redis = RedisServer::start();
+    add_user(&redis, PASSWORD, &[]);
+    let store = watched(&shared(&config_as(&redis, PASSWORD))).await;
+    every_engine(&store).await;
+    redis.flush_scripts();
+    every_engine(&store).await;
+    let denied: Vec<redis::Value> = redis.query(&["ACL", "LOG"]);
+    assert!(denied.is_empty(), "{denied:?}");
+}
+
+#[tokio::test]
+async fn a_cluster_needs_one_more() {
+    let cluster = Cluster::start(3, 0);
+    for node in cluster.nodes() {
+        add_user(node, PASSWORD, &["+cluster|slots"]);
+    }
+    let config = RedisConfig { login: login(PASSWORD), ..config(cluster.urls(), Topology::Cluster) };
+    let store = watched(&shared(&config)).await;
+    for resource in ["a", "b", "c", "d", "e", "f"] {
+        assert_eq!(charge(&store, resource, 1).await, Ok(99_999));
+    }
+}
+
+async fn every_engine(store: &RedisStore) {
+    let hour = Micros::from_secs(3600);
+    let algorithms = [
+        Algorithm::bucket(9, Rate { count: 1, period: hour }).unwrap(),
+        Algorithm::fixed_window(9, hour, false, true).unwrap(),
+        Algorithm::interval_refill(9, 1, hour, false).unwrap(),
+        Algorithm::sliding_log(9, hour).unwrap(),
+        Algorithm::sliding_window(9, hour).unwrap(),
+        Algorithm::bucketed_window(9, hour, 6, true).unwrap(),
+    ];
+    for algorithm in algorithms {
+        let limits = vec![Limit { name: "l".into(), scope: Scope::of(&[Field::Resource]), algorithm }];
+        let strategy =
+            std::sync::Arc::new(Strategy::new("acl", limits, false, FailurePolicy::Error).unwrap());
+        let subject = Subject { resource: "r", consumer: "", ..Subject::default() };
+        for op in [Op::Charge, Op::Peek, Op::Charge, Op::Refund, Op::Force, Op::Reset, Op::Charge] {
+            let mut out = Verdicts::default();
+            let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+            let decided = store.decide(&decision, op, &[2], &mut out).await;
+            let unsupported = matches!(decided, Err(StoreError::Unsupported(_)));
+            assert!(decided.is_ok() || unsupported, "{algorithm:?} {op:?}: {decided:?}");
+        }
+    }
+}
+
+/// The policies answer, nothing crashes, and the secret is in no reason; it works once the server is
+/// told the password, without a restart of ours.
+#[tokio::test]
+async fn a_wrong_password_is_told_and_recovers() {
+    let redis = RedisServer::start();
+    add_user(&redis, "another", &[]);
+    let server = Server::start(Config {
+        store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
+        ..crate::support::server::config()
+    });
+    eventually(Duration::from_secs(5), "the reason", || {
+        let (status, reason) = server.get("/readyz");
+        assert!(status == 503 && !reason.contains(PASSWORD), "{reason}");
+        reason.contains("login refused: wrong user name or password, or the user is disabled (WRONGPASS)")
+    });
+    let mut client = server.client().await;
+    let answer = client.should_allow(ask_under("closed", "r", "c")).await.unwrap().into_inner();
+    assert!(!answer.allowed && answer.degraded);
+    let error = client.should_allow(ask_under("burst", "r", "c")).await.unwrap_err();
+    assert!(!error.message().contains(PASSWORD), "{error}");
+    add_user(&redis, PASSWORD, &[]);
+    eventually(Duration::from_secs(2), "ready", || server.get("/readyz").0 == 200);
+    let decided = async || {
+        let answer = client.should_allow(ask_under("closed", "r", "c")).await;
+        answer.is_ok_and(|answer| !answer.into_inner().degraded)
+    };
+    eventually_async(Duration::from_secs(2), "decisions", decided).await;
+}
+
+#[tokio::test]
+async fn no_password_where_one_is_wanted() {
+    let redis = RedisServer::start();
+    redis.cli(&["CONFIG", "SET", "requirepass", PASSWORD]);
+    let store = store_unwatched(&config(vec![redis.url()], Topology::Single));
+    let Err(StoreError::Unavailable(why)) = allow(&store, "r").await else { panic!("it is refused") };
+    assert!(why.contains("it wants a password (NOAUTH), and none is configured"), "{why}");
+    let login = Some(Login { username: None, password: Secret::new(PASSWORD) });
+    let config = RedisConfig { login, ..config(vec![redis.url()], Topology::Single) };
+    let store = watched(&shared(&config)).await;
+    assert_eq!(allow(&store, "r").await, Ok(true));
+}
+
+/// A server that answers and will run no script is not ready.
+#[tokio::test]
+async fn a_user_without_rights_is_not_ready() {
+    let redis = RedisServer::start();
+    redis.cli(&["ACL", "SETUSER", "weir", "on", ">hunter2", "+ping"]);
+    let server = Server::start(Config {
+        store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
+        ..crate::support::server::config()
+    });
+    eventually(Duration::from_secs(5), "the reason", || {
+        let (status, reason) = server.get("/readyz");
+        assert!(status == 503, "{reason}");
+        reason.contains("NOPERM")
+    });
+    add_user(&redis, PASSWORD, &[]);
+    eventually(Duration::from_secs(2), "ready", || server.get("/readyz").0 == 200);
+}

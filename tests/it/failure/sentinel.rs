@@ -1,0 +1,148 @@
+//! A master that sentinels watch: killed, frozen, demoted. The promoted replica decides within a second.
+
+use std::time::{Duration, Instant};
+
+use weir::config::{Login, RedisConfig, Secret, Sentinel, Topology};
+use weir::store::redis::RedisStore;
+
+use super::{DEADLINE, SLACK, allow, charge, config, shared};
+use crate::support::sentinels::Sentinels;
+use crate::support::{RedisServer, eventually, watched};
+
+async fn ready(sentinels: &Sentinels) -> RedisStore {
+    let sentinel = Some(Sentinel { master_name: "zoo".to_owned(), login: None });
+    let config = RedisConfig { sentinel, ..config(sentinels.urls(), Topology::Sentinel) };
+    let store = watched(&shared(&config)).await;
+    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    store
+}
+
+fn is_master(redis: &RedisServer) -> bool {
+    let role: redis::RedisResult<Vec<redis::Value>> = redis.try_query(&["ROLE"]);
+    role.is_ok_and(|role| matches!(&role[0], redis::Value::BulkString(role) if role == b"master"))
+}
+
+/// Asks until a sentinel names the promoted replica, and then until it decides; nobody waits longer than
+/// the deadline.
+async fn promoted(store: &RedisStore, sentinels: &Sentinels) {
+    let started = Instant::now();
+    let mut longest = Duration::ZERO;
+    let mut is_promoted = None;
+    let named = loop {
+        let asked = Instant::now();
+        let _ = allow(store, "r").await;
+        longest = longest.max(asked.elapsed());
+        if is_promoted.is_none() && is_master(&sentinels.servers[1]) {
+            is_promoted = Some(Instant::now());
+        }
+        if sentinels.name(sentinels.servers[1].port()) {
+            break Instant::now();
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "no promotion");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    while allow(store, "r").await != Ok(true) || sentinels.servers[1].keys().is_empty() {
+        assert!(named.elapsed() < Duration::from_secs(1), "no decision after the promotion");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let since = is_promoted.map(|promoted| promoted.elapsed());
+    println!(
+        "longest wait {longest:?}; decided {:?} after a sentinel said so, {since:?} after ROLE",
+        named.elapsed()
+    );
+    assert!(longest < DEADLINE + SLACK, "a caller waited {longest:?}");
+}
+
+#[tokio::test]
+async fn master_killed() {
+    let mut sentinels = Sentinels::start();
+    let store = ready(&sentinels).await;
+    // The others have the quorum, and answer in its place.
+    sentinels.kill_sentinel(0);
+    sentinels.servers[0].kill();
+    promoted(&store, &sentinels).await;
+}
+
+/// The frozen master answers nothing; when it thaws it is demoted, and gets no decision.
+#[tokio::test]
+async fn master_frozen() {
+    let sentinels = Sentinels::start();
+    let store = ready(&sentinels).await;
+    sentinels.servers[0].freeze();
+    promoted(&store, &sentinels).await;
+    sentinels.servers[0].thaw();
+    for _ in 0..100 {
+        assert_eq!(allow(&store, "r").await, Ok(true));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A clean failover: the old master lives on and answers READONLY, which is heard once or twice and
+/// then no more.
+#[tokio::test]
+async fn master_demoted() {
+    let sentinels = Sentinels::start();
+    let store = ready(&sentinels).await;
+    let _: redis::Value = sentinels.query(1, &["SENTINEL", "FAILOVER", "zoo"]).unwrap();
+    promoted(&store, &sentinels).await;
+    eventually(Duration::from_secs(20), "the old master is a replica", || !is_master(&sentinels.servers[0]));
+    // The sentinels have cut its connections, which one call may hear of.
+    let _ = allow(&store, "r").await;
+    let started = Instant::now();
+    let mut answered = 0;
+    while answered < 50 {
+        answered = if allow(&store, "r").await == Ok(true) { answered + 1 } else { 0 };
+        assert!(started.elapsed() < Duration::from_secs(3), "{answered} answers in a row");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(sentinels.servers[1].keys().len(), 1);
+}
+
+/// Users with the narrowest rights, at the sentinels and at the master.
+#[tokio::test]
+async fn logins_at_the_sentinels_and_at_the_master() {
+    let sentinels = Sentinels::start();
+    for server in &sentinels.servers {
+        super::access::add_user(server, "hunter2", &["+role"]);
+    }
+    let rights = ["ACL", "SETUSER", "asker", "on", ">hunter3", "+sentinel|get-master-addr-by-name"];
+    for index in 0..3 {
+        let _: redis::Value = sentinels.query(index, &rights).unwrap();
+    }
+    let login = |name: &str, password: &str| {
+        Some(Login { username: Some(name.to_owned()), password: Secret::new(password) })
+    };
+    let sentinel = Sentinel { master_name: "zoo".to_owned(), login: login("asker", "hunter3") };
+    let config = RedisConfig {
+        sentinel: Some(sentinel),
+        login: login("weir", "hunter2"),
+        ..config(sentinels.urls(), Topology::Sentinel)
+    };
+    let store = watched(&shared(&config)).await;
+    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+}
+
+/// Without sentinels to tell: a server that turns read-only under us is dialled again with a backoff,
+/// not for every call, and used again when it is a master again.
+#[tokio::test]
+async fn read_only_never_loops() {
+    let redis = RedisServer::start();
+    let store = super::ready(&redis).await;
+    assert_eq!(allow(&store, "r").await, Ok(true));
+    redis.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    let connections = || {
+        let stats: redis::InfoDict = redis.query(&["INFO", "stats"]);
+        stats.get::<u64>("total_connections_received").unwrap()
+    };
+    let (before, started) = (connections(), Instant::now());
+    let mut refused = 0;
+    while started.elapsed() < Duration::from_secs(2) {
+        refused += u32::from(allow(&store, "r").await.is_err());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let dialled = connections() - before;
+    assert!(refused > 200 && dialled < 40, "{refused} refused, {dialled} connections");
+    redis.cli(&["REPLICAOF", "NO", "ONE"]);
+    let answers = async || allow(&store, "r").await == Ok(true);
+    crate::support::eventually_async(Duration::from_secs(2), "decisions", answers).await;
+}

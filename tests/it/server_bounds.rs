@@ -1,0 +1,222 @@
+//! What a caller cannot make the server hold or do, with bytes that no client library would send; and
+//! that others are served meanwhile.
+
+mod frames;
+
+use std::io::{ErrorKind, Read as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use tonic::{Code, Request};
+use weir::config::{Config, ServerConfig, ServerLimits};
+use weir::units::Micros;
+
+use self::frames::{End, Raw, rst_stream};
+use crate::support::server::{Server, ask, ask_under, config};
+use crate::support::{eventually, eventually_async};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// RFC 9113's codes.
+const ENHANCE_YOUR_CALM: u32 = 0xb;
+const REFUSED_STREAM: u32 = 0x7;
+
+fn limited(limits: ServerLimits) -> Server {
+    let server = ServerConfig { limits, ..config().server };
+    Server::start(Config { server, ..config() })
+}
+
+fn connections(server: &Server) -> usize {
+    metric(server, "weir_connections ")
+}
+
+fn metric(server: &Server, name: &str) -> usize {
+    let text = server.get("/metrics").1;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+}
+
+/// Whether the other side has closed it. Reads what it has sent before.
+fn is_closed(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    loop {
+        match stream.read(&mut [0; 1024]) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_are_closed_and_counted() {
+    let server = limited(ServerLimits { max_connections: 100, ..ServerLimits::default() });
+    let mut held: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(server.grpc).unwrap()).collect();
+    eventually(PATIENCE, "all are accepted", || connections(&server) == 100);
+    let refused = TcpStream::connect(server.grpc).unwrap();
+    eventually(PATIENCE, "the 101st is closed", || is_closed(&refused));
+    assert_eq!(metric(&server, "weir_connections_refused_total "), 1);
+    assert!(held.iter().all(|stream| !is_closed(stream)));
+    held.pop();
+    eventually(PATIENCE, "a place", || connections(&server) == 99);
+    assert!(server.client().await.should_allow(ask("burst/x", "bob")).await.unwrap().into_inner().allowed);
+}
+
+/// Ten thousand that connect and say nothing: as many as may be are held, none for longer than the
+/// handshake may take, and a client that was there before is served all the time.
+#[tokio::test]
+async fn ten_thousand_silent_connections() {
+    let server = limited(ServerLimits {
+        max_connections: 1000,
+        handshake_timeout: Micros::from_secs(2),
+        ..ServerLimits::default()
+    });
+    let mut client = server.client().await;
+    let mut held = Vec::new();
+    for index in 0..10_000 {
+        held.push(TcpStream::connect(server.grpc).unwrap());
+        if index % 500 == 0 {
+            let answer = client.should_allow(ask_under("burst", &format!("r{index}"), "bob")).await;
+            assert!(answer.unwrap().into_inner().allowed);
+            assert!(connections(&server) <= 1000);
+        }
+    }
+    eventually(PATIENCE, "the silent ones are closed", || connections(&server) == 1);
+    eventually(PATIENCE, "every caller hears of it", || held.iter().all(is_closed));
+    assert!(client.should_allow(ask_under("burst", "last", "bob")).await.unwrap().into_inner().allowed);
+}
+
+#[tokio::test]
+async fn whoever_does_not_speak_in_time_is_closed() {
+    let timeout = Duration::from_millis(300);
+    let limits = ServerLimits { handshake_timeout: Micros::from(timeout), ..ServerLimits::default() };
+    let server = limited(limits);
+    let started = Instant::now();
+    let (silent, half) = (TcpStream::connect(server.grpc).unwrap(), Raw::connect(server.grpc));
+    half.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0");
+    let spoken = Raw::open(server.grpc);
+    eventually(PATIENCE, "both are closed", || is_closed(&silent) && is_closed(half.stream()));
+    assert!(started.elapsed() >= timeout, "{:?}", started.elapsed());
+    std::thread::sleep(timeout);
+    assert!(!is_closed(spoken.stream()), "it has begun to speak");
+    assert_eq!(connections(&server), 1);
+}
+
+#[tokio::test]
+async fn a_peer_that_vanished_is_found_out() {
+    let limits = ServerLimits {
+        keepalive_interval: Micros::from_millis(100),
+        keepalive_timeout: Micros::from_millis(200),
+        ..ServerLimits::default()
+    };
+    let server = limited(limits);
+    let silent = Raw::open(server.grpc);
+    let mut alive = server.client().await;
+    let closed = async || is_closed(silent.stream());
+    eventually_async(PATIENCE, "the one that answers no PING is closed", closed).await;
+    assert!(alive.should_allow(ask("burst/x", "bob")).await.unwrap().into_inner().allowed);
+    assert_eq!(connections(&server), 1);
+}
+
+#[tokio::test]
+async fn old_connections_end_and_their_callers_do_not_notice() {
+    let age = Duration::from_secs(1);
+    let limits = ServerLimits { max_connection_age: Some(Micros::from(age)), ..ServerLimits::default() };
+    let server = limited(limits);
+    let mut client = server.client().await;
+    let started = Instant::now();
+    let mut raw = Raw::open(server.grpc);
+    let told = std::thread::spawn(move || raw.goaway().map(|code| (code, started.elapsed())));
+    while started.elapsed() < age * 3 {
+        let answer = client.should_allow(ask_under("open", &format!("{:?}", started.elapsed()), "c")).await;
+        assert!(answer.unwrap().into_inner().allowed);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (code, after) = told.join().unwrap().expect("a GOAWAY");
+    assert_eq!(code, 0, "no error");
+    assert!(after >= age * 8 / 10 && after < age * 2, "{after:?}");
+}
+
+#[tokio::test]
+async fn a_client_is_told_its_bounds_and_held_to_them() {
+    let limits = ServerLimits { max_streams: 5, max_header_bytes: 4096, ..ServerLimits::default() };
+    let server = limited(limits);
+    let mut raw = Raw::open(server.grpc);
+    let settings = raw.settings();
+    assert_eq!((settings.get(&3), settings.get(&6)), (Some(&5), Some(&4096)), "{settings:?}");
+    raw.send(&frames::settings_ack());
+    for stream in 0..6 {
+        raw.send(&frames::headers(1 + 2 * stream, false));
+    }
+    assert_eq!(raw.reset(11), Some(REFUSED_STREAM), "the sixth");
+}
+
+#[tokio::test]
+async fn oversized_headers_end_their_call_only() {
+    let server = limited(ServerLimits::default());
+    let mut client = server.client().await;
+    let mut request = Request::new(ask("burst/x", "bob"));
+    request.metadata_mut().insert("x", "y".repeat(17 << 10).parse().unwrap());
+    let error = client.should_allow(request).await.expect_err("it must be refused");
+    assert_ne!(error.code(), Code::Ok);
+    let mut request = Request::new(ask("burst/x", "bob"));
+    request.metadata_mut().insert("x", "y".repeat(12 << 10).parse().unwrap());
+    assert!(client.should_allow(request).await.unwrap().into_inner().allowed);
+    assert_eq!(connections(&server), 1, "the connection is the same one");
+}
+
+#[tokio::test]
+async fn the_size_of_a_message_is_what_the_configuration_says() {
+    let limits = ServerLimits { max_message_bytes: 32 << 10, ..ServerLimits::default() };
+    let server = limited(limits);
+    let mut client = server.client().await;
+    let error = client.should_allow(ask(&"x".repeat(33 << 10), "bob")).await.unwrap_err();
+    assert_eq!(error.code(), Code::OutOfRange, "{error}");
+    let error = client.should_allow(ask(&"x".repeat(31 << 10), "bob")).await.unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument, "it was read: {error}");
+}
+
+/// Streams opened and cancelled as fast as the socket takes them (CVE-2023-44487).
+#[tokio::test]
+async fn rapid_reset_ends_its_connection_only() {
+    let limits = ServerLimits { max_pending_resets: 20, ..ServerLimits::default() };
+    flood(&limited(limits), |stream| [frames::headers(stream, true), rst_stream(stream)].concat()).await;
+}
+
+/// Streams whose faults make us reset them (CVE-2025-8671).
+#[tokio::test]
+async fn made_resets_end_their_connection_only() {
+    let limits = ServerLimits { max_local_resets: 20, ..ServerLimits::default() };
+    flood(&limited(limits), |stream| {
+        [frames::headers(stream, false), frames::overflowing_window_update(stream)].concat()
+    })
+    .await;
+}
+
+/// Sends 20,000 streams of `attack` on one connection, which must end; another client is served.
+async fn flood(server: &Server, attack: impl Fn(u32) -> Vec<u8> + Send + 'static) {
+    let mut client = server.client().await;
+    let mut raw = Raw::open(server.grpc);
+    let attacker = std::thread::spawn(move || {
+        for batch in 0..200 {
+            let bytes: Vec<u8> = (0..100).flat_map(|index| attack(1 + 2 * (batch * 100 + index))).collect();
+            if !raw.try_send(&bytes) {
+                break;
+            }
+        }
+        raw.end()
+    });
+    let mut longest = Duration::ZERO;
+    let mut calls = 0;
+    while !attacker.is_finished() || calls < 20 {
+        let asked = Instant::now();
+        let answer = client.should_allow(ask_under("open", &format!("r{calls}"), "bob")).await;
+        assert!(answer.unwrap().into_inner().allowed);
+        longest = longest.max(asked.elapsed());
+        calls += 1;
+    }
+    let end = attacker.join().unwrap();
+    assert!(matches!(end, End::Closed(None | Some(ENHANCE_YOUR_CALM))), "{end:?}");
+    eventually(PATIENCE, "the attacker's connection is closed", || connections(server) == 1);
+    assert!(longest < Duration::from_secs(1), "another client waited {longest:?}");
+}

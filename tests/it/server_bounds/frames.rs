@@ -1,0 +1,136 @@
+//! HTTP/2 by hand, as far as misbehaving needs it.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+
+/// One connection.
+pub(super) struct Raw(TcpStream);
+
+impl Raw {
+    pub(super) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        Self(stream)
+    }
+
+    /// A connection that has said what every one begins with.
+    pub(super) fn open(address: SocketAddr) -> Self {
+        let raw = Self::connect(address);
+        raw.send(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat());
+        raw
+    }
+
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.0
+    }
+
+    pub(super) fn send(&self, bytes: &[u8]) {
+        assert!(self.try_send(bytes));
+    }
+
+    /// Whether the other side still takes it.
+    pub(super) fn try_send(&self, bytes: &[u8]) -> bool {
+        (&self.0).write_all(bytes).is_ok()
+    }
+
+    /// The server's settings.
+    pub(super) fn settings(&mut self) -> HashMap<u16, u32> {
+        let (_, _, payload) = self.next(|kind, _| kind == SETTINGS).expect("the server's settings");
+        let entry = |entry: &[u8]| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]));
+        payload.chunks(6).map(entry).collect()
+    }
+
+    /// The code with which the connection is ended, if it still says so.
+    pub(super) fn goaway(&mut self) -> Option<u32> {
+        self.next(|kind, _| kind == GOAWAY).map(|(_, _, payload)| number(&payload[4..]))
+    }
+
+    /// The code with which the stream is reset.
+    pub(super) fn reset(&mut self, stream: u32) -> Option<u32> {
+        self.next(|kind, of| kind == RST_STREAM && of == stream).map(|(_, _, payload)| number(&payload))
+    }
+
+    /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
+    /// was still on its way to a socket that is closed) without.
+    pub(super) fn end(&mut self) -> End {
+        let mut code = None;
+        loop {
+            match self.read_frame() {
+                Ok((GOAWAY, _, payload)) => code = Some(number(&payload[4..])),
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return End::Open;
+                }
+                Err(_) => return End::Closed(code),
+            }
+        }
+    }
+
+    fn next(&mut self, wanted: impl Fn(u8, u32) -> bool) -> Option<(u8, u32, Vec<u8>)> {
+        loop {
+            let (kind, stream, payload) = self.read_frame().ok()?;
+            if wanted(kind, stream) {
+                return Some((kind, stream, payload));
+            }
+        }
+    }
+
+    fn read_frame(&mut self) -> io::Result<(u8, u32, Vec<u8>)> {
+        let mut head = [0; 9];
+        self.0.read_exact(&mut head)?;
+        let mut payload = vec![0; number(&[0, head[0], head[1], head[2]]) as usize];
+        self.0.read_exact(&mut payload)?;
+        Ok((head[3], number(&head[5..]), payload))
+    }
+}
+
+/// Whether the server has ended a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Closed(Option<u32>),
+    Open,
+}
+
+/// A POST to `/` of nobody in particular.
+pub(super) fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
+    const END_HEADERS: u8 = 4;
+    let block = [0x83, 0x86, 0x84, 0x41, 1, b'a'];
+    frame(HEADERS, END_HEADERS | u8::from(end_stream), stream, &block)
+}
+
+pub(super) fn rst_stream(stream: u32) -> Vec<u8> {
+    const CANCEL: u32 = 8;
+    frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
+}
+
+/// Which is an error of that stream.
+pub(super) fn overflowing_window_update(stream: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, &(u32::MAX >> 1).to_be_bytes())
+}
+
+pub(super) fn settings_ack() -> Vec<u8> {
+    frame(SETTINGS, 1, 0, &[])
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut bytes = vec![length[1], length[2], length[3], kind, flags];
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes[..4].try_into().map(u32::from_be_bytes).unwrap()
+}

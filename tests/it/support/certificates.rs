@@ -1,0 +1,74 @@
+//! Certificates made for a test, in files.
+
+use std::path::PathBuf;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use tempfile::TempDir;
+
+use super::scratch;
+
+/// An authority, and the directory that its certificates are in.
+pub(crate) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    dir: TempDir,
+}
+
+/// A certificate and its key.
+pub(crate) struct Issued {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        // One that bears its issuer's name looks as if it had signed itself.
+        params.distinguished_name.push(DnType::CommonName, "weir's tests");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let dir = scratch::dir("certificates-");
+        std::fs::write(dir.path().join("ca.pem"), issuer.pem()).unwrap();
+        Self { issuer, dir }
+    }
+
+    /// The authority's own certificate.
+    pub(crate) fn ca_file(&self) -> PathBuf {
+        self.dir.path().join("ca.pem")
+    }
+
+    /// A certificate for these names, in files that bear `file`.
+    pub(crate) fn issue(&self, file: &str, names: &[&str]) -> Issued {
+        self.issue_until(file, names, 2096)
+    }
+
+    /// One that is valid before `year` only.
+    pub(crate) fn issue_until(&self, file: &str, names: &[&str], year: i32) -> Issued {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let path = |end: &str| self.dir.path().join(format!("{file}.{end}"));
+        let issued = Issued { cert: path("pem"), key: path("key") };
+        std::fs::write(&issued.cert, certificate.pem()).unwrap();
+        std::fs::write(&issued.key, key.serialize_pem()).unwrap();
+        issued
+    }
+
+    /// What a `redis-server` is told to offer TLS on `port` with this certificate, and to ask its
+    /// clients for one or not.
+    pub(crate) fn redis_args(&self, port: u16, issued: &Issued, clients: bool) -> Vec<String> {
+        let path = |path: &PathBuf| path.display().to_string();
+        [
+            ("--tls-port", port.to_string()),
+            ("--tls-cert-file", path(&issued.cert)),
+            ("--tls-key-file", path(&issued.key)),
+            ("--tls-ca-cert-file", path(&self.ca_file())),
+            ("--tls-auth-clients", if clients { "yes" } else { "no" }.to_owned()),
+        ]
+        .into_iter()
+        .flat_map(|(name, value)| [name.to_owned(), value])
+        .collect()
+    }
+}
