@@ -10,7 +10,9 @@ use prost::Message as _;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
     println!("cargo:rerun-if-changed=build.rs");
-    let descriptors = protox::compile(["weir/v1/rate_limit.proto", "weir/v1/admin.proto"], ["proto"])?;
+    let services =
+        ["weir/v1/rate_limit.proto", "weir/v1/admin.proto", "envoy/service/ratelimit/v3/rls.proto"];
+    let descriptors = protox::compile(services, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure().compile_fds(descriptors)?;

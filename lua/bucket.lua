@@ -1,6 +1,7 @@
 -- Token bucket, leaky bucket as a meter, GCRA, uniform gate. Twin: src/algorithm/bucket.rs.
 --
--- Stored: level, at, per_token (three doubles). Of the limit: p1 = drain, weight = per_token.
+-- Stored: level, at, per_token, when the key goes in ms (four doubles). Of the limit: p1 = drain,
+-- weight = per_token.
 
 -- level · new / old, rounded up, saturating at the ceiling. The product does not fit a double, so the
 -- quotient is built bit by bit of `new`; only a changed rate comes here.
@@ -24,7 +25,7 @@ end
 local function bucket_read(key, now, weight, p1)
   local raw = call('GET', key)
   if not raw then return 0, now, now, 0, 0 end
-  if type(raw) == 'table' or #raw ~= 24 then return nil, unreadable(raw) end
+  if type(raw) == 'table' or #raw ~= 32 then return nil, unreadable(raw) end
   local level, at, per_token = unpack_struct('<ddd', raw)
   if not (exact(level) and level <= CEILING and exact(at) and exact(per_token) and per_token > 0) then
     return nil, unreadable(raw)
@@ -40,6 +41,6 @@ local function bucket_read(key, now, weight, p1)
   return level - drained, now, now, 0, 0
 end
 
-local function bucket_write(key, level, at, weight, px)
-  return call('SET', key, pack_struct('<ddd', level, at, weight), SET_EXPIRY, px)
+local function bucket_write(key, level, at, weight, goes)
+  return call('SET', key, pack_struct('<dddd', level, at, weight, goes), SET_EXPIRY, span_of(goes))
 end

@@ -1,17 +1,13 @@
 -- Many decisions in one call, each over one or more limits: judge every limit, then charge all or
 -- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
-local CHARGE, PEEK, REFUND, RESET, FORCE, AT_MOST, RESERVE = 1, 2, 3, 4, 5, 6, 7
-local REFUND_ONCE = 8
+local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8
 local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS = 1, 2, 3, 4, 5, 6
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 
 -- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in src/store/part.rs.
 local REFUND_ID_PX = 86400000
-
--- With a clock of the caller's, a key lives for at least a minute.
-local LEAST_PX = 60000
 
 local function read(limit, key, now)
   local engine = limit.engine
@@ -65,7 +61,7 @@ end
 
 -- Makes the stored level `level`. The key goes once the state is as good as absent, rounded up, by the
 -- state's own time, which is ahead of now after a step back.
-local function write(limit, key, one, level, now)
+local function write(limit, key, one, level)
   if level == 0 then
     one.level = 0
     return call('DEL', key)
@@ -85,17 +81,15 @@ local function write(limit, key, one, level, now)
     if cost < 0 then one.origin = log_pull(key, -cost, one.shift) end
     lasts = one.origin + limit.p1 - one.at
   end
-  local px
-  if SET_EXPIRY == 'PXAT' then px = ceil_div(one.at + lasts, 1000) + 1
-  else px = max(ceil_div(one.at - now + lasts, 1000) + 1, LEAST_PX) end
-  if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, px) end
-  if engine == WINDOW then return window_write(key, level, one.origin, one.extra, px) end
-  if engine == INTERVAL then return interval_write(key, level, one.origin, px) end
-  if engine == SLIDING then return sliding_write(key, one, limit.p1, px) end
-  if engine == SLOTS then return slots_write(key, one, px) end
+  local goes = ceil_div(one.at + lasts, 1000) + 1
+  if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, goes + GRACE_MS) end
+  if engine == WINDOW then return window_write(key, level, one.origin, one.extra, goes) end
+  if engine == INTERVAL then return interval_write(key, level, one.origin, goes) end
+  if engine == SLIDING then return sliding_write(key, one, limit.p1, goes) end
+  if engine == SLOTS then return slots_write(key, one, goes) end
   local keep
   if limit.count_denied == 1 then keep = limit.limit + 1 end
-  return log_write(key, cost, one.at, one.extra, one.shift, keep, px)
+  return log_write(key, cost, one.at, one.extra, one.shift, keep, goes)
 end
 
 -- Whether `cost` fits on top of the level, and how long until it does.
@@ -157,16 +151,16 @@ local function next_level(limit, one, op, allowed, cost, granted)
 end
 
 -- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
-local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
+local function decide(limits, count, ones, op, cost, max_wait)
   -- What has happened before takes nothing and only tells how things stand.
   local marker
   if op == REFUND_ONCE then
-    op, marker = REFUND, KEYS[key_at + count + 1]
+    op, marker = REFUND, keys[key_at + count + 1]
     if call('EXISTS', marker) == 1 then cost, marker = 0, nil end
   end
   local fitted, granted, place = true, cost, 0
   for i = 1, count do
-    local limit, one, key = limits[i], ones[i], KEYS[key_at + i]
+    local limit, one, key = limits[i], ones[i], keys[key_at + i]
     local level, at, origin, extra, shift, span, held = read(limit, key, now)
     if not level then return nil, at end
     one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
@@ -185,7 +179,7 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
   for i = 1, count do
     local level = next_level(limits[i], ones[i], op, allowed, cost, granted)
     if level then
-      local reply = write(limits[i], KEYS[key_at + i], ones[i], level, now)
+      local reply = write(limits[i], keys[key_at + i], ones[i], level)
       if refused(reply) then return nil, reply.err end
     end
   end
@@ -195,7 +189,7 @@ local function decide(limits, count, key_at, ones, op, cost, max_wait, now)
     local retry = one.retry
     if allowed then retry = 0 end
     answer = answer .. pack_struct('<dddd', one.cause, remaining_after(limit, one, op, cost), retry,
-      reset_after(limit, KEYS[key_at + i], one))
+      reset_after(limit, keys[key_at + i], one))
   end
   return answer
 end
@@ -209,48 +203,46 @@ local function read_limit(request, position)
   return limit, position
 end
 
-local function decide_all()
-  local request = ARGV[1]
-  local now, groups, position = unpack_struct('<dd', request)
-  if now < 0 then
-    local time = redis.call('TIME')
-    now = time[1] * 1000000 + time[2]
-  else
-    SET_EXPIRY, KEY_EXPIRY = 'PX', 'PEXPIRE'
+local function decide_group(ones)
+  local count, decisions, each, op, max_wait
+  count, decisions, each, op, max_wait, position = unpack_struct('<ddddd', request, position)
+  local limits, runs_alone, spread = {}, false, false
+  for i = 1, count do
+    limits[i], position = read_limit(request, position)
+    runs_alone, spread = runs_alone or limits[i].engine == LOG, spread or limits[i].spread
+    ones[i] = ones[i] or {}
   end
-  local answers, reply, key_at, ones = { pack_struct('<d', now) }, { '' }, 0, {}
-  for _ = 1, groups do
-    local count, decisions, limits
-    count, decisions, position = unpack_struct('<dd', request, position)
-    limits = {}
-    local spread = false
-    for i = 1, count do
-      limits[i], position = read_limit(request, position)
-      spread = spread or limits[i].spread
-      ones[i] = ones[i] or {}
+  local phase_at = position + 8 * decisions * each
+  for number = 1, decisions do
+    if spread then
+      for i = 1, count do
+        local phase
+        phase, phase_at = unpack_struct('<d', request, phase_at)
+        if limits[i].spread then limits[i].p3 = phase end
+      end
     end
-    for _ = 1, decisions do
-      local op, cost, max_wait
-      op, cost, max_wait, position = unpack_struct('<ddd', request, position)
-      if spread then
-        for i = 1, count do
-          local phase
-          phase, position = unpack_struct('<d', request, position)
-          if limits[i].spread then limits[i].p3 = phase end
+    for _ = 1, each do
+      local cost
+      cost, position = unpack_struct('<d', request, position)
+      if number > skip then
+        local ran, answer, why = true, nil, nil
+        -- A log's entries are looked at one by one, and any of them may be something else.
+        if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait)
+        else answer, why = decide(limits, count, ones, op, cost, max_wait) end
+        if not (ran and answer) then
+          reply[#reply + 1] = why or answer
+          answer = pack_struct('<d', -1)
         end
+        filled = filled + 1
+        answers[filled] = answer
       end
-      local ran, answer, why = pcall(decide, limits, count, key_at, ones, op, cost, max_wait, now)
-      if not (ran and answer) then
-        reply[#reply + 1] = why or answer
-        answer = pack_struct('<d', -1)
-      end
-      answers[#answers + 1] = answer
-      key_at = key_at + count
-      if op == REFUND_ONCE then key_at = key_at + 1 end
     end
+    if number > skip then key_at = key_at + count + (op == REFUND_ONCE and 1 or 0) end
   end
-  reply[1] = table.concat(answers)
-  return reply
+  position, skip = phase_at, 0
 end
 
-return decide_all()
+local ones = {}
+for _ = 1, groups do decide_group(ones) end
+reply[1] = table.concat(answers)
+return reply

@@ -32,6 +32,6 @@ local function interval_wait(at, origin, excess, p1, p2)
   return origin + ceil_div(excess, p1) * p2 - at
 end
 
-local function interval_write(key, level, origin, px)
-  return call('SET', key, pack_struct('<dd', origin, level), SET_EXPIRY, px)
+local function interval_write(key, level, origin, goes)
+  return call('SET', key, pack_struct('<dd', origin, level), SET_EXPIRY, span_of(goes))
 end

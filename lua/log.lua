@@ -107,7 +107,7 @@ end
 
 -- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes first, so that a
 -- server without any refuses before something has changed.
-local function log_write(key, cost, at, extra, shift, keep, px)
+local function log_write(key, cost, at, extra, shift, keep, goes)
   cost = max(cost, 0)
   local length = call('LLEN', key)
   if shift > 0 then log_move(key, shift) end
@@ -133,5 +133,5 @@ local function log_write(key, cost, at, extra, shift, keep, px)
     if refused(reply) then return reply end
   end
   if extra > 0 then call('LTRIM', key, 2 * extra, -1) end
-  return call(KEY_EXPIRY, key, px)
+  return call(KEY_EXPIRY, key, span_of(goes))
 end

@@ -1,17 +1,8 @@
 -- Integer arithmetic on doubles, exact below 2^53, and what replies mean. Twin: src/units.rs.
 
-local call = redis.pcall
 local fmod, floor, min, max = math.fmod, math.floor, math.min, math.max
-local pack_struct, unpack_struct = struct.pack, struct.unpack
 
-local CEILING = 4503599627370496 -- 2^52
-
--- How a write says when its key goes: at a time on the server's clock, the one that was decided by. A
--- span would count from the start of the call, which is earlier than the time that TIME told, and so a
--- key could go before its state is fresh. decide.lua changes both where the caller brings the clock.
-local SET_EXPIRY, KEY_EXPIRY = 'PXAT', 'PEXPIREAT'
-
--- fmod is exact where `%` is not: that one is computed through a rounded quotient.
+-- fmod is exact also where a is 2^53 or more.
 local function floor_div(a, b)
   return (a - fmod(a, b)) / b
 end
@@ -53,6 +44,11 @@ end
 -- For a number that Redis must store as text: concatenation would round it to 14 digits.
 local function whole(x)
   return string.format('%.0f', x)
+end
+
+-- What a write says of a key that goes at `goes` (in ms).
+local function span_of(goes)
+  return max(goes - base_ms, least_ms)
 end
 
 local function refused(reply)

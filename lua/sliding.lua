@@ -66,8 +66,8 @@ local function sliding_refund(one, cost, p1)
   return max(current - cost, 0) + sliding_weighted(one.extra, one.at - one.origin, p1)
 end
 
-local function sliding_write(key, one, p1, px)
+local function sliding_write(key, one, p1, goes)
   local current, previous = one.level, 0
   if one.span == p1 then current, previous = sliding_current(one, p1), one.extra end
-  return call('SET', key, pack_struct('<dddd', one.origin, current, previous, one.span), SET_EXPIRY, px)
+  return call('SET', key, pack_struct('<dddd', one.origin, current, previous, one.span), SET_EXPIRY, span_of(goes))
 end

@@ -85,8 +85,8 @@ local function slots_change(one, cost, p1, p2)
   if #held > 2 then one.origin = held[#held - 1] end
 end
 
-local function slots_write(key, one, px)
+local function slots_write(key, one, goes)
   local packed = {}
   for i, number in ipairs(one.held) do packed[i] = pack_struct('<d', number) end
-  return call('SET', key, table.concat(packed), SET_EXPIRY, px)
+  return call('SET', key, table.concat(packed), SET_EXPIRY, span_of(goes))
 end

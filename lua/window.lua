@@ -58,6 +58,6 @@ local function window_read(key, now, p1, p2, p3)
   return hits, at, start, span, shift
 end
 
-local function window_write(key, level, origin, extra, px)
-  return call('SET', key, pack_struct('<ddd', origin, level, extra), SET_EXPIRY, px)
+local function window_write(key, level, origin, extra, goes)
+  return call('SET', key, pack_struct('<ddd', origin, level, extra), SET_EXPIRY, span_of(goes))
 end

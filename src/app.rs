@@ -1,5 +1,7 @@
 //! Wiring: a configuration and sockets in, a running service out.
 
+mod envoy;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -10,12 +12,13 @@ use socket2::SockRef;
 
 use crate::admin::Admin;
 use crate::clock::{Clock, Monotonic};
-use crate::config::{Config, StoreConfig};
+use crate::config::{Config, EnvoyErrors, StoreConfig};
 use crate::key::KeySecret;
 use crate::readiness::Readiness;
 use crate::server::{self, Parts, ServerError};
 use crate::service::Templates;
 use crate::store::Store;
+use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::RedisShared;
@@ -50,6 +53,9 @@ pub enum AppError {
     /// The metrics contradict one another.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// The files of Envoy's rate limits are mistaken.
+    #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
+    Envoy(#[from] EnvoyErrors),
     /// The admin thread cannot start.
     #[error("the admin server cannot start: {0}")]
     Admin(io::Error),
@@ -96,10 +102,12 @@ pub fn run(
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
             let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
             let shared = RedisShared::new(redis, secret, clock);
+            let redis = redis.clone();
             let (watched, told) = (shared.clone(), readiness.clone());
             let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
             let app = App { config, listeners, readiness, metrics };
-            app.serve(move || denials.before(shared.store()), watch, shutdown)
+            let store = move || denials.before(Coalesce::before(shared.store(), &redis));
+            app.serve(store, watch, shutdown)
         }
     }
 }
@@ -121,6 +129,10 @@ impl App {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), AppError> {
         let Self { config, listeners, readiness, metrics } = self;
+        let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let (envoy, files) = envoy::open(&config.envoy, counted)?;
+        let watched = envoy::watch(files, envoy.clone());
+        let background = async { tokio::join!(background, watched).0 };
         let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), background);
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
@@ -129,6 +141,7 @@ impl App {
             store,
             readiness,
             metrics,
+            envoy,
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
     }

@@ -2,15 +2,20 @@
 
 mod allow;
 mod check;
+mod envoy;
 mod explain;
 mod explanation;
+mod import_envoy;
+mod load;
 mod render;
+mod schema;
 mod serve;
 mod settings;
 mod signals;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use weir::telemetry::{Format, init_logs, log_panics};
@@ -22,7 +27,12 @@ Examples:
   weir serve --config weir.yaml                        serve your own strategies
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
   weir check weir.yaml                                 find every mistake in a configuration
-  weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why";
+  weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why
+  weir schema > weir.schema.json                       let an editor find mistakes while you type
+  weir serve --envoy-config ratelimit/config           serve envoyproxy/ratelimit's files to Envoy
+  weir check ratelimit/config                          find every mistake in them
+  weir import-envoy ratelimit/config > weir.yaml       the same limits as strategies of Weir
+  weir load                                            see how much a server takes";
 
 const ENVIRONMENT: &str = "\
 Every option can be given as an environment variable too: --drain-timeout is WEIR_DRAIN_TIMEOUT.
@@ -48,10 +58,19 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::Args),
-    /// Check a configuration file and report every mistake
+    /// Check a configuration file, or a directory of Envoy's, and report every mistake
+    #[command(before_help = check::EXAMPLES)]
     Check(check::Args),
+    /// Print the JSON Schema (2020-12) of the configuration file
+    Schema(schema::Args),
     /// Say what would decide a request, and why, from the configuration alone
+    #[command(before_help = explain::EXAMPLES)]
     Explain(explain::Args),
+    /// Print the limits of Envoy's rate limit files as a configuration of Weir
+    #[command(before_help = import_envoy::EXAMPLES)]
+    ImportEnvoy(import_envoy::Args),
+    /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
+    Load(Box<load::Args>),
 }
 
 /// `weir` alone: `serve` with what the environment says.
@@ -69,7 +88,10 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => serve(*args, &cli.log),
         Command::Allow(args) => allow::run(args),
         Command::Check(args) => check::run(&args),
+        Command::Schema(schema::Args {}) => schema::run(),
         Command::Explain(args) => explain::run(args),
+        Command::ImportEnvoy(args) => import_envoy::run(&args),
+        Command::Load(args) => load::run(*args),
     }
 }
 
@@ -96,6 +118,22 @@ fn attribute(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE, such as region=eu".to_owned()),
+    }
+}
+
+/// A span of time as options are given one: `500ms`, `2s`, `1m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_secs(60),
+        _ => return Err("expected a number and a unit: 500ms, 2s, 1m".to_owned()),
+    };
+    let count: u32 = digits.parse().map_err(|_| "expected a whole number and a unit: 500ms, 2s, 1m")?;
+    match unit.checked_mul(count) {
+        Some(span) if span > Duration::ZERO => Ok(span),
+        _ => Err("it must be longer than nothing".to_owned()),
     }
 }
 

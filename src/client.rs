@@ -89,6 +89,12 @@ fn innermost(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
+/// The name of a gRPC status code as the specification spells it; of unknown numbers `UNKNOWN`.
+#[must_use]
+pub const fn code_name(code: i32) -> &'static str {
+    name(Code::from_i32(code))
+}
+
 /// The code as the gRPC specification spells it.
 const fn name(code: Code) -> &'static str {
     match code {

@@ -9,11 +9,17 @@
 //!           with    values,    values, quantities, patterns and address say what
 //!           places  leftovers  a single text means
 //!                   └── every mistake goes into one report ── ConfigErrors
+//!
+//!   envoy: the same tree, read as the rate limit files of envoyproxy/ratelimit ── envoy::Domains
 //! ```
+//!
+//! [`schema`] says the same to editors.
 
 mod access;
 mod address;
 mod algorithms;
+mod aliases;
+mod envoy;
 mod errors;
 mod fields;
 mod limits;
@@ -26,6 +32,7 @@ mod quantities;
 mod read;
 mod redis;
 mod resources;
+mod schema;
 mod secret;
 mod server;
 mod store;
@@ -36,9 +43,14 @@ mod values;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use envoy::{
+    CurrentDomains, EnvoyConfig, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS,
+    MAX_ENVOY_FILE, MAX_ENVOY_FILES,
+};
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
 pub use overrides::Overrides;
 pub use read::{EXAMPLE, MAX_FILE};
+pub use schema::schema;
 pub use secret::Secret;
 
 use crate::key::KeySecret;
@@ -57,6 +69,8 @@ pub struct Config {
     pub key_secret: Option<KeySecret>,
     /// Strategies and the resources they are the default of.
     pub rules: Rules,
+    /// Envoy's rate limit service.
+    pub envoy: EnvoyConfig,
     /// The sentence on denial.
     pub messages: Messages,
     /// Where the configuration was read from; `None` is the built-in example.
@@ -151,6 +165,8 @@ pub struct RedisConfig {
     pub max_waiting: usize,
     /// How long a denial is answered without asking Redis again, at most; 0 asks every time.
     pub denials_max_age: Micros,
+    /// Whether calls for the same keys that come while one is under way are decided together afterwards.
+    pub coalesce: bool,
     /// Who we are to Redis; `None` is its default user.
     pub login: Option<Login>,
     /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
@@ -248,6 +264,7 @@ impl Default for RedisConfig {
             connect_timeout: Micros::from_millis(200),
             max_waiting: 4096,
             denials_max_age: Micros::from_secs(1),
+            coalesce: true,
             login: None,
             tls: None,
             sentinel: None,

@@ -1,19 +1,20 @@
 //! Keys and hash tags: the one place that turns a request into the name of its state.
 //!
 //! ```text
-//!   weir:{5f0c…32 hex digits…}:tiger-feeding:each:bucket:26:zewtopia.com/tigerfeeding:3:bob
-//!        └ SipHash-128 of the tag ┘ strategy  limit engine  └ length-prefixed, escaped parts ┘
+//!   weir:{5f0c…32 hex digits…}:tiger-feeding:each:bucket:r25:zewtopia.com/tigerfeeding:c3:bob
+//!        └ SipHash-128 of the tag ┘ strategy  limit engine  └ parts: field, length, escaped text ┘
 //! ```
 //!
-//! Injective: the names before the parts hold no colon, every part says its length, and which field
-//! each part is follows from the limit's scope. The only brace pair is ours and its content is a keyed
-//! hash, so no caller can break a tag, forge one, or aim at a chosen slot. Every byte is printable, for
-//! whoever reads along in redis-cli.
+//! Injective: the names before the parts hold no colon, and every part says which field it is (`r` the
+//! resource, `c` the consumer, `region=` an attribute) and its length, so that a limit whose scope was
+//! changed finds no state of another field that has the same text. The only brace pair is ours and its
+//! content is a keyed hash, so no caller can break a tag, forge one, or aim at a chosen slot. Every byte
+//! is printable, for whoever reads along in redis-cli.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
-use siphasher::sip128::{Hasher128 as _, SipHasher24};
+use siphasher::sip128::{Hasher128 as _, SipHasher13, SipHasher24};
 
 use crate::strategy::{Attributes, Field, Limit, Strategy, Tag};
 
@@ -56,10 +57,40 @@ impl KeySecret {
         Self::from_text(&format!("{:x}{:x}", word(), word()))
     }
 
+    /// The 128-bit keyed hash of every field that the limits of a strategy count by, which with the strategy
+    /// is what its keys are made of, and of `whose` they are.
+    #[must_use]
+    pub fn hash_fields(&self, whose: u64, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write_u64(whose);
+        let mut part = |text: &str| {
+            hasher.write_u64(text.len() as u64);
+            hasher.write(text.as_bytes());
+        };
+        for field in strategy.fields().fields() {
+            part(subject.field(field));
+        }
+        if let Some(group) = subject.group {
+            part(group);
+        }
+        hasher.finish128().as_u128()
+    }
+
     /// The 128-bit keyed hash of `bytes`.
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u128 {
         let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(bytes);
+        hasher.finish128().as_u128()
+    }
+}
+
+impl KeySecret {
+    /// Another keyed hash of `bytes`, with fewer rounds: for digests that never leave the process, which
+    /// nobody can therefore look for collisions of.
+    #[must_use]
+    pub fn digest(&self, bytes: &[u8]) -> u128 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
         hasher.write(bytes);
         hasher.finish128().as_u128()
     }
@@ -89,7 +120,32 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
         if index > 0 {
             out.push(b':');
         }
+        write_field(out, field);
         write_part(out, subject.field(field));
+    }
+}
+
+/// Appends the same as [`write_name`] for machines alone: every part as it is, behind its length, and which
+/// field it is as a letter. For digests that never leave the process, where nobody reads along.
+pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
+    let mut part = |kind: u8, text: &str| {
+        out.push(kind);
+        // Names and parts have bounds far below this.
+        out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        out.extend_from_slice(text.as_bytes());
+    };
+    part(b's', strategy.name());
+    part(b'l', &limit.name);
+    part(b'e', limit.algorithm.engine().name());
+    for field in limit.scope.fields() {
+        match field {
+            Field::Resource => part(b'r', subject.resource),
+            Field::Consumer => part(b'c', subject.consumer),
+            Field::Attribute(name) => {
+                part(b'a', name);
+                part(b'v', subject.attributes.get(name));
+            }
+        }
     }
 }
 
@@ -152,6 +208,19 @@ impl<'a> Subject<'a> {
             Field::Resource => self.resource,
             Field::Consumer => self.consumer,
             Field::Attribute(name) => self.attributes.get(name),
+        }
+    }
+}
+
+/// Appends which field the part after it is. No two fields begin alike: a letter and a length, or a name
+/// (which has no `=`) and `=`.
+fn write_field(out: &mut Vec<u8>, field: &Field) {
+    match field {
+        Field::Resource => out.push(b'r'),
+        Field::Consumer => out.push(b'c'),
+        Field::Attribute(name) => {
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
         }
     }
 }

@@ -5,12 +5,14 @@
 //! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock.
 //! * [`algorithm`]: what every limit means, as pure arithmetic.
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
+//! * [`envoy`]: which rule of Envoy's files a descriptor matches.
 //! * [`config`]: everything a running service is told, parsed once.
 //! * [`store`]: where state lives; one seam, two engines.
 //! * [`telemetry`], [`readiness`]: what operators see. [`tls`]: certificates of what we dial.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`client`]: the other side.
+//! * [`load`]: puts load on a server and measures how it answers.
 //! * [`app`]: a configuration and sockets in, a running service out.
 
 pub mod admin;
@@ -19,8 +21,10 @@ pub mod app;
 pub mod client;
 pub mod clock;
 pub mod config;
+pub mod envoy;
 pub mod key;
 pub mod limiter;
+pub mod load;
 pub mod proto;
 pub mod readiness;
 pub mod server;

@@ -2,12 +2,17 @@
 
 mod bounds;
 mod deadline;
+pub mod envoy;
+mod round;
 mod undo;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 pub use bounds::{Invalid, MAX_BATCH, MAX_REFUND_ID, check_batch};
+pub use round::Round;
 pub use undo::Undone;
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
@@ -113,19 +118,7 @@ impl<S: Store> Limiter<S> {
             return answer.map(|outcome| Answer { strategy: resolved.strategy, outcome });
         }
         let started = clock::monotonic();
-        let decision = Decision {
-            strategy: resolved.strategy,
-            subject: Subject {
-                resource: ask.resource,
-                consumer: ask.consumer,
-                group: resolved.group,
-                attributes: ask.attributes,
-            },
-            deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
-            part: Part::ALL,
-        };
-        let op = if ask.peek { Op::Peek } else { Op::Charge };
-        let result = self.ask_store(&decision, op, ask.cost).await;
+        let result = self.ask_store(ask, &resolved, started).await;
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, result.as_ref().err());
         let answer = result.or_else(|error| fall_back(resolved.strategy, error));
@@ -144,9 +137,26 @@ impl<S: Store> Limiter<S> {
         resolved
     }
 
-    async fn ask_store(&self, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Outcome, StoreError> {
+    async fn ask_store(
+        &self,
+        ask: &Ask<'_>,
+        resolved: &Resolved<'_>,
+        started: Instant,
+    ) -> Result<Outcome, StoreError> {
+        let decision = Decision {
+            strategy: resolved.strategy,
+            subject: Subject {
+                resource: ask.resource,
+                consumer: ask.consumer,
+                group: resolved.group,
+                attributes: ask.attributes,
+            },
+            deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
+            part: Part::ALL,
+        };
+        let op = if ask.peek { Op::Peek } else { Op::Charge };
         let mut verdicts = Verdicts::default();
-        self.store.decide(decision, op, &[cost], &mut verdicts).await?;
+        self.store.decide(&decision, op, &[ask.cost], &mut verdicts).await?;
         match verdicts.decisions.pop() {
             Some(verdict) => Ok(Outcome::Decided { verdict, limits: verdicts.limits }),
             None => Err(StoreError::Refused("it answered without a verdict".into())),
@@ -163,18 +173,41 @@ impl<S: Store> Limiter<S> {
     ) {
         let counted = count_as(answer);
         self.recorder.decided(resolved.index, counted, took);
-        tracing::debug!(
-            strategy = resolved.strategy.name(),
-            resource = ?ask.resource,
-            consumer = ?ask.consumer,
-            cost = ask.cost,
-            peek = ask.peek,
-            outcome = counted.name(),
-            error = answer.as_ref().err().map(tracing::field::display),
-            took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-            "decided"
-        );
+        log(ask, resolved, Some(took), counted, answer);
     }
+}
+
+fn log(
+    ask: &Ask<'_>,
+    resolved: &Resolved<'_>,
+    took: Option<Duration>,
+    counted: Counted,
+    answer: &Result<Outcome, LimiterError>,
+) {
+    tracing::debug!(
+        strategy = resolved.strategy.name(),
+        resource = ?ask.resource,
+        consumer = ?ask.consumer,
+        cost = ask.cost,
+        peek = ask.peek,
+        outcome = counted.name(),
+        error = answer.as_ref().err().map(tracing::field::display),
+        took_us = took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
+        "decided"
+    );
+}
+
+/// What `future` is ready with when it is first polled.
+pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// For a store that breaks its word.
+fn not_at_once() -> StoreError {
+    StoreError::Refused("it answers at once, and did not".into())
 }
 
 /// What decides a question under `rules`, if it can be asked at all. A question that lacks something is

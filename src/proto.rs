@@ -6,5 +6,38 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.rs"));
 }
 
+/// Envoy's packages, as far as its rate limit protocol needs them.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod envoy {
+    pub mod config {
+        pub mod core {
+            pub mod v3 {
+                include!(concat!(env!("OUT_DIR"), "/envoy.config.core.v3.rs"));
+            }
+        }
+    }
+    pub mod extensions {
+        pub mod common {
+            pub mod ratelimit {
+                pub mod v3 {
+                    include!(concat!(env!("OUT_DIR"), "/envoy.extensions.common.ratelimit.v3.rs"));
+                }
+            }
+        }
+    }
+    pub mod service {
+        pub mod ratelimit {
+            pub mod v3 {
+                include!(concat!(env!("OUT_DIR"), "/envoy.service.ratelimit.v3.rs"));
+            }
+        }
+    }
+    pub mod r#type {
+        pub mod v3 {
+            include!(concat!(env!("OUT_DIR"), "/envoy.r#type.v3.rs"));
+        }
+    }
+}
+
 /// The descriptors of everything in `proto/`, encoded: for server reflection and proto-JSON.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,20 +1,21 @@
 //! The gRPC server: one single-threaded runtime per core, and one acceptor that deals connections out.
 //!
 //! ```text
-//!                   ┌─ worker 0: runtime, tonic, store ─┐
+//!                   ┌─ worker 0: runtime, HTTP/2, store ─┐
 //!   accept ── fewest┤                                   ├── calls in flight finish ── end
-//!   (this thread)   └─ worker 1: runtime, tonic, store ─┘
+//!   (this thread)   └─ worker 1: runtime, HTTP/2, store ─┘
 //! ```
 //!
 //! Nothing that serves a call is ever woken from another core: that is worth more than half of a
 //! call's CPU compared with one runtime that moves work between cores.
 
 mod accept;
+mod burst;
 mod connection;
+mod connections;
 mod dispatch;
 mod health;
 mod routes;
-mod servers;
 mod worker;
 
 use std::io;
@@ -22,16 +23,18 @@ use std::net::TcpListener;
 use std::pin::pin;
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
 
 use self::accept::Acceptor;
 use self::worker::Workers;
-use crate::config::ServerConfig;
+use crate::config::{EnvoyConfig, ServerConfig};
+use crate::limiter::envoy::{EnvoyRules, Loaded};
 use crate::readiness::Readiness;
-use crate::service::Templates;
+use crate::service::{EnvoyAnswers, Templates};
 use crate::store::Store;
 use crate::strategy::Rules;
-use crate::telemetry::Metrics;
+use crate::telemetry::{EnvoyMetrics, Metrics};
 
 /// What the workers are made of.
 pub struct Parts<F> {
@@ -45,6 +48,30 @@ pub struct Parts<F> {
     pub readiness: Readiness,
     /// Where the workers count.
     pub metrics: Metrics,
+    /// What answers Envoy.
+    pub envoy: EnvoyParts,
+}
+
+/// What Envoy's rate limit service is made of.
+#[derive(Clone)]
+pub struct EnvoyParts {
+    /// The rules that serve now, if any were read.
+    pub live: Arc<ArcSwapOption<Loaded>>,
+    /// What holds for every request.
+    pub rules: EnvoyRules,
+    /// What answers hold.
+    pub answers: EnvoyAnswers,
+    /// Where hits are counted.
+    pub metrics: EnvoyMetrics,
+}
+
+impl EnvoyParts {
+    /// Those of a node that has read no files: it tells whoever asks so.
+    #[must_use]
+    pub fn without_files(metrics: EnvoyMetrics) -> Self {
+        let rules = (&EnvoyConfig::default()).into();
+        Self { live: Arc::default(), rules, answers: EnvoyAnswers::default(), metrics }
+    }
 }
 
 /// Why serving ended other than by being told to.
@@ -106,7 +133,8 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
         .map_err(|error| ServerError::Io { what: "starting a runtime", error })
 }
 
-fn worker_count(config: &ServerConfig) -> usize {
+/// How many workers serve.
+pub(crate) fn worker_count(config: &ServerConfig) -> usize {
     match config.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         count => count,

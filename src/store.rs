@@ -1,5 +1,6 @@
 //! Where state lives: one seam, two engines.
 
+pub mod coalesce;
 pub mod denials;
 pub mod memory;
 mod part;
@@ -55,6 +56,9 @@ impl Decision<'_> {
 /// Where state lives. One call answers one or more costs for the same keys, in order; each answer is
 /// one atomic decision over all limits of its tag.
 pub trait Store: Send + Sync + 'static {
+    /// Whether [`Store::decide`] never waits: what it returns is ready when it is first polled.
+    const AT_ONCE: bool = false;
+
     /// Decides each of `costs` in turn and appends its verdict to `out`.
     ///
     /// On an error nothing is known to be charged: either nothing was, or (after

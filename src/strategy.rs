@@ -2,6 +2,7 @@
 
 mod access;
 mod attributes;
+mod identity;
 mod overrides;
 mod patterns;
 mod rules;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub(crate) use attributes::is_attribute_name;
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed};
+pub use identity::StrategyId;
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use patterns::{Pattern, Patterns};
 pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
@@ -26,11 +28,14 @@ pub const MAX_NAME: usize = 128;
 /// A named list of limits that decide together: all are charged or none is.
 #[derive(Debug, Clone)]
 pub struct Strategy {
+    id: StrategyId,
     /// Shared with the overrides made of it.
     name: Arc<str>,
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
     tag: Tag,
+    /// Every field that a limit counts by.
+    fields: Scope,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
 }
@@ -130,7 +135,36 @@ impl Strategy {
         let needed = attributes::needed(&limits)?;
         let tag = Tag::of(name, &limits, single_slot)?;
         let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
-        Ok(Self { name: name.into(), limits, algorithms, tag, needed, on_store_failure })
+        let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
+        Ok(Self {
+            id: StrategyId::next(),
+            name: name.into(),
+            limits,
+            algorithms,
+            tag,
+            fields: Scope::of(&fields),
+            needed,
+            on_store_failure,
+        })
+    }
+
+    /// What tells it apart from every other strategy of the process.
+    #[must_use]
+    pub fn id(&self) -> StrategyId {
+        self.id
+    }
+
+    /// Every field that its limits count by.
+    #[must_use]
+    pub fn fields(&self) -> &Scope {
+        &self.fields
+    }
+
+    /// Whether some limit counts by fewer fields than another, so that decisions with other keys share its
+    /// counters.
+    #[must_use]
+    pub fn shares_counters(&self) -> bool {
+        self.limits.iter().any(|limit| limit.scope != self.fields)
     }
 
     /// The name callers use.

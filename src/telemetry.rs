@@ -4,6 +4,7 @@
 //! and every series exists from the start, at 0.
 
 mod decisions;
+mod envoy;
 mod histogram;
 mod log;
 mod recorder;
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 
+pub use envoy::{EnvoyMetrics, EnvoyRecorder, Event, Hits, RuleCounts};
 pub use log::{Format, init_logs, log_panics};
 pub use recorder::{Outcome, Recorder, Rejection};
 
@@ -74,6 +76,13 @@ impl Metrics {
     #[must_use]
     pub fn connections_refused(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.connections_refused)
+    }
+
+    /// Counters for the rules of Envoy's configuration, for `workers` workers.
+    pub fn envoy(&self, workers: usize) -> Result<EnvoyMetrics, prometheus::Error> {
+        let metrics = EnvoyMetrics::new(workers)?;
+        self.registry.register(Box::new(metrics.clone()))?;
+        Ok(metrics)
     }
 
     /// Shows what `stats` says of the memory store.

@@ -10,7 +10,7 @@
 //! Products are 128 bits wide, so a limit of 10^9 a month is exact to the microsecond.
 //!
 //! Promise: less than twice the limit in any span (all of it at the end of one window, then as it comes
-//! back), at most the limit in a window; a caller with an even pace is never held below the limit.
+//! back), at most the limit in a window; an even pace of one fewer than the limit is never denied.
 //! A state that was written under another span counts whole, and takes what is charged meanwhile, until
 //! it would have been fresh under its own.
 //! Sources: Cloudflare's two counters; those of Kong and upstash, without their rounding.

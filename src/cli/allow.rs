@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use weir::client::{Client, ClientError};
 use weir::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
-use super::{attribute, fail, print, render};
+use super::{attribute, duration, fail, print, render};
 
 const DENIED: u8 = 1;
 const FAILED: u8 = 2;
@@ -87,20 +87,5 @@ fn answer(server: &str, timeout: Duration, request: ShouldAllowRequest) -> Resul
             Err(error).context("nobody answers; start a server with `weir serve`, or name one with --server")
         }
         answer => Ok(answer?),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => Duration::from_millis(1),
-        "s" => Duration::from_secs(1),
-        "m" => Duration::from_secs(60),
-        _ => return Err("expected a number and a unit: 500ms, 2s, 1m".to_owned()),
-    };
-    let count: u32 = digits.parse().map_err(|_| "expected a whole number and a unit: 500ms, 2s, 1m")?;
-    match unit.checked_mul(count) {
-        Some(span) if span > Duration::ZERO => Ok(span),
-        _ => Err("it must be longer than nothing".to_owned()),
     }
 }

@@ -12,16 +12,23 @@ use weir::limiter::{self, Ask};
 use weir::strategy::{Attributes, Resolved, Rules};
 
 use super::allow::Output;
-use super::{attribute, explanation, fail, print};
+use super::{attribute, envoy, explanation, fail, print};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir explain api/orders bob --config weir.yaml
+  weir explain api/orders bob --attribute region=eu --output json
+  weir explain --envoy --envoy-config ratelimit/config my-domain path=/login,remote_address=10.0.0.1";
 
 /// The request could not be decided.
 const UNDECIDED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is used, for example zewtopia.com/tigerfeeding
+    /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     resource: String,
-    /// Who uses it; may be left out where no limit counts by consumer
+    /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
+    /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
     /// A configured strategy [default: the one that the configuration gives the resource]
@@ -33,6 +40,18 @@ pub(crate) struct Args {
     /// The configuration file; without one, the built-in example is explained
     #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Explain a descriptor that Envoy sends, by the files of envoyproxy/ratelimit
+    #[arg(long)]
+    envoy: bool,
+    /// With --envoy: their directory [default: the one that the configuration names]
+    #[arg(long, env = "WEIR_ENVOY_CONFIG", value_name = "DIR")]
+    envoy_config: Option<PathBuf>,
+    /// With --envoy: several files may have one domain in common
+    #[arg(long, requires = "envoy")]
+    merge_domains: bool,
+    /// With --envoy: one more entry, whose value may hold commas; may be given several times
+    #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
+    entries: Vec<(String, String)>,
     /// Text for people, or JSON
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     output: Output,
@@ -55,6 +74,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 fn explain(args: Args) -> Result<()> {
+    if args.envoy {
+        return explain_envoy(&args);
+    }
     let settings = Overrides::default();
     let config = match &args.config {
         Some(file) => Config::load(file, &settings),
@@ -74,5 +96,22 @@ fn explain(args: Args) -> Result<()> {
         Output::Text => explanation::text(&explained),
         Output::Json => explanation::json(&explained)?,
     };
+    print(&text).context("the explanation cannot be printed")
+}
+
+fn explain_envoy(args: &Args) -> Result<()> {
+    let mut merge_domains = args.merge_domains;
+    let folder = match (&args.envoy_config, &args.config) {
+        (Some(folder), _) => folder.clone(),
+        (None, Some(file)) => {
+            let config = Config::load(file, &Overrides::default());
+            let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+            merge_domains |= config.envoy.merge_domains;
+            config.envoy.config.with_context(|| format!("{} has no envoy.config", file.display()))?
+        }
+        (None, None) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
+    };
+    let entries = envoy::entries(&args.consumer, &args.entries)?;
+    let text = envoy::explain(&folder, merge_domains, &args.resource, &entries, args.output)?;
     print(&text).context("the explanation cannot be printed")
 }

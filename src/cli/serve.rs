@@ -44,13 +44,15 @@ fn announcement(config: &Config, grpc: SocketAddr, admin: SocketAddr) -> String 
         Some(file) => file.display().to_string(),
         None => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
     };
+    let envoy = config.envoy.config.as_ref();
+    let envoy = envoy.map_or_else(String::new, |folder| format!("  envoy   {}\n", folder.display()));
     format!(
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
          \x20 admin   http://{admin}/ (metrics, livez, readyz)\n\
          \x20 store   {store}\n\
          \x20 config  {source}\n\
-         \n\
+         {envoy}\n\
          Try in another terminal:\n\
          \n\
          \x20 {next}\n\

@@ -77,6 +77,12 @@ pub(crate) struct Settings {
     /// The secret of the keys in Redis, the same on all nodes; better given as its variable
     #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
     key_secret: Option<String>,
+    /// The directory of Envoy's rate limit files, in the format of envoyproxy/ratelimit
+    #[arg(long, env = "WEIR_ENVOY_CONFIG", value_name = "DIR")]
+    envoy_config: Option<String>,
+    /// Whether several of those files may have one domain in common [default: false]
+    #[arg(long, env = "WEIR_ENVOY_MERGE_DOMAINS", value_name = "BOOL")]
+    envoy_merge_domains: Option<String>,
 }
 
 impl Settings {
@@ -107,6 +113,8 @@ impl Settings {
             redis_sentinel_password: secret("WEIR_REDIS_SENTINEL_PASSWORD"),
             redis_sentinel_password_file: self.redis_sentinel_password_file,
             key_secret: self.key_secret,
+            envoy_config: self.envoy_config,
+            envoy_merge_domains: self.envoy_merge_domains,
         };
         match self.config {
             Some(file) => Config::load(file, &overrides),

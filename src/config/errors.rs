@@ -57,6 +57,11 @@ impl ConfigErrors {
     pub fn errors(&self) -> &[ConfigError] {
         &self.errors
     }
+
+    /// How many more there are.
+    pub(super) fn untold(&self) -> usize {
+        self.untold
+    }
 }
 
 impl std::error::Error for ConfigErrors {}

@@ -8,16 +8,16 @@ use super::values::{Scalar, integer_within, within};
 use crate::units::Micros;
 
 /// The most connections. Each is an open file, and no process has more than this.
-const MAX_CONNECTIONS: usize = 1_000_000;
+pub(super) const MAX_CONNECTIONS: usize = 1_000_000;
 
 /// The most streams or resets of one connection; RFC 9113 allows more, nobody needs them.
-const MAX_STREAMS: usize = 100_000;
+pub(super) const MAX_STREAMS: usize = 100_000;
 
 /// Headers: what HTTP/2 clients send anyway, and more than any of them should.
-const HEADER_BYTES: (usize, usize) = (1 << 10, 1 << 20);
+pub(super) const HEADER_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 
 /// Messages: a request with every field at its bound fits; gRPC's own default is 4 MiB.
-const MESSAGE_BYTES: (usize, usize) = (32 << 10, 4 << 20);
+pub(super) const MESSAGE_BYTES: (usize, usize) = (32 << 10, 4 << 20);
 
 const SHORTEST_WAIT: Micros = Micros::from_millis(100);
 const LONGEST_WAIT: Micros = Micros::from_secs(3600);

@@ -10,7 +10,7 @@ use super::overrides::Setting;
 use super::values::Scalar;
 
 /// The most Redis addresses. Of a cluster a few seeds are enough; it tells the others itself.
-const MAX_NODES: usize = 64;
+pub(super) const MAX_NODES: usize = 64;
 
 /// The addresses of the setting, else those of the file.
 pub(super) struct Nodes<'s> {

@@ -59,6 +59,10 @@ pub struct Overrides {
     pub redis_sentinel_password_file: Option<String>,
     /// `store.key_secret`.
     pub key_secret: Option<String>,
+    /// `envoy.config`.
+    pub envoy_config: Option<String>,
+    /// `envoy.merge_domains`.
+    pub envoy_merge_domains: Option<String>,
 }
 
 impl std::fmt::Debug for Overrides {
@@ -76,7 +80,7 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 24] {
+    fn all(&self) -> [Setting<'_>; 26] {
         [
             ("listen", &self.listen),
             ("admin", &self.admin),
@@ -102,6 +106,8 @@ impl Overrides {
             ("redis_sentinel_password", &self.redis_sentinel_password),
             ("redis_sentinel_password_file", &self.redis_sentinel_password_file),
             ("key_secret", &self.key_secret),
+            ("envoy_config", &self.envoy_config),
+            ("envoy_merge_domains", &self.envoy_merge_domains),
         ]
         .map(|(name, text)| Setting { name, text: text.as_deref() })
     }

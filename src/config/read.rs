@@ -8,7 +8,7 @@ use super::errors::{ConfigErrors, Position, Report};
 use super::fields::{Fields, Value};
 use super::overrides::Overrides;
 use super::tree::{Content, Node, compose, end_of};
-use super::{Config, access, overrides_section, resources, server, store, strategies};
+use super::{Config, access, envoy, overrides_section, resources, server, store, strategies};
 use crate::strategy::Rules;
 
 /// What runs when no file is given: a complete configuration, with comments, to copy and change.
@@ -59,7 +59,8 @@ fn read(text: Option<&str>, settings: &Overrides, report: &mut Report) -> Config
     let mut root = Fields::of(&Value::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let (store, key_secret) = store::store(root.section("store", report), settings, report);
-    let strategies = strategies::strategies(&mut root, report);
+    let envoy = envoy::envoy(root.section("envoy", report), settings, report);
+    let strategies = strategies::strategies(&mut root, envoy.config.is_some(), report);
     let resources = resources::resources(&mut root, &strategies, report);
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
@@ -67,7 +68,7 @@ fn read(text: Option<&str>, settings: &Overrides, report: &mut Report) -> Config
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
     let rules = rules.with_access(access, strategies.access).with_overrides(overrides);
-    Config { server, store, key_secret, rules, messages, source: None }
+    Config { server, store, key_secret, rules, envoy, messages, source: None }
 }
 
 fn read_file(path: &Path, report: &mut Report) -> Option<String> {

@@ -8,7 +8,7 @@ use super::login::{self, login};
 use super::nodes::Nodes;
 use super::overrides::Overrides;
 use super::quantities::duration_within;
-use super::values::{Scalar, choice, integer_within, text_within};
+use super::values::{Scalar, boolean, choice, integer_within, text_within};
 use super::{RedisConfig, Sentinel, Topology};
 use crate::tls::{ClientFiles, Identity};
 use crate::units::Micros;
@@ -17,11 +17,11 @@ const SHORTEST_WAIT: Micros = Micros::from_millis(1);
 const LONGEST_WAIT: Micros = Micros::from_secs(60);
 
 /// The most decisions that may wait for one node. Each holds memory, and its caller's patience.
-const MAX_WAITING: usize = 1_000_000;
+pub(super) const MAX_WAITING: usize = 1_000_000;
 
 /// The longest name of a master, and the longest path of a file, in bytes.
-const MAX_NAME: usize = 256;
-const MAX_PATH: usize = 4096;
+pub(super) const MAX_NAME: usize = 256;
+pub(super) const MAX_PATH: usize = 4096;
 
 /// Settings that mean nothing to the memory store.
 pub(super) const SETTINGS: [&str; 14] = [
@@ -53,6 +53,7 @@ pub(super) fn redis(mut fields: Fields<'_>, settings: &Overrides, report: &mut R
     let max_waiting = fields.choose("max_waiting", settings.of("max_waiting"), report, waiting);
     let age = |s: Scalar<'_>| duration_within(s, Micros::ZERO, LONGEST_WAIT);
     let denials_max_age = fields.read("denials_max_age", report, age);
+    let coalesce = fields.read("coalesce", report, boolean);
     let topology = topology(&mut fields, settings, &nodes, report);
     let own = login(&mut fields, &login::OWN, settings, report);
     let named = nodes.login(&fields, report);
@@ -78,6 +79,7 @@ pub(super) fn redis(mut fields: Fields<'_>, settings: &Overrides, report: &mut R
         connect_timeout,
         max_waiting: max_waiting.unwrap_or(default.max_waiting),
         denials_max_age: denials_max_age.unwrap_or(default.denials_max_age),
+        coalesce: coalesce.unwrap_or(default.coalesce),
         login: own.or(named),
         tls,
         sentinel,

@@ -10,13 +10,13 @@ use super::{Messages, ServerConfig};
 use crate::units::Micros;
 
 /// The most workers. More than any machine has cores for is a slip of the pen.
-const MAX_WORKERS: usize = 1024;
+pub(super) const MAX_WORKERS: usize = 1024;
 
 /// The longest time that calls in flight may take to finish.
 const MAX_DRAIN: Micros = Micros::from_secs(600);
 
 /// The longest sentence on denial, in bytes. It is sent with every denial.
-const MAX_MESSAGE: usize = 512;
+pub(super) const MAX_MESSAGE: usize = 512;
 
 /// The `server` section with the settings that go before it.
 pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> ServerConfig {

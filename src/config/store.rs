@@ -10,7 +10,7 @@ use super::{MemoryConfig, StoreConfig, WhenFull};
 use crate::key::KeySecret;
 
 /// The least memory that a store can do something useful with.
-const MIN_BUDGET: usize = 1 << 20;
+pub(super) const MIN_BUDGET: usize = 1 << 20;
 
 /// Settings that mean nothing to Redis.
 const MEMORY_SETTINGS: [&str; 2] = ["budget", "when_full"];

@@ -48,15 +48,15 @@ impl Strategies {
     }
 }
 
-/// The strategies of the file.
-pub(super) fn strategies(root: &mut Fields<'_>, report: &mut Report) -> Strategies {
+/// The strategies of the file. There must be one, unless Envoy's files say what is limited.
+pub(super) fn strategies(root: &mut Fields<'_>, has_envoy: bool, report: &mut Report) -> Strategies {
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
-        if root.is_whole() {
+        if root.is_whole() && !has_envoy {
             root.report_here(report, HELP);
         }
-        return Strategies::default();
+        return Strategies { whole: has_envoy && root.is_whole(), ..Strategies::default() };
     };
     let Some(entries) = section.entries(report) else { return Strategies::default() };
     if entries.is_empty() && !section.is_cut() {
@@ -65,6 +65,10 @@ pub(super) fn strategies(root: &mut Fields<'_>, report: &mut Report) -> Strategi
     let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
+        if has_envoy && entry.name == crate::envoy::STRATEGY {
+            let reason = "the counters of Envoy's files have this name; call the strategy something else";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
         if let Some((strategy, access)) = strategy(entry, report) {
             found.made.push(strategy);
             found.access.push(access);

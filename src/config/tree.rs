@@ -1,13 +1,15 @@
 //! The text of a file as a tree of nodes that know where they stand.
 //!
 //! A small part of YAML, on purpose: scalars, lists and mappings of one document. Anchors, aliases
-//! and tags are refused, because a limit that is said somewhere else is hard to review. Mappings keep
-//! every entry in order, so that a key given twice is seen rather than silently overwritten.
+//! and tags are refused, because a limit that is said somewhere else is hard to review; but files that
+//! were written for another service may have them ([`compose_foreign`]). Mappings keep every entry in
+//! order, so that a key given twice is seen rather than silently overwritten.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, Span};
+use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, Span, Tag};
 
+use super::aliases::{Aliases, merged};
 use super::errors::{Position, Report};
 
 /// How deep lists and mappings may nest.
@@ -17,7 +19,7 @@ pub(super) const MAX_DEPTH: usize = 64;
 pub(super) const MAX_NODES: usize = 250_000;
 
 /// A piece of the file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Node {
     /// Where it begins; where nothing is written, its key.
     pub(super) at: Position,
@@ -28,7 +30,7 @@ pub(super) struct Node {
 }
 
 /// What a node is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Content {
     /// Nothing: an empty value, `~` or `null`.
     Empty,
@@ -49,11 +51,19 @@ pub(super) enum Content {
 
 /// The tree of `text`. After a syntax error, the part before it.
 pub(super) fn compose(text: &str, report: &mut Report) -> Option<Node> {
+    compose_by(Composer::default(), text, report)
+}
+
+/// The tree of `text` with its aliases and merge keys replaced by what they stand for.
+pub(super) fn compose_foreign(text: &str, report: &mut Report) -> Option<Node> {
+    compose_by(Composer { aliases: Some(Aliases::default()), ..Composer::default() }, text, report)
+}
+
+fn compose_by(mut composer: Composer, text: &str, report: &mut Report) -> Option<Node> {
     if let Some(at) = first_control(text) {
         report.at(at, "", "a control character cannot stand in a configuration");
         return None;
     }
-    let mut composer = Composer::default();
     // The parser is not ours, and no file may end the process: a panic in it is one more mistake.
     let parsing = AssertUnwindSafe(|| composer.all(Parser::new_from_str(text), report));
     let done = catch_unwind(parsing).unwrap_or_else(|_| {
@@ -75,11 +85,15 @@ struct Composer {
     root: Option<Node>,
     nodes: usize,
     documents: usize,
+    /// `None` refuses them.
+    aliases: Option<Aliases>,
 }
 
 /// A list or mapping that has begun.
 struct Open {
     at: Position,
+    /// The number of its anchor, or 0.
+    anchor: usize,
     content: OpenContent,
 }
 
@@ -113,32 +127,37 @@ impl Composer {
                     return Err(Stop);
                 }
             }
+            Event::Alias(anchor) if self.aliases.is_some() => self.alias(anchor, at, report)?,
             Event::Alias(_) => {
                 let reason = "aliases are not supported; put text that begins with * in quotes";
                 report.at(at, "", reason);
-                self.count(at, report)?;
+                self.count(1, at, report)?;
                 self.add(Node { at, content: Content::Refused, cut: false });
             }
             Event::Scalar(text, style, anchor, tag) => {
-                refuse_properties(at, anchor, tag.is_some(), report);
-                self.count(at, report)?;
-                self.add(Node { at, content: scalar(&text, style), cut: false });
+                self.refuse_properties(at, anchor, tag.as_deref(), report);
+                self.count(1, at, report)?;
+                let style =
+                    if self.is_sort(tag.as_deref(), "str") { ScalarStyle::DoubleQuoted } else { style };
+                let node = Node { at, content: scalar(&text, style), cut: false };
+                self.remember(anchor, &node, report)?;
+                self.add(node);
             }
             Event::SequenceStart(anchor, tag) => {
-                refuse_properties(at, anchor, tag.is_some(), report);
-                self.begin(at, OpenContent::List(Vec::new()), report)?;
+                self.refuse_properties(at, anchor, tag.as_deref(), report);
+                self.begin(at, anchor, OpenContent::List(Vec::new()), report)?;
             }
             Event::MappingStart(anchor, tag) => {
-                refuse_properties(at, anchor, tag.is_some(), report);
-                self.begin(at, OpenContent::Map(Vec::new(), None), report)?;
+                self.refuse_properties(at, anchor, tag.as_deref(), report);
+                self.begin(at, anchor, OpenContent::Map(Vec::new(), None), report)?;
             }
-            Event::SequenceEnd | Event::MappingEnd => self.end(false),
+            Event::SequenceEnd | Event::MappingEnd => self.end(false, report)?,
         }
         Ok(())
     }
 
-    fn count(&mut self, at: Position, report: &mut Report) -> Result<(), Stop> {
-        self.nodes += 1;
+    fn count(&mut self, nodes: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+        self.nodes += nodes;
         if self.nodes > MAX_NODES {
             report.at(at, "", format!("a configuration has at most {MAX_NODES} values, lists and mappings"));
             return Err(Stop);
@@ -146,29 +165,89 @@ impl Composer {
         Ok(())
     }
 
-    fn begin(&mut self, at: Position, content: OpenContent, report: &mut Report) -> Result<(), Stop> {
-        self.count(at, report)?;
-        if self.open.len() >= MAX_DEPTH {
-            report.at(at, "", format!("lists and mappings nest at most {MAX_DEPTH} deep"));
-            return Err(Stop);
-        }
-        self.open.push(Open { at, content });
+    fn begin(
+        &mut self,
+        at: Position,
+        anchor: usize,
+        content: OpenContent,
+        report: &mut Report,
+    ) -> Result<(), Stop> {
+        self.count(1, at, report)?;
+        self.descend(1, at, report)?;
+        self.open.push(Open { at, anchor, content });
         Ok(())
     }
 
-    fn end(&mut self, cut: bool) {
-        let Some(Open { at, content }) = self.open.pop() else { return };
+    /// Refuses what would nest too deep, being itself `levels` deep.
+    fn descend(&self, levels: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+        if self.open.len() + levels > MAX_DEPTH {
+            report.at(at, "", format!("lists and mappings nest at most {MAX_DEPTH} deep"));
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, cut: bool, report: &mut Report) -> Result<(), Stop> {
+        let Some(Open { at, anchor, content }) = self.open.pop() else { return Ok(()) };
         let content = match content {
             OpenContent::List(items) => Content::List(items),
+            OpenContent::Map(entries, _) if self.aliases.is_some() => Content::Map(merged(entries, report)),
             OpenContent::Map(entries, _) => Content::Map(entries),
         };
-        self.add(Node { at, content, cut });
+        let node = Node { at, content, cut };
+        let remembered = self.remember(anchor, &node, report);
+        self.add(node);
+        remembered
+    }
+
+    /// Keeps what has an anchor; it counts once more, so that aliases of aliases stay bounded.
+    fn remember(&mut self, anchor: usize, node: &Node, report: &mut Report) -> Result<(), Stop> {
+        let Some(aliases) = self.aliases.as_mut().filter(|_| anchor > 0) else { return Ok(()) };
+        let size = aliases.keep(anchor, node);
+        self.count(size, node.at, report)
+    }
+
+    /// Puts what has an anchor where an alias of it stands.
+    fn alias(&mut self, anchor: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+        let known = self.aliases.as_ref().and_then(|aliases| aliases.get(anchor));
+        match known.map(|known| (known.size, known.depth)) {
+            Some((size, depth)) => {
+                self.count(size, at, report)?;
+                self.descend(depth, at, report)?;
+                let known = self.aliases.as_ref().and_then(|aliases| aliases.get(anchor));
+                let Some(node) = known.map(|known| known.node.clone()) else { return Ok(()) };
+                self.add(node);
+            }
+            None => {
+                report.at(at, "", "an alias cannot stand inside of what it stands for");
+                self.count(1, at, report)?;
+                self.add(Node { at, content: Content::Refused, cut: false });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a tag only says the sort of a value, in a file that may have such tags.
+    fn is_sort(&self, tag: Option<&Tag>, sort: &str) -> bool {
+        self.aliases.is_some() && tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == sort)
+    }
+
+    fn refuse_properties(&self, at: Position, anchor: usize, tag: Option<&Tag>, report: &mut Report) {
+        if anchor > 0 && self.aliases.is_none() {
+            report.at(at, "", "anchors are not supported; put text that begins with & in quotes");
+        }
+        let plain = ["str", "seq", "map"].iter().any(|sort| self.is_sort(tag, sort));
+        if tag.is_some() && !plain {
+            report.at(at, "", "tags are not supported; put text that begins with ! in quotes");
+        }
     }
 
     /// Ends all that is open. A key whose value was not reached is forgotten.
     fn cut(&mut self) {
+        // Nothing follows that an alias could stand in, and what is wrong has been reported.
+        let mut untold = Report::default();
         while !self.open.is_empty() {
-            self.end(true);
+            let _ = self.end(true, &mut untold);
         }
         if let Some(root) = &mut self.root {
             root.cut = true;
@@ -203,15 +282,6 @@ fn scalar(text: &str, style: ScalarStyle) -> Content {
     match text {
         "" | "~" | "null" | "Null" | "NULL" if !quoted => Content::Empty,
         _ => Content::Scalar { text: text.to_owned(), quoted },
-    }
-}
-
-fn refuse_properties(at: Position, anchor: usize, tag: bool, report: &mut Report) {
-    if anchor > 0 {
-        report.at(at, "", "anchors are not supported; put text that begins with & in quotes");
-    }
-    if tag {
-        report.at(at, "", "tags are not supported; put text that begins with ! in quotes");
     }
 }
 

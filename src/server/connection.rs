@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
-use tonic::transport::server::Connected;
 
 /// A connection on its worker.
 pub(super) struct Connection {
@@ -53,13 +52,6 @@ impl Connection {
         let preface = Some(Preface { missing: PREFACE_BYTES, patience });
         Ok(Self { stream: TcpStream::from_std(stream)?, preface, _open: open })
     }
-}
-
-impl Connected for Connection {
-    /// Nothing: it is put into every request, and nobody asks for it.
-    type ConnectInfo = ();
-
-    fn connect_info(&self) {}
 }
 
 impl AsyncRead for Connection {

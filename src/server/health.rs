@@ -1,7 +1,8 @@
 //! `grpc.health.v1`, told by [`Readiness`].
 //!
 //! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
-//! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness.
+//! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness, and so
+//! are Envoy's service and `ratelimit`, the name that its reference implementation has.
 //! A watch ends, after its last word, when the node goes away: an open one would hold up the drain.
 
 use std::pin::Pin;
@@ -13,6 +14,7 @@ use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
 
+use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
 use crate::readiness::{Readiness, State};
 
@@ -68,7 +70,7 @@ impl Service {
     fn named(name: &str) -> Self {
         match name {
             "" => Self::Process,
-            SERVICE_NAME => Self::Decisions,
+            SERVICE_NAME | envoy_service::SERVICE_NAME | "ratelimit" => Self::Decisions,
             _ => Self::Unknown,
         }
     }

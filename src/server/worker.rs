@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
 use super::connection::Open;
-use super::servers::Servers;
+use super::connections::Connections;
 use super::{Parts, ServerError, routes, runtime};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;
@@ -66,13 +66,13 @@ impl Workers {
         let (end, ended) = mpsc::unbounded_channel();
         let mut workers = Self { hands: Vec::new(), threads: Vec::new(), ended };
         for index in 0..count {
-            let (sender, connections) = mpsc::unbounded_channel();
+            let (sender, accepted) = mpsc::unbounded_channel();
             workers.hands.push(Hand { sender, open: parts.metrics.connections() });
             let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
             let (stop, end) = (stop.clone(), end.clone());
             let body = move || {
                 let _ended = Ended(index, end);
-                serve(&parts, &config, connections, stop)
+                serve(index, &parts, &config, accepted, stop)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
             let thread =
@@ -117,9 +117,10 @@ impl Workers {
 
 /// The body of a worker thread.
 fn serve<S, F>(
+    index: usize,
     parts: &Parts<F>,
     config: &ServerConfig,
-    connections: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+    accepted: mpsc::UnboundedReceiver<(TcpStream, Open)>,
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError>
 where
@@ -129,14 +130,14 @@ where
     runtime()?.block_on(async {
         let store = (parts.store)();
         let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
-        let services = routes::services(limiter, &parts.templates, &parts.readiness, config)?;
-        let mut servers = Servers::start(&services, config, &stop);
+        let services = routes::services(limiter, parts, index, config)?;
+        let connections = Connections::new(services, config, accepted);
         let too_long = async {
             stopped(stop.clone()).await;
             tokio::time::sleep(config.drain_timeout.into()).await;
         };
         tokio::select! {
-            ended = servers.run(connections) => ended,
+            () = connections.serve(stop.clone()) => Ok(()),
             () = too_long => {
                 let after_ms = config.drain_timeout.0 / 1000;
                 tracing::warn!(after_ms, "drain timeout: calls in flight were cut off");

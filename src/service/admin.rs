@@ -27,7 +27,7 @@ impl<S: Store> Admin<S> {
 #[tonic::async_trait]
 impl<S: Store> AdminService for Admin<S> {
     async fn reset(&self, request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
-        let deadline = deadline::of(request.metadata());
+        let deadline = deadline::of(request.metadata().as_ref());
         let request = request.get_ref();
         let ask = ask(request, deadline);
         let undone = self.0.limiter.reset(&ask, &request.limits).await.map_err(status::of)?;

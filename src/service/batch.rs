@@ -1,38 +1,153 @@
 //! `ShouldAllowBatch`: many questions in one call, each decided for itself.
 
-use std::time::Instant;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::future::join_all;
 use tonic::Status;
 
-use super::{RateLimit, status};
-use crate::limiter::{LimiterError, check_batch};
-use crate::proto::v1::should_allow_result::Result as Ended;
-use crate::proto::v1::{
-    Error, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowResponse, ShouldAllowResult,
-};
+use super::call::{self, Call, Sent};
+use super::messages::Messages;
+use super::wire::{self, Fields, Question};
+use super::{RateLimit, Reply, status};
+use crate::limiter::{Answer, LimiterError, Round, check_batch};
 use crate::store::Store;
 
+/// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+
+/// Batches that one worker reads piece by piece, or that wait for a store, at a time; more wait unread.
+/// With the largest batch this bounds what all connections of a worker can make us hold to 64 MiB.
+pub(super) const MAX_BATCHES: usize = 64;
+
+/// How long a batch may take to arrive, so that a caller who stops half-way does not keep its place.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
+
+/// Bytes of an ordinary result.
+const RESULT_BYTES: usize = 80;
+
+/// Where a result has its response, and after that its error.
+const RESPONSE_FIELD: u32 = 1;
+
 impl<S: Store> RateLimit<S> {
-    /// All questions are put to the store before any answer is awaited, in order and from one task: the
-    /// memory store has decided them all by then, and Redis is sent what is for one node together.
-    pub(super) async fn decide_batch(
+    /// Answers up to a thousand questions; at once, where they have arrived and the store can.
+    pub fn should_allow_batch<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
+        let (head, body) = request.into_parts();
+        let deadline = match call::deadline_of(&head.headers) {
+            Ok(deadline) => deadline,
+            Err(status) => return Call::done(Err(status)),
+        };
+        let mut messages = Messages::of(body, MAX_BATCH_BYTES);
+        if S::AT_ONCE
+            && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
+        {
+            return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
+        }
+        let service = Arc::clone(self);
+        Call::waiting(deadline, async move {
+            // An error would mean that somebody has closed the semaphore, which nobody does.
+            let _place = service.batches.acquire().await;
+            let arrives = poll_fn(|context| messages.poll_only(context));
+            let late = |_| Status::deadline_exceeded("the batch did not arrive within 10 seconds");
+            let message = tokio::time::timeout(ARRIVES_WITHIN, arrives).await.map_err(late)??;
+            if S::AT_ONCE {
+                return service.decide_all_at_once(&message, deadline);
+            }
+            service.decide_all(&message, deadline).await
+        })
+    }
+
+    /// In order, one after the other.
+    fn decide_all_at_once(
         &self,
-        batch: &ShouldAllowBatchRequest,
+        batch: &[u8],
         deadline: Option<Instant>,
-    ) -> Result<ShouldAllowBatchResponse, Status> {
-        check_batch(batch.requests.len()).map_err(|invalid| status::of(LimiterError::Invalid(invalid)))?;
-        let results = join_all(batch.requests.iter().map(|request| self.decide(request, deadline))).await;
-        Ok(ShouldAllowBatchResponse { results: results.into_iter().map(result).collect() })
+    ) -> Result<http::Response<Reply>, Status> {
+        let count = count(batch)?;
+        let mut round = self.limiter.round();
+        Ok(Reply::message(count * RESULT_BYTES, |out| {
+            for question in questions(batch) {
+                let answered = self.decide_in(&mut round, question, deadline);
+                self.push(out, RESPONSE_FIELD, |_| {}, &answered);
+            }
+        }))
+    }
+
+    /// All questions are put to the store before any answer is awaited, in order and from one task: Redis
+    /// is sent what is for one node together.
+    async fn decide_all(
+        &self,
+        batch: &Bytes,
+        deadline: Option<Instant>,
+    ) -> Result<http::Response<Reply>, Status> {
+        let count = count(batch)?;
+        let answers = questions(batch).map(|question| self.answer(question, deadline));
+        let answers = join_all(answers).await;
+        Ok(Reply::message(count * RESULT_BYTES, |out| {
+            answers.iter().for_each(|answer| self.push(out, RESPONSE_FIELD, |_| {}, answer));
+        }))
+    }
+
+    /// The answer to one question of a round, with its cost.
+    #[inline]
+    pub(super) fn decide_in<'a>(
+        &'a self,
+        round: &mut Round<'a, S>,
+        question: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(Answer<'a>, u64), Status> {
+        let question = Question::read(question).map_err(status::malformed)?;
+        let ask = question.ask(deadline);
+        Ok((round.decide(&ask).map_err(status::of)?, ask.cost))
+    }
+
+    /// The answer to one question, with its cost.
+    pub(super) async fn answer(
+        &self,
+        question: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(Answer<'_>, u64), Status> {
+        let question = Question::read(question).map_err(status::malformed)?;
+        let ask = question.ask(deadline);
+        Ok((self.limiter.decide(&ask).await.map_err(status::of)?, ask.cost))
+    }
+
+    /// Appends how a question ended: what `header` writes, then the response in field `first`, or the
+    /// error in the one after it.
+    pub(super) fn push(
+        &self,
+        out: &mut Vec<u8>,
+        first: u32,
+        header: impl FnOnce(&mut Vec<u8>),
+        answered: &Result<(Answer<'_>, u64), Status>,
+    ) {
+        let write = answered
+            .as_ref()
+            .map(|(answer, cost)| |out: &mut Vec<u8>| wire::response(out, answer, *cost, &self.templates));
+        wire::result(out, first, header, write);
     }
 }
 
-fn result(decided: Result<ShouldAllowResponse, Status>) -> ShouldAllowResult {
-    let ended = match decided {
-        Ok(response) => Ended::Response(response),
-        Err(status) => {
-            Ended::Error(Error { code: status.code().into(), message: status.message().to_owned() })
+/// How many questions a batch has, if it can be read as far as that, and they are neither none nor too
+/// many. What cannot be read within a question is the end of that question only.
+fn count(batch: &[u8]) -> Result<usize, Status> {
+    let (mut count, mut fields) = (0, Fields::of(batch));
+    while let Some((number, value)) = fields.next().map_err(status::malformed)? {
+        if number == 1 {
+            value.bytes().map_err(status::malformed)?;
+            count += 1;
         }
-    };
-    ShouldAllowResult { result: Some(ended) }
+    }
+    check_batch(count).map_err(|invalid| status::of(LimiterError::Invalid(invalid)))?;
+    Ok(count)
+}
+
+/// The questions of a batch that could be counted.
+fn questions(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut fields = Fields::of(batch);
+    let fields = std::iter::from_fn(move || fields.next().ok().flatten());
+    fields.filter(|(number, _)| *number == 1).filter_map(|(_, value)| value.bytes().ok())
 }

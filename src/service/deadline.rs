@@ -2,14 +2,29 @@
 
 use std::time::{Duration, Instant};
 
-use tonic::metadata::MetadataMap;
+use http::HeaderMap;
+use tonic::Status;
 
 use crate::clock;
 
 /// The caller's deadline. A header that cannot be read counts as none, as everywhere in gRPC.
-pub(super) fn of(metadata: &MetadataMap) -> Option<Instant> {
-    let timeout = parse(metadata.get("grpc-timeout")?.to_str().ok()?)?;
+pub(super) fn of(headers: &HeaderMap) -> Option<Instant> {
+    let timeout = parse(headers.get("grpc-timeout")?.to_str().ok()?)?;
     clock::monotonic().checked_add(timeout)
+}
+
+/// What `future` ends with, or that it took too long. A future that is ready at once sets no timer.
+pub(super) async fn before<T>(
+    deadline: Instant,
+    future: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let ended = tokio::time::timeout_at(deadline.into(), future).await;
+    ended.unwrap_or_else(|_| Err(passed()))
+}
+
+/// What a caller is told who has probably gone.
+pub(super) fn passed() -> Status {
+    Status::deadline_exceeded("the deadline that the caller set has passed")
 }
 
 /// At most eight digits and a unit.

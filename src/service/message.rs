@@ -14,11 +14,11 @@ pub struct Templates {
 
 /// The numbers of one denial.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     /// How long to wait, if waiting helps.
-    pub(super) retry_after: Option<Micros>,
-    pub(super) cost: u64,
-    pub(super) limit: u64,
+    pub(crate) retry_after: Option<Micros>,
+    pub(crate) cost: u64,
+    pub(crate) limit: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl Templates {
     }
 
     /// The sentence for a denial: one kind where waiting helps, another where it never does.
-    pub(super) fn render(&self, facts: Facts) -> String {
+    pub(crate) fn render(&self, facts: Facts) -> String {
         let template = if facts.retry_after.is_some() { &self.limited } else { &self.never };
         template.render(facts)
     }

@@ -1,13 +1,23 @@
 //! `Refund`, and how limits stand after something was taken back.
 
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::should_allow::{DEFAULT_COST, duration};
+use prost::Message as _;
+use prost_types::Duration;
+use tonic::Status;
+
+use super::call::{self, Call, Sent};
+use super::messages::Messages;
+use super::{DEFAULT_COST, RateLimit, Reply, status};
 use crate::limiter::{Ask, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
+use crate::store::Store;
 use crate::strategy::Attributes;
+use crate::units::Micros;
 
-pub(super) fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
+fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
     Ask {
         resource: &request.resource,
         consumer: &request.consumer,
@@ -19,7 +29,28 @@ pub(super) fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_>
     }
 }
 
-pub(super) fn response(undone: &Undone<'_>) -> RefundResponse {
+impl<S: Store> RateLimit<S> {
+    /// Gives back what a call has taken.
+    pub fn refund<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
+        let (head, body) = request.into_parts();
+        let deadline = match call::deadline_of(&head.headers) {
+            Ok(deadline) => deadline,
+            Err(status) => return Call::done(Err(status)),
+        };
+        let (service, mut messages) = (Arc::clone(self), Messages::of(body, self.largest));
+        Call::waiting(deadline, async move {
+            let message = poll_fn(|context| messages.poll_only(context)).await?;
+            let request =
+                RefundRequest::decode(message).map_err(|error| Status::internal(error.to_string()))?;
+            let ask = ask(&request, deadline);
+            let undone = service.limiter.refund(&ask, &request.limits, &request.id).await;
+            let response = response(&undone.map_err(status::of)?);
+            Ok(Reply::message(response.encoded_len(), |out| out.extend_from_slice(&response.encode_to_vec())))
+        })
+    }
+}
+
+fn response(undone: &Undone<'_>) -> RefundResponse {
     RefundResponse { applied: undone.applied, limits: states(undone) }
 }
 
@@ -31,4 +62,13 @@ pub(super) fn states(undone: &Undone<'_>) -> Vec<LimitState> {
         reset_after: Some(duration(verdict.reset_after)),
     };
     undone.limits.iter().map(state).collect()
+}
+
+/// Exact: both sides are integers, and no span of ours comes near the largest duration.
+fn duration(span: Micros) -> Duration {
+    let nanos = (span.0 % 1_000_000) * 1_000;
+    Duration {
+        seconds: i64::try_from(span.0 / 1_000_000).unwrap_or(i64::MAX),
+        nanos: i32::try_from(nanos).unwrap_or(0),
+    }
 }

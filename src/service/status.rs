@@ -5,6 +5,7 @@
 
 use tonic::Status;
 
+use super::wire::Malformed;
 use crate::limiter::LimiterError;
 use crate::store::StoreError;
 
@@ -25,4 +26,9 @@ pub(super) fn of(error: LimiterError) -> Status {
             error.kind()
         )),
     }
+}
+
+/// As gRPC has it, what cannot be read is nobody's argument but a fault on the way.
+pub(super) fn malformed(malformed: Malformed) -> Status {
+    Status::internal(malformed.to_string())
 }

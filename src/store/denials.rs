@@ -15,6 +15,10 @@
 //! nobody who waits is denied twice. It ends at the latest after `max_age`: that is how long another
 //! node's refund, or a server clock that jumped, can stay unseen.
 //!
+//! What is taken or given back on this node, by any worker, ends it at once: the answer would still be no,
+//! but what it says of what remains would be old. Where more may remain before the cost is admitted, as in a
+//! bucket that lacks several tokens, a denial is kept for some milliseconds only.
+//!
 //! Strategies that count denied attempts are passed through: there a denial changes the state.
 
 mod known;
@@ -25,9 +29,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use self::known::{Known, Table};
-use super::{Decision, Store, StoreError, Verdicts};
-use crate::algorithm::Op;
+use self::known::{Known, Question, Table};
+use super::{Decision, Part, Store, StoreError, Verdicts};
+use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op};
 use crate::clock::Monotonic;
 use crate::key::{self, KeySecret};
 use crate::units::{Micros, Retry};
@@ -42,20 +46,36 @@ pub struct Denials<S> {
 /// What the denials of all workers of a node share.
 #[derive(Clone)]
 pub struct DenialsShared {
+    /// Raised by whatever changes a state: for each tag, and for each set of keys.
     epochs: Arc<[AtomicU64]>,
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
 }
 
-/// Tags that share an epoch hide one another's denials now and then, and nothing else.
-const EPOCHS: usize = 1024;
+/// Those that share an epoch end one another's denials now and then, and nothing else.
+const EPOCHS: usize = 4096;
 
-/// A decision that may be known, and the epoch of its tag.
-struct Question<'a> {
-    key: u128,
-    cost: u64,
-    epoch: &'a AtomicU64,
+/// How long a denial is kept whose limits may have more to give before they admit it: what remains is told
+/// as it was, and this is about as old as any answer is that came from afar.
+const BLUR: Duration = Duration::from_millis(10);
+/// Nor is it kept for more than this part of the time that its limits take to be fresh.
+const BLUR_PART: u32 = 16;
+
+/// What may change under a decision: its tag, which refunds and the like raise, and its keys, which charges
+/// do. Where other decisions share some of its counters only, both are the tag's.
+struct Epochs<'a> {
+    tag: &'a AtomicU64,
+    keys: &'a AtomicU64,
+    /// The hash of the fields of its keys.
+    fields: u128,
+}
+
+impl Epochs<'_> {
+    /// Neither of them is ever lowered, so that the sum tells whether one has been raised.
+    fn sum(&self) -> u64 {
+        self.tag.load(SeqCst).wrapping_add(self.keys.load(SeqCst))
+    }
 }
 
 impl DenialsShared {
@@ -72,28 +92,24 @@ impl DenialsShared {
         Denials { store, shared: self.clone(), known: Mutex::default() }
     }
 
-    fn epoch(&self, decision: &Decision<'_>) -> &AtomicU64 {
+    fn epochs(&self, decision: &Decision<'_>) -> Epochs<'_> {
         let mut tag = Vec::with_capacity(64);
         key::write_tag(&mut tag, decision.strategy, &decision.subject);
-        &self.epochs[self.secret.hash(&tag) as usize % EPOCHS]
+        let epoch = |hash: u128| &self.epochs[hash as usize % EPOCHS];
+        let tag = epoch(self.secret.hash(&tag));
+        // Of a strategy and its overrides, which have keys in common.
+        let family = decision.strategy.family() as u64;
+        let fields = self.secret.hash_fields(family, decision.strategy, &decision.subject);
+        let keys = if decision.strategy.shares_counters() { tag } else { epoch(fields) };
+        Epochs { tag, keys, fields }
     }
 
-    /// The question, if its answer may be kept at all.
-    fn question(&self, decision: &Decision<'_>, op: Op, costs: &[u64]) -> Option<Question<'_>> {
+    /// The cost whose answer may be kept, if there is one.
+    fn cost(&self, decision: &Decision<'_>, op: Op, costs: &[u64]) -> Option<u64> {
         let counts_denied = || decision.strategy.algorithms().iter().any(|limit| limit.counts_denied());
         let [cost @ 1..=u64::MAX] = *costs else { return None };
-        if self.max_age.is_zero() || !matches!(op, Op::Charge | Op::Peek) || counts_denied() {
-            return None;
-        }
-        let mut text = Vec::with_capacity(160);
-        for limit in decision.strategy.limits() {
-            key::write_name(&mut text, decision.strategy, limit, &decision.subject);
-            text.push(b'\n');
-        }
-        text.extend_from_slice(&cost.to_le_bytes());
-        // An override has its strategy's names, and so its keys, but other numbers.
-        text.extend_from_slice(&(Arc::as_ptr(decision.strategy) as usize).to_le_bytes());
-        Some(Question { key: self.secret.hash(&text), cost, epoch: self.epoch(decision) })
+        let whole = decision.part == Part::ALL;
+        (whole && matches!(op, Op::Charge | Op::Peek) && !counts_denied()).then_some(cost)
     }
 }
 
@@ -105,43 +121,69 @@ impl<S: Store> Store for Denials<S> {
         costs: &[u64],
         out: &mut Verdicts,
     ) -> Result<(), StoreError> {
-        let Some(question) = self.shared.question(decision, op, costs) else {
+        if self.shared.max_age.is_zero() {
+            return self.store.decide(decision, op, costs, out).await;
+        }
+        let epochs = self.shared.epochs(decision);
+        let Some(cost) = self.shared.cost(decision, op, costs) else {
             let result = self.store.decide(decision, op, costs, out).await;
-            if matches!(op, Op::Refund | Op::Reset) {
+            if op != Op::Peek {
                 // Also on an error: it may have been executed. Before the caller hears of it.
-                self.shared.epoch(decision).fetch_add(1, SeqCst);
+                epochs.tag.fetch_add(1, SeqCst);
             }
             return result;
         };
-        let sent = self.shared.clock.now();
-        let epoch = question.epoch.load(SeqCst);
-        if let Some(answer) = self.known.lock().answer(question.key, epoch, question.cost, sent) {
+        // An override has its strategy's keys, but other numbers; and so has the same strategy of a
+        // configuration that has changed. Each has a number of its own, which is never used again.
+        let question = Question { fields: epochs.fields, strategy: decision.strategy.id(), cost };
+        let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
+        if let Some(answer) = self.known.lock().answer(&question, epoch, sent) {
             *out = answer;
             return Ok(());
         }
-        self.store.decide(decision, op, costs, out).await?;
-        self.learn(&question, epoch, sent, out);
-        Ok(())
+        let result = self.store.decide(decision, op, costs, out).await;
+        match out.decisions.first() {
+            Some(verdict) if result.is_ok() && !verdict.allowed => {
+                self.learn(decision, question, epoch, sent, out)
+            }
+            _ if op == Op::Charge => drop(epochs.keys.fetch_add(1, SeqCst)),
+            _ => {}
+        }
+        result
     }
 }
 
 impl<S> Denials<S> {
     /// Keeps a denial, for as long as it holds.
-    fn learn(&self, question: &Question<'_>, epoch: u64, sent: Instant, answer: &Verdicts) {
-        let [verdict] = answer.decisions.as_slice() else { return };
-        if verdict.allowed {
-            return;
-        }
+    fn learn(
+        &self,
+        decision: &Decision<'_>,
+        question: Question,
+        epoch: u64,
+        sent: Instant,
+        answer: &Verdicts,
+    ) {
         let wait = answer.limits.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
         let holds = match wait {
             Retry::Now => return,
             Retry::After(wait) => Duration::from(wait).min(self.shared.max_age),
             Retry::Never => self.shared.max_age,
         };
+        let algorithms = decision.strategy.algorithms().iter();
+        let stands = algorithms.zip(&answer.limits).all(|(limit, says)| stands(limit, says, question.cost));
+        let reset = answer.limits.iter().map(|one| one.reset_after).min().unwrap_or_default();
+        let holds = if stands { holds } else { holds.min(BLUR).min(Duration::from(reset) / BLUR_PART) };
         let received = self.shared.clock.now();
         let known = Known { epoch, received, until: sent + holds, answer: answer.clone() };
         if known.until > received {
-            self.known.lock().keep(question.key, known);
+            self.known.lock().keep(question, known);
         }
     }
+}
+
+/// Whether what remains stays as it is until `cost` is admitted.
+fn stands(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> bool {
+    matches!(limit.engine(), Engine::Window(_))
+        || says.remaining == limit.limit()
+        || says.remaining.checked_add(1) == Some(cost)
 }

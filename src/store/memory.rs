@@ -12,7 +12,7 @@ mod table;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use self::budget::Budget;
@@ -47,6 +47,10 @@ struct Shared {
 #[repr(align(128))]
 struct Shard(Mutex<Table>);
 
+/// Looks at a lock that is held before its thread goes to sleep. A decision holds it for less than a
+/// tenth of what falling asleep and being woken cost.
+const LOOKS: usize = 200;
+
 /// What the memory store holds, for the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryStats {
@@ -65,6 +69,20 @@ pub struct MemoryStats {
 thread_local! {
     /// Key text is built here, hashed, and forgotten.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Shard {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        for _ in 0..LOOKS {
+            if !self.0.is_locked()
+                && let Some(table) = self.0.try_lock()
+            {
+                return table;
+            }
+            std::hint::spin_loop();
+        }
+        self.0.lock()
+    }
 }
 
 impl MemoryStore {
@@ -108,7 +126,7 @@ impl MemoryStore {
         let limits = &*decision.algorithms();
         let now = shared.clock.now();
         let marker = shared.marker(decision, op, now);
-        let mut table = shard.0.lock();
+        let mut table = shard.lock();
         for &cost in costs {
             let first = marker.filter(|marker| !marker.is_set(&table));
             // What has happened before takes nothing and only tells how things stand.
@@ -137,6 +155,8 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
+    const AT_ONCE: bool = true;
+
     async fn decide(
         &self,
         decision: &Decision<'_>,
@@ -149,15 +169,25 @@ impl Store for MemoryStore {
 }
 
 impl Shared {
-    /// The shard of a decision's tag, the digest of each of its keys, and the phase of those of spread
-    /// windows.
+    /// The shard of a decision, the digest of each of its keys, and the phase of those of spread windows.
+    ///
+    /// Where a strategy has several limits, their tag chooses the shard, so that one lock holds them all;
+    /// a single one is enough by itself, and a hash less to make.
     fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>, Phases) {
         let Decision { strategy, subject, .. } = decision;
-        let tag = self.digest(|text| key::write_tag(text, strategy, subject));
-        let names = decision
-            .limits()
-            .map(|limit| self.digest(|text| key::write_name(text, strategy, limit, subject)));
-        (&self.shards[tag as usize % SHARDS], names.collect(), decision.phases())
+        let name = |limit| self.digest(|text| key::write_identity(text, strategy, limit, subject));
+        let (tag, names) = match strategy.limits() {
+            [only] => {
+                let name = name(only);
+                (name, decision.limits().map(|_| name).collect())
+            }
+            _ => {
+                let tag = self.digest(|text| key::write_tag(text, strategy, subject));
+                (tag, decision.limits().map(name).collect())
+            }
+        };
+        // Not the bits that choose a key's place in the table.
+        (&self.shards[(tag >> 64) as usize % SHARDS], names, decision.phases())
     }
 
     /// The marker of a decision that may happen only once.
@@ -172,7 +202,7 @@ impl Shared {
         SCRATCH.with_borrow_mut(|text| {
             text.clear();
             write(text);
-            self.secret.hash(text)
+            self.secret.digest(text)
         })
     }
 
@@ -227,21 +257,23 @@ impl Cells for ShardCells<'_> {
     }
 
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
-        let mut state = match self.slots[index] {
-            Some(slot) => self.table.take(slot),
-            None => None,
+        let mut new = None;
+        let state = match self.slots[index] {
+            Some(slot) => self.table.state_mut(slot),
+            None => &mut new,
         };
         let before = state.as_ref().map_or(0, State::heap_bytes);
-        let kept = change(&mut state);
+        let kept = change(state);
         let after = state.as_ref().map_or(0, State::heap_bytes);
+        let is_gone = state.is_none();
         self.shared.budget.moved(before, after);
         let lapses = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
-        match (self.slots[index], state) {
-            (Some(slot), Some(state)) => self.table.set(slot, state, lapses, kept.exhausted),
-            (Some(slot), None) => {
+        match (self.slots[index], new) {
+            (Some(slot), _) if is_gone => {
                 self.table.remove(slot);
                 self.slots[index] = None;
             }
+            (Some(slot), _) => self.table.lapses(slot, lapses, kept.exhausted),
             (None, Some(state)) => {
                 let slot = self.table.insert(self.digests[index], state, lapses, kept.exhausted);
                 self.slots[index] = Some(slot);

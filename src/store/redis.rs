@@ -9,6 +9,8 @@ mod connect;
 mod context;
 mod fault;
 mod link;
+mod plain;
+mod probe;
 mod request;
 mod script;
 mod sentinel;
@@ -105,10 +107,10 @@ impl RedisStore {
     /// Asks the slot's node, and follows where it points.
     async fn route(&self, request: &Arc<Request>) -> Result<Verdicts, StoreError> {
         let mut address = self.topology().owner(request.slot)?;
-        let mut asking = false;
+        let (mut asking, mut alone) = (false, false);
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.link(&address).ask(request, asking).await {
+            match self.link(&address).ask(request, asking, alone).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();
@@ -116,6 +118,8 @@ impl RedisStore {
                 }
                 Err(Fault::Ask(to)) if self.topology().is_cluster() => (address, asking) = (to, true),
                 Err(Fault::Moved(_) | Fault::Ask(_)) => return Err(not_configured_as_cluster()),
+                // Nothing was executed for it; alone it is told where its slot is.
+                Err(Fault::Stray) => alone = true,
                 Err(Fault::NotYet(error)) => {
                     last = error;
                     self.topology().suspect();

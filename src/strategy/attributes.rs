@@ -12,33 +12,63 @@ const MAX_ATTRIBUTE_NAME: usize = 64;
 
 /// The attributes of one request, borrowed from wherever they arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Attributes<'a>(Option<&'a HashMap<String, String>>);
+pub struct Attributes<'a>(Source<'a>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source<'a> {
+    Map(&'a HashMap<String, String>),
+    /// Each name once.
+    Pairs(&'a [(&'a str, &'a str)]),
+}
+
+impl Default for Source<'_> {
+    fn default() -> Self {
+        Self::Pairs(&[])
+    }
+}
 
 impl<'a> Attributes<'a> {
     /// No attributes.
-    pub const NONE: Self = Self(None);
+    pub const NONE: Self = Self(Source::Pairs(&[]));
 
     /// Those of a map.
     #[must_use]
     pub const fn of(map: &'a HashMap<String, String>) -> Self {
-        Self(Some(map))
+        Self(Source::Map(map))
+    }
+
+    /// Those of a list that has each name once.
+    #[must_use]
+    pub const fn of_pairs(pairs: &'a [(&'a str, &'a str)]) -> Self {
+        Self(Source::Pairs(pairs))
     }
 
     /// The value of `name`; empty if there is none, which counts as none everywhere.
     #[must_use]
     pub fn get(&self, name: &str) -> &'a str {
-        self.0.and_then(|map| map.get(name)).map_or("", String::as_str)
+        match self.0 {
+            Source::Map(map) => map.get(name).map_or("", String::as_str),
+            Source::Pairs(pairs) => pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1),
+        }
     }
 
     /// All names and values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.0.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()))
+        let (map, pairs) = match self.0 {
+            Source::Map(map) => (Some(map), [].as_slice()),
+            Source::Pairs(pairs) => (None, pairs),
+        };
+        let map = map.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
+        map.chain(pairs.iter().copied())
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.map_or(0, HashMap::len)
+        match self.0 {
+            Source::Map(map) => map.len(),
+            Source::Pairs(pairs) => pairs.len(),
+        }
     }
 
     /// Whether there are none.

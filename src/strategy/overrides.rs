@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Field, Pattern, Patterns, Strategy};
+use super::{Field, Pattern, Patterns, Strategy, StrategyId};
 use crate::algorithm::Algorithm;
 
 /// The overrides of one strategy.
@@ -103,6 +103,7 @@ impl Strategy {
     /// Gives limit `name` another algorithm.
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
+        self.id = StrategyId::next();
         for (limit, own) in self.limits.iter_mut().zip(&mut self.algorithms) {
             if *limit.name == *name {
                 limit.algorithm = algorithm;

@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 use std::fmt;
 
+/// A table of configured names. Callers look names up and put none in, so that its hash need not resist
+/// those who choose names, and can be a fast one.
+pub(super) type Names<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
+
 /// Patterns with what is configured for each, exact or ending in `*`.
 ///
 /// Looking a name up costs a hash and a binary search, however many patterns there are: the prefixes
 /// are sorted, and each knows the longest other prefix that it starts with.
 #[derive(Debug, Clone)]
 pub struct Patterns<T> {
-    exact: HashMap<Box<str>, T>,
+    exact: Names<T>,
     prefixes: Vec<Prefix<T>>,
 }
 
@@ -33,7 +37,7 @@ impl<T> Patterns<T> {
     /// A table of `patterns`. Of two equal patterns the first counts; the configuration refuses them.
     #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
-        let mut exact = HashMap::new();
+        let mut exact = Names::default();
         let mut prefixes: Vec<Prefix<T>> = Vec::new();
         for (pattern, value) in patterns {
             match pattern.strip_suffix('*') {
@@ -88,7 +92,7 @@ impl<T> Patterns<T> {
 
 impl<T> Default for Patterns<T> {
     fn default() -> Self {
-        Self { exact: HashMap::new(), prefixes: Vec::new() }
+        Self { exact: Names::default(), prefixes: Vec::new() }
     }
 }
 

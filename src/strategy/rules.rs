@@ -1,9 +1,9 @@
 //! All strategies, the resources they are the default of, and who is excepted from them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
+use super::patterns::Names;
 use super::{Applied, Override, Overrides, Pattern, Patterns, Strategy};
 
 /// What the configuration says of the resources that one pattern matches.
@@ -22,7 +22,7 @@ pub type Resources = Patterns<Resource>;
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     strategies: Vec<Arc<Strategy>>,
-    by_name: HashMap<Box<str>, usize>,
+    by_name: Names<usize>,
     resources: Resources,
     access: Access,
     /// One per strategy, in the same order.

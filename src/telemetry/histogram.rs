@@ -15,11 +15,12 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn observe(&self, took: Duration) {
+    /// Counts `count` times that each took so long.
+    pub(super) fn observe(&self, took: Duration, count: u64) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
-        self.counts[bucket].fetch_add(1, Relaxed);
-        self.sum_ns.fetch_add(ns, Relaxed);
+        self.counts[bucket].fetch_add(count, Relaxed);
+        self.sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
     }
 
     /// The sum of several histograms, as Prometheus counts: each bucket holds those before it.
@@ -57,7 +58,7 @@ mod tests {
     fn a_duration_at_a_bound_counts_below_it() {
         let histogram = Histogram::default();
         for us in [0, 50, 51, 1_000_000, 1_000_001] {
-            histogram.observe(Duration::from_micros(us));
+            histogram.observe(Duration::from_micros(us), 1);
         }
         let sum = Histogram::sum([&histogram].into_iter());
         let counts: Vec<u64> = sum.get_bucket().iter().map(|bucket| bucket.cumulative_count()).collect();

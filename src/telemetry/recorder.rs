@@ -67,10 +67,26 @@ impl Recorder {
 
     /// Counts a decision under strategy number `strategy`.
     pub fn decided(&self, strategy: usize, outcome: Outcome, took: Duration) {
-        if let Some(outcomes) = self.strategies.get(strategy) {
-            outcomes.0[outcome as usize].fetch_add(1, Relaxed);
+        self.ended(strategy, outcome, 1);
+        self.latency.observe(took, 1);
+    }
+
+    /// Counts decisions under strategy number `strategy` whose time [`Recorder::took`] counts.
+    pub fn ended(&self, strategy: usize, outcome: Outcome, count: u64) {
+        if let Some(outcomes) = self.strategies.get(strategy).filter(|_| count > 0) {
+            outcomes.0[outcome as usize].fetch_add(count, Relaxed);
         }
-        self.latency.observe(took);
+    }
+
+    /// Counts the time of decisions that were made together in `took`, for which the store was called
+    /// `store_answers` times with success.
+    pub fn took(&self, took: Duration, decisions: u64, store_answers: u64) {
+        self.latency.observe(took, decisions);
+        self.store_answers.fetch_add(store_answers, Relaxed);
+        if store_answers > 0 {
+            let each = u32::try_from(store_answers).unwrap_or(u32::MAX);
+            self.store_latency.observe(took / each, store_answers);
+        }
     }
 
     /// Counts a question that was not decided.
@@ -80,7 +96,7 @@ impl Recorder {
 
     /// Counts a call of the store.
     pub fn store_called(&self, took: Duration, error: Option<&StoreError>) {
-        self.store_latency.observe(took);
+        self.store_latency.observe(took, 1);
         let counter = match error {
             None => Some(&self.store_answers),
             Some(error) => {

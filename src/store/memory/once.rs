@@ -28,7 +28,8 @@ impl Marker {
         let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
         let (state, lapses) = (State::Marker { until }, shared.second_due(until));
         if let Some(slot) = table.find(self.digest) {
-            table.set(slot, state, lapses, true);
+            *table.state_mut(slot) = Some(state);
+            table.lapses(slot, lapses, true);
             return Ok(());
         }
         let (second, evict) = (shared.second_begun(self.now), shared.when_full == WhenFull::Evict);

@@ -70,13 +70,14 @@ impl Table {
         self.cell(slot).state.as_ref()
     }
 
-    /// Takes a state out to be changed; [`Table::set`] or [`Table::remove`] must follow.
-    pub(super) fn take(&mut self, slot: Slot) -> Option<State> {
-        self.cell_mut(slot).state.take()
+    /// A state to be changed where it lies; [`Table::lapses`] or, if it is gone, [`Table::remove`] must
+    /// follow.
+    pub(super) fn state_mut(&mut self, slot: Slot) -> &mut Option<State> {
+        &mut self.cell_mut(slot).state
     }
 
-    pub(super) fn set(&mut self, slot: Slot, state: State, lapses: u64, exhausted: bool) {
-        self.cell_mut(slot).state = Some(state);
+    /// Says when a state that has changed lapses.
+    pub(super) fn lapses(&mut self, slot: Slot, lapses: u64, exhausted: bool) {
         *self.lapse_mut(slot) = Lapse::new(lapses, exhausted);
     }
 

@@ -11,7 +11,7 @@ use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, Request};
 use super::script::{decode, encode};
-use super::source::script_for;
+use super::source::{Form, script_for};
 use crate::store::{StoreError, Verdicts};
 
 /// Requests that leave in one script call.
@@ -19,6 +19,20 @@ pub(super) struct Call {
     requests: Vec<Arc<Request>>,
     replies: SmallVec<[oneshot::Sender<Result<Verdicts, Fault>>; 1]>,
     asking: bool,
+    form: Form,
+    /// Whether its keys are of several slots of a cluster.
+    spans: bool,
+}
+
+/// What keys one call may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slots {
+    /// Any: the server is no node of a cluster.
+    Any,
+    /// Those of one slot.
+    Apart,
+    /// Those of all the node's slots, if they are not declared.
+    Together,
 }
 
 /// How a call ended, as far as its connection is concerned.
@@ -33,22 +47,38 @@ pub(super) enum Fate {
 }
 
 impl Call {
-    /// Sorts jobs into calls: one for all, or one per slot where the server insists on one slot a
-    /// call. Within a call the order is kept for each strategy and its overrides, and so for each key.
-    pub(super) fn group(mut jobs: Vec<Job>, per_slot: bool) -> Vec<Self> {
-        let slot = |job: &Job| if per_slot { (job.request.slot, job.asking) } else { (0, false) };
+    /// Sorts jobs into calls: one for all of a form, or one per slot and form where the server insists on
+    /// one slot a call, or a job does. Strategies keep the order of what they and their overrides were asked, and so do
+    /// their keys.
+    pub(super) fn group(mut jobs: Vec<Job>, slots: Slots) -> Vec<Self> {
+        let slot = |job: &Job| {
+            let own = slots == Slots::Apart || (slots == Slots::Together && job.alone);
+            (own.then_some(job.request.slot), job.asking)
+        };
         if jobs.len() > 1 {
             jobs.sort_by_key(|job| (slot(job), job.request.strategy.family()));
+            for family in jobs.chunk_by_mut(|a, b| a.request.strategy.family() == b.request.strategy.family())
+            {
+                // Where an override has other engines, all go together, and so in order.
+                if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
+                    family.iter_mut().for_each(|job| job.form = Form::Any);
+                }
+            }
+            jobs.sort_by_key(|job| (slot(job), job.form));
         }
         let mut calls: Vec<Self> = Vec::with_capacity(1);
         let mut last = None;
         for job in jobs {
-            let this = Some(slot(&job));
+            let this = Some((slot(&job), job.form));
             if this != last {
-                calls.push(Self { requests: Vec::new(), replies: SmallVec::new(), asking: job.asking });
+                let (asking, form) = (job.asking, job.form);
+                let (requests, replies) = (Vec::new(), SmallVec::new());
+                calls.push(Self { requests, replies, asking, form, spans: false });
                 last = this;
             }
             if let Some(call) = calls.last_mut() {
+                let of_first = call.requests.first().is_none_or(|first| first.slot == job.request.slot);
+                call.spans |= slots == Slots::Together && !of_first;
                 call.requests.push(job.request);
                 call.replies.push(job.reply);
             }
@@ -84,7 +114,7 @@ impl Call {
         context: &LinkContext,
     ) -> Result<Value, RedisError> {
         let request = encode(&self.requests, context.clock.explicit());
-        let script = script_for(&self.requests);
+        let script = script_for(self.form, self.requests.iter().flat_map(|request| request.algorithms()));
         let by_name = self.command("EVALSHA", &script.sha, &request);
         match self.send(connection, by_name).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
@@ -104,13 +134,19 @@ impl Call {
     }
 
     fn command(&self, name: &str, script: &str, request: &[u8]) -> Cmd {
-        let keys = || self.requests.iter().flat_map(|request| request.keys());
         let mut command = redis::cmd(name);
-        command.arg(script).arg(keys().count());
-        for key in keys() {
+        let keys = self.requests.iter().map(|request| request.keys().len()).sum::<usize>();
+        if self.spans {
+            command.arg(script).arg(0).arg(request);
+        } else {
+            command.arg(script).arg(keys);
+        }
+        for key in self.requests.iter().flat_map(|request| request.keys()) {
             command.arg(key);
         }
-        command.arg(request);
+        if !self.spans {
+            command.arg(request);
+        }
         command
     }
 
@@ -129,7 +165,8 @@ impl Call {
             if answer.as_ref().is_err_and(read_only) {
                 fate = Fate::Broken;
             }
-            let _ = reply.send(answer.map_err(Fault::Failed));
+            let fault = if self.spans { Fault::within } else { Fault::Failed };
+            let _ = reply.send(answer.map_err(fault));
         }
         fate
     }

@@ -12,6 +12,9 @@ pub(super) enum Fault {
     Moved(Address),
     /// The slot is on its way to another node: ask there, this once. Nothing was executed.
     Ask(Address),
+    /// A call over several slots, and this request's is not the node's, or not quite. Nothing was executed
+    /// for it; ask again with a call of its own slot.
+    Stray,
     /// The node cannot answer yet. Nothing was executed; the same request may be sent again.
     NotYet(StoreError),
     /// The node is no longer what it was, or cannot be reached: the connection must go.
@@ -21,6 +24,18 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// What an error within a call over several slots means for the request that got it.
+    pub(super) fn within(error: StoreError) -> Self {
+        let stray = |why: &str| {
+            ["non local key", "same slot", "cluster is down", "CLUSTERDOWN"].iter().any(|it| why.contains(it))
+        };
+        match error {
+            StoreError::Unreadable(why) if stray(&why) => Self::Stray,
+            StoreError::Refused(why) if stray(&why) => Self::Stray,
+            error => Self::Failed(error),
+        }
+    }
+
     /// Reads an error reply, or an error of the connection. `host` is the node that was asked.
     pub(super) fn of(error: &RedisError, host: &str) -> Self {
         let refused = || StoreError::Refused(error.to_string().into());

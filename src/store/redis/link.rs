@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::call::{Call, Fate};
+use super::call::{Call, Fate, Slots};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
+use super::probe::spans_slots;
 use super::request::{Job, Request};
 use super::topology::{Address, Topology};
 use crate::clock::monotonic;
@@ -47,12 +48,25 @@ impl Link {
     }
 
     /// Sends a request and waits for its answer. Dropping the future takes back what has not left yet.
-    pub(super) async fn ask(&self, request: &Arc<Request>, asking: bool) -> Result<Verdicts, Fault> {
+    pub(super) async fn ask(
+        &self,
+        request: &Arc<Request>,
+        asking: bool,
+        alone: bool,
+    ) -> Result<Verdicts, Fault> {
         let _place = Place::take(&self.waiting, self.max_waiting)
             .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
         let (reply, answer) = oneshot::channel();
         let gone = |_| Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
-        self.queue.send(Job { request: Arc::clone(request), asking, reply }).map_err(|_| gone(()))?;
+        self.queue
+            .send(Job {
+                request: Arc::clone(request),
+                form: request.form,
+                asking,
+                alone: alone || asking,
+                reply,
+            })
+            .map_err(|_| gone(()))?;
         answer.await.unwrap_or_else(|_| Err(gone(())))
     }
 }
@@ -132,6 +146,10 @@ impl Task {
     /// Sends what comes until the connection is given up.
     async fn serve(&mut self, connection: &Connection) -> Result<(), Closed> {
         let health = Arc::new(Health::default());
+        let cluster = self.context.topology.is_cluster();
+        let (mut slots, mut probing) = (if cluster { Slots::Apart } else { Slots::Any }, cluster);
+        let probe = probe(connection.clone(), Arc::clone(&self.context), self.address.clone());
+        tokio::pin!(probe);
         loop {
             let first = tokio::select! {
                 biased;
@@ -139,18 +157,22 @@ impl Task {
                     tracing::warn!(node = %self.address, "gave up a connection to Redis");
                     return Ok(());
                 }
+                found = &mut probe, if probing => {
+                    (slots, probing) = (found, false);
+                    continue;
+                }
                 job = self.jobs.recv() => job.ok_or(Closed)?,
             };
-            let mut keys = first.request.key_count();
+            let mut keys = first.request.weight();
             let mut jobs = vec![first];
             while keys < MAX_KEYS {
                 let Ok(job) = self.jobs.try_recv() else { break };
-                keys += job.request.key_count();
+                keys += job.request.weight();
                 jobs.push(job);
             }
             // Callers that are gone must not be charged.
             jobs.retain(|job| !job.reply.is_closed());
-            for call in Call::group(jobs, self.context.topology.is_cluster()) {
+            for call in Call::group(jobs, slots) {
                 let (connection, health) = (connection.clone(), Arc::clone(&health));
                 let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
                 tokio::spawn(async move {
@@ -173,6 +195,19 @@ impl Task {
             let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
             let _ = job.reply.send(Err(Fault::Broken(error)));
         }
+    }
+}
+
+/// Which keys a call to a cluster's node may have. Calls do not wait for the answer.
+async fn probe(mut connection: Connection, context: Arc<LinkContext>, address: Address) -> Slots {
+    let tried = spans_slots(&mut connection, &context.topology, &address);
+    match tokio::time::timeout(context.config.deadline.into(), tried).await {
+        Ok(Ok(())) => Slots::Together,
+        Ok(Err(why)) => {
+            tracing::info!(node = %address, why, "this node is sent one script call per slot");
+            Slots::Apart
+        }
+        Err(_) => Slots::Apart,
     }
 }
 

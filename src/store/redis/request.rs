@@ -6,6 +6,8 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use super::plain;
+use super::source::Form;
 use crate::algorithm::{Algorithm, MAX_LIMITS, Op};
 use crate::key::{self, KeySecret};
 use crate::store::{Decision, LimitSet, Phases, StoreError, Verdicts};
@@ -16,6 +18,8 @@ pub(super) struct Request {
     pub(super) strategy: Arc<Strategy>,
     /// Which of its limits.
     pub(super) limits: LimitSet,
+    /// The form of its limits.
+    pub(super) form: Form,
     pub(super) op: Op,
     /// Whether the last key is a marker: that this has happened, and may not happen again.
     pub(super) once: bool,
@@ -35,8 +39,12 @@ pub(super) type Answer = Result<Verdicts, StoreError>;
 /// A request that waits for its node's answer.
 pub(super) struct Job {
     pub(super) request: Arc<Request>,
+    /// Which script it is for: its limits' own form, or that of any limits.
+    pub(super) form: Form,
     /// Whether the node is asked on behalf of another one, during a slot's migration.
     pub(super) asking: bool,
+    /// Whether its call must be of its own slot.
+    pub(super) alone: bool,
     pub(super) reply: oneshot::Sender<Result<Verdicts, Fault>>,
 }
 
@@ -60,7 +68,8 @@ impl Request {
         }
         let (slot, limits, once) = (key::slot(tag), decision.part.limits, id.is_some());
         let (strategy, phases) = (Arc::clone(strategy), decision.phases());
-        Self { strategy, limits, op, once, costs: costs.into(), phases, slot, keys, ends }
+        let form = plain::form_of(decision.limits().map(|limit| &limit.algorithm));
+        Self { strategy, limits, form, op, once, costs: costs.into(), phases, slot, keys, ends }
     }
 
     /// The algorithms of its limits, in order.
@@ -69,21 +78,22 @@ impl Request {
         all.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| algorithm)
     }
 
-    /// Whether `other` has the same limits.
+    /// Whether `other` may be in one group with this: the same limits, operation and number of costs.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.strategy, &other.strategy) && self.limits == other.limits
+        Arc::ptr_eq(&self.strategy, &other.strategy)
+            && self.limits == other.limits
+            && (self.op, self.once) == (other.op, other.once)
+            && self.costs.len() == other.costs.len()
     }
 
-    /// How many keys it has.
-    pub(super) fn key_count(&self) -> usize {
+    /// How much work it is for the node: its keys, as often as they are decided over.
+    pub(super) fn weight(&self) -> usize {
         self.costs.len() * self.ends.len()
     }
 
-    /// Its keys, once for every cost.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        self.costs.iter().flat_map(|_| {
-            let starts = std::iter::once(0).chain(self.ends.iter().copied());
-            starts.zip(&self.ends).filter_map(|(start, &end)| self.keys.get(start..end))
-        })
+    /// Its keys.
+    pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends.iter().enumerate().map(move |(index, &end)| &self.keys[start(index)..end])
     }
 }

@@ -19,17 +19,17 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
     for group in groups() {
         let Some(first) = group.first() else { continue };
         out.put(first.algorithms().count() as f64);
-        out.put(group.iter().map(|request| request.costs.len()).sum::<usize>() as f64);
+        out.put(group.len() as f64);
+        out.put(first.costs.len() as f64);
+        out.put_op(first);
         for limit in first.algorithms() {
             out.put_limit(limit);
         }
-        for request in group {
-            for &cost in &request.costs {
-                out.put_decision(request, cost);
-                for &phase in &request.phases {
-                    out.put(phase as f64);
-                }
-            }
+        for &cost in group.iter().flat_map(|request| &request.costs) {
+            out.put(cost.min(CEILING) as f64);
+        }
+        for &phase in group.iter().flat_map(|request| &request.phases) {
+            out.put(phase as f64);
         }
     }
     out.0
@@ -151,7 +151,7 @@ impl Doubles {
         }
     }
 
-    fn put_decision(&mut self, request: &Request, cost: u64) {
+    fn put_op(&mut self, request: &Request) {
         let (op, max_wait) = match request.op {
             Op::Charge => (1, 0),
             Op::Peek => (2, 0),
@@ -162,7 +162,7 @@ impl Doubles {
             Op::AtMost => (6, 0),
             Op::Reserve { max_wait } => (7, max_wait.0.min(CEILING)),
         };
-        for number in [op, cost.min(CEILING), max_wait] {
+        for number in [op, max_wait] {
             self.put(number as f64);
         }
     }

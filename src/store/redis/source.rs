@@ -1,17 +1,27 @@
 //! The script's text: the files of `lua/`, joined.
 //!
 //! Redis runs the whole text at every call, so each function that is defined and not used costs as much
-//! as one that is. A call therefore names a script of just the engines that its limits need.
+//! as one that is. A call therefore names a script of just the engines that its limits need, and where
+//! they are all of the plain kind, one that begins with the short way for their very list.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use super::request::Request;
-use crate::algorithm::Engine;
+use super::plain;
+use crate::algorithm::{Algorithm, Engine};
 
 /// A script, and the name that Redis knows it by.
 pub(super) struct Script {
     pub(super) source: String,
     pub(super) sha: String,
+}
+
+/// What a script is made for. Decisions of one form may share a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Form {
+    /// Any limits.
+    Any,
+    /// Limits of the plain kind: their engines' numbers, the first in the lowest bits.
+    Plain(u8),
 }
 
 /// One engine's number in `lua/decide.lua`, and its file.
@@ -24,12 +34,14 @@ const ENGINES: [(usize, &str); 6] = [
     (6, include_str!("../../../lua/slots.lua")),
 ];
 
+const START: &str = include_str!("../../../lua/start.lua");
 const NUMBERS: &str = include_str!("../../../lua/numbers.lua");
 const DECIDE: &str = include_str!("../../../lua/decide.lua");
 
-/// Every set of engines, by its bits; joined when it is first needed.
+/// Every set of engines, by its bits, and every plain form; joined when it is first needed.
 static SCRIPTS: [OnceLock<Script>; 1 << (ENGINES.len() + 1)] =
     [const { OnceLock::new() }; 1 << (ENGINES.len() + 1)];
+static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; plain::FORMS];
 
 /// The number that the script knows an engine by.
 pub(super) const fn number_of(engine: &Engine) -> usize {
@@ -43,17 +55,29 @@ pub(super) const fn number_of(engine: &Engine) -> usize {
     }
 }
 
-/// The script for all limits of `requests`.
-pub(super) fn script_for(requests: &[Arc<Request>]) -> &'static Script {
-    let limits = requests.iter().flat_map(|request| request.strategy.algorithms());
+/// The script of `form` for all of `limits`.
+pub(super) fn script_for<'a>(form: Form, limits: impl Iterator<Item = &'a Algorithm>) -> &'static Script {
+    if let Form::Plain(list) = form
+        && let Some(script) = PLAIN.get(usize::from(list))
+    {
+        return script.get_or_init(|| {
+            let engines = plain::engines(list).fold(0, |bits, engine| bits | 1 << engine);
+            Script::of(join(engines, &plain::text(list)))
+        });
+    }
     let engines = limits.fold(0, |bits, limit| bits | 1 << number_of(limit.engine()));
-    SCRIPTS[engines].get_or_init(|| join(engines))
+    SCRIPTS[engines].get_or_init(|| Script::of(join(engines, "")))
 }
 
-fn join(engines: usize) -> Script {
+fn join(engines: usize, plain: &str) -> String {
     let used = ENGINES.iter().filter(|(number, _)| engines & 1 << number != 0).map(|(_, text)| *text);
-    let parts: Vec<&str> = std::iter::once(NUMBERS).chain(used).chain([DECIDE]).collect();
-    let source = parts.join("\n");
-    let sha = sha1_smol::Sha1::from(&source).digest().to_string();
-    Script { source, sha }
+    let parts: Vec<&str> = [START, plain, NUMBERS].into_iter().chain(used).chain([DECIDE]).collect();
+    parts.join("\n")
+}
+
+impl Script {
+    fn of(source: String) -> Self {
+        let sha = sha1_smol::Sha1::from(&source).digest().to_string();
+        Self { source, sha }
+    }
 }

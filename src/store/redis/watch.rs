@@ -8,7 +8,7 @@ use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::script::encode;
 use super::sentinel;
-use super::source::script_for;
+use super::source::{Form, script_for};
 use super::topology::{Address, SlotMap};
 use crate::config::{Login, Topology};
 
@@ -111,7 +111,7 @@ impl Watcher<'_> {
             command
         };
         let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
-        let script = script_for(&[]);
+        let script = script_for(Form::Any, std::iter::empty());
         let timeout = self.context.config.connect_timeout;
         let asked = async {
             match connection.send(&command("EVALSHA", &script.sha)).await {

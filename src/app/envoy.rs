@@ -1,0 +1,59 @@
+//! Wiring of Envoy's rate limit service: its files in, what serves now out.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+use super::AppError;
+use crate::config::{EnvoyConfig, EnvoySource, Look};
+use crate::envoy::Domains;
+use crate::limiter::envoy::Loaded;
+use crate::server::EnvoyParts;
+use crate::service::{EnvoyAnswers, HeaderNames};
+use crate::telemetry::{EnvoyMetrics, Event};
+
+/// What the workers need, and the files to watch, if there are any.
+pub(super) fn open(
+    config: &EnvoyConfig,
+    metrics: EnvoyMetrics,
+) -> Result<(EnvoyParts, Option<EnvoySource>), AppError> {
+    let live = Arc::new(ArcSwapOption::empty());
+    let source = match &config.config {
+        None => None,
+        Some(folder) => {
+            let (source, warnings) = EnvoySource::open(folder.clone(), config.merge_domains)?;
+            load(source.current().load_full(), &live, &metrics, &warnings);
+            Some(source)
+        }
+    };
+    let answers = EnvoyAnswers {
+        headers: config.headers.then(HeaderNames::default),
+        dynamic_metadata: config.dynamic_metadata,
+    };
+    Ok((EnvoyParts { live, rules: config.into(), answers, metrics }, source))
+}
+
+/// Serves what the files say whenever they change, for ever.
+pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts) {
+    let Some(source) = source else { return };
+    let EnvoyParts { live, metrics, .. } = parts;
+    let current = source.current();
+    let tell = move |look| match look {
+        Look::Same => {}
+        Look::Loaded { warnings } => load(current.load_full(), &live, &metrics, &warnings),
+        Look::Refused(errors) => {
+            metrics.happened(Event::ConfigRefused);
+            tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
+        }
+    };
+    source.watch(tell).await;
+}
+
+fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetrics, warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("Envoy's files: {warning}");
+    }
+    tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files are read");
+    live.store(Some(Arc::new(Loaded::new(domains, metrics))));
+    metrics.happened(Event::ConfigLoaded);
+}

@@ -1,0 +1,228 @@
+//! `weir explain --envoy DOMAIN KEY=VALUE,…`: which rule of Envoy's files a descriptor matches, level by
+//! level.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use serde_json::json;
+use weir::config::EnvoyFiles;
+use weir::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
+use weir::strategy::FailurePolicy;
+
+use super::allow::Output;
+
+/// What is shown of a level at most.
+const SHOWN: usize = 8;
+
+/// A descriptor, and everything that was chosen for it.
+struct Explained<'a> {
+    name: &'a str,
+    entries: &'a [(String, String)],
+    domain: Option<&'a Domain>,
+    steps: Vec<Step<'a>>,
+    rule: Option<&'a Rule>,
+}
+
+/// The explanation of a descriptor, by the files of a directory.
+pub(super) fn explain(
+    folder: &Path,
+    merge_domains: bool,
+    domain: &str,
+    entries: &[(String, String)],
+    output: Output,
+) -> Result<String> {
+    let files = EnvoyFiles::load(folder, merge_domains);
+    let files = files.map_err(|errors| anyhow!("the files of Envoy have mistakes:\n{errors}"))?;
+    warn(&files);
+    let domains = files.compile();
+    let explained = Explained::new(&domains, domain, entries);
+    Ok(match output {
+        Output::Text => explained.text(&domains),
+        Output::Json => explained.json()?,
+    })
+}
+
+/// Tells what is allowed and has no effect.
+pub(super) fn warn(files: &EnvoyFiles) {
+    for warning in &files.warnings {
+        // Nobody left to tell if stderr is gone.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+}
+
+/// `KEY=VALUE,KEY=VALUE` and further entries, whose values may hold commas.
+pub(super) fn entries(text: &str, further: &[(String, String)]) -> Result<Vec<(String, String)>> {
+    let entry = |text: &str| {
+        let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty())?;
+        Some((key.to_owned(), value.to_owned()))
+    };
+    let mut entries = Vec::new();
+    for part in text.split(',').filter(|_| !text.is_empty()) {
+        let help =
+            "expected KEY=VALUE, such as remote_address=10.0.0.1; a value with a comma goes into --entry";
+        entries.push(entry(part).with_context(|| format!("{part:?}: {help}"))?);
+    }
+    entries.extend_from_slice(further);
+    Ok(entries)
+}
+
+fn pairs(entries: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    entries.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+}
+
+impl<'a> Explained<'a> {
+    fn new(domains: &'a Domains, name: &'a str, entries: &'a [(String, String)]) -> Self {
+        let domain = domains.find(name);
+        let steps = domain.map(|domain| domain.steps(pairs(entries)).collect()).unwrap_or_default();
+        let rule = domain.and_then(|domain| domain.find(pairs(entries))).map(|matched| &**matched.rule);
+        Self { name, entries, domain, steps, rule }
+    }
+
+    fn text(&self, domains: &Domains) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let mut line = |name: &str, what: String| {
+            let _ = writeln!(out, "{name:10}{what}");
+        };
+        let Some(domain) = self.domain else {
+            let known = shown(domains.iter().map(Domain::name));
+            line("domain", format!("{:?} is not configured (configured: {known})", self.name));
+            line("rule", "none: the answer is OK, and nothing is charged".to_owned());
+            return out;
+        };
+        line("domain", format!("{:?}", self.name));
+        for (index, (key, value)) in self.entries.iter().enumerate() {
+            let what = match self.steps.get(index) {
+                Some(step) => format!("is `{}`: {}", step.path, because(step.how)),
+                None if index == self.steps.len() => {
+                    let above = self.entries.get(..index).unwrap_or_default();
+                    format!(
+                        "matches nothing of this level (configured: {})",
+                        shown(domain.choices(pairs(above)))
+                    )
+                }
+                None => "is not looked at".to_owned(),
+            };
+            line("entry", format!("{key:?}={value:?} {what}"));
+        }
+        match self.rule {
+            None => line(
+                "rule",
+                format!("none, because {}: the answer is OK, and nothing is charged", self.reason()),
+            ),
+            Some(rule) => {
+                line("rule", format!("`{}`{}", rule.path, modes(rule)));
+                line("limit", limit(rule));
+                if rule.limit.is_some() {
+                    line("counter", counter(rule));
+                }
+                if !rule.replaces.is_empty() {
+                    let names = rule.replaces.iter().map(|name| &**name);
+                    line("replaces", format!("limits of the same request that are named {}", shown(names)));
+                }
+            }
+        }
+        out
+    }
+
+    /// Why there is no rule.
+    fn reason(&self) -> &'static str {
+        match self.steps.len() {
+            0 if self.entries.is_empty() => "the descriptor has no entries",
+            matched if matched < self.entries.len() => "an entry matches nothing, and a choice is final",
+            _ => "the last entry ends on a descriptor without rate_limit",
+        }
+    }
+
+    fn json(&self) -> Result<String> {
+        let entries = self.entries.iter().enumerate().map(|(index, (key, value))| {
+            let step = self.steps.get(index);
+            let how = step.map(|step| match step.how {
+                How::Exact => "exact",
+                How::Pattern => "pattern",
+                How::Default => "default",
+            });
+            json!({ "key": key, "value": value, "matches": step.map(|step| step.path), "how": how })
+        });
+        let value = json!({
+            "domain": self.name,
+            "domain_found": self.domain.is_some(),
+            "entries": entries.collect::<Vec<_>>(),
+            "rule": self.rule.map(|rule| json!({
+                "path": &*rule.path,
+                "name": &*rule.name,
+                "unlimited": rule.limit.is_none(),
+                "requests_per_unit": rule.limit.as_ref().map(RateLimit::requests_per_unit),
+                "unit": rule.limit.as_ref().map(|limit| limit.unit().name()),
+                "unit_multiplier": rule.limit.as_ref().map(RateLimit::unit_multiplier),
+                "algorithm": rule.limit.as_ref().map(|limit| algorithm(limit.kind())),
+                "shadow_mode": rule.shadow_mode,
+                "quota_mode": rule.quota_mode,
+                "replaces": rule.replaces.iter().map(|name| &**name).collect::<Vec<_>>(),
+                "shared": rule.entries.iter().map(|entry| entry.shared.is_some()).collect::<Vec<_>>(),
+            })),
+        });
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+}
+
+const fn because(how: How) -> &'static str {
+    match how {
+        How::Exact => "this very value",
+        How::Pattern => "no value is exactly this, and it is the first pattern in the file that matches",
+        How::Default => "no value or pattern of the key matches, and this is for any other",
+    }
+}
+
+fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.take(SHOWN + 1).collect();
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    names.truncate(SHOWN);
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") + more }
+}
+
+fn modes(rule: &Rule) -> String {
+    let named = if rule.name.is_empty() { String::new() } else { format!(", named `{}`", rule.name) };
+    let shadow = if rule.shadow_mode { ", in shadow mode: what is over the limit passes" } else { "" };
+    let quota = if rule.quota_mode { ", in quota mode: over only together with all such" } else { "" };
+    format!("{named}{shadow}{quota}")
+}
+
+fn limit(rule: &Rule) -> String {
+    let Some(limit) = &rule.limit else { return "unlimited: nothing is charged".to_owned() };
+    let unit = match limit.unit_multiplier() {
+        1 => limit.unit().name().to_owned(),
+        count => format!("{count} {}s", limit.unit().name()),
+    };
+    let failure = match limit.strategy().on_store_failure() {
+        FailurePolicy::Allow => "allowed",
+        FailurePolicy::Deny => "denied",
+        FailurePolicy::Error => "an error",
+    };
+    let requests = limit.requests_per_unit();
+    format!("{requests} per {unit}, by {}; if the store fails, {failure}", algorithm(limit.kind()))
+}
+
+fn algorithm(kind: Kind) -> String {
+    match kind {
+        Kind::FixedWindow { count_rejected: false } => "fixed_window".to_owned(),
+        Kind::FixedWindow { count_rejected: true } => "fixed_window, counting rejected requests".to_owned(),
+        Kind::SlidingWindow => "sliding_window".to_owned(),
+        Kind::SlidingLog { count_rejected: false } => "sliding_log".to_owned(),
+        Kind::SlidingLog { count_rejected: true } => "sliding_log, counting rejected requests".to_owned(),
+        Kind::Bucket { burst } => format!("token_bucket of {burst}"),
+        Kind::IntervalRefill { burst } => format!("interval_refill of {burst}"),
+    }
+}
+
+fn counter(rule: &Rule) -> String {
+    let shared: Vec<&str> =
+        rule.entries.iter().filter(|entry| entry.shared.is_some()).map(|entry| &*entry.path).collect();
+    match shared.as_slice() {
+        [] => "one for these very entries".to_owned(),
+        shared => format!("one for all that match {}", self::shown(shared.iter().copied())),
+    }
+}

@@ -1,0 +1,63 @@
+//! `weir import-envoy DIR`: the limits of Envoy's files as a configuration of Weir.
+
+mod names;
+mod rule;
+mod write;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weir::config::{EnvoyFiles, MAX_FILE};
+
+use super::{envoy, fail, print};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir import-envoy ratelimit/config > weir.yaml && weir check weir.yaml
+  weir import-envoy basic.yaml                       one file";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory of files in the format of envoyproxy/ratelimit, or one such file
+    directory: PathBuf,
+    /// Several files may have one domain in common
+    #[arg(long)]
+    merge_domains: bool,
+}
+
+/// Prints the configuration; what it cannot express is a comment in it, and told on stderr.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
+        Ok(files) => files,
+        Err(errors) => {
+            // Nobody left to tell if stderr is gone.
+            let _ = writeln!(io::stderr(), "{errors}");
+            return ExitCode::FAILURE;
+        }
+    };
+    envoy::warn(&files);
+    let imported = rule::all(&files);
+    if imported.iter().all(|rule| rule.limit.is_none()) {
+        return fail(&format!("there is no limit in {}", args.directory.display()), 1);
+    }
+    for rule in &imported {
+        for lost in &rule.lost {
+            let _ = writeln!(io::stderr(), "not expressed: {}: {lost}", rule.path.escape_debug());
+        }
+    }
+    let text = write::configuration(&args.directory.display().to_string(), &imported);
+    match print(&text) {
+        Ok(()) if text.len() > MAX_FILE => {
+            let bytes = text.len();
+            fail(
+                &format!(
+                    "that is {bytes} bytes, and a configuration has at most {MAX_FILE}; import file by file"
+                ),
+                1,
+            )
+        }
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string(), 1),
+    }
+}

@@ -1,0 +1,60 @@
+//! `weir load`: how much a server takes, and how fast it answers.
+
+mod args;
+mod progress;
+mod server;
+mod text;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use weir::load::{LoadError, Report, Watch};
+
+pub(crate) use self::args::Args;
+use super::allow::Output;
+use super::{fail, print};
+
+const SOME_FAILED: u8 = 1;
+const NO_REPORT: u8 = 2;
+
+pub(crate) fn run(args: Args) -> ExitCode {
+    let output = args.output;
+    match load(args) {
+        Ok(report) => {
+            let text = match output {
+                Output::Text => text::of(&report),
+                Output::Json => format!("{:#}\n", report.json()),
+            };
+            match print(&text) {
+                Ok(()) if succeeded(&report) => ExitCode::SUCCESS,
+                Ok(()) => ExitCode::from(SOME_FAILED),
+                Err(error) => fail(&format!("the report cannot be printed: {error}"), NO_REPORT),
+            }
+        }
+        Err(error) => fail(&format!("{error:#}"), NO_REPORT),
+    }
+}
+
+fn succeeded(report: &Report) -> bool {
+    report.counts.failed == 0 && report.ended_early.is_none()
+}
+
+fn load(args: Args) -> Result<Report> {
+    let (plan, is_quiet) = args.plan()?;
+    let watch = Arc::new(Watch::default());
+    let shown = progress::show(&plan, &watch, is_quiet);
+    let report = weir::load::run(&plan, &watch);
+    shown.end();
+    report.map_err(|error| match &error {
+        LoadError::Unreachable { .. } => anyhow::Error::new(error)
+            .context("nobody answers; start a server with `weir serve`, or name one with --server"),
+        LoadError::Refused { code, .. } if code == "UNIMPLEMENTED" => {
+            anyhow::Error::new(error).context("is that the right --mode, and the port for gRPC?")
+        }
+        LoadError::Refused { code, .. } if code == "NOT_FOUND" => {
+            anyhow::Error::new(error).context("name what it knows with --resource or --strategy")
+        }
+        _ => error.into(),
+    })
+}

@@ -1,0 +1,267 @@
+//! The arguments of `weir load`, and the plan that they make.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
+
+use super::server::Server;
+use crate::cli::allow::Output;
+use crate::cli::{attribute, duration};
+
+const EXAMPLES: &str = "\
+Examples:
+  weir load                                             the server on this machine, 10 s, as fast as it can
+  weir load --pid $(pgrep -x weir)                      and what a decision costs it
+  weir load --rate 10000                                10,000 calls a second, whatever it does
+  weir load --keys 1000000 --spread zipf                a million consumers, few of them busy
+  weir load --mode batch --batch 100                    100 decisions a call
+  weir load --mode stream --batch 10                    a stream on each connection, 10 decisions a message
+  weir load --resource api/orders --strategy per-user   your own strategy
+  weir load --resource 'api/{key}' --consumer anyone    a resource for each key
+  weir load --mode envoy --domain edge --descriptor remote_address={key}
+  weir load --requests 100000 --warm-up 0s --output json > report.json";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ModeName {
+    /// ShouldAllow: a decision a call
+    Unary,
+    /// ShouldAllowBatch: --batch decisions a call
+    Batch,
+    /// ShouldAllowStream: a stream on each connection, --batch decisions in a message
+    Stream,
+    /// Envoy's ShouldRateLimit: a descriptor a call
+    Envoy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SpreadName {
+    /// All keys alike
+    Uniform,
+    /// The k-th key as often as 1/k^exponent
+    Zipf,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The server to load
+    #[arg(long, env = "WEIR_SERVER", default_value = "http://127.0.0.1:8081", value_name = "URL")]
+    server: String,
+    /// Yes, the server may be flooded; needed for every server that is not on this machine
+    #[arg(long)]
+    i_own_this_target: bool,
+    /// Text for people, or JSON with names that stay
+    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
+    pub(super) output: Output,
+
+    /// What is called
+    #[arg(long, value_enum, default_value = "unary", help_heading = "Calls")]
+    mode: ModeName,
+    /// Decisions in a call of --mode batch, or in a message of --mode stream
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Calls")]
+    batch: u32,
+    /// What is used; {key} stands for the key's number
+    #[arg(long, default_value = "zewtopia.com/tigerfeeding", value_name = "NAME", help_heading = "Calls")]
+    resource: String,
+    /// Who uses it; {key} stands for the key's number
+    #[arg(long, default_value = "user_{key}", value_name = "NAME", help_heading = "Calls")]
+    consumer: String,
+    /// A configured strategy [default: the one that the configuration gives the resource]
+    #[arg(
+        long,
+        env = "WEIR_STRATEGY",
+        default_value = "",
+        hide_default_value = true,
+        value_name = "NAME",
+        help_heading = "Calls"
+    )]
+    strategy: String,
+    /// A further fact about every call, such as region=eu; may be given several times
+    #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE", help_heading = "Calls")]
+    attributes: Vec<(String, String)>,
+    /// How much every call takes; 0 looks without taking
+    #[arg(long, env = "WEIR_COST", default_value_t = 1, help_heading = "Calls")]
+    cost: u64,
+    /// The domain of --mode envoy
+    #[arg(long, default_value = "weir", value_name = "NAME", help_heading = "Calls")]
+    domain: String,
+    /// An entry of the descriptor of --mode envoy; may be given several times [default: user=user_{key}]
+    #[arg(long = "descriptor", value_parser = attribute, value_name = "KEY=VALUE", help_heading = "Calls")]
+    descriptor: Vec<(String, String)>,
+    /// Keys to choose from
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..), value_name = "COUNT", help_heading = "Calls")]
+    keys: u64,
+    /// How often each key comes
+    #[arg(long, value_enum, default_value = "uniform", help_heading = "Calls")]
+    spread: SpreadName,
+    /// The exponent of --spread zipf
+    #[arg(long, default_value_t = 1.0, value_parser = exponent, value_name = "NUMBER", help_heading = "Calls")]
+    zipf_exponent: f64,
+    /// Where the random keys begin: the same seed, the same keys
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", help_heading = "Calls")]
+    seed: u64,
+
+    /// Connections
+    #[arg(long, short, default_value_t = 8, value_parser = count, value_name = "COUNT", help_heading = "Load")]
+    connections: usize,
+    /// Calls that wait for an answer at any time, over all connections [default: 128; with --rate 1024]
+    #[arg(long, value_parser = count, value_name = "COUNT", help_heading = "Load")]
+    in_flight: Option<usize>,
+    /// Calls a second, made when they are due whatever the server does; latency counts from when they were
+    /// due [default: as many as are answered]
+    #[arg(long, value_parser = rate, value_name = "PER SECOND", help_heading = "Load")]
+    rate: Option<f64>,
+    /// How long to measure: 500ms, 10s, 5m
+    #[arg(long, short, default_value = "10s", value_parser = duration, value_name = "SPAN", help_heading = "Load")]
+    duration: Duration,
+    /// Measure so many calls instead
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "duration", value_name = "COUNT", help_heading = "Load")]
+    requests: Option<u64>,
+    /// How long to make calls before anything counts: 0s, 1s
+    #[arg(long, default_value = "1s", value_parser = span, value_name = "SPAN", help_heading = "Load")]
+    warm_up: Duration,
+    /// When a call without an answer counts as failed
+    #[arg(long, env = "WEIR_TIMEOUT", default_value = "5s", value_parser = duration, value_name = "SPAN", help_heading = "Load")]
+    timeout: Duration,
+    /// Threads that make the load; one makes some hundred thousand calls a second
+    #[arg(long, default_value_t = 1, value_parser = count, value_name = "COUNT", help_heading = "Load")]
+    threads: usize,
+
+    /// A process whose CPU time per decision is told: the server's, if it runs on this machine; may be given
+    /// several times, for a Redis too
+    #[arg(long = "pid", value_name = "PID", help_heading = "Report")]
+    pids: Vec<u32>,
+    /// Write every decision into this file, as CSV: when sent, when answered, key, result
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    record: Option<PathBuf>,
+    /// Say nothing while it runs
+    #[arg(long, short, help_heading = "Report")]
+    quiet: bool,
+}
+
+impl Args {
+    pub(super) fn plan(self) -> Result<(Plan, bool)> {
+        let server = Server::parse(&self.server, self.i_own_this_target)?;
+        if self.rate.is_none() && self.in_flight.is_some_and(|in_flight| in_flight < self.connections) {
+            bail!("--in-flight is below --connections: every connection needs a call");
+        }
+        let descriptor = match self.descriptor {
+            none if none.is_empty() => vec![("user".to_owned(), "user_{key}".to_owned())],
+            some => some,
+        };
+        let in_flight = self.in_flight.unwrap_or(match self.rate {
+            None => 128.max(self.connections),
+            Some(_) => 1_024.max(self.connections),
+        });
+        let ask = Ask {
+            resource: self.resource,
+            consumer: self.consumer,
+            strategy: self.strategy,
+            attributes: self.attributes,
+            cost: self.cost,
+            domain: self.domain,
+            descriptor,
+            keys: self.keys,
+            spread: match self.spread {
+                SpreadName::Uniform => Spread::Uniform,
+                SpreadName::Zipf => Spread::Zipf(self.zipf_exponent),
+            },
+        };
+        let plan = Plan {
+            address: server.address,
+            authority: server.authority,
+            mode: match self.mode {
+                ModeName::Unary => Mode::Unary,
+                ModeName::Batch => Mode::Batch(self.batch as usize),
+                ModeName::Stream => Mode::Stream(self.batch as usize),
+                ModeName::Envoy => Mode::Envoy,
+            },
+            ask,
+            connections: self.connections,
+            in_flight,
+            threads: self.threads,
+            pace: self.rate.map_or(Pace::Closed, Pace::Open),
+            warm_up: self.warm_up,
+            end: self.requests.map_or(End::After(self.duration), End::Calls),
+            timeout: self.timeout,
+            seed: self.seed,
+            record: self.record,
+            pids: self.pids,
+        };
+        Ok((plan, self.quiet))
+    }
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    const MOST: usize = 100_000;
+    match text.parse() {
+        Ok(count) if (1..=MOST).contains(&count) => Ok(count),
+        _ => Err(format!("expected a whole number from 1 to {MOST}")),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    const MOST: f64 = 1e8;
+    match text.parse() {
+        Ok(rate) if rate > 0.0 && rate <= MOST => Ok(rate),
+        _ => Err(format!("expected a number above 0, at most {MOST}")),
+    }
+}
+
+fn exponent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(exponent) if (0.0..=10.0).contains(&exponent) => Ok(exponent),
+        _ => Err("expected a number from 0 to 10".to_owned()),
+    }
+}
+
+/// A duration that may be nothing.
+fn span(text: &str) -> Result<Duration, String> {
+    if text == "0" || text == "0s" { Ok(Duration::ZERO) } else { duration(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::{Args, EXAMPLES};
+
+    #[derive(clap::Parser)]
+    struct Load {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn the_examples_are_plans() {
+        for line in EXAMPLES.lines().skip(1) {
+            let line = line.trim().strip_prefix("weir load").unwrap();
+            let command = line.split("   ").next().unwrap().split(" >").next().unwrap();
+            let command = command.replace("$(pgrep -x weir)", "1").replace('\'', "");
+            let args = Load::try_parse_from(["load"].into_iter().chain(command.split_whitespace()));
+            args.unwrap_or_else(|error| panic!("{line}: {error}")).args.plan().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for arguments in [
+            "--batch 0",
+            "--batch 1001",
+            "--keys 0",
+            "--connections 0",
+            "--rate 0",
+            "--rate nan",
+            "--zipf-exponent -1",
+            "--duration 0s",
+            "--requests 5 --duration 1s",
+            "--connections 9 --in-flight 8",
+        ] {
+            let parsed = Load::try_parse_from(["load"].into_iter().chain(arguments.split(' ')));
+            assert!(parsed.ok().and_then(|load| load.args.plan().ok()).is_none(), "{arguments}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What is said on stderr while a run goes on: a line that changes on a terminal, else one every few
+//! seconds. The same thread hears Ctrl-C, which ends the run and still gives the report.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use weir::clock::monotonic;
+use weir::load::{End, Plan, Watch};
+
+use crate::cli::signals;
+
+const ON_TERMINAL: Duration = Duration::from_millis(500);
+const ELSEWHERE: Duration = Duration::from_secs(5);
+
+/// Somebody who is told how far it is.
+pub(super) struct Shown {
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Shows the progress of the run of `plan` until it is told to end.
+pub(super) fn show(plan: &Plan, watch: &Arc<Watch>, is_quiet: bool) -> Shown {
+    let (end, ended) = oneshot::channel();
+    let (warm_up, whole, watch) = (plan.warm_up, whole(plan), Arc::clone(watch));
+    // Where it cannot be heard, Ctrl-C ends the program as it does others.
+    let interrupted = signals::shutdown().ok();
+    // Without it the run goes on as well.
+    let thread = std::thread::Builder::new().name("load-progress".to_owned()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        if let Ok(runtime) = runtime {
+            runtime.block_on(tell(warm_up, whole, &watch, is_quiet, interrupted, ended));
+        }
+    });
+    Shown { end: Some(end), thread: thread.ok() }
+}
+
+impl Shown {
+    pub(super) fn end(mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say but lines.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the counted part is measured in.
+#[derive(Clone, Copy)]
+enum Whole {
+    Seconds(f64),
+    Decisions(u64),
+}
+
+fn whole(plan: &Plan) -> Whole {
+    match plan.end {
+        End::After(duration) => Whole::Seconds(duration.as_secs_f64()),
+        End::Calls(calls) => Whole::Decisions(calls.saturating_mul(plan.mode.decisions() as u64)),
+    }
+}
+
+async fn tell(
+    warm_up: Duration,
+    whole: Whole,
+    watch: &Watch,
+    is_quiet: bool,
+    interrupted: Option<impl Future<Output = ()>>,
+    mut ended: oneshot::Receiver<()>,
+) {
+    let is_terminal = io::stderr().is_terminal();
+    let period = if is_terminal { ON_TERMINAL } else { ELSEWHERE };
+    let begin = monotonic();
+    let mut interrupted = interrupted.map(Box::pin);
+    let mut before = (monotonic(), 0);
+    loop {
+        tokio::select! {
+            _ = &mut ended => break,
+            () = heard(&mut interrupted) => {
+                interrupted = None;
+                watch.stop();
+                continue;
+            }
+            () = tokio::time::sleep(period) => {}
+        }
+        if is_quiet {
+            continue;
+        }
+        let (now, progress) = (monotonic(), watch.progress());
+        #[allow(clippy::cast_precision_loss)]
+        let rate = (progress.decisions - before.1) as f64 / (now - before.0).as_secs_f64();
+        before = (now, progress.decisions);
+        let counted = (now - begin).saturating_sub(warm_up);
+        let place = match whole {
+            _ if counted.is_zero() => "warm-up".to_owned(),
+            Whole::Seconds(all) => format!("{:.0} of {all:.0} s", counted.as_secs_f64().min(all)),
+            Whole::Decisions(all) => format!("{} of {all}", progress.decisions + progress.failed),
+        };
+        let line = format!(
+            "{place}: {rate:.0} decisions/s, {} allowed, {} denied, {} failed",
+            progress.allowed,
+            progress.decisions - progress.allowed,
+            progress.failed
+        );
+        let _ = match is_terminal {
+            true => write!(io::stderr(), "\r\x1b[K{line}"),
+            false => writeln!(io::stderr(), "{line}"),
+        };
+    }
+    if is_terminal && !is_quiet {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+}
+
+/// When told to stop; never, if that cannot be heard or has been.
+async fn heard(interrupted: &mut Option<impl Future<Output = ()> + Unpin>) {
+    match interrupted {
+        Some(interrupted) => interrupted.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,60 @@
+//! Whom the load is meant for.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Where the server listens, and its name: `HOST:PORT`.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) authority: String,
+}
+
+impl Server {
+    /// Of `http://HOST:PORT` or `HOST:PORT`. A server elsewhere must be ours to flood.
+    pub(super) fn parse(text: &str, is_ours: bool) -> Result<Self> {
+        if text.starts_with("https://") {
+            bail!("`{text}`: `weir load` speaks plaintext HTTP/2 only; put the load on a port without TLS");
+        }
+        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/').to_owned();
+        let expected = || format!("`{text}` is not the address of a server; expected http://HOST:PORT");
+        if authority.contains(['/', '@', ' ']) || !authority.contains(':') {
+            bail!(expected());
+        }
+        let mut addresses = authority.to_socket_addrs().with_context(expected)?;
+        let address = addresses.next().with_context(expected)?;
+        let is_here = address.ip().is_loopback() && addresses.all(|other| other.ip().is_loopback());
+        if !is_ours && !is_here {
+            bail!(
+                "{authority} is not on this machine. Load can be an attack: give --i-own-this-target if the \
+                 server is yours, and nobody else depends on it now"
+            );
+        }
+        Ok(Self { address, authority })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Server;
+
+    #[test]
+    fn only_our_own_machine_needs_no_word() {
+        let parse = |text, is_ours| Server::parse(text, is_ours).map(|server| server.authority);
+        for text in
+            ["http://127.0.0.1:8081", "127.0.0.1:8081", "http://127.0.0.1:8081/", "127.9.9.9:1", "[::1]:80"]
+        {
+            assert!(parse(text, false).is_ok(), "{text}");
+        }
+        assert_eq!(parse("http://127.0.0.1:8081/", false).unwrap(), "127.0.0.1:8081");
+        for text in ["192.0.2.1:8081", "[2001:db8::1]:80", "0.0.0.0:80", "[::ffff:192.0.2.1]:80"] {
+            let refusal = parse(text, false).unwrap_err().to_string();
+            assert!(refusal.contains("--i-own-this-target"), "{refusal}");
+            assert!(parse(text, true).is_ok());
+        }
+        for text in ["", "127.0.0.1", "https://127.0.0.1:1", "ftp://127.0.0.1:1", "127.0.0.1:1/path", "a@b:1"]
+        {
+            assert!(parse(text, true).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The report for people.
+
+use std::fmt::Write as _;
+
+use weir::load::{Latency, Mode, Pace, Report, Spread};
+
+pub(super) fn of(report: &Report) -> String {
+    let mut out = String::new();
+    what(report, &mut out);
+    decisions(report, &mut out);
+    latency("latency", &report.latency, &mut out);
+    open_loop(report, &mut out);
+    cpu(report, &mut out);
+    if let Some(reason) = &report.ended_early {
+        let _ = writeln!(out, "ended early: {reason}");
+    }
+    out
+}
+
+fn what(report: &Report, out: &mut String) {
+    let plan = &report.plan;
+    let mode = match plan.mode {
+        Mode::Batch(size) => format!("batches of {size}"),
+        Mode::Stream(size) => format!("streams of {size} a message"),
+        other => other.name().to_owned(),
+    };
+    let pace = match plan.pace {
+        Pace::Closed => format!("{} in flight", plan.in_flight),
+        Pace::Open(rate) => format!("{rate} calls/s, at most {} in flight", plan.in_flight),
+    };
+    let spread = match plan.ask.spread {
+        Spread::Uniform => String::new(),
+        Spread::Zipf(exponent) => format!(" by zipf({exponent})"),
+    };
+    let _ = writeln!(
+        out,
+        "{}: {mode}, {} connections, {pace}, {} keys{spread}, {:.1} s after {:.1} s of warm-up",
+        plan.authority,
+        plan.connections,
+        plan.ask.keys,
+        report.elapsed.as_secs_f64(),
+        plan.warm_up.as_secs_f64()
+    );
+}
+
+fn decisions(report: &Report, out: &mut String) {
+    let counts = &report.counts;
+    let _ = writeln!(
+        out,
+        "decisions  {}/s, {} in all",
+        thousands(report.decisions_per_second()),
+        counts.decisions()
+    );
+    let mut line = |name: &str, count: u64| {
+        #[allow(clippy::cast_precision_loss)]
+        let share = 100.0 * count as f64 / counts.asked.max(1) as f64;
+        let _ = writeln!(out, "  {name:<9}{count} ({share:.2} %)");
+    };
+    line("allowed", counts.allowed);
+    line("denied", counts.denied);
+    if counts.degraded > 0 {
+        line("degraded", counts.degraded);
+    }
+    line("failed", counts.failed);
+    for (name, (count, example)) in &report.errors {
+        let example = if example.is_empty() { String::new() } else { format!(": {example}") };
+        let _ = writeln!(out, "    {count} × {name}{example}");
+    }
+}
+
+fn latency(name: &str, latency: &Latency, out: &mut String) {
+    let us = |value: f64| {
+        if value < 10_000.0 { format!("{value:.0} µs") } else { format!("{:.1} ms", value / 1e3) }
+    };
+    let _ = writeln!(
+        out,
+        "{name:<11}p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, max {}, mean {}",
+        us(latency.p50_us),
+        us(latency.p90_us),
+        us(latency.p99_us),
+        us(latency.p99_9_us),
+        us(latency.p99_99_us),
+        us(latency.max_us),
+        us(latency.mean_us)
+    );
+}
+
+fn open_loop(report: &Report, out: &mut String) {
+    let Some(open) = &report.open_loop else { return };
+    latency("sent late", &open.late, out);
+    if open.missed > 0 {
+        let _ = writeln!(
+            out,
+            "  the rate was not held: {} calls were due and never made, {:.0} of {:.0} a second were",
+            open.missed,
+            report.calls_per_second(),
+            open.rate
+        );
+    }
+}
+
+fn cpu(report: &Report, out: &mut String) {
+    for server in &report.cpu.servers {
+        let mebibytes = server.rss_bytes >> 20;
+        let _ = writeln!(
+            out,
+            "process {}: {:.2} µs CPU a decision, {:.2} cores, {mebibytes} MiB",
+            server.pid, server.us_per_decision, server.cores
+        );
+    }
+    if let Some(own) = report.cpu.generator_us_per_call {
+        let _ = writeln!(out, "generator: {own:.2} µs CPU a call");
+    }
+}
+
+/// With a comma before every three digits.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thousands;
+
+    #[test]
+    fn thousands_are_apart() {
+        let texts = [0.0, 999.0, 1_000.0, 1_234_567.4].map(thousands);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    }
+}

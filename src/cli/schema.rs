@@ -1,0 +1,27 @@
+//! `weir schema`: the configuration file as editors understand it.
+
+use std::process::ExitCode;
+
+use weir::config::schema;
+
+use super::{fail, print};
+
+const EXAMPLES: &str = "\
+Examples:
+  weir schema > weir.schema.json                           write it beside weir.yaml
+  weir schema | jq .properties.server.properties.limits    what a section may say
+
+Editors that speak to yaml-language-server use it when weir.yaml begins with
+  # yaml-language-server: $schema=./weir.schema.json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {}
+
+pub(crate) fn run() -> ExitCode {
+    // `{:#}` of a JSON value is its text, indented; writing it cannot fail.
+    match print(&format!("{:#}\n", schema())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string(), 1),
+    }
+}

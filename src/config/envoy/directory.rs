@@ -1,0 +1,108 @@
+//! The files of a directory, and whether they are still the same.
+//!
+//! Names that begin with a dot are passed over: editors leave such files, and a ConfigMap keeps its
+//! content in `..data`. Symbolic links are followed, so that its files are found by the links to them.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The most files of a directory.
+pub const MAX_ENVOY_FILES: usize = 1000;
+
+/// The largest file, in bytes.
+pub const MAX_ENVOY_FILE: usize = 4 << 20;
+
+/// How deep directories may nest; a link may lead to where it stands.
+const MAX_DEPTH: usize = 8;
+
+/// The files of a directory at one time, in the order of their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub(super) files: Vec<Found>,
+    /// What cannot be looked at, and why.
+    pub(super) refused: Vec<(PathBuf, String)>,
+}
+
+/// A file, and what tells it from the same file after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Listing {
+    /// The files of `folder` and of those below it; or the one file that it is.
+    pub(super) fn of(folder: &Path) -> Self {
+        let mut listing = Self::default();
+        match fs::metadata(folder) {
+            Ok(data) if data.is_file() => listing.files.push(Found::new(folder.to_owned(), &data)),
+            _ => listing.add_all(folder, 0),
+        }
+        if listing.files.len() > MAX_ENVOY_FILES {
+            let reason = format!("has more than {MAX_ENVOY_FILES} files");
+            listing.refused.push((folder.to_owned(), reason));
+        }
+        listing
+    }
+
+    fn add_all(&mut self, folder: &Path, depth: usize) {
+        let names = fs::read_dir(folder).and_then(|entries| {
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            names.take(MAX_ENVOY_FILES * 4).collect::<io::Result<Vec<_>>>()
+        });
+        let mut names = match names {
+            Ok(names) => names,
+            Err(error) => return self.refuse(folder, &error),
+        };
+        names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
+        names.sort_unstable();
+        for name in names {
+            if self.files.len() > MAX_ENVOY_FILES {
+                return;
+            }
+            let path = folder.join(name);
+            match fs::metadata(&path) {
+                Ok(data) if data.is_file() => self.files.push(Found::new(path, &data)),
+                Ok(data) if data.is_dir() && depth < MAX_DEPTH => self.add_all(&path, depth + 1),
+                Ok(data) if data.is_dir() => {
+                    let reason = format!("directories nest at most {MAX_DEPTH} deep");
+                    self.refused.push((path, reason));
+                }
+                Ok(_) => self.refused.push((path, "is no regular file".to_owned())),
+                Err(error) => self.refuse(&path, &error),
+            }
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, error: &io::Error) {
+        self.refused.push((path.to_owned(), format!("cannot be read: {error}")));
+    }
+}
+
+impl Found {
+    fn new(path: PathBuf, data: &Metadata) -> Self {
+        Self {
+            path,
+            device: data.dev(),
+            inode: data.ino(),
+            length: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        }
+    }
+}
+
+/// The text of a file.
+pub(super) fn read(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large, even one that never ends.
+    let read = File::open(path).and_then(|file| file.take(MAX_ENVOY_FILE as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| "error loading config file: yaml: it is not UTF-8".to_owned())
+}

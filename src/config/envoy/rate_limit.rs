@@ -1,0 +1,125 @@
+//! The `rate_limit` of a descriptor.
+
+use super::node::{Map, text};
+use crate::config::errors::Report;
+use crate::config::tree::Node;
+use crate::config::values::{quote, shortened};
+use crate::envoy::{Draft, Kind, RateLimit, Unit};
+use crate::strategy::FailurePolicy;
+
+/// Our additions that say how a limit counts.
+const NUMBERS: [&str; 5] = ["algorithm", "burst", "unit_multiplier", "on_store_failure", "count_rejected"];
+
+const ALGORITHMS: &str =
+    "fixed_window, sliding_window, sliding_log, token_bucket, gcra, leaky_bucket, interval_refill";
+
+/// The rule that `node` is, but for what stands beside it.
+pub(super) fn rate_limit(node: &Node, report: &mut Report) -> Option<Draft> {
+    let map = Map::of(node, "config.YamlRateLimit", report)?;
+    let name = map.text("name", report).unwrap_or_default().to_owned();
+    let replaces = replaces(&map, &name, report);
+    let reported = report.len();
+    let requests = map.number("requests_per_unit", report);
+    let shown = map.text("unit", report).unwrap_or_default();
+    let unit = Unit::named(shown);
+    if map.is("unlimited", report) {
+        if unit.is_some() {
+            let at = map.get("unit").map_or(node.at, |unit| unit.at);
+            report.at(at, "", "should not specify rate limit unit when unlimited");
+        }
+        for name in NUMBERS {
+            if let Some((at, _)) = map.entry(name) {
+                report.at(at, "", format!("should not specify {name} when unlimited"));
+            }
+        }
+        return Some(Draft { name, replaces, ..Draft::default() });
+    }
+    if unit.is_none() && report.len() == reported {
+        let at = map.get("unit").map_or(node.at, |unit| unit.at);
+        report.at(at, "", format!("invalid rate limit unit '{}'", shortened(shown).escape_debug()));
+    }
+    let requests = requests.unwrap_or(0);
+    let kind = kind(&map, requests, report);
+    let policy = policy(&map, report);
+    let multiplier = map.number("unit_multiplier", report).unwrap_or(1);
+    if report.len() > reported {
+        return None;
+    }
+    match RateLimit::new(requests, unit?, multiplier, kind?, policy) {
+        Ok(limit) => Some(Draft { name, replaces, limit: Some(limit), ..Draft::default() }),
+        Err(invalid) => {
+            let at = map.get(invalid.field).map_or(node.at, |node| node.at);
+            report.at(at, "", format!("{} is out of bounds: {}", invalid.field, invalid.bound));
+            None
+        }
+    }
+}
+
+fn replaces(map: &Map<'_>, own: &str, report: &mut Report) -> Vec<String> {
+    let mut names = Vec::new();
+    for item in map.list("replaces", "[]config.yamlReplaces", report) {
+        let Some(entry) = Map::of(item, "config.yamlReplaces", report) else { continue };
+        let reported = report.len();
+        match entry.text("name", report) {
+            None if report.len() > reported => {}
+            None => report.at(item.at, "", "should not have an empty replaces entry"),
+            Some(name) if name == own => {
+                report.at(item.at, "", "replaces should not contain name of same descriptor");
+            }
+            Some(name) => names.push(name.to_owned()),
+        }
+    }
+    names
+}
+
+/// How it counts: as the reference does, unless it says otherwise.
+fn kind(map: &Map<'_>, requests: u32, report: &mut Report) -> Option<Kind> {
+    let node = map.get("algorithm");
+    let name =
+        node.and_then(|node| text(node, report)).filter(|name| !name.is_empty()).unwrap_or("fixed_window");
+    let count_rejected = map.is("count_rejected", report);
+    let burst = map.number("burst", report);
+    let size = u64::from(burst.unwrap_or(requests));
+    let (kind, bursts, rejects) = match name {
+        "fixed_window" => (Kind::FixedWindow { count_rejected }, false, true),
+        "sliding_window" => (Kind::SlidingWindow, false, false),
+        "sliding_log" => (Kind::SlidingLog { count_rejected }, false, true),
+        "token_bucket" | "gcra" | "leaky_bucket" => (Kind::Bucket { burst: size }, true, false),
+        "interval_refill" => (Kind::IntervalRefill { burst: size }, true, false),
+        other => {
+            if let Some(node) = node {
+                report.at(node.at, "", format!("algorithm {} is not one of {ALGORITHMS}", quote(other)));
+            }
+            return None;
+        }
+    };
+    let mut refuse = |key: &str, those: &str| {
+        if let Some((at, _)) = map.entry(key) {
+            report.at(at, "", format!("{key} is for the algorithms {those}; this one is {name}"));
+        }
+    };
+    if !bursts {
+        refuse("burst", "token_bucket, gcra, leaky_bucket and interval_refill");
+    }
+    if !rejects && count_rejected {
+        refuse("count_rejected", "fixed_window and sliding_log");
+    }
+    Some(kind)
+}
+
+fn policy(map: &Map<'_>, report: &mut Report) -> FailurePolicy {
+    let Some(node) = map.get("on_store_failure") else { return FailurePolicy::default() };
+    match text(node, report) {
+        Some("allow") => FailurePolicy::Allow,
+        Some("deny") => FailurePolicy::Deny,
+        Some("error" | "") | None => FailurePolicy::Error,
+        Some(other) => {
+            report.at(
+                node.at,
+                "",
+                format!("on_store_failure {} is not one of allow, deny, error", quote(other)),
+            );
+            FailurePolicy::Error
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The configuration as a JSON Schema (draft 2020-12), for editors and other programs.
+//!
+//! It refuses nothing that the parser takes; that the parser refuses more (a strategy that is not
+//! there, scopes without a common field, numbers that do not go together) no schema can say. Tests
+//! hold both against each other: the keys of every mapping, the defaults, every example, and
+//! mutations of them.
+//!
+//! A new key is a line in one of the tables: `service` and `rules`.
+
+mod kinds;
+mod rules;
+mod service;
+
+use serde_json::{Value, json};
+
+use self::kinds::{duration, mapping, rate};
+use self::rules::{
+    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, FIXED_WINDOW, INTERVAL_REFILL, LIMIT, OVERRIDE, RESOURCE,
+    SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM,
+};
+use self::service::{REDIS, ROOT, STORE};
+use crate::algorithm::{MAX_ENTRIES, MAX_LIMITS};
+use crate::key::MAX_PART;
+use crate::strategy::MAX_NAME;
+
+/// The schema of a configuration file.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = mapping(ROOT);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("Configuration of Weir");
+    // Envoy's files may say all that is limited.
+    schema["type"] = json!("object");
+    schema["anyOf"] = json!([{ "required": ["strategies"] }, { "required": ["envoy"] }]);
+    schema["$defs"] = definitions();
+    schema
+}
+
+fn definitions() -> Value {
+    let name = format!("^[A-Za-z0-9._/-]{{1,{MAX_NAME}}}$");
+    let text = json!(["string", "number", "boolean"]);
+    json!({
+        "duration": {
+            "description": "Whole numbers with units from large to small: 10s, 250ms, 1m30s (us, ms, s, m, h, d, w).",
+            "type": "string", "minLength": 2, "pattern": duration(),
+        },
+        "rate": {
+            "description": "COUNT/DURATION, such as 30/1m or 5/s.",
+            "type": "string", "pattern": rate(),
+        },
+        "name": { "type": text, "pattern": name },
+        "reference": { "type": text, "pattern": name },
+        "part": { "type": text, "minLength": 1, "maxLength": MAX_PART },
+        "pattern": { "type": text, "minLength": 1, "maxLength": MAX_PART, "pattern": "^[^*]*\\*?$" },
+        "field": { "type": ["string", "boolean"], "pattern": "^[a-z][a-z0-9_-]{0,63}$" },
+        "store": store(),
+        "redis": redis(),
+        "strategies": {
+            "type": "object", "minProperties": 1,
+            "propertyNames": { "pattern": name },
+            "additionalProperties": mapping(STRATEGY),
+        },
+        "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
+        "uniform": mapping(UNIFORM),
+        "bucket": mapping(BUCKET),
+        "fixed_window": fixed_window(),
+        "interval_refill": mapping(INTERVAL_REFILL),
+        "sliding_window": mapping(SLIDING_WINDOW),
+        "bucketed_window": mapping(BUCKETED_WINDOW),
+        "sliding_log": sliding_log(),
+        "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
+        "overrides": { "type": ["array", "null"], "items": mapping(OVERRIDE) },
+        "changes": {
+            "type": "object", "minProperties": 1,
+            "propertyNames": { "pattern": name },
+            "additionalProperties": one_algorithm(mapping(&[])),
+        },
+        "access": mapping(ACCESS),
+    })
+}
+
+fn store() -> Value {
+    let mut store = mapping(STORE);
+    store["not"] = json!({ "type": "object", "required": ["memory", "redis"] });
+    store
+}
+
+/// Certificate and key go together; sentinels need the name of the master, and nobody else has one.
+fn redis() -> Value {
+    let mut redis = mapping(REDIS);
+    redis["properties"]["tls"]["dependentRequired"] =
+        json!({ "cert_file": ["key_file"], "key_file": ["cert_file"] });
+    redis["allOf"] = json!([
+        { "not": { "required": ["password", "password_file"] } },
+        { "not": { "required": ["sentinel_password", "sentinel_password_file"] } },
+    ]);
+    redis["if"] = json!({ "properties": { "topology": { "const": "sentinel" } }, "required": ["topology"] });
+    redis["then"] = json!({ "required": ["master_name"] });
+    redis["else"] = json!({ "properties": {
+        "master_name": false, "sentinel_username": false, "sentinel_password": false,
+        "sentinel_password_file": false,
+    } });
+    redis
+}
+
+fn limit() -> Value {
+    one_algorithm(mapping(LIMIT))
+}
+
+/// With exactly one of the algorithms besides.
+fn one_algorithm(mut limit: Value) -> Value {
+    for key in ALGORITHMS {
+        limit["properties"][key.name] = key.described();
+    }
+    limit["type"] = json!("object");
+    limit["oneOf"] = ALGORITHMS.iter().map(|key| json!({ "required": [key.name] })).collect();
+    limit
+}
+
+/// Windows come from the calendar or have a length; those of a length may begin elsewhere in one way.
+fn fixed_window() -> Value {
+    let mut window = mapping(FIXED_WINDOW);
+    window["if"] = json!({ "required": ["calendar"] });
+    window["then"] = json!({ "properties": { "window": false, "anchored": false, "spread": false } });
+    window["else"] = json!({ "required": ["window"], "properties": { "offset": false } });
+    let both = json!({ "anchored": { "const": true }, "spread": { "const": true } });
+    window["not"] = json!({ "properties": both, "required": ["anchored", "spread"] });
+    window
+}
+
+/// What is kept of denied attempts is one unit more than the limit.
+fn sliding_log() -> Value {
+    let mut log = mapping(SLIDING_LOG);
+    log["if"] = json!({ "properties": { "count_denied": { "const": true } }, "required": ["count_denied"] });
+    log["then"] = json!({ "properties": { "limit": { "not": { "const": MAX_ENTRIES } } } });
+    log
+}

@@ -1,0 +1,125 @@
+//! What keys and values are, and how a schema says it.
+
+use serde_json::{Map, Value, json};
+
+/// What a value may be.
+pub(super) enum Kind {
+    Duration,
+    Rate,
+    /// A whole number, from one bound to the other.
+    Count(u64, u64),
+    /// A number of bytes, from one bound to the other.
+    Size(usize, usize),
+    Boolean,
+    /// A part of one.
+    Part,
+    Choice(&'static [&'static str]),
+    /// Text of so many bytes.
+    Text(usize, usize),
+    /// Text of a pattern.
+    Pattern(&'static str),
+    /// A list of so many items, none of them twice.
+    Set(&'static Kind, usize, usize),
+    /// A list of any length.
+    List(&'static Kind),
+    /// A mapping of such keys.
+    Mapping(&'static [Key]),
+    /// What stands in `$defs` under a name.
+    Defined(&'static str),
+}
+
+/// A key of a mapping.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    required: bool,
+    kind: Kind,
+    default: Option<&'static str>,
+    about: &'static str,
+}
+
+pub(super) const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, required: true, kind, default: None, about }
+}
+
+pub(super) const fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, required: false, kind, default: None, about }
+}
+
+impl Key {
+    /// What it is when nobody writes it, as it would be written.
+    pub(super) const fn or(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    pub(super) fn described(&self) -> Value {
+        let mut value = value(&self.kind);
+        value["description"] = self.about.into();
+        if let Some(default) = self.default {
+            value["default"] = match self.kind {
+                Kind::Boolean | Kind::Count(..) | Kind::Part => {
+                    default.parse().unwrap_or_else(|_| default.into())
+                }
+                _ => default.into(),
+            };
+        }
+        value
+    }
+}
+
+/// A mapping without other keys. Nothing written is an empty one.
+pub(super) fn mapping(keys: &[Key]) -> Value {
+    let properties: Map<String, Value> =
+        keys.iter().map(|key| (key.name.to_owned(), key.described())).collect();
+    let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    let kind = if required.is_empty() { json!(["object", "null"]) } else { json!("object") };
+    json!({ "type": kind, "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn value(kind: &Kind) -> Value {
+    match kind {
+        Kind::Duration => json!({ "$ref": "#/$defs/duration" }),
+        Kind::Rate => json!({ "$ref": "#/$defs/rate" }),
+        Kind::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
+        Kind::Count(min, max) => json!({ "anyOf": [
+            { "type": "integer", "minimum": min, "maximum": max },
+            { "type": "string", "pattern": "^[0-9]+(_[0-9]+)+$" },
+        ] }),
+        Kind::Size(min, max) => json!({ "anyOf": [
+            { "type": "integer", "minimum": min, "maximum": max },
+            { "type": "string", "pattern": format!("^{DIGITS}(KiB|MiB|GiB|KB|MB|GB)?$") },
+        ] }),
+        Kind::Part => json!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": format!("^{DIGITS}(\\.{DIGITS})?$") },
+        ] }),
+        Kind::Boolean => json!({ "type": "boolean" }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        // The parser takes any single value for text. Characters are at most as many as bytes.
+        Kind::Text(min, max) => {
+            json!({ "type": ["string", "number", "boolean"], "minLength": min, "maxLength": max })
+        }
+        Kind::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
+        Kind::Set(item, min, max) => {
+            let kind = if *min == 0 { json!(["array", "null"]) } else { json!("array") };
+            json!({ "type": kind, "items": value(item), "minItems": min, "maxItems": max, "uniqueItems": true })
+        }
+        // 1 and 1.0 are the same to a schema and two names to the parser, so nothing is said of twice.
+        Kind::List(item) => json!({ "type": ["array", "null"], "items": value(item) }),
+        Kind::Mapping(keys) => mapping(keys),
+    }
+}
+
+/// The parser takes single `_` between digits; where YAML itself does not, such a number is text.
+const DIGITS: &str = "[0-9]+(_[0-9]+)*";
+
+/// The pattern of a duration.
+pub(super) fn duration() -> String {
+    let parts = ["w", "d", "h", "m", "s", "ms", "us"].map(|unit| format!("({DIGITS}{unit})?")).concat();
+    format!("^{parts}$")
+}
+
+/// The pattern of a rate.
+pub(super) fn rate() -> String {
+    format!("^{DIGITS}/(w|d|h|m|s|ms|us|{DIGITS}[a-z].*)$")
+}

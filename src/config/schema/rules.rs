@@ -1,0 +1,107 @@
+//! The keys of strategies, their limits and algorithms, and of who is excepted.
+
+use super::kinds::Kind::{self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set};
+use super::kinds::{Key, may, must};
+use crate::algorithm::{MAX_BUCKETS, MAX_ENTRIES};
+use crate::strategy::MAX_ATTRIBUTES;
+use crate::units::CEILING;
+
+const UNITS: Kind = Count(0, CEILING - 1);
+/// A name or the beginning of many.
+const NAMES: Kind = Defined("pattern");
+
+pub(super) const STRATEGY: &[Key] = &[
+    must("limits", Defined("limits"), "All of them are charged, or none is."),
+    may("on_store_failure", Choice(&["allow", "deny", "error"]), "What answers when the store cannot.")
+        .or("error"),
+    may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
+    may("access", Defined("access"), "Who is denied or let through by this strategy."),
+];
+
+/// Of a limit, besides its algorithm.
+pub(super) const LIMIT: &[Key] = &[
+    must("name", Defined("name"), "Callers are told that this limit denies."),
+    must(
+        "per",
+        Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
+        "What has a counter of its own: resource, consumer, attributes; [] is one for all.",
+    ),
+];
+
+pub(super) const ALGORITHMS: &[Key] = &[
+    may("uniform", Defined("uniform"), "One call per interval, no bursts."),
+    may("token_bucket", Defined("bucket"), "Bursts, then an even rate."),
+    may("gcra", Defined("bucket"), "The same as token_bucket."),
+    may("leaky_bucket", Defined("bucket"), "The same as token_bucket."),
+    may("fixed_window", Defined("fixed_window"), "So many in each window."),
+    may("interval_refill", Defined("interval_refill"), "A stock that gets some back every period."),
+    may("sliding_window", Defined("sliding_window"), "So many in a window that slides, from two counters."),
+    may("bucketed_window", Defined("bucketed_window"), "So many in a window that slides in steps."),
+    may("sliding_log", Defined("sliding_log"), "Never more than so many in any span of a window."),
+];
+
+pub(super) const UNIFORM: &[Key] = &[must("interval", Duration, "Between two calls; 1us to 100 years.")];
+
+pub(super) const BUCKET: &[Key] = &[
+    must("rate", Rate, "How fast units come back: COUNT/DURATION, such as 30/1m."),
+    may("burst", UNITS, "How many may pass at once; default the count of the rate."),
+];
+
+pub(super) const FIXED_WINDOW: &[Key] = &[
+    must("limit", UNITS, "How many pass in each window."),
+    may("window", Duration, "How long a window is; 1us to 100 years."),
+    may("anchored", Boolean, "Windows begin with the first call rather than on the clock.").or("false"),
+    may("spread", Boolean, "Each key's windows begin at a time of its own.").or("false"),
+    may("calendar", Choice(&["day", "month"]), "Windows are days or months, instead of `window`."),
+    may(
+        "offset",
+        Pattern("^[+-]([01][0-9]|2[0-3]):[0-5][0-9]$"),
+        "How far the calendar's clocks are ahead of UTC.",
+    )
+    .or("+00:00"),
+    may("count_denied", Boolean, "Denied calls are charged too.").or("false"),
+];
+
+pub(super) const INTERVAL_REFILL: &[Key] = &[
+    must("capacity", UNITS, "How much the stock holds."),
+    must("refill", Count(1, CEILING - 1), "How much comes back at once."),
+    must("period", Duration, "How often; 1us to 100 years."),
+    may("aligned", Boolean, "Refills come on the clock rather than from the first call on.").or("false"),
+];
+
+pub(super) const SLIDING_WINDOW: &[Key] = &[
+    must("limit", Count(0, CEILING / 2 - 1), "How many pass in the window."),
+    must("window", Duration, "How long it is; 1us to 100 years."),
+];
+
+pub(super) const BUCKETED_WINDOW: &[Key] = &[
+    must("limit", UNITS, "How many pass in the window."),
+    must("window", Duration, "How long it is; 1us to 100 years."),
+    must("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
+];
+
+pub(super) const SLIDING_LOG: &[Key] = &[
+    must("limit", Count(0, MAX_ENTRIES), "How many pass in any span of a window."),
+    must("window", Duration, "How long the span is; 1us to 100 years."),
+    may("count_denied", Boolean, "Denied calls are charged too; the limit is then at most 9999.").or("false"),
+    may("min_gap", Duration, "Between two calls, at least; at most the window.").or("0s"),
+];
+
+pub(super) const RESOURCE: &[Key] = &[
+    must("match", NAMES, "A resource, or the beginning of many and a final *."),
+    must("strategy", Defined("reference"), "One of `strategies`."),
+    may("group", Defined("part"), "Resources of one routing group share a shard."),
+];
+
+pub(super) const OVERRIDE: &[Key] = &[
+    must("consumer", NAMES, "A consumer, or the beginning of many and a final *."),
+    must("strategy", Defined("reference"), "One of `strategies`."),
+    may("resource", NAMES, "A resource, or the beginning of many and a final *.").or("*"),
+    must("limits", Defined("changes"), "Names of limits that count by consumer, with their other algorithm."),
+];
+
+pub(super) const ACCESS: &[Key] = &[
+    may("allow", List(&NAMES), "Consumers, or beginnings of many and a final *, who always pass."),
+    may("deny", List(&NAMES), "The same, who never pass. Deny goes before allow."),
+];

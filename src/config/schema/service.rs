@@ -1,0 +1,144 @@
+//! The keys of the file, of `server`, `store` and `messages`.
+
+use super::super::limits::{HEADER_BYTES, MAX_CONNECTIONS, MAX_STREAMS, MESSAGE_BYTES};
+use super::super::nodes::MAX_NODES;
+use super::super::redis::{MAX_NAME, MAX_PATH, MAX_WAITING};
+use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
+use super::super::store::MIN_BUDGET;
+use super::super::values::MAX_SECRET;
+use super::kinds::Kind::{
+    self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
+};
+use super::kinds::{Key, may, must};
+
+const ADDRESS: Kind = Pattern("^\\S+:[0-9]+$");
+const NODE: Kind = Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
+const FILE: Kind = Text(1, MAX_PATH);
+const PASSWORD: Kind = Text(1, MAX_SECRET);
+
+pub(super) const ROOT: &[Key] = &[
+    may("server", Mapping(SERVER), "Sockets, workers and bounds."),
+    may("store", Defined("store"), "Where state lives: memory (the default) or redis."),
+    may("strategies", Defined("strategies"), "Named lists of limits that decide together."),
+    may("resources", Defined("resources"), "Which strategy a resource has when the caller names none."),
+    may("overrides", Defined("overrides"), "Other numbers for some consumers; a pattern makes a tier."),
+    may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
+    may("messages", Mapping(MESSAGES), "The sentences for people on denial."),
+    may("envoy", Mapping(ENVOY), "Envoy's rate limit service."),
+];
+
+const ENVOY: &[Key] = &[
+    may("config", FILE, "The directory of Envoy's rate limit files; with it `strategies` may be left out."),
+    may("merge_domains", Boolean, "Whether several files may have one domain in common.").or("false"),
+    may("overrides_in_request", Boolean, "Whether a request may bring its own limit.").or("true"),
+    may("headers", Boolean, "Whether answers have RateLimit-Limit, -Remaining and -Reset.").or("false"),
+    may("dynamic_metadata", Boolean, "Whether answers tell Envoy's other filters what was asked.")
+        .or("false"),
+    may("near_limit_ratio", Part, "From which part of a limit on metrics call hits near.").or("0.8"),
+    may("shadow_mode", Boolean, "Whether nothing is denied, and only statuses tell what would have been.")
+        .or("false"),
+    may("quota_mode", Boolean, "Whether every descriptor is over only together with all others.").or("false"),
+];
+
+const SERVER: &[Key] = &[
+    may("listen", ADDRESS, "IP:PORT where gRPC listens.").or("127.0.0.1:8081"),
+    may("admin", ADDRESS, "IP:PORT where /metrics, /livez and /readyz listen.").or("127.0.0.1:8080"),
+    may("workers", Count(0, MAX_WORKERS as u64), "Threads that serve connections; 0 is one per core.")
+        .or("0"),
+    may("reflection", Boolean, "Whether server reflection is offered.").or("true"),
+    may("admin_service", Boolean, "Whether weir.v1.AdminService is offered to whoever reaches `listen`.")
+        .or("false"),
+    may("drain_timeout", Duration, "What calls in flight get to finish after SIGTERM; at most 10m.")
+        .or("10s"),
+    may("limits", Mapping(LIMITS), "What callers can make the server hold or do."),
+];
+
+const LIMITS: &[Key] = &[
+    may(
+        "max_connections",
+        Count(1, MAX_CONNECTIONS as u64),
+        "Open connections; further ones are closed at once.",
+    )
+    .or("10000"),
+    may("max_streams", Count(1, MAX_STREAMS as u64), "Calls in flight on one connection.").or("1024"),
+    may("max_header_bytes", Size(HEADER_BYTES.0, HEADER_BYTES.1), "Headers of one call; 1KiB to 1MiB.")
+        .or("16KiB"),
+    may("max_message_bytes", Size(MESSAGE_BYTES.0, MESSAGE_BYTES.1), "One message; 32KiB to 4MiB.")
+        .or("64KiB"),
+    may(
+        "max_pending_resets",
+        Count(1, MAX_STREAMS as u64),
+        "Calls that a client has cancelled before the server looked at them; then its connection ends.",
+    )
+    .or("1024"),
+    may(
+        "max_local_resets",
+        Count(1, MAX_STREAMS as u64),
+        "Calls that the server has reset for faults of the client; then its connection ends.",
+    )
+    .or("1024"),
+    may("handshake_timeout", Duration, "How long a new connection may take to speak HTTP/2; 100ms to 1h.")
+        .or("10s"),
+    may("keepalive_interval", Duration, "Between two questions whether a peer is there; 100ms to 1h.")
+        .or("20s"),
+    may("keepalive_timeout", Duration, "How long it may take to answer that; 100ms to 1h.").or("10s"),
+    may("max_connection_age", Duration, "How old a connection may become; 1s to 7d, default no bound."),
+];
+
+pub(super) const STORE: &[Key] = &[
+    may("key_secret", Text(1, MAX_SECRET), "The secret of the keys in Redis, the same on all nodes."),
+    may("memory", Mapping(MEMORY), "State in this process."),
+    may("redis", Defined("redis"), "State on Redis or Valkey."),
+];
+
+const MEMORY: &[Key] = &[
+    may("budget", Size(MIN_BUDGET, usize::MAX), "Bytes that keys may use; at least 1MiB.").or("512MiB"),
+    may("when_full", Choice(&["evict", "refuse"]), "What a new key gets when the budget is used up.")
+        .or("evict"),
+];
+
+pub(super) const REDIS: &[Key] = &[
+    must(
+        "nodes",
+        Set(&NODE, 1, MAX_NODES),
+        "redis://HOST:PORT, or rediss: for TLS: the server, some of the cluster, or the sentinels.",
+    ),
+    may("topology", Choice(&["single", "cluster", "sentinel"]), "What the nodes are.").or("single"),
+    may("deadline", Duration, "How long one decision may wait for Redis; 1ms to 60s.").or("50ms"),
+    may("connect_timeout", Duration, "How long connecting may take; 1ms to 60s.").or("200ms"),
+    may("max_waiting", Count(1, MAX_WAITING as u64), "Decisions that may wait for one node, per worker.")
+        .or("4096"),
+    may("coalesce", Boolean, "Whether decisions on the same keys are asked together while one is under way.")
+        .or("true"),
+    may(
+        "denials_max_age",
+        Duration,
+        "How long a denial is answered without asking Redis again, at most; 0s to 60s.",
+    )
+    .or("1s"),
+    may("username", PASSWORD, "The user at Redis; left out, its default user."),
+    may("password", PASSWORD, "Its password. A variable or a file keeps it out of here."),
+    may("password_file", FILE, "A file with the password, read at the start."),
+    may("tls", Mapping(TLS), "Certificates for rediss://."),
+    may("master_name", Text(1, MAX_NAME), "What sentinels call the master; only with them."),
+    may("sentinel_username", PASSWORD, "The user at the sentinels, if they want one."),
+    may("sentinel_password", PASSWORD, "Its password."),
+    may("sentinel_password_file", FILE, "A file with that password."),
+];
+
+const TLS: &[Key] = &[
+    may("ca_file", FILE, "PEM of who is trusted; left out, the authorities of the system."),
+    may("cert_file", FILE, "PEM of Weir's own certificate, if Redis asks for one."),
+    may("key_file", FILE, "PEM of its private key."),
+];
+
+const MESSAGES: &[Key] = &[
+    may(
+        "limited",
+        Text(0, MAX_MESSAGE),
+        "When waiting helps. {wait} {seconds} {cost} {limit} stand for numbers.",
+    )
+    .or("Rate limit exceeded. Try again in {wait}"),
+    may("never", Text(0, MAX_MESSAGE), "When the cost is above a limit. {cost} {limit} stand for numbers.")
+        .or("Rate limit exceeded. A cost of {cost} is above the limit of {limit} and can never pass"),
+];

@@ -1,0 +1,89 @@
+//! A domain as it is written: what [`super::Domains`] are compiled from.
+
+use super::{Cidr, Glob, Metadata, RateLimit};
+
+/// A descriptor of a file, with what is below it.
+#[derive(Debug, Clone)]
+pub struct Descriptor {
+    /// The key; with `*` in it, a pattern of keys.
+    pub key: String,
+    /// Which values it is for.
+    pub matcher: Matcher,
+    /// Whether all values that it matches share a counter.
+    pub share_threshold: bool,
+    /// Whether the reference would show the value in its metrics.
+    pub value_to_metric: bool,
+    /// What the node itself allows; without it, the node only leads on.
+    pub rule: Option<Draft>,
+    /// The next level.
+    pub descriptors: Vec<Descriptor>,
+}
+
+/// Which values a descriptor is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Matcher {
+    /// All that nothing else of the same key matches.
+    Any,
+    /// One value.
+    Exact(String),
+    /// A pattern with `*`.
+    Glob(Glob),
+    /// Addresses in one of these networks.
+    Cidr(Vec<Cidr>),
+    /// A regular expression for the whole value.
+    Regex(String),
+}
+
+/// What a rule will be, once its path is known.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    /// See [`super::Rule::name`].
+    pub name: String,
+    /// See [`super::Rule::replaces`].
+    pub replaces: Vec<String>,
+    /// See [`super::Rule::shadow_mode`].
+    pub shadow_mode: bool,
+    /// See [`super::Rule::quota_mode`].
+    pub quota_mode: bool,
+    /// See [`super::Rule::detailed_metric`].
+    pub detailed_metric: bool,
+    /// See [`super::Rule::metadata`].
+    pub metadata: Option<Metadata>,
+    /// See [`super::Rule::limit`].
+    pub limit: Option<RateLimit>,
+}
+
+impl Matcher {
+    /// What it matches, in a word; nothing for any value.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Any => String::new(),
+            Self::Exact(text) => text.clone(),
+            Self::Glob(glob) => glob.to_string(),
+            Self::Cidr(networks) => {
+                let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+                format!("cidr:{}", networks.join(","))
+            }
+            Self::Regex(text) => format!("regex:{text}"),
+        }
+    }
+}
+
+impl Descriptor {
+    /// `key` or `key_value`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match &self.matcher {
+            Matcher::Any => self.key.clone(),
+            matcher => format!("{}_{}", self.key, matcher.text()),
+        }
+    }
+
+    /// Whether it is for more than one value or key, of which the first in the file counts.
+    #[must_use]
+    pub fn is_pattern(&self) -> bool {
+        self.key.contains('*')
+            || matches!(self.matcher, Matcher::Glob(_) | Matcher::Cidr(_) | Matcher::Regex(_))
+    }
+}

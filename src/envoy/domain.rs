@@ -1,0 +1,156 @@
+//! All domains, and finding the rule for a descriptor of one of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::level::{Level, Node};
+use super::{Descriptor, Draft, Entry, Matched, Rule, Step};
+
+/// Every domain of one set of files. The default has none.
+#[derive(Debug, Default)]
+pub struct Domains {
+    by_name: HashMap<Box<str>, Domain>,
+    rules: Vec<Arc<Rule>>,
+}
+
+/// One domain.
+#[derive(Debug)]
+pub struct Domain {
+    name: Box<str>,
+    root: Level,
+}
+
+impl Domains {
+    /// The domains of these names and descriptors. Of two with one name the first counts.
+    #[must_use]
+    pub fn new(domains: impl IntoIterator<Item = (String, Vec<Descriptor>)>) -> Self {
+        let mut compiled = Self::default();
+        for (name, descriptors) in domains {
+            if compiled.by_name.contains_key(name.as_str()) {
+                continue;
+            }
+            let root = level(descriptors, &name, &mut Vec::new(), &mut compiled.rules);
+            let domain = Domain { name: name.as_str().into(), root };
+            compiled.by_name.insert(name.into(), domain);
+        }
+        compiled
+    }
+
+    /// The domain of this name.
+    #[must_use]
+    pub fn find(&self, domain: &str) -> Option<&Domain> {
+        self.by_name.get(domain)
+    }
+
+    /// All rules, in the order of their [`Rule::index`].
+    #[must_use]
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// All domains, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Domain> {
+        self.by_name.values()
+    }
+
+    /// How many domains there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there is no domain at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+}
+
+impl Domain {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rule of a descriptor, given its entries as keys and values. No entries match no rule.
+    pub fn find<'e>(&self, entries: impl IntoIterator<Item = (&'e str, &'e str)>) -> Option<Matched<'_>> {
+        let (mut level, mut last) = (&self.root, None);
+        for (key, value) in entries {
+            let (_, node) = level.find(key, value)?;
+            (level, last) = (&node.next, Some(node));
+        }
+        let rule = last?.rule.as_ref()?;
+        Some(Matched { rule })
+    }
+
+    /// What there is on the level that follows these entries, in the order of the file; nothing if one of
+    /// them matches nothing.
+    pub fn choices<'d, 'e>(
+        &'d self,
+        entries: impl IntoIterator<Item = (&'e str, &'e str)>,
+    ) -> impl Iterator<Item = &'d str> {
+        let mut level = Some(&self.root);
+        for (key, value) in entries {
+            level = level.and_then(|level| level.find(key, value)).map(|(_, node)| &node.next);
+        }
+        level.into_iter().flat_map(Level::paths)
+    }
+
+    /// How [`Domain::find`] goes: one step per entry, up to the first that nothing matches.
+    pub fn steps<'d, 'e: 'd>(
+        &'d self,
+        entries: impl IntoIterator<Item = (&'e str, &'e str)> + 'd,
+    ) -> impl Iterator<Item = Step<'d>> {
+        let mut level = Some(&self.root);
+        entries.into_iter().map_while(move |(key, value)| {
+            let (how, node) = level.take()?.find(key, value)?;
+            level = Some(&node.next);
+            Some(Step { path: &node.path, how, has_rule: node.rule.is_some() })
+        })
+    }
+}
+
+/// Compiles a level and all below it. `path` and `above` are what leads here.
+fn level(
+    mut descriptors: Vec<Descriptor>,
+    path: &str,
+    above: &mut Vec<Entry>,
+    rules: &mut Vec<Arc<Rule>>,
+) -> Level {
+    let nodes = descriptors.iter_mut().map(|descriptor| {
+        let own: Box<str> = descriptor.path().into();
+        let path = format!("{path}.{own}");
+        above.push(Entry {
+            path: own.clone(),
+            key: descriptor.key.as_str().into(),
+            shared: descriptor.share_threshold.then(|| descriptor.matcher.text().into()),
+            value_to_metric: descriptor.value_to_metric,
+        });
+        let rule = descriptor.rule.take().map(|draft| {
+            let rule = Arc::new(rule(draft, rules.len(), &path, above));
+            rules.push(rule.clone());
+            rule
+        });
+        let next = level(std::mem::take(&mut descriptor.descriptors), &path, above, rules);
+        above.pop();
+        Node { path: own, rule, next }
+    });
+    let nodes = nodes.collect();
+    Level::new(&descriptors, nodes)
+}
+
+fn rule(draft: Draft, index: usize, path: &str, entries: &[Entry]) -> Rule {
+    Rule {
+        index,
+        path: path.into(),
+        name: draft.name.into(),
+        replaces: draft.replaces.into_iter().map(Into::into).collect(),
+        shadow_mode: draft.shadow_mode,
+        quota_mode: draft.quota_mode,
+        detailed_metric: draft.detailed_metric,
+        entries: entries.into(),
+        metadata: draft.metadata,
+        limit: draft.limit,
+    }
+}

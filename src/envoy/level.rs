@@ -1,0 +1,98 @@
+//! One level of a domain: siblings, and finding the one for an entry.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::glob::{Glob, Globs};
+use super::values::{Place, Values};
+use super::{Descriptor, Matcher, Rule};
+
+/// The descriptors of one level.
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    /// In the order of the file.
+    nodes: Vec<Node>,
+    keys: HashMap<Box<str>, Values>,
+    /// Keys with `*`.
+    key_patterns: Globs<Values>,
+}
+
+/// One descriptor.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// `key` or `key_value`, as it is configured.
+    pub(super) path: Box<str>,
+    pub(super) rule: Option<Arc<Rule>>,
+    pub(super) next: Level,
+}
+
+/// Why a descriptor was chosen among its siblings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It is for this very value.
+    Exact,
+    /// It is the first pattern of the file that matches.
+    Pattern,
+    /// It is for any value of the key, and nothing else matches.
+    Default,
+}
+
+/// One level on the way of a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<'a> {
+    /// `key` or `key_value` of what was chosen, as it is configured.
+    pub path: &'a str,
+    /// Why it was.
+    pub how: How,
+    /// Whether it has a rule, which counts if nothing follows.
+    pub has_rule: bool,
+}
+
+impl Level {
+    /// The level of `descriptors`, whose nodes are `nodes`, in the same order.
+    pub(super) fn new(descriptors: &[Descriptor], nodes: Vec<Node>) -> Self {
+        let mut keys: HashMap<&str, Vec<(&Matcher, Place)>> = HashMap::new();
+        for (place, descriptor) in descriptors.iter().enumerate() {
+            keys.entry(&descriptor.key).or_default().push((&descriptor.matcher, place));
+        }
+        let mut level = Self { nodes, ..Self::default() };
+        let mut patterns = Vec::new();
+        for (key, matchers) in keys {
+            let values = Values::new(matchers);
+            match Glob::new(key) {
+                Some(glob) => patterns.push((glob, values)),
+                None => drop(level.keys.insert(key.into(), values)),
+            }
+        }
+        level.key_patterns = Globs::new(patterns);
+        level
+    }
+
+    /// `key` or `key_value` of each, in the order of the file.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| &*node.path)
+    }
+
+    /// The descriptor for an entry.
+    pub(super) fn find(&self, key: &str, value: &str) -> Option<(How, &Node)> {
+        let own = self.keys.get(key);
+        let (how, place) = match own.and_then(|values| values.exact.get(value)) {
+            Some(&place) => (How::Exact, place),
+            None => match self.pattern(own, key, value) {
+                Some(place) => (How::Pattern, place),
+                None => (How::Default, own?.any?),
+            },
+        };
+        Some((how, self.nodes.get(place)?))
+    }
+
+    /// The first pattern in the file, of the key's own or of a pattern of keys.
+    fn pattern(&self, own: Option<&Values>, key: &str, value: &str) -> Option<Place> {
+        let own = own.and_then(|values| values.pattern(value));
+        let others = self.key_patterns.matches(key).flatten().filter_map(|values| values.first(value)).min();
+        match (own, others) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        }
+    }
+}

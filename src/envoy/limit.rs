@@ -1,0 +1,213 @@
+//! What a rule allows: so many requests per unit of time, and how they are counted.
+
+use std::sync::Arc;
+
+use crate::algorithm::{Algorithm, Invalid, Rate};
+use crate::strategy::{FailurePolicy, Field, Limit, Scope, Strategy, StrategyError};
+use crate::units::Micros;
+
+/// The name that the strategies of all rules have. Their one limit is named by the unit, which so is a
+/// part of the counter's key: limits of different units never share a counter.
+pub const STRATEGY: &str = "envoy";
+
+/// The units of time that Envoy knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// A second.
+    Second,
+    /// 60 seconds.
+    Minute,
+    /// 3,600 seconds.
+    Hour,
+    /// 86,400 seconds.
+    Day,
+    /// 7 days; they begin on Thursdays, as the epoch did.
+    Week,
+    /// 30 days.
+    Month,
+    /// 365 days.
+    Year,
+}
+
+/// How the requests of a limit are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// In windows that begin at multiples of their length: what the reference does.
+    FixedWindow {
+        /// Whether denied requests are charged too.
+        count_rejected: bool,
+    },
+    /// In a window that slides, estimated from two counters.
+    SlidingWindow,
+    /// In a window that slides, exactly.
+    SlidingLog {
+        /// Whether denied requests are charged too.
+        count_rejected: bool,
+    },
+    /// In a token bucket that refills evenly.
+    Bucket {
+        /// How many tokens it holds.
+        burst: u64,
+    },
+    /// In a bucket that is refilled at once, every unit.
+    IntervalRefill {
+        /// How many tokens it holds.
+        burst: u64,
+    },
+}
+
+/// A limit with its numbers, and the strategy that decides it.
+#[derive(Debug, Clone)]
+pub struct RateLimit {
+    requests_per_unit: u32,
+    unit: Unit,
+    unit_multiplier: u32,
+    kind: Kind,
+    strategy: Arc<Strategy>,
+}
+
+impl Unit {
+    /// All of them, from short to long.
+    pub const ALL: [Self; 7] =
+        [Self::Second, Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
+
+    /// Its name, as files write it in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Year => "year",
+        }
+    }
+
+    /// Its length.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+            Self::Day => 86_400,
+            Self::Week => 7 * 86_400,
+            Self::Month => 30 * 86_400,
+            Self::Year => 365 * 86_400,
+        }
+    }
+
+    /// The unit that `name` is, in any case.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Its number on Envoy's wire; 0 is no unit.
+    #[must_use]
+    pub const fn wire(self) -> i32 {
+        match self {
+            Self::Second => 1,
+            Self::Minute => 2,
+            Self::Hour => 3,
+            Self::Day => 4,
+            Self::Month => 5,
+            Self::Year => 6,
+            Self::Week => 7,
+        }
+    }
+
+    /// The unit of a number on Envoy's wire.
+    #[must_use]
+    pub fn of_wire(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.wire() == number)
+    }
+}
+
+impl RateLimit {
+    /// A limit of `requests_per_unit` in every `unit_multiplier` units. A limit of 0 denies everything,
+    /// whatever its kind. Fields of errors: `unit_multiplier`, `burst`, `requests_per_unit`.
+    pub fn new(
+        requests_per_unit: u32,
+        unit: Unit,
+        unit_multiplier: u32,
+        kind: Kind,
+        on_store_failure: FailurePolicy,
+    ) -> Result<Self, Invalid> {
+        let period = Micros::from_secs(unit.seconds().saturating_mul(u64::from(unit_multiplier)));
+        let algorithm = algorithm(u64::from(requests_per_unit), period, kind).map_err(in_our_words)?;
+        let name = match unit_multiplier {
+            1 => unit.name().to_owned(),
+            _ => format!("{}.{unit_multiplier}", unit.name()),
+        };
+        let scope = Scope::of(&[Field::Resource]);
+        let limit = Limit { name: name.into(), scope, algorithm };
+        let strategy = Strategy::new(STRATEGY, vec![limit], false, on_store_failure).map_err(unlikely)?;
+        Ok(Self { requests_per_unit, unit, unit_multiplier, kind, strategy: Arc::new(strategy) })
+    }
+
+    /// How many requests pass per period.
+    #[must_use]
+    pub const fn requests_per_unit(&self) -> u32 {
+        self.requests_per_unit
+    }
+
+    /// The unit of the period.
+    #[must_use]
+    pub const fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// How many units the period has.
+    #[must_use]
+    pub const fn unit_multiplier(&self) -> u32 {
+        self.unit_multiplier
+    }
+
+    /// How they are counted.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What decides: one limit, in a counter per resource. Its failure policy is the rule's.
+    #[must_use]
+    pub const fn strategy(&self) -> &Arc<Strategy> {
+        &self.strategy
+    }
+}
+
+fn algorithm(requests: u64, period: Micros, kind: Kind) -> Result<Algorithm, Invalid> {
+    match kind {
+        // No bucket refills by nothing; what is denied always, any engine denies.
+        Kind::Bucket { .. } | Kind::IntervalRefill { .. } if requests == 0 => {
+            Algorithm::fixed_window(0, period, false, false)
+        }
+        Kind::FixedWindow { count_rejected } => {
+            Algorithm::fixed_window(requests, period, false, count_rejected)
+        }
+        Kind::SlidingWindow => Algorithm::sliding_window(requests, period),
+        Kind::SlidingLog { count_rejected } => {
+            Algorithm::strict_log(requests, period, count_rejected, Micros::ZERO)
+        }
+        Kind::Bucket { burst } => Algorithm::bucket(burst, Rate { count: requests, period }),
+        Kind::IntervalRefill { burst } => Algorithm::interval_refill(burst, requests, period, true),
+    }
+}
+
+/// The field as the files name it.
+fn in_our_words(invalid: Invalid) -> Invalid {
+    let field = match invalid.field {
+        "window" | "rate" | "period" => "unit_multiplier",
+        "burst" | "capacity" => "burst",
+        _ => "requests_per_unit",
+    };
+    Invalid { field, ..invalid }
+}
+
+/// All names are ours and there is one limit, so this does not happen.
+fn unlikely(error: StrategyError) -> Invalid {
+    Invalid { field: "unit", value: String::new(), bound: error.to_string() }
+}

@@ -1,0 +1,62 @@
+//! A rule: the end of one path through a domain, and everything that is said about it.
+
+use std::sync::Arc;
+
+use super::{Metadata, RateLimit};
+
+/// A rule. Whatever leads to it is fixed when it is compiled, so nothing need be gathered on the way.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its place among all rules of its [`super::Domains`], counted from 0 without gaps.
+    pub index: usize,
+    /// `domain.key_value.key2`, as it is configured. It is for people and metrics: two rules may look alike.
+    pub path: Box<str>,
+    /// The name that Envoy is told, and that others may replace; empty if it has none.
+    pub name: Box<str>,
+    /// Names of rules that do not count where this one is in the same request.
+    pub replaces: Box<[Box<str>]>,
+    /// Whether what is over the limit passes all the same.
+    pub shadow_mode: bool,
+    /// Whether it denies only together with all other such rules of a request.
+    pub quota_mode: bool,
+    /// Whether the reference would count it by the values of requests.
+    pub detailed_metric: bool,
+    /// One per entry of a matching descriptor.
+    pub entries: Box<[Entry]>,
+    /// What goes back to Envoy beside the answer.
+    pub metadata: Option<Metadata>,
+    /// What it allows; `None` is unlimited.
+    pub limit: Option<RateLimit>,
+}
+
+/// What a rule says about one entry of a descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// `key` or `key_value`, as it is configured.
+    pub path: Box<str>,
+    /// The key as it is configured, which may be a pattern.
+    pub key: Box<str>,
+    /// The text that stands for every value of the entry, where all of them share one counter; then
+    /// [`Entry::key`] stands for every key too. It is no value of a request: a counter's key must tell the
+    /// two apart even where they read alike.
+    pub shared: Option<Box<str>>,
+    /// Whether the reference would show the value of the entry in its metrics.
+    pub value_to_metric: bool,
+}
+
+/// What a descriptor matched.
+#[derive(Debug, Clone, Copy)]
+pub struct Matched<'a> {
+    /// The rule.
+    pub rule: &'a Arc<Rule>,
+}
+
+impl<'a> Matched<'a> {
+    /// The key and the text that stand for entry `index` in the counter's key, where all that matches
+    /// shares one.
+    #[must_use]
+    pub fn shared(&self, index: usize) -> Option<(&'a str, &'a str)> {
+        let entry = self.rule.entries.get(index)?;
+        Some((&entry.key, entry.shared.as_deref()?))
+    }
+}

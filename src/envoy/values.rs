@@ -1,0 +1,64 @@
+//! What is configured for the values of one key at one level.
+
+use std::collections::HashMap;
+
+use super::Matcher;
+use super::cidr::{Cidr, Cidrs};
+use super::glob::{Glob, Globs};
+use super::regexes::Regexes;
+
+/// The place of a descriptor among its siblings: its index, and so its order in the file.
+pub(super) type Place = usize;
+
+/// The descriptors of one key, by the values they are for.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    pub(super) exact: HashMap<Box<str>, Place>,
+    globs: Option<Globs<Place>>,
+    cidrs: Option<Cidrs>,
+    regexes: Option<Regexes>,
+    pub(super) any: Option<Place>,
+}
+
+impl Values {
+    /// A table of `matchers`, in the order of the file. Of two equal ones the first counts.
+    pub(super) fn new<'a>(matchers: impl IntoIterator<Item = (&'a Matcher, Place)>) -> Self {
+        let mut values = Self::default();
+        let mut globs: Vec<(Glob, Place)> = Vec::new();
+        let mut cidrs: Vec<(Cidr, Place)> = Vec::new();
+        let mut regexes: Vec<(String, Place)> = Vec::new();
+        for (matcher, place) in matchers {
+            match matcher {
+                Matcher::Any => {
+                    values.any.get_or_insert(place);
+                }
+                Matcher::Exact(text) => {
+                    values.exact.entry(text.as_str().into()).or_insert(place);
+                }
+                Matcher::Glob(glob) => globs.push((glob.clone(), place)),
+                Matcher::Cidr(networks) => cidrs.extend(networks.iter().map(|cidr| (*cidr, place))),
+                Matcher::Regex(text) => regexes.push((text.clone(), place)),
+            }
+        }
+        values.globs = (!globs.is_empty()).then(|| Globs::new(globs));
+        values.cidrs = (!cidrs.is_empty()).then(|| Cidrs::new(cidrs));
+        values.regexes = (!regexes.is_empty()).then(|| Regexes::new(&regexes));
+        values
+    }
+
+    /// The first pattern in the file that matches `value`.
+    pub(super) fn pattern(&self, value: &str) -> Option<Place> {
+        let glob =
+            |globs: &Globs<Place>| globs.matches(value).filter_map(|mut group| group.next().copied()).min();
+        let globs = self.globs.as_ref().and_then(glob);
+        let cidrs = self.cidrs.as_ref().and_then(|cidrs| cidrs.first(value));
+        let regexes = self.regexes.as_ref().and_then(|regexes| regexes.first(value));
+        [globs, cidrs, regexes].into_iter().flatten().min()
+    }
+
+    /// The first in the file, of whatever sort, that matches `value`.
+    pub(super) fn first(&self, value: &str) -> Option<Place> {
+        let exact = self.exact.get(value).copied();
+        [exact, self.pattern(value), self.any].into_iter().flatten().min()
+    }
+}

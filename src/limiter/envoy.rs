@@ -1,0 +1,275 @@
+//! Envoy's question: which rules the descriptors of a request match, and whether any is over its limit.
+//!
+//! Every descriptor is a decision of its own. All of them are put to the store at once, and one that is
+//! over does not keep the others from being charged: that is what the reference service does too. Unlike
+//! there, a denied descriptor charges nothing, but where its rule says `count_rejected`.
+
+mod given;
+mod name;
+mod overall;
+mod questions;
+mod rule;
+mod status;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use smallvec::SmallVec;
+
+use self::given::Given;
+pub use self::overall::Overall;
+use self::questions::questions;
+use self::rule::Found;
+pub use self::status::{Code, Told};
+use super::{Invalid, Limiter, deadline};
+use crate::algorithm::{LimitVerdict, Op, Verdict};
+use crate::clock;
+use crate::config::EnvoyConfig;
+use crate::envoy::{Domains, Rule};
+use crate::key::Subject;
+use crate::store::{Decision, Part, Store, StoreError, Verdicts};
+use crate::strategy::FailurePolicy;
+use crate::telemetry::{EnvoyMetrics, EnvoyRecorder, Event, Rejection, RuleCounts};
+
+/// The most descriptors that a request may have.
+pub const MAX_DESCRIPTORS: usize = 1000;
+
+/// The most entries that a descriptor may have.
+pub const MAX_ENTRIES: usize = 64;
+
+/// The longest domain, key or value, in bytes.
+pub const MAX_TEXT: usize = 64 << 10;
+
+/// What holds for every request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EnvoyRules {
+    /// Whether limits that requests bring along are used.
+    pub overrides_in_request: bool,
+    /// The share of a limit above which hits count as near.
+    pub near_limit_ratio: f32,
+    /// Whether every request passes, and the statuses alone tell what would not have.
+    pub shadow_mode: bool,
+    /// Whether every rule denies only together with all others of its request.
+    pub quota_mode: bool,
+}
+
+impl From<&EnvoyConfig> for EnvoyRules {
+    fn from(config: &EnvoyConfig) -> Self {
+        Self {
+            overrides_in_request: config.overrides_in_request,
+            near_limit_ratio: config.near_limit_ratio,
+            shadow_mode: config.shadow_mode,
+            quota_mode: config.quota_mode,
+        }
+    }
+}
+
+/// The rules of one set of files, with where their hits are counted. A reload is another one.
+#[derive(Debug)]
+pub struct Loaded {
+    domains: Arc<Domains>,
+    counts: Box<[Arc<RuleCounts>]>,
+}
+
+/// What one worker needs to answer Envoy, beside its limiter.
+#[derive(Debug)]
+pub struct Envoy {
+    rules: EnvoyRules,
+    given: Given,
+    recorder: EnvoyRecorder,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct RateLimitAsk<'a> {
+    /// Whose rules apply.
+    pub domain: &'a str,
+    /// What is counted.
+    pub descriptors: SmallVec<[DescriptorAsk<'a>; 2]>,
+    /// The hits of descriptors that do not say themselves; 0 is 1.
+    pub hits_addend: u32,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// One descriptor of a request.
+#[derive(Debug, Clone)]
+pub struct DescriptorAsk<'a> {
+    /// Keys and values.
+    pub entries: SmallVec<[(&'a str, &'a str); 4]>,
+    /// A limit that is used instead of what is configured; its unit as the wire numbers it.
+    pub limit: Option<(u32, i32)>,
+    /// Its own hits. They are work that is done, and so charged even above the limit.
+    pub hits: Option<u64>,
+    /// Whether the hits are given back.
+    pub refund: bool,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct RateLimitAnswer<'a> {
+    /// Over all descriptors.
+    pub overall: Overall,
+    /// One per descriptor.
+    pub statuses: SmallVec<[Told<'a>; 2]>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RateLimitError {
+    /// No domain.
+    #[error("rate limit domain must not be empty")]
+    NoDomain,
+    /// No descriptor.
+    #[error("rate limit descriptor list must not be empty")]
+    NoDescriptors,
+    /// A field breaks its bound.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A refund of a limit that counts what it denied.
+    #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
+    NoRefund(Box<str>),
+    /// The store could not decide, and the rule's policy is to say so.
+    #[error("rule `{rule}`: {error}")]
+    Store {
+        /// The rule.
+        rule: Box<str>,
+        /// Why the store could not decide.
+        error: StoreError,
+    },
+}
+
+/// A descriptor on its way to the store.
+struct Question<'a> {
+    found: Found<'a>,
+    name: String,
+    op: Op,
+    hits: u64,
+}
+
+/// What the store said, or the policy in its place.
+enum Decided {
+    Verdict(Verdict, LimitVerdict),
+    Policy { allowed: bool },
+}
+
+impl Loaded {
+    /// The rules of `domains`, whose hits `metrics` counts.
+    #[must_use]
+    pub fn new(domains: Arc<Domains>, metrics: &EnvoyMetrics) -> Self {
+        let counts = metrics.of(&domains);
+        Self { domains, counts }
+    }
+
+    /// The domains.
+    #[must_use]
+    pub fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    fn counts(&self, rule: &Rule) -> Option<&RuleCounts> {
+        self.counts.get(rule.index).map(|counts| &**counts)
+    }
+}
+
+impl Envoy {
+    /// One worker's.
+    #[must_use]
+    pub fn new(rules: EnvoyRules, recorder: EnvoyRecorder) -> Self {
+        Self { rules, given: Given::default(), recorder }
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
+    pub async fn rate_limit<'a>(
+        &self,
+        envoy: &Envoy,
+        loaded: &'a Loaded,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        let questions = questions(envoy, loaded, ask);
+        let questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let started = clock::monotonic();
+        let decided = self.decide_all(envoy, &questions, ask.deadline, started).await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        // What answers at once is timed once; the others have been timed for themselves.
+        let answered = decided.iter().flatten().flatten();
+        let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
+        self.recorder.took(took, 1, answered as u64);
+        let decided =
+            decided.inspect_err(|error| tracing::debug!(domain = ?ask.domain, %error, "rate limit"))?;
+        let mut statuses = SmallVec::new();
+        for (question, decided) in questions.into_iter().zip(decided) {
+            statuses.push(status::tell(envoy, loaded, question, decided));
+        }
+        let overall = Overall::of(&envoy.rules, &statuses);
+        if overall.shadowed {
+            envoy.recorder.happened(Event::GlobalShadow);
+        }
+        tracing::debug!(domain = ?ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
+        Ok(RateLimitAnswer { overall, statuses })
+    }
+
+    /// One answer per question; none where no limit applies.
+    async fn decide_all(
+        &self,
+        envoy: &Envoy,
+        questions: &[Question<'_>],
+        deadline: Option<Instant>,
+        started: Instant,
+    ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
+        let deadline = deadline.map(|deadline| deadline::for_store(deadline, started));
+        let one = |question| self.decide_question(envoy, question, deadline, started);
+        // Where nothing is in flight there is no need for a list of it.
+        if S::AT_ONCE || questions.len() == 1 {
+            let mut decided = SmallVec::<[_; 2]>::new();
+            for question in questions {
+                decided.push(one(question).await);
+            }
+            return decided.into_iter().collect();
+        }
+        join_all(questions.iter().map(one)).await.into_iter().collect()
+    }
+
+    async fn decide_question(
+        &self,
+        envoy: &Envoy,
+        question: &Question<'_>,
+        deadline: Option<Instant>,
+        started: Instant,
+    ) -> Result<Option<Decided>, RateLimitError> {
+        let Some(limit) = question.found.limit() else { return Ok(None) };
+        let decision = Decision {
+            strategy: limit.strategy(),
+            subject: Subject { resource: &question.name, ..Subject::default() },
+            deadline,
+            part: Part::ALL,
+        };
+        let mut verdicts = Verdicts::default();
+        let result = self.store.decide(&decision, question.op, &[question.hits], &mut verdicts).await;
+        if !S::AT_ONCE || result.is_err() {
+            let took = clock::monotonic().saturating_duration_since(started);
+            self.recorder.store_called(took, result.as_ref().err());
+        }
+        let no_verdict = || StoreError::Refused("it answered without a verdict".into());
+        let verdict = result.and_then(|()| {
+            let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
+            Ok((*verdict, *limits.first().ok_or_else(no_verdict)?))
+        });
+        match (verdict, limit.strategy().on_store_failure()) {
+            (Ok((verdict, limit)), _) => Ok(Some(Decided::Verdict(verdict, limit))),
+            (Err(error), policy) => {
+                envoy.recorder.happened(Event::StoreError);
+                match policy {
+                    FailurePolicy::Allow => Ok(Some(Decided::Policy { allowed: true })),
+                    FailurePolicy::Deny => Ok(Some(Decided::Policy { allowed: false })),
+                    FailurePolicy::Error => {
+                        Err(RateLimitError::Store { rule: question.found.path().into(), error })
+                    }
+                }
+            }
+        }
+    }
+}

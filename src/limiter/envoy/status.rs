@@ -1,0 +1,136 @@
+//! What is told of one descriptor, and counted.
+
+use std::sync::Arc;
+
+use super::{Decided, Envoy, Found, Loaded, Question};
+use crate::algorithm::{LimitVerdict, Op, Verdict};
+use crate::envoy::{Kind, RateLimit, Rule};
+use crate::telemetry::Hits;
+use crate::units::Micros;
+
+/// Whether a descriptor is over its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// It is within, or has none.
+    Ok,
+    /// It is over.
+    OverLimit,
+}
+
+/// What is told of one descriptor.
+#[derive(Debug, Clone)]
+pub struct Told<'a> {
+    /// Whether it is over.
+    pub code: Code,
+    found: Found<'a>,
+    /// How many more hits would pass now; the largest number there is where the rule is unlimited.
+    pub remaining: u32,
+    /// Until the window ends or, for limits without windows, until the limit is as if never used. In whole
+    /// seconds, rounded up: Envoy shows no others, and whoever comes back then is not early.
+    pub until_reset_s: Option<u64>,
+    /// Whether it denies only together with all others of the request of which that is so.
+    pub quota_mode: bool,
+}
+
+impl<'a> Told<'a> {
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.code == Code::OverLimit
+    }
+
+    /// The rule of the files that matched.
+    #[must_use]
+    pub fn rule(&self) -> Option<&'a Arc<Rule>> {
+        self.found.rule()
+    }
+
+    /// The limit that counted; none where a policy answered, because then nobody knows how it stands.
+    #[must_use]
+    pub fn limit(&self) -> Option<&RateLimit> {
+        self.until_reset_s.and_then(|_| self.found.limit())
+    }
+}
+
+/// Tells and counts one descriptor.
+pub(super) fn tell<'a>(
+    envoy: &Envoy,
+    loaded: &Loaded,
+    question: Question<'a>,
+    decided: Option<Decided>,
+) -> Told<'a> {
+    let Question { found, op, hits, .. } = question;
+    let rule = found.rule().map(|rule| &**rule);
+    let quota_mode = envoy.rules.quota_mode || rule.is_some_and(|rule| rule.quota_mode);
+    let (Some(limit), Some(decided)) = (found.limit(), decided) else {
+        // What is unlimited has no budget, and so is not the one that has room.
+        let (remaining, quota_mode) = if rule.is_some() { (u32::MAX, false) } else { (0, quota_mode) };
+        return Told { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
+    };
+    let (over, remaining, until_reset) = match &decided {
+        Decided::Verdict(verdict, one) => {
+            let over = !verdict.fitted && op != Op::Refund;
+            (over, one.remaining, Some(until_reset(limit, verdict, one)))
+        }
+        Decided::Policy { allowed } => (!allowed, 0, None),
+    };
+    let shadow = over && rule.is_some_and(|rule| rule.shadow_mode);
+    if op != Op::Refund {
+        let counted = match &decided {
+            Decided::Verdict(..) => {
+                let most = limit.strategy().algorithms().first().map_or(0, |one| one.limit());
+                count(most, remaining, hits, over, shadow, envoy.rules.near_limit_ratio)
+            }
+            // That they were asked for is all that is known of them.
+            Decided::Policy { .. } => Hits { total: hits, ..Hits::default() },
+        };
+        envoy.recorder.hit(rule.and_then(|rule| loaded.counts(rule)), counted);
+    }
+    let code = if over && !shadow { Code::OverLimit } else { Code::Ok };
+    let remaining = if over { 0 } else { u32::try_from(remaining).unwrap_or(u32::MAX) };
+    Told { code, found, remaining, until_reset_s: until_reset.map(Micros::secs_ceil), quota_mode }
+}
+
+/// A fixed window ends whether it is used or not.
+fn until_reset(limit: &RateLimit, verdict: &Verdict, one: &LimitVerdict) -> Micros {
+    match limit.kind() {
+        Kind::FixedWindow { .. } => {
+            let length = limit.unit().seconds() * u64::from(limit.unit_multiplier()) * 1_000_000;
+            Micros((length - verdict.now.0 % length).max(one.reset_after.0))
+        }
+        _ => one.reset_after,
+    }
+}
+
+/// How the reference counts: hits that cross a line count on both sides of it.
+fn count(limit: u64, remaining: u64, hits: u64, over: bool, shadow: bool, ratio: f32) -> Hits {
+    let near_from = (limit as f32 * ratio) as u64;
+    let used = limit.saturating_sub(remaining);
+    let (before, after) =
+        if over { (used, used.saturating_add(hits)) } else { (used.saturating_sub(hits), used) };
+    let above = |line: u64| after.saturating_sub(before.max(line));
+    let over_hits = if over { above(limit) } else { 0 };
+    Hits {
+        total: hits,
+        over: over_hits,
+        near: above(near_from).saturating_sub(over_hits),
+        within: if over { 0 } else { hits },
+        shadow: if shadow { hits } else { 0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_that_cross_a_line_count_on_both_sides() {
+        // 15 an hour, near from 12.
+        let near = |used: u64, over| count(15, 15 - used.min(15), 1, over, false, 0.8);
+        assert_eq!(near(11, false), Hits { total: 1, within: 1, ..Hits::default() });
+        assert_eq!(near(13, false), Hits { total: 1, within: 1, near: 1, ..Hits::default() });
+        assert_eq!(near(15, true), Hits { total: 1, over: 1, ..Hits::default() });
+        // 19 of 20 used and 3 more: one would be near, two over.
+        assert_eq!(count(20, 1, 3, true, false, 0.8), Hits { total: 3, over: 2, near: 1, ..Hits::default() });
+    }
+}

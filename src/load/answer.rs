@@ -1,0 +1,194 @@
+//! What an answer says, as far as it is counted.
+
+use std::collections::BTreeMap;
+
+use super::fields::{Fields, Value};
+use super::plan::Mode;
+
+/// The decisions in one answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) allowed: u32,
+    pub(super) denied: u32,
+    /// Of both: decided by a failure policy.
+    pub(super) degraded: u32,
+    /// Requests of a batch that failed, by gRPC status code. Nearly never any.
+    pub(super) failed: Option<Box<Failed>>,
+}
+
+/// Requests that failed within an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Failed {
+    pub(super) by_code: BTreeMap<i32, u32>,
+    /// What the first of them says.
+    pub(super) message: String,
+}
+
+/// None when the message is not of that kind.
+pub(super) fn read(mode: Mode, message: &[u8]) -> Option<Answer> {
+    let mut answer = Answer::default();
+    let whole = match mode {
+        Mode::Unary => decision(message, &mut answer),
+        Mode::Batch(_) => batch(message, &mut answer),
+        Mode::Stream(_) => return None, // its messages are no answers to one call
+        Mode::Envoy | Mode::Other(_) => envoy(message, &mut answer),
+    };
+    whole.then_some(answer)
+}
+
+/// A `ShouldAllowResponse`.
+fn decision(message: &[u8], answer: &mut Answer) -> bool {
+    const ALLOWED: u64 = 1;
+    const DEGRADED: u64 = 10;
+    let (mut allowed, mut degraded) = (false, false);
+    let mut fields = Fields::of(message);
+    for (number, value) in fields.by_ref() {
+        match (number, value) {
+            (ALLOWED, Value::Number(value)) => allowed = value != 0,
+            (DEGRADED, Value::Number(value)) => degraded = value != 0,
+            _ => {}
+        }
+    }
+    answer.count(allowed);
+    answer.degraded += u32::from(degraded);
+    fields.is_whole()
+}
+
+/// A `ShouldAllowBatchResponse`: results, each a decision or an error.
+fn batch(message: &[u8], answer: &mut Answer) -> bool {
+    let mut results = Fields::of(message);
+    for (number, value) in results.by_ref() {
+        let (1, Value::Bytes(result)) = (number, value) else { continue };
+        let whole = match Fields::of(result).next() {
+            Some((1, Value::Bytes(response))) => decision(response, answer),
+            Some((2, Value::Bytes(error))) => failure(error, answer),
+            _ => false,
+        };
+        if !whole {
+            return false;
+        }
+    }
+    results.is_whole()
+}
+
+/// The results in a `ShouldAllowStreamResponse`.
+pub(super) fn streamed(message: &[u8]) -> impl Iterator<Item = StreamedResult<'_>> {
+    Fields::of(message).filter_map(|(number, value)| match (number, value) {
+        (1, Value::Bytes(result)) => Some(StreamedResult(result)),
+        _ => None,
+    })
+}
+
+/// One of them.
+pub(super) struct StreamedResult<'a>(&'a [u8]);
+
+impl StreamedResult<'_> {
+    /// Counts it; the id of its question, if it can be read.
+    pub(super) fn add_to(&self, answer: &mut Answer) -> Option<u64> {
+        let (mut id, mut whole) = (0, false);
+        let mut fields = Fields::of(self.0);
+        for (number, value) in fields.by_ref() {
+            match (number, value) {
+                (1, Value::Number(number)) => id = number,
+                (2, Value::Bytes(response)) => whole = decision(response, answer),
+                (3, Value::Bytes(error)) => whole = failure(error, answer),
+                _ => {}
+            }
+        }
+        (whole && fields.is_whole()).then_some(id)
+    }
+}
+
+/// An `Error`.
+fn failure(message: &[u8], answer: &mut Answer) -> bool {
+    let failed = answer.failed.get_or_insert_default();
+    let mut code = 0;
+    let mut fields = Fields::of(message);
+    for (number, value) in fields.by_ref() {
+        match (number, value) {
+            (1, Value::Number(value)) => code = i32::try_from(value).unwrap_or_default(),
+            (2, Value::Bytes(text)) if failed.message.is_empty() => {
+                failed.message = String::from_utf8_lossy(text).into_owned();
+            }
+            _ => {}
+        }
+    }
+    *failed.by_code.entry(code).or_default() += 1;
+    fields.is_whole()
+}
+
+/// Envoy's `RateLimitResponse`, and what is like it.
+fn envoy(message: &[u8], answer: &mut Answer) -> bool {
+    const OVERALL_CODE: u64 = 1;
+    const OK: u64 = 1;
+    let mut fields = Fields::of(message);
+    let mut allowed = false;
+    for (number, value) in fields.by_ref() {
+        if number == OVERALL_CODE {
+            allowed = value == Value::Number(OK);
+        }
+    }
+    answer.count(allowed);
+    fields.is_whole()
+}
+
+impl Answer {
+    fn count(&mut self, allowed: bool) {
+        if allowed {
+            self.allowed += 1;
+        } else {
+            self.denied += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::proto::v1::should_allow_result::Result as Either;
+    use crate::proto::v1::{Error, ShouldAllowBatchResponse, ShouldAllowResponse, ShouldAllowResult};
+
+    fn response(allowed: bool, degraded: bool) -> ShouldAllowResponse {
+        ShouldAllowResponse {
+            allowed,
+            degraded,
+            message: "text".to_owned(),
+            ..ShouldAllowResponse::default()
+        }
+    }
+
+    #[test]
+    fn decisions_are_counted() {
+        let read =
+            |allowed, degraded| read(Mode::Unary, &response(allowed, degraded).encode_to_vec()).unwrap();
+        assert_eq!(read(true, false), Answer { allowed: 1, ..Answer::default() });
+        assert_eq!(read(false, true), Answer { denied: 1, degraded: 1, ..Answer::default() });
+    }
+
+    #[test]
+    fn so_are_those_of_a_batch_and_what_failed() {
+        let error = |message: &str| Either::Error(Error { code: 5, message: message.to_owned() });
+        let results = [
+            Either::Response(response(true, false)),
+            error("no strategy"),
+            error("again"),
+            Either::Response(response(false, false)),
+        ];
+        let results = results.map(|result| ShouldAllowResult { result: Some(result) }).to_vec();
+        let answer = read(Mode::Batch(4), &ShouldAllowBatchResponse { results }.encode_to_vec()).unwrap();
+        assert_eq!((answer.allowed, answer.denied), (1, 1));
+        let failed = answer.failed.unwrap();
+        assert_eq!(failed.by_code, BTreeMap::from([(5, 2)]));
+        assert_eq!(failed.message, "no strategy");
+    }
+
+    #[test]
+    fn envoys_codes_are_known() {
+        assert_eq!(read(Mode::Envoy, &[8, 1]).unwrap().allowed, 1);
+        assert_eq!(read(Mode::Envoy, &[8, 2]).unwrap().denied, 1);
+        assert_eq!(read(Mode::Envoy, &[8]), None);
+        assert_eq!(read(Mode::Batch(1), &[0x0a, 1, 0x0a]), None);
+    }
+}

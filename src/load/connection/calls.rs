@@ -1,0 +1,135 @@
+//! The calls of one connection that wait for their answers.
+
+use std::collections::VecDeque;
+
+use super::Call;
+use crate::load::answer::Answer;
+
+/// By stream. Streams are numbered in the order of the calls, so this is a row with gaps.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    row: VecDeque<Option<Waiting>>,
+    /// The stream of the first in the row.
+    first: u32,
+    unanswered: usize,
+}
+
+/// What is known of a call so far.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) call: Call,
+    /// What its message says; the status comes after it.
+    pub(super) answer: Option<Answer>,
+}
+
+impl Calls {
+    pub(super) const fn unanswered(&self) -> usize {
+        self.unanswered
+    }
+
+    /// Streams must come in order, each two above the one before.
+    pub(super) fn push(&mut self, stream: u32, call: Call) {
+        if self.row.is_empty() {
+            self.first = stream;
+        }
+        self.row.push_back(Some(Waiting { call, answer: None }));
+        self.unanswered += 1;
+    }
+
+    /// The call of this stream, if it waits.
+    pub(super) fn get(&mut self, stream: u32) -> Option<&mut Waiting> {
+        let place = self.place(stream)?;
+        self.row.get_mut(place)?.as_mut()
+    }
+
+    /// Ends the wait of this stream's call.
+    pub(super) fn take(&mut self, stream: u32) -> Option<Waiting> {
+        let place = self.place(stream)?;
+        let waiting = self.row.get_mut(place)?.take()?;
+        self.unanswered -= 1;
+        self.close_up();
+        Some(waiting)
+    }
+
+    /// Ends the wait of the oldest call if it was made before this time.
+    pub(super) fn take_older(&mut self, before_ns: u64) -> Option<(u32, Call)> {
+        let oldest = self.row.front()?.as_ref()?;
+        if oldest.call.sent_ns >= before_ns {
+            return None;
+        }
+        let stream = self.first;
+        self.take(stream).map(|waiting| (stream, waiting.call))
+    }
+
+    /// Ends the waits of this stream and all behind it.
+    pub(super) fn take_from(&mut self, stream: u32, mut each: impl FnMut(Call)) {
+        let begin = self.place(stream).unwrap_or(0).min(self.row.len());
+        for waiting in self.row.drain(begin..).flatten() {
+            self.unanswered -= 1;
+            each(waiting.call);
+        }
+        self.close_up();
+    }
+
+    fn place(&self, stream: u32) -> Option<usize> {
+        (stream % 2 == 1).then_some(())?;
+        stream.checked_sub(self.first).map(|distance| (distance / 2) as usize)
+    }
+
+    /// The first in the row always waits.
+    fn close_up(&mut self) {
+        while let Some(None) = self.row.front() {
+            self.row.pop_front();
+            self.first += 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(streams: impl IntoIterator<Item = u32>) -> Calls {
+        let mut calls = Calls::default();
+        for stream in streams {
+            calls.push(stream, Call { sent_ns: stream.into(), ..Call::default() });
+        }
+        calls
+    }
+
+    #[test]
+    fn answers_may_come_in_any_order() {
+        let mut calls = row([1, 3, 5, 7]);
+        for stream in [5, 1, 7] {
+            assert_eq!(calls.take(stream).unwrap().call.sent_ns, u64::from(stream));
+            assert!(calls.take(stream).is_none());
+        }
+        for stream in [0, 2, 9, u32::MAX] {
+            assert!(calls.get(stream).is_none());
+        }
+        assert_eq!(calls.unanswered(), 1);
+        calls.push(9, Call::default());
+        assert!(calls.take(3).is_some() && calls.take(9).is_some());
+        assert_eq!((calls.unanswered(), calls.row.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let mut calls = row([1, 3, 5]);
+        assert!(calls.take(1).is_some());
+        assert_eq!(calls.take_older(5).unwrap().0, 3);
+        assert!(calls.take_older(5).is_none());
+    }
+
+    #[test]
+    fn a_row_can_be_cut() {
+        let mut calls = row([1, 3, 5, 7]);
+        calls.take(3).unwrap();
+        let mut cut = Vec::new();
+        calls.take_from(5, |call| cut.push(call.sent_ns));
+        assert_eq!((cut, calls.unanswered()), (vec![5, 7], 1));
+        let mut cut = Vec::new();
+        calls.take_from(0, |call| cut.push(call.sent_ns));
+        assert_eq!((cut, calls.unanswered()), (vec![1], 0));
+    }
+}

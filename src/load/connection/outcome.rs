@@ -1,0 +1,40 @@
+//! What becomes of calls.
+
+use crate::load::answer::Answer;
+
+/// A call that has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::load) struct Outcome {
+    pub(in crate::load) call: Call,
+    pub(in crate::load) result: Result<Answer, Failure>,
+}
+
+/// A call, as the one who makes it knows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::load) struct Call {
+    /// When it was due: what its latency counts from.
+    pub(in crate::load) due_ns: u64,
+    /// When it was made.
+    pub(in crate::load) sent_ns: u64,
+    /// Which key it is about; of a batch, the last of them.
+    pub(in crate::load) key: u64,
+    /// Whether it counts, or is a part of the warm-up.
+    pub(in crate::load) counts: bool,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::load) enum Failure {
+    /// A gRPC status, and what the server says.
+    Status(i32, String),
+    /// An HTTP status that is no success.
+    Http(u16),
+    /// The server reset the stream, with this code.
+    Reset(u32),
+    /// The message is not what the method answers with, or there is none.
+    Malformed,
+    /// The connection was lost before.
+    Lost,
+    /// No answer in time.
+    Timeout,
+}

@@ -1,0 +1,103 @@
+//! The fields of a protobuf message, read where they lie.
+
+/// One field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value<'a> {
+    /// A number, a bool or an enum.
+    Number(u64),
+    /// A text, bytes or a message.
+    Bytes(&'a [u8]),
+    /// 4 or 8 bytes that nobody here asks for.
+    Fixed,
+}
+
+/// The fields of `message` in order. Ends early at bytes that are no field: [`Fields::is_whole`] tells.
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+    broken: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) const fn of(message: &'a [u8]) -> Self {
+        Self { rest: message, broken: false }
+    }
+
+    /// Whether nothing was left that could not be read.
+    pub(super) const fn is_whole(&self) -> bool {
+        !self.broken
+    }
+
+    fn read(&mut self) -> Option<(u64, Value<'a>)> {
+        let tag = self.varint()?;
+        let value = match tag & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => self.take(8).map(|_| Value::Fixed)?,
+            2 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                Value::Bytes(self.take(length)?)
+            }
+            5 => self.take(4).map(|_| Value::Fixed)?,
+            _ => return None,
+        };
+        Some((tag >> 3, value))
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for (index, &byte) in self.rest.iter().enumerate().take(10) {
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                self.rest = &self.rest[index + 1..];
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(taken)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u64, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() || self.broken {
+            return None;
+        }
+        let field = self.read();
+        self.broken = field.is_none();
+        field
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::{Fields, Value};
+    use crate::proto::v1::Error;
+
+    #[test]
+    fn reads_what_prost_writes() {
+        let message = Error { code: 5, message: "no".to_owned() }.encode_to_vec();
+        let mut fields = Fields::of(&message);
+        assert_eq!(fields.next(), Some((1, Value::Number(5))));
+        assert_eq!(fields.next(), Some((2, Value::Bytes(b"no"))));
+        assert_eq!(fields.next(), None);
+        assert!(fields.is_whole());
+    }
+
+    #[test]
+    fn stops_at_what_is_no_field() {
+        let broken: [&[u8]; 5] = [&[0x12, 9, 1], &[0x08, 0x80], &[0x0b], &[0x09, 1], &[0xff; 11]];
+        for message in broken {
+            let mut fields = Fields::of(message);
+            assert_eq!(fields.by_ref().count(), 0, "{message:?}");
+            assert!(!fields.is_whole(), "{message:?}");
+        }
+    }
+}

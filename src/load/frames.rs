@@ -1,0 +1,157 @@
+//! HTTP/2 frames, RFC 9113: as many as a client of unary calls meets.
+
+/// What a client says first.
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The largest payload that every peer takes, and that we take.
+pub(super) const LARGEST_PAYLOAD: usize = 16_384;
+
+/// A window until the peer says otherwise.
+pub(super) const DEFAULT_WINDOW: i64 = 65_535;
+
+const HEAD: usize = 9;
+
+/// A frame's type.
+pub(super) mod kind {
+    pub(in crate::load) const DATA: u8 = 0;
+    pub(in crate::load) const HEADERS: u8 = 1;
+    pub(in crate::load) const RST_STREAM: u8 = 3;
+    pub(in crate::load) const SETTINGS: u8 = 4;
+    pub(in crate::load) const PUSH_PROMISE: u8 = 5;
+    pub(in crate::load) const PING: u8 = 6;
+    pub(in crate::load) const GOAWAY: u8 = 7;
+    pub(in crate::load) const WINDOW_UPDATE: u8 = 8;
+    pub(in crate::load) const CONTINUATION: u8 = 9;
+}
+
+/// A frame's flags.
+pub(super) mod flag {
+    pub(in crate::load) const ACK: u8 = 1;
+    pub(in crate::load) const END_STREAM: u8 = 1;
+    pub(in crate::load) const END_HEADERS: u8 = 4;
+    pub(in crate::load) const PADDED: u8 = 8;
+    pub(in crate::load) const PRIORITY: u8 = 32;
+}
+
+/// Settings that are said or heeded.
+pub(super) mod setting {
+    pub(in crate::load) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(in crate::load) const ENABLE_PUSH: u16 = 2;
+    pub(in crate::load) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(in crate::load) const INITIAL_WINDOW_SIZE: u16 = 4;
+}
+
+/// One frame, where it was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Frame<'a> {
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: u32,
+    pub(super) payload: &'a [u8],
+}
+
+/// What breaks the protocol, for people.
+pub(super) type Broken = &'static str;
+
+/// The first frame in `bytes` and its length; None when it is not all there yet.
+pub(super) fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Broken> {
+    let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+    if length > LARGEST_PAYLOAD {
+        return Err("it sent a frame that is too large");
+    }
+    let Some(payload) = bytes.get(HEAD..HEAD + length) else { return Ok(None) };
+    let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & (u32::MAX >> 1);
+    Ok(Some((Frame { kind: head[3], flags: head[4], stream, payload }, HEAD + length)))
+}
+
+impl<'a> Frame<'a> {
+    pub(super) const fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The payload of a DATA or HEADERS frame without its padding and priority.
+    pub(super) fn content(&self) -> Result<&'a [u8], Broken> {
+        const TOO_SHORT: Broken = "it sent a frame that is too short for its padding";
+        let mut content = self.payload;
+        if self.has(flag::PADDED) {
+            let (&padding, rest) = content.split_first().ok_or(TOO_SHORT)?;
+            let length = rest.len().checked_sub(padding.into()).ok_or(TOO_SHORT)?;
+            content = &rest[..length];
+        }
+        if self.kind == kind::HEADERS && self.has(flag::PRIORITY) {
+            content = content.get(5..).ok_or(TOO_SHORT)?;
+        }
+        Ok(content)
+    }
+
+    /// The number that RST_STREAM and WINDOW_UPDATE carry; the one of GOAWAY follows the last stream.
+    pub(super) fn number(&self, at: usize) -> Result<u32, Broken> {
+        let bytes = self.payload.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map(|bytes| u32::from_be_bytes(*bytes)).ok_or("it sent a frame that is too short")
+    }
+}
+
+/// Appends a frame.
+pub(super) fn write(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    // Nothing longer is ever written; the length has 24 bits.
+    let [_, a, b, c] = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
+    let [d, e, f, g] = stream.to_be_bytes();
+    out.extend_from_slice(&[a, b, c, kind, flags, d, e, f, g]);
+    out.extend_from_slice(payload);
+}
+
+/// Appends SETTINGS.
+pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
+    let mut payload = Vec::with_capacity(6 * settings.len());
+    for (name, value) in settings {
+        payload.extend_from_slice(&name.to_be_bytes());
+        payload.extend_from_slice(&value.to_be_bytes());
+    }
+    write(out, kind::SETTINGS, 0, 0, &payload);
+}
+
+/// The settings in a SETTINGS frame.
+pub(super) fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
+    payload.chunks_exact(6).map(|bytes| {
+        let [a, b, c, d, e, f] = [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]];
+        (u16::from_be_bytes([a, b]), u32::from_be_bytes([c, d, e, f]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, kind::DATA, flag::END_STREAM, 7, b"hello");
+        for short in 0..bytes.len() {
+            assert_eq!(first(&bytes[..short]), Ok(None));
+        }
+        let frame = Frame { kind: kind::DATA, flags: flag::END_STREAM, stream: 7, payload: b"hello" };
+        assert_eq!(first(&bytes), Ok(Some((frame, bytes.len()))));
+        bytes.clear();
+        write_settings(&mut bytes, &[(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, 1 << 30)]);
+        let (frame, _) = first(&bytes).unwrap().unwrap();
+        assert_eq!(settings(frame.payload).collect::<Vec<_>>(), [(2, 0), (4, 1 << 30)]);
+    }
+
+    #[test]
+    fn padding_and_priority_are_taken_off() {
+        let frame = |kind, flags, payload| Frame { kind, flags, stream: 1, payload };
+        assert_eq!(frame(kind::DATA, flag::PADDED, b"\x02ab\0\0").content(), Ok(&b"ab"[..]));
+        let flags = flag::PADDED | flag::PRIORITY;
+        assert_eq!(frame(kind::HEADERS, flags, b"\x01\0\0\0\0\x10ab\0").content(), Ok(&b"ab"[..]));
+        assert!(frame(kind::DATA, flag::PADDED, b"").content().is_err());
+        assert!(frame(kind::DATA, flag::PADDED, b"\x03ab").content().is_err());
+        assert!(frame(kind::HEADERS, flag::PRIORITY, b"abc").content().is_err());
+    }
+
+    #[test]
+    fn a_frame_that_is_too_large_is_refused_before_it_is_there() {
+        assert!(first(&[0, 0x40, 1, 0, 0, 0, 0, 0, 1]).is_err());
+        assert!(first(b"HTTP/1.1 400 Bad Request").is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! The headers of a request. They are always the same, so a block is prepared once.
+
+use super::TABLE;
+
+/// The header block of every request: spelled out in the first, and five references to it in the others.
+#[derive(Debug)]
+pub(in crate::load) struct RequestBlock {
+    spelled: Vec<u8>,
+    /// None when the server has no room for our headers: they are spelled out every time then.
+    short: Option<&'static [u8]>,
+    is_first: bool,
+}
+
+/// Places in the static table.
+const METHOD_POST: u8 = 3;
+const SCHEME_HTTP: u8 = 6;
+const AUTHORITY: u8 = 1;
+const PATH: u8 = 4;
+const CONTENT_TYPE: u8 = 31;
+const USER_AGENT: u8 = 58;
+
+const INDEXED: u8 = 0x80;
+const LITERAL_KEPT: u8 = 0x40;
+
+/// The dynamic table's first place: the newest header is there.
+const NEWEST: u8 = 62;
+
+/// Method, scheme, and the five that the first request has put into the table, the oldest last.
+const SHORT: &[u8] = &[
+    INDEXED | METHOD_POST,
+    INDEXED | SCHEME_HTTP,
+    INDEXED | (NEWEST + 4),
+    INDEXED | (NEWEST + 3),
+    INDEXED | (NEWEST + 2),
+    INDEXED | (NEWEST + 1),
+    INDEXED | NEWEST,
+];
+
+impl RequestBlock {
+    pub(in crate::load) fn new(authority: &str, path: &str) -> Self {
+        let mut spelled = vec![INDEXED | METHOD_POST, INDEXED | SCHEME_HTTP];
+        for (place, value) in [(PATH, path), (AUTHORITY, authority), (CONTENT_TYPE, "application/grpc")] {
+            spelled.push(LITERAL_KEPT | place);
+            write_text(value, &mut spelled);
+        }
+        spelled.push(LITERAL_KEPT);
+        write_text("te", &mut spelled);
+        write_text("trailers", &mut spelled);
+        spelled.push(LITERAL_KEPT | USER_AGENT);
+        write_text(concat!("weir-load/", env!("CARGO_PKG_VERSION")), &mut spelled);
+        Self { spelled, short: Some(SHORT), is_first: true }
+    }
+
+    /// The next request's block.
+    pub(in crate::load) fn next(&mut self) -> &[u8] {
+        match self.short {
+            Some(short) if !self.is_first => short,
+            _ => {
+                self.is_first = false;
+                &self.spelled
+            }
+        }
+    }
+
+    /// The server's table takes so many bytes only. A smaller one than usual is not used at all: a block
+    /// must say so once, with an update to 0, and may say so always.
+    pub(in crate::load) fn set_table_size(&mut self, size: u32) {
+        const UPDATE_TO_ZERO: u8 = 0x20;
+        if (size as usize) < TABLE && self.short.is_some() {
+            self.short = None;
+            self.spelled.insert(0, UPDATE_TO_ZERO);
+        }
+    }
+}
+
+/// A text as it is: not in Huffman's code.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    const PREFIX: usize = 0x7f;
+    if text.len() < PREFIX {
+        out.push(text.len() as u8);
+    } else {
+        out.push(PREFIX as u8);
+        prost::encoding::encode_varint((text.len() - PREFIX) as u64, out);
+    }
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use fluke_hpack::Decoder;
+
+    use super::*;
+
+    fn decoded(decoder: &mut Decoder<'_>, block: &[u8]) -> Vec<(String, String)> {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        decoder.decode(block).unwrap().into_iter().map(|(name, value)| (text(name), text(value))).collect()
+    }
+
+    #[test]
+    fn the_short_block_says_what_the_first_has_spelled_out() {
+        let (mut server, long) = (Decoder::new(), "h".repeat(300));
+        let mut block = RequestBlock::new(&long, "/a/B");
+        let first = decoded(&mut server, block.next());
+        assert_eq!(first[..2], [(":method".into(), "POST".into()), (":scheme".into(), "http".into())]);
+        assert_eq!(first[2..4], [(":path".into(), "/a/B".into()), (":authority".into(), long)]);
+        for _ in 0..3 {
+            assert_eq!(block.next().len(), 7);
+            assert_eq!(decoded(&mut server, block.next()), first);
+        }
+        block.set_table_size(100);
+        server.set_max_allowed_table_size(100);
+        assert_eq!(decoded(&mut server, block.next()), first);
+        assert_eq!(decoded(&mut server, block.next()), first);
+    }
+}

@@ -1,0 +1,165 @@
+//! A connection and its socket: dialled, lost, dialled again.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use rustix::event::PollFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::connection::{Connection, Outcome};
+use super::frames::Broken;
+use super::service::Service;
+
+/// How long a lost connection waits before it is dialled again.
+const REDIAL_NS: u64 = 100_000_000;
+
+pub(super) struct Link {
+    address: SocketAddr,
+    authority: Arc<str>,
+    service: Arc<Service>,
+    socket: Option<TcpStream>,
+    is_connected: bool,
+    /// When it was lost, or dialled last.
+    since_ns: u64,
+    pub(super) connection: Connection,
+}
+
+/// What became of a link that was looked after.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It goes on.
+    Fine,
+    /// It is lost, for this reason, after or before the server had greeted.
+    Lost { reason: String, was_greeted: bool },
+}
+
+impl Link {
+    /// A link on a socket that has been connected.
+    pub(super) fn new(
+        socket: TcpStream,
+        address: SocketAddr,
+        authority: Arc<str>,
+        service: Arc<Service>,
+    ) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        let connection = Connection::new(Arc::clone(&service), &authority);
+        let socket = Some(socket);
+        Ok(Self { address, authority, service, socket, is_connected: true, since_ns: 0, connection })
+    }
+
+    pub(super) const fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Whether the server has said nothing at all for so long.
+    pub(super) fn is_silent(&self, now_ns: u64, span_ns: u64) -> bool {
+        self.is_connected && !self.connection.is_greeted() && now_ns > self.since_ns + span_ns
+    }
+
+    /// The socket to wait on, and what for.
+    pub(super) fn interest(&self) -> Option<(&TcpStream, PollFlags)> {
+        let socket = self.socket.as_ref()?;
+        let wants_to_write = !self.is_connected || !self.connection.to_write().is_empty();
+        let write = if wants_to_write { PollFlags::OUT } else { PollFlags::empty() };
+        Some((socket, PollFlags::IN | write))
+    }
+
+    /// Dials again if it was lost long enough ago, and leaves a connection that the server has ended.
+    pub(super) fn mend(&mut self, now_ns: u64) {
+        if self.connection.is_over() && self.socket.take().is_some() {
+            self.is_connected = false;
+            self.since_ns = now_ns.saturating_sub(REDIAL_NS); // nothing went wrong: dial at once
+        }
+        if self.socket.is_none() && now_ns >= self.since_ns + REDIAL_NS {
+            self.since_ns = now_ns;
+            self.connection = Connection::new(Arc::clone(&self.service), &self.authority);
+            self.socket = dial(self.address).ok();
+        }
+    }
+
+    /// Writes what is to be written, as far as the socket takes it.
+    pub(super) fn flush(&mut self, now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
+        if !self.is_connected {
+            return Event::Fine;
+        }
+        while let Some(socket) = &mut self.socket {
+            if self.connection.to_write().is_empty() {
+                break;
+            }
+            match socket.write(self.connection.to_write()) {
+                Ok(count) => self.connection.written(count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return self.lose(error.to_string(), now_ns, sink),
+            }
+        }
+        Event::Fine
+    }
+
+    /// Reads what has come, by way of `buffer`.
+    pub(super) fn read(&mut self, buffer: &mut [u8], now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
+        let Some(socket) = &mut self.socket else { return Event::Fine };
+        if !self.is_connected {
+            match socket.take_error() {
+                Ok(None) if socket.peer_addr().is_ok() => self.is_connected = true,
+                Ok(None) => return Event::Fine, // still on its way
+                Ok(Some(error)) | Err(error) => return self.lose(error.to_string(), now_ns, sink),
+            }
+        }
+        loop {
+            match socket.read(buffer) {
+                Ok(0) => return self.lose("it closed the connection".to_owned(), now_ns, sink),
+                Ok(count) => {
+                    let bytes = &buffer[..count];
+                    let received = match self.connection.is_greeted() {
+                        false => foreign(bytes).map_or(Ok(()), Err),
+                        true => Ok(()),
+                    };
+                    if let Err(reason) = received.and_then(|()| self.connection.receive(bytes, sink)) {
+                        return self.lose(reason.to_owned(), now_ns, sink);
+                    }
+                    if count < buffer.len() {
+                        return Event::Fine;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Event::Fine,
+                Err(error) => return self.lose(error.to_string(), now_ns, sink),
+            }
+        }
+    }
+
+    fn lose(&mut self, reason: String, now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
+        let was_greeted = self.connection.is_greeted() || !self.is_connected;
+        self.connection.lose(sink);
+        self.socket = None;
+        self.is_connected = false;
+        self.since_ns = now_ns;
+        Event::Lost { reason, was_greeted }
+    }
+}
+
+/// What speaks there, if its first words are none of HTTP/2's: those are a short frame.
+fn foreign(bytes: &[u8]) -> Option<Broken> {
+    const TLS_ALERT: &[u8] = &[0x15, 3];
+    match bytes {
+        [0, ..] => None,
+        _ if bytes.starts_with(TLS_ALERT) => Some("it expects TLS; `weir load` speaks plaintext HTTP/2 only"),
+        _ if bytes.starts_with(b"HTTP/1") => Some("it speaks HTTP/1; is that the admin port?"),
+        _ => Some("it does not speak HTTP/2"),
+    }
+}
+
+/// Begins to connect, and does not wait.
+fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    const EINPROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() != Some(EINPROGRESS) => Err(error),
+        _ => Ok(socket.into()),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run is to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A run, from its first call to its last.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// The server as requests name it: `HOST:PORT`.
+    pub authority: String,
+    /// Which method is called.
+    pub mode: Mode,
+    /// What it is asked.
+    pub ask: Ask,
+    /// Connections, shared out evenly among the threads.
+    pub connections: usize,
+    /// Calls that wait for their answers at any time, over all connections; of a stream, messages.
+    pub in_flight: usize,
+    /// Threads that make the load.
+    pub threads: usize,
+    /// What a call waits for.
+    pub pace: Pace,
+    /// The time before anything is counted.
+    pub warm_up: Duration,
+    /// When the counted part ends.
+    pub end: End,
+    /// When a call without an answer counts as failed.
+    pub timeout: Duration,
+    /// Where the random keys begin: the same seed, the same keys.
+    pub seed: u64,
+    /// Where every decision is written to, one a line; not of batches.
+    pub record: Option<PathBuf>,
+    /// Processes on this machine whose CPU time is told per decision, the server's first.
+    pub pids: Vec<u32>,
+}
+
+/// Which method is called.
+#[derive(Debug, Clone, Copy)]
+pub enum Mode {
+    /// `ShouldAllow`, one decision a call.
+    Unary,
+    /// `ShouldAllowBatch`, so many decisions a call.
+    Batch(usize),
+    /// `ShouldAllowStream`, a stream on each connection, and so many decisions in a message.
+    Stream(usize),
+    /// Envoy's `ShouldRateLimit`, one descriptor a call.
+    Envoy,
+    /// A method of another service, to compare with; one decision a call.
+    Other(Method),
+}
+
+/// A unary method whose answer has a 1 in its first field where it allows the call.
+#[derive(Debug, Clone, Copy)]
+pub struct Method {
+    /// `/package.Service/Method`.
+    pub path: &'static str,
+    /// The encoded message for a key number.
+    pub message: fn(&str) -> Vec<u8>,
+}
+
+impl Mode {
+    /// Decisions in a call; of a stream, in a message.
+    #[must_use]
+    pub const fn decisions(self) -> usize {
+        match self {
+            Self::Batch(size) | Self::Stream(size) => size,
+            Self::Unary | Self::Envoy | Self::Other(_) => 1,
+        }
+    }
+
+    pub(super) const fn is_stream(self) -> bool {
+        matches!(self, Self::Stream(_))
+    }
+
+    /// As it is written on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unary => "unary",
+            Self::Batch(_) => "batch",
+            Self::Stream(_) => "stream",
+            Self::Envoy => "envoy",
+            Self::Other(method) => method.path,
+        }
+    }
+}
+
+/// What every call asks. In each of the texts, `{key}` stands for the number of the call's key.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// What is used.
+    pub resource: String,
+    /// Who uses it.
+    pub consumer: String,
+    /// A configured strategy, or nothing.
+    pub strategy: String,
+    /// Further facts, by name.
+    pub attributes: Vec<(String, String)>,
+    /// How much a call takes.
+    pub cost: u64,
+    /// Envoy's domain.
+    pub domain: String,
+    /// The entries of Envoy's descriptor.
+    pub descriptor: Vec<(String, String)>,
+    /// How many keys there are.
+    pub keys: u64,
+    /// How often each comes.
+    pub spread: Spread,
+}
+
+/// How often each key comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spread {
+    /// All alike.
+    Uniform,
+    /// The k-th as often as k to the power of minus this.
+    Zipf(f64),
+}
+
+/// What a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// For an answer to an earlier one: as many as are in flight, as fast as they are answered.
+    Closed,
+    /// For its time: so many calls a second, whatever the server does. Latency counts from that time,
+    /// so that a server which stalls is charged for all who wait.
+    Open(f64),
+}
+
+/// When the counted part ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// After this time.
+    After(Duration),
+    /// After so many calls.
+    Calls(u64),
+}

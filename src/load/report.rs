@@ -1,0 +1,260 @@
+//! What came of a run, and its JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+
+use super::cpu::Usage;
+use super::plan::{End, Pace, Plan, Spread};
+use super::run::Usages;
+use super::tally::{Counts, Tally};
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was done.
+    pub plan: Plan,
+    /// How long the counted part took.
+    pub elapsed: Duration,
+    /// How its calls ended.
+    pub counts: Counts,
+    /// Requests that failed, by what they failed with: how many, and what the first of them said.
+    pub errors: BTreeMap<String, (u64, String)>,
+    /// Of calls that were answered, from when they were due.
+    pub latency: Latency,
+    /// Of an open loop: how well its times were kept.
+    pub open_loop: Option<OpenLoop>,
+    /// CPU time, where this machine tells it.
+    pub cpu: Cpu,
+    /// Calls before the counted part.
+    pub warm_up_calls: u64,
+    /// Why it ended before its time, if it did.
+    pub ended_early: Option<String>,
+}
+
+/// Percentiles in microseconds; all 0 when nothing was answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[allow(missing_docs)] // they are what they are called
+pub struct Latency {
+    pub min_us: f64,
+    pub mean_us: f64,
+    pub p50_us: f64,
+    pub p90_us: f64,
+    pub p99_us: f64,
+    pub p99_9_us: f64,
+    pub p99_99_us: f64,
+    pub max_us: f64,
+}
+
+/// How well the times of an open loop were kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpenLoop {
+    /// Calls a second that were due.
+    pub rate: f64,
+    /// Calls that were due and never made: there was no room for them before the end.
+    pub missed: u64,
+    /// How late calls were made, when they were. It is a part of their latency.
+    pub late: Latency,
+}
+
+/// CPU time of the counted part.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cpu {
+    /// Our own, for each call, in microseconds.
+    pub generator_us_per_call: Option<f64>,
+    /// That of the processes of [`Plan::pids`], in that order.
+    pub servers: Vec<ServerCpu>,
+}
+
+/// CPU time of one process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerCpu {
+    /// The process.
+    pub pid: u32,
+    /// Microseconds for each decision.
+    pub us_per_decision: f64,
+    /// Cores that it kept busy.
+    pub cores: f64,
+    /// Memory that it occupied at the end, and how much more that was than at the beginning.
+    pub rss_bytes: u64,
+    /// See `rss_bytes`.
+    pub rss_growth_bytes: i64,
+}
+
+/// What was read from processes, and when the second time.
+pub(super) struct Measured {
+    pub(super) until: Duration,
+    pub(super) before: Usages,
+    pub(super) after: Usages,
+}
+
+impl Report {
+    pub(super) fn new(plan: &Plan, tally: Tally, measured: Measured) -> Self {
+        let ended = Duration::from_nanos(tally.last_ns).saturating_sub(plan.warm_up);
+        let elapsed = match plan.end {
+            // Calls are counted by when they were due, so what comes after the end has its place before.
+            End::After(duration) => duration.min(measured.until.saturating_sub(plan.warm_up)),
+            End::Calls(_) => ended,
+        };
+        let sampled = measured.until.saturating_sub(plan.warm_up);
+        let open_loop = match plan.pace {
+            Pace::Closed => None,
+            Pace::Open(rate) => {
+                Some(OpenLoop { rate, missed: tally.missed, late: Latency::of(&tally.lateness) })
+            }
+        };
+        Self {
+            elapsed,
+            cpu: Cpu::of(plan, &tally.counts, sampled, &measured),
+            latency: Latency::of(&tally.latency),
+            counts: tally.counts,
+            errors: tally
+                .errors
+                .into_iter()
+                .map(|(name, errors)| (name, (errors.count, errors.example)))
+                .collect(),
+            open_loop,
+            warm_up_calls: tally.warm_up_calls,
+            ended_early: tally.gave_up,
+            plan: plan.clone(),
+        }
+    }
+
+    /// Calls a second.
+    #[must_use]
+    pub fn calls_per_second(&self) -> f64 {
+        per_second(self.counts.calls, self.elapsed)
+    }
+
+    /// Decisions a second.
+    #[must_use]
+    pub fn decisions_per_second(&self) -> f64 {
+        per_second(self.counts.decisions(), self.elapsed)
+    }
+
+    /// The report as JSON. Its names stay what they are while `schema` is 1; further ones may be added.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let (plan, ask, counts) = (&self.plan, &self.plan.ask, &self.counts);
+        let errors: BTreeMap<_, _> = self
+            .errors
+            .iter()
+            .map(|(name, (count, example))| (name, json!({ "count": count, "example": example })))
+            .collect();
+        json!({
+            "schema": 1,
+            "server": plan.authority,
+            "mode": plan.mode.name(),
+            "batch": plan.mode.decisions(),
+            "pace": match plan.pace { Pace::Closed => "closed", Pace::Open(_) => "open" },
+            "connections": plan.connections,
+            "in_flight": plan.in_flight,
+            "threads": plan.threads,
+            "keys": ask.keys,
+            "spread": match ask.spread { Spread::Uniform => "uniform", Spread::Zipf(_) => "zipf" },
+            "zipf_exponent": match ask.spread { Spread::Uniform => None, Spread::Zipf(it) => Some(it) },
+            "cost": ask.cost,
+            "warm_up_s": plan.warm_up.as_secs_f64(),
+            "warm_up_calls": self.warm_up_calls,
+            "elapsed_s": self.elapsed.as_secs_f64(),
+            "ended_early": self.ended_early,
+            "calls": { "made": counts.calls, "per_s": self.calls_per_second() },
+            "decisions": {
+                "asked": counts.asked,
+                "allowed": counts.allowed,
+                "denied": counts.denied,
+                "degraded": counts.degraded,
+                "failed": counts.failed,
+                "per_s": self.decisions_per_second(),
+            },
+            "errors": errors,
+            "latency_us": self.latency.json(),
+            "open_loop": self.open_loop.map(|open| json!({
+                "rate": open.rate,
+                "missed": open.missed,
+                "late_us": open.late.json(),
+            })),
+            "cpu": {
+                "generator_us_per_call": self.cpu.generator_us_per_call,
+                "servers": self.cpu.servers.iter().map(|server| json!({
+                    "pid": server.pid,
+                    "us_per_decision": server.us_per_decision,
+                    "cores": server.cores,
+                    "rss_bytes": server.rss_bytes,
+                    "rss_growth_bytes": server.rss_growth_bytes,
+                })).collect::<Vec<_>>(),
+            },
+        })
+    }
+}
+
+impl Latency {
+    #[allow(clippy::cast_precision_loss)] // nobody measures centuries
+    fn of(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let us = |ns: u64| ns as f64 / 1e3;
+        let at = |quantile| us(histogram.value_at_quantile(quantile));
+        Self {
+            min_us: us(histogram.min()),
+            mean_us: histogram.mean() / 1e3,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p99_9_us: at(0.999),
+            p99_99_us: at(0.9999),
+            max_us: us(histogram.max()),
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "min": self.min_us,
+            "mean": self.mean_us,
+            "p50": self.p50_us,
+            "p90": self.p90_us,
+            "p99": self.p99_us,
+            "p99_9": self.p99_9_us,
+            "p99_99": self.p99_99_us,
+            "max": self.max_us,
+        })
+    }
+}
+
+impl Cpu {
+    fn of(plan: &Plan, counts: &Counts, elapsed: Duration, measured: &Measured) -> Self {
+        let used_us = |before: &Option<Usage>, after: &Option<Usage>| {
+            Some(after.as_ref()?.cpu_us.saturating_sub(before.as_ref()?.cpu_us))
+        };
+        let own = used_us(&measured.before.own, &measured.after.own);
+        let others = plan.pids.iter().zip(measured.before.others.iter().zip(&measured.after.others));
+        let server = |(pid, (before, after)): (&u32, (&Option<Usage>, &Option<Usage>))| {
+            let used_us = used_us(before, after)?;
+            let (rss_bytes, rss_before) = (after.as_ref()?.rss_bytes, before.as_ref()?.rss_bytes);
+            Some(ServerCpu {
+                pid: *pid,
+                us_per_decision: ratio(used_us, counts.decisions()),
+                cores: ratio(used_us, elapsed.as_micros().try_into().unwrap_or(u64::MAX)),
+                rss_bytes,
+                rss_growth_bytes: rss_bytes.cast_signed().wrapping_sub(rss_before.cast_signed()),
+            })
+        };
+        Self {
+            generator_us_per_call: own.map(|used| ratio(used, counts.calls)),
+            servers: others.filter_map(server).collect(),
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn per_second(count: u64, elapsed: Duration) -> f64 {
+    if elapsed.is_zero() { 0.0 } else { count as f64 / elapsed.as_secs_f64() }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn ratio(a: u64, b: u64) -> f64 {
+    if b == 0 { 0.0 } else { a as f64 / b as f64 }
+}

@@ -1,0 +1,195 @@
+//! A run: dial, start the threads, look at the processes' CPU time, put everything together.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::time::Instant;
+
+use super::LoadError;
+use super::cpu::{Usage, usage};
+use super::link::Link;
+use super::plan::{End, Plan};
+use super::report::{Measured, Report};
+use super::service::Service;
+use super::tally::{Counts, Tally};
+use super::worker::{Record, Share, Worker, part};
+use crate::clock::monotonic;
+
+/// What can be seen of a run, and done to it, from outside.
+#[derive(Debug, Default)]
+pub struct Watch {
+    decisions: AtomicU64,
+    allowed: AtomicU64,
+    failed: AtomicU64,
+    stopped: AtomicBool,
+}
+
+/// How far a run is. The warm-up is no part of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Decisions so far.
+    pub decisions: u64,
+    /// Of them, those that let the call pass.
+    pub allowed: u64,
+    /// Requests that failed.
+    pub failed: u64,
+}
+
+impl Watch {
+    /// How far the run is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress {
+            decisions: self.decisions.load(Relaxed),
+            allowed: self.allowed.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+        }
+    }
+
+    /// Ends the run early: no further calls are made, and those that were are waited for.
+    pub fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// A thread has come from there to here.
+    pub(super) fn add(&self, before: &Counts, now: &Counts) {
+        self.decisions.fetch_add(now.decisions() - before.decisions(), Relaxed);
+        self.allowed.fetch_add(now.allowed - before.allowed, Relaxed);
+        self.failed.fetch_add(now.failed - before.failed, Relaxed);
+    }
+}
+
+/// Carries out `plan`; returns when all calls have ended. `watch` tells meanwhile how far it is.
+///
+/// # Errors
+///
+/// When nobody listens, something else does, or the first answers say that every call will fail. Calls
+/// that fail later are counted in the report.
+pub fn run(plan: &Plan, watch: &Watch) -> Result<Report, LoadError> {
+    check(plan)?;
+    let service = Arc::new(Service::new(plan.mode, &plan.ask));
+    let record = plan
+        .record
+        .as_deref()
+        .map(Record::create)
+        .transpose()
+        .map_err(|source| LoadError::System { what: "the record cannot be written", source })?;
+    let mut shares = Vec::new();
+    for thread in 0..plan.threads {
+        let count = part(plan.connections as u64, thread, plan.threads);
+        let links = (0..count).map(|_| connect(plan, &service)).collect::<Result<_, _>>()?;
+        let in_flight = part(plan.in_flight as u64, thread, plan.threads);
+        shares.push(Share { thread, links, in_flight, trace: record.clone().map(Record::trace) });
+    }
+    let begin = monotonic();
+    let workers: Vec<_> = shares
+        .into_iter()
+        .map(|share| Worker::new(plan, &service, watch, begin, share))
+        .collect::<Result<_, _>>()?;
+    measure(plan, begin, workers)
+}
+
+fn check(plan: &Plan) -> Result<(), LoadError> {
+    let plain = |reason: &str| Err(LoadError::Plan(reason.to_owned()));
+    if plan.threads == 0 || plan.connections < plan.threads {
+        return plain("every thread needs a connection: lower --threads or raise --connections");
+    }
+    if plan.in_flight < plan.connections {
+        return plain("every connection needs a call in flight: lower --connections or raise --in-flight");
+    }
+    if plan.record.is_some() && plan.mode.decisions() != 1 {
+        return plain("the decisions of a batch are not recorded one by one: --record needs another --mode");
+    }
+    if let Some(pid) = plan.pids.iter().find(|pid| usage(Some(**pid)).is_none()) {
+        return plain(&format!("there is no process {pid} here whose CPU time /proc would tell"));
+    }
+    Ok(())
+}
+
+fn connect(plan: &Plan, service: &Arc<Service>) -> Result<Link, LoadError> {
+    let unreachable = |error: std::io::Error| LoadError::Unreachable {
+        server: plan.authority.clone(),
+        reason: error.to_string(),
+    };
+    let socket = TcpStream::connect_timeout(&plan.address, plan.timeout).map_err(unreachable)?;
+    Link::new(socket, plan.address, plan.authority.as_str().into(), Arc::clone(service)).map_err(unreachable)
+}
+
+/// Runs the workers, and reads what processes have used when the counted part begins and ends.
+fn measure(plan: &Plan, begin: Instant, workers: Vec<Worker<'_>>) -> Result<Report, LoadError> {
+    let (done, ended) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let threads = workers.len();
+        for (index, worker) in workers.into_iter().enumerate() {
+            let done = done.clone();
+            let spawned =
+                std::thread::Builder::new().name(format!("load-{index}")).spawn_scoped(scope, move || {
+                    // Nobody waits any longer when another thread has failed.
+                    let _ = done.send(worker.run());
+                });
+            spawned.map_err(|source| LoadError::System { what: "no thread can be started", source })?;
+        }
+        drop(done);
+        let mut ended = Ended { channel: ended, running: threads, tally: None };
+        ended.wait_until(Some(begin + plan.warm_up))?;
+        let before = Usages::of(plan);
+        ended.wait_until(match plan.end {
+            End::After(duration) => Some(begin + plan.warm_up + duration),
+            End::Calls(_) => None,
+        })?;
+        let after = Usages::of(plan);
+        let until = monotonic();
+        ended.wait_until(None)?;
+        let tally = ended.tally.ok_or_else(|| LoadError::Plan("nothing was run".to_owned()))?;
+        Ok(Report::new(plan, tally, Measured { until: until - begin, before, after }))
+    })
+}
+
+/// The workers that have ended.
+struct Ended {
+    channel: mpsc::Receiver<Result<Tally, LoadError>>,
+    running: usize,
+    tally: Option<Tally>,
+}
+
+impl Ended {
+    /// Waits for all workers, but not longer than this.
+    fn wait_until(&mut self, end: Option<Instant>) -> Result<(), LoadError> {
+        while self.running > 0 {
+            let received = match end {
+                Some(end) => self.channel.recv_timeout(end.saturating_duration_since(monotonic())),
+                None => self.channel.recv().map_err(Into::into),
+            };
+            match received {
+                Ok(tally) => {
+                    self.running -= 1;
+                    let tally = tally?;
+                    match &mut self.tally {
+                        None => self.tally = Some(tally),
+                        Some(all) => all.add(tally),
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => return Ok(()),
+                Err(mpsc::RecvTimeoutError::Disconnected) => self.running = 0,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What this process and those of the plan have used.
+#[derive(Debug, Clone)]
+pub(super) struct Usages {
+    pub(super) own: Option<Usage>,
+    pub(super) others: Vec<Option<Usage>>,
+}
+
+impl Usages {
+    fn of(plan: &Plan) -> Self {
+        Self { own: usage(None), others: plan.pids.iter().map(|pid| usage(Some(*pid))).collect() }
+    }
+}

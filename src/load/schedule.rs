@@ -1,0 +1,89 @@
+//! When the next call is due, in nanoseconds of the run.
+
+use super::plan::Pace;
+
+/// The times of one thread's calls.
+#[derive(Debug)]
+pub(super) enum Schedule {
+    /// Always now.
+    Closed,
+    /// The n-th at `first + n · period`, whether or not the one before was answered.
+    Open { first_ns: f64, period_ns: f64, made: u64 },
+}
+
+impl Schedule {
+    /// The share of thread `thread` of `threads`: they take turns.
+    #[allow(clippy::cast_precision_loss)] // threads are few
+    pub(super) fn new(pace: Pace, thread: usize, threads: usize) -> Self {
+        match pace {
+            Pace::Closed => Self::Closed,
+            Pace::Open(rate) => {
+                let period_ns = 1e9 * threads as f64 / rate;
+                Self::Open { first_ns: period_ns * thread as f64 / threads as f64, period_ns, made: 0 }
+            }
+        }
+    }
+
+    /// When the next call is due, if that is not whenever there is room.
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        match self {
+            Self::Closed => None,
+            // From the beginning each time, so that no error adds up.
+            Self::Open { first_ns, period_ns, made } => Some((first_ns + period_ns * *made as f64) as u64),
+        }
+    }
+
+    /// The next call has been made.
+    pub(super) fn step(&mut self) {
+        if let Self::Open { made, .. } = self {
+            *made += 1;
+        }
+    }
+
+    /// How many calls are due before `end_ns` and have not been made.
+    pub(super) fn missed(&self, end_ns: u64) -> u64 {
+        let (Some(due), Self::Open { period_ns, .. }) = (self.due_ns(), self) else { return 0 };
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let missed = (end_ns.saturating_sub(due) as f64 / period_ns).ceil() as u64;
+        missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pace, Schedule};
+
+    #[test]
+    fn calls_are_due_at_even_distances_and_threads_take_turns() {
+        let mut dues = Vec::new();
+        for thread in 0..2 {
+            let mut schedule = Schedule::new(Pace::Open(1_000.0), thread, 2);
+            for _ in 0..3 {
+                dues.push(schedule.due_ns().unwrap());
+                schedule.step();
+            }
+        }
+        dues.sort_unstable();
+        assert_eq!(dues, [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000]);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_counted() {
+        let mut schedule = Schedule::new(Pace::Open(1_000.0), 0, 1);
+        assert_eq!(schedule.missed(10_000_000), 10);
+        schedule.step();
+        assert_eq!(schedule.missed(10_000_000), 9);
+        assert_eq!(schedule.missed(500_000), 0);
+        assert_eq!(Schedule::new(Pace::Closed, 0, 1).missed(10_000_000), 0);
+    }
+
+    #[test]
+    fn no_error_adds_up() {
+        let mut schedule = Schedule::new(Pace::Open(3.0), 0, 1);
+        for _ in 0..3_000_000 {
+            schedule.step();
+        }
+        assert_eq!(schedule.due_ns(), Some(1_000_000_000_000_000));
+    }
+}

@@ -1,0 +1,168 @@
+//! What is called: the path, and the message for some keys.
+
+use prost::Message as _;
+
+use super::plan::{Ask, Mode};
+use super::spread::Keys;
+use super::stamp::Stamp;
+use crate::proto::v1::ShouldAllowRequest;
+
+/// The bytes that gRPC puts before every message: not compressed, and its length.
+const PREFIX: usize = 5;
+
+/// How calls of one plan look.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) mode: Mode,
+    stamp: Stamp,
+}
+
+impl Service {
+    pub(super) fn new(mode: Mode, ask: &Ask) -> Self {
+        // An attribute map has no order of its own, so it is written once for all.
+        let attributes = ShouldAllowRequest {
+            attributes: ask.attributes.iter().cloned().collect(),
+            ..ShouldAllowRequest::default()
+        }
+        .encode_to_vec();
+        let single = |key: &str| [request(ask, key).encode_to_vec(), attributes.clone()].concat();
+        let largest = ask.keys.saturating_sub(1);
+        let stamp = match mode {
+            Mode::Unary => Stamp::new(largest, single),
+            Mode::Batch(_) => Stamp::new(largest, |key| field(1, &single(key))),
+            Mode::Stream(_) => Stamp::new(largest, |key| field(2, &single(key))),
+            Mode::Envoy => Stamp::new(largest, |key| envoy(ask, key)),
+            Mode::Other(method) => Stamp::new(largest, method.message),
+        };
+        Self { mode, stamp }
+    }
+
+    /// The method, as a path.
+    pub(super) const fn path(&self) -> &'static str {
+        match self.mode {
+            Mode::Unary => "/weir.v1.RateLimitService/ShouldAllow",
+            Mode::Batch(_) => "/weir.v1.RateLimitService/ShouldAllowBatch",
+            Mode::Stream(_) => "/weir.v1.RateLimitService/ShouldAllowStream",
+            Mode::Envoy => "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+            Mode::Other(method) => method.path,
+        }
+    }
+
+    /// Replaces `out` by the next call's message, with its prefix. Returns the last of its keys.
+    pub(super) fn write(&self, keys: &mut Keys, out: &mut Vec<u8>) -> u64 {
+        out.clear();
+        out.extend_from_slice(&[0; PREFIX]);
+        let mut key = 0;
+        for question in 0..self.mode.decisions() {
+            key = keys.next();
+            if self.mode.is_stream() {
+                open_question(question as u64, self.stamp.length(key), out);
+            }
+            self.stamp.write(key, out);
+        }
+        let length = u32::try_from(out.len() - PREFIX).unwrap_or(u32::MAX);
+        out[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+        key
+    }
+
+    /// The length of the longest message.
+    pub(super) fn longest(&self) -> usize {
+        // A question on a stream has its place in the message as its id.
+        const ID: usize = 16;
+        (self.stamp.longest() + ID) * self.mode.decisions()
+    }
+}
+
+/// The beginning of a `StreamedRequest` whose request has so many bytes.
+fn open_question(id: u64, length: usize, out: &mut Vec<u8>) {
+    const REQUESTS: u8 = 1 << 3 | 2;
+    const ID: u8 = 1 << 3;
+    let id_length = 1 + prost::encoding::encoded_len_varint(id);
+    out.push(REQUESTS);
+    prost::encoding::encode_varint((id_length + length) as u64, out);
+    out.push(ID);
+    prost::encoding::encode_varint(id, out);
+}
+
+fn fill(template: &str, key: &str) -> String {
+    template.replace("{key}", key)
+}
+
+fn request(ask: &Ask, key: &str) -> ShouldAllowRequest {
+    ShouldAllowRequest {
+        resource: fill(&ask.resource, key),
+        consumer: fill(&ask.consumer, key),
+        strategy: ask.strategy.clone(),
+        cost: (ask.cost != 1).then_some(ask.cost),
+        ..ShouldAllowRequest::default()
+    }
+}
+
+/// Envoy's `RateLimitRequest`, by its field numbers: the few that matter here.
+fn envoy(ask: &Ask, key: &str) -> Vec<u8> {
+    let entry = |(name, value): &(String, String)| {
+        field(1, &[field(1, name.as_bytes()), field(2, fill(value, key).as_bytes())].concat())
+    };
+    let descriptor: Vec<u8> = ask.descriptor.iter().flat_map(entry).collect();
+    let mut out = [field(1, ask.domain.as_bytes()), field(2, &descriptor)].concat();
+    const HITS_ADDEND: u8 = 3 << 3;
+    out.push(HITS_ADDEND);
+    prost::encoding::encode_varint(ask.cost, &mut out);
+    out
+}
+
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    prost::encoding::encode_varint(bytes.len() as u64, &mut out);
+    out.extend_from_slice(bytes);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Spread;
+    use crate::proto::v1::{ShouldAllowBatchRequest, ShouldAllowStreamRequest, StreamedRequest};
+
+    fn ask() -> Ask {
+        Ask {
+            resource: "api/{key}".to_owned(),
+            consumer: "user_{key}".to_owned(),
+            strategy: "burst".to_owned(),
+            attributes: vec![("region".to_owned(), "eu".to_owned()), ("tenant".to_owned(), "a".to_owned())],
+            cost: 7,
+            domain: "edge".to_owned(),
+            descriptor: vec![("user".to_owned(), "user_{key}".to_owned())],
+            keys: 1,
+            spread: Spread::Uniform,
+        }
+    }
+
+    fn message(mode: Mode) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut keys = Keys::new(1, Spread::Uniform, 1).unwrap();
+        Service::new(mode, &ask()).write(&mut keys, &mut out);
+        assert_eq!(out[0], 0);
+        assert_eq!(u32::from_be_bytes([out[1], out[2], out[3], out[4]]) as usize, out.len() - PREFIX);
+        out.split_off(PREFIX)
+    }
+
+    #[test]
+    fn requests_are_what_a_client_would_send() {
+        let one =
+            ShouldAllowRequest { attributes: ask().attributes.into_iter().collect(), ..request(&ask(), "0") };
+        assert_eq!(one.consumer, "user_0");
+        assert_eq!(ShouldAllowRequest::decode(&*message(Mode::Unary)).unwrap(), one);
+        let batch = ShouldAllowBatchRequest::decode(&*message(Mode::Batch(3))).unwrap();
+        assert_eq!(batch.requests, vec![one.clone(); 3]);
+        let streamed = ShouldAllowStreamRequest::decode(&*message(Mode::Stream(300))).unwrap();
+        let question = |id| StreamedRequest { id, request: Some(one.clone()) };
+        assert_eq!(streamed.requests, (0..300).map(question).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn envoy_is_asked_in_its_own_words() {
+        let expected = b"\x0a\x04edge\x12\x10\x0a\x0e\x0a\x04user\x12\x06user_0\x18\x07";
+        assert_eq!(message(Mode::Envoy), expected);
+    }
+}

@@ -1,0 +1,67 @@
+//! Every decision in a file, for checks that need more than counts.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::load::connection::Outcome;
+
+/// Written at once, at least.
+const CHUNK: usize = 64 << 10;
+
+/// The file, shared by the threads. Warm-up calls are in it too.
+#[derive(Debug, Clone)]
+pub(in crate::load) struct Record(Arc<Mutex<File>>);
+
+/// One thread's way to it.
+#[derive(Debug)]
+pub(in crate::load) struct Trace {
+    record: Record,
+    lines: Vec<u8>,
+    failure: Option<io::Error>,
+}
+
+impl Record {
+    /// Begins the file with the names of its columns. Times are microseconds of the run.
+    pub(in crate::load) fn create(path: &Path) -> io::Result<Self> {
+        let mut file = File::create(path)?;
+        file.write_all(b"sent_us,answered_us,key,result\n")?;
+        Ok(Self(Arc::new(Mutex::new(file))))
+    }
+
+    pub(in crate::load) const fn trace(self) -> Trace {
+        Trace { record: self, lines: Vec::new(), failure: None }
+    }
+}
+
+impl Trace {
+    pub(super) fn write(&mut self, outcome: &Outcome, now_ns: u64) {
+        let result = match &outcome.result {
+            Ok(answer) if answer.allowed > 0 => "allowed",
+            Ok(_) => "denied",
+            Err(_) => "failed",
+        };
+        let (sent_us, answered_us) = (outcome.call.sent_ns / 1_000, now_ns / 1_000);
+        // Memory takes what is written.
+        let _ = writeln!(self.lines, "{sent_us},{answered_us},{},{result}", outcome.call.key);
+        if self.lines.len() >= CHUNK {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Err(error) = self.record.0.lock().write_all(&self.lines) {
+            self.failure.get_or_insert(error);
+        }
+        self.lines.clear();
+    }
+
+    /// Writes the rest.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.flush();
+        self.failure.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,43 @@
+//! Failures that every further call would meet too: better said at once than counted.
+
+use crate::client::code_name;
+use crate::load::LoadError;
+use crate::load::answer::Answer;
+use crate::load::connection::Failure;
+
+const INVALID_ARGUMENT: i32 = 3;
+const NOT_FOUND: i32 = 5;
+const PERMISSION_DENIED: i32 = 7;
+const OUT_OF_RANGE: i32 = 11;
+const UNIMPLEMENTED: i32 = 12;
+const UNAUTHENTICATED: i32 = 16;
+
+/// The error that the first answer means for the whole run, if it does.
+pub(super) fn of(result: &Result<Answer, Failure>, server: &str) -> Option<LoadError> {
+    let (code, message) = match result {
+        Err(Failure::Status(code, message)) => (*code, message.clone()),
+        Err(Failure::Http(status)) => {
+            return Some(LoadError::Foreign {
+                server: server.to_owned(),
+                reason: format!("it answers with HTTP status {status}; is that the port for gRPC?"),
+            });
+        }
+        Err(_) => return None,
+        Ok(answer) if answer.allowed + answer.denied > 0 => return None,
+        Ok(answer) => {
+            let failed = answer.failed.as_ref()?;
+            (*failed.by_code.first_key_value()?.0, failed.message.clone())
+        }
+    };
+    let would_stay =
+        [INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, OUT_OF_RANGE, UNIMPLEMENTED, UNAUTHENTICATED];
+    let message = match code {
+        UNIMPLEMENTED if message.is_empty() => "it does not offer the method that is called".to_owned(),
+        _ => message,
+    };
+    would_stay.contains(&code).then(|| LoadError::Refused {
+        server: server.to_owned(),
+        code: code_name(code).to_owned(),
+        message,
+    })
+}

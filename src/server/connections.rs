@@ -1,0 +1,146 @@
+//! The connections of one worker, from the handshake to their end.
+
+use std::net::TcpStream;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::burst::Burst;
+use super::connection::{Connection, Open};
+use super::dispatch::Dispatch;
+use super::routes;
+use super::worker::stopped;
+use crate::config::{ServerConfig, ServerLimits};
+use crate::store::Store;
+
+/// What serves them, and where they come from.
+pub(super) struct Connections<S> {
+    services: Arc<Dispatch<S>>,
+    limits: ServerLimits,
+    ages: Ages,
+    accepted: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+}
+
+/// How old each connection may become. Those that came together, after a restart of ours, would go and
+/// come back together for ever, if their ages were not spread.
+struct Ages {
+    age: Option<Duration>,
+    turn: u32,
+}
+
+impl<S: Store> Connections<S> {
+    /// Within the worker's runtime.
+    pub(super) fn new(
+        services: Dispatch<S>,
+        config: &ServerConfig,
+        accepted: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+    ) -> Self {
+        let limits = &config.limits;
+        Self {
+            services: Arc::new(services),
+            limits: limits.clone(),
+            ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
+            accepted,
+        }
+    }
+
+    /// Until `stop`'s sender is dropped and the calls in flight have finished.
+    pub(super) async fn serve(mut self, stop: watch::Receiver<()>) {
+        let mut open = JoinSet::new();
+        let mut stopping = pin!(stopped(stop.clone()));
+        loop {
+            tokio::select! {
+                () = &mut stopping => break,
+                accepted = self.accepted.recv() => {
+                    let Some((stream, counted)) = accepted else { break };
+                    match Connection::new(stream, counted, self.limits.handshake_timeout.into()) {
+                        Ok(connection) => drop(open.spawn(self.one(connection, stop.clone()))),
+                        Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
+                    }
+                }
+                Some(_) = open.join_next() => {}
+            }
+        }
+        // Those that nobody has begun to serve are closed; they carry no calls.
+        drop(self.accepted);
+        while open.join_next().await.is_some() {}
+    }
+
+    /// One connection's life: until the other side closes it; or, from its age or `stop` on, until its
+    /// calls have finished.
+    fn one(
+        &mut self,
+        connection: Connection,
+        stop: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + use<S> {
+        let age = self.ages.next();
+        let (leave, leaving) = watch::channel(());
+        let services = Arc::new((Arc::clone(&self.services), leaving));
+        let service = service_fn(move |request: http::Request<Incoming>| {
+            let services = Arc::clone(&services);
+            async move { services.0.call(request, &services.1).await }
+        });
+        let burst = Burst::default();
+        let http = routes::http2(&self.limits, burst.clone());
+        let served = http.serve_connection(TokioIo::new(connection), service);
+        async move {
+            let mut served = pin!(served);
+            let ended = tokio::select! {
+                biased;
+                ended = burst.drive(served.as_mut()) => Some(ended),
+                () = too_old(age) => None,
+                () = stopped(stop) => None,
+            };
+            let ended = match ended {
+                Some(ended) => ended,
+                None => {
+                    served.as_mut().graceful_shutdown();
+                    drop(leave);
+                    burst.drive(served).await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended with an error");
+            }
+        }
+    }
+}
+
+impl Ages {
+    /// From nine to eleven tenths of what is configured, evenly whatever the number of connections: the
+    /// multiples of the golden ratio never come together.
+    fn next(&mut self) -> Option<Duration> {
+        const GOLDEN: u32 = 0x9e37_79b9;
+        self.turn = self.turn.wrapping_add(GOLDEN);
+        let age = self.age?;
+        Some(age * 9 / 10 + (age / 5).mul_f64(f64::from(self.turn) / f64::from(u32::MAX)))
+    }
+}
+
+async fn too_old(age: Option<Duration>) {
+    match age {
+        Some(age) => tokio::time::sleep(age).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_lie_within_a_tenth() {
+        let mut ages = Ages { age: Some(Duration::from_secs(100)), turn: 0 };
+        let mut seen: Vec<f64> = (0..16).filter_map(|_| ages.next()).map(|age| age.as_secs_f64()).collect();
+        seen.sort_by(f64::total_cmp);
+        assert!(seen[0] >= 90.0 && seen[15] <= 110.0, "{seen:?}");
+        assert!(seen.windows(2).all(|pair| (0.3..3.0).contains(&(pair[1] - pair[0]))), "{seen:?}");
+        assert_eq!(Ages { age: None, turn: 0 }.next(), None);
+    }
+}

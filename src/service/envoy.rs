@@ -1,0 +1,117 @@
+//! `envoy.service.ratelimit.v3.RateLimitService`: wire ⇄ domain for Envoy's rate limit filters.
+
+mod headers;
+mod metadata;
+mod response;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use arc_swap::ArcSwapOption;
+use tonic::Status;
+
+pub use headers::HeaderNames;
+
+use super::call::{self, Call, Sent};
+use super::messages::Messages;
+use super::{RateLimit, Reply, wire};
+use crate::limiter::at_once;
+use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
+use crate::store::Store;
+
+/// The largest request: values of 64 KiB are legal, and a request has several.
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
+
+/// Bytes of an ordinary status.
+const STATUS_BYTES: usize = 32;
+
+/// What an answer holds beside its statuses.
+#[derive(Debug, Clone, Default)]
+pub struct EnvoyAnswers {
+    /// The names of headers that tell the client how it stands, where it is to be told.
+    pub headers: Option<HeaderNames>,
+    /// Whether the request and its limits are told to Envoy's other filters.
+    pub dynamic_metadata: bool,
+}
+
+/// The service over the same limiter as other decisions. Like them it is answered from the bytes of the
+/// request to those of the answer.
+pub struct EnvoyRateLimit<S> {
+    decisions: Arc<RateLimit<S>>,
+    envoy: Envoy,
+    answers: EnvoyAnswers,
+    live: Arc<ArcSwapOption<Loaded>>,
+}
+
+impl<S: Store> EnvoyRateLimit<S> {
+    /// The service under the rules that are in `live` at each request.
+    pub fn new(
+        decisions: &Arc<RateLimit<S>>,
+        envoy: Envoy,
+        answers: EnvoyAnswers,
+        live: Arc<ArcSwapOption<Loaded>>,
+    ) -> Arc<Self> {
+        let decisions = Arc::clone(decisions);
+        Arc::new(Self { decisions, envoy, answers, live })
+    }
+
+    /// Answers one request; at once, where it has arrived and the store can.
+    pub fn should_rate_limit<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
+        let (head, body) = request.into_parts();
+        let deadline = match call::deadline_of(&head.headers) {
+            Ok(deadline) => deadline,
+            Err(status) => return Call::done(Err(status)),
+        };
+        let mut messages = Messages::of(body, MAX_MESSAGE_BYTES);
+        if S::AT_ONCE
+            && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
+        {
+            return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
+        }
+        let service = Arc::clone(self);
+        Call::waiting(deadline, async move {
+            let message = poll_fn(|context| messages.poll_only(context)).await?;
+            service.answer(&message, deadline).await
+        })
+    }
+
+    fn answer_at_once(
+        &self,
+        message: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<http::Response<Reply>, Status> {
+        let broken = || Err(Status::internal("the store answers at once, and did not"));
+        at_once(self.answer(message, deadline)).unwrap_or_else(broken)
+    }
+
+    async fn answer(
+        &self,
+        message: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<http::Response<Reply>, Status> {
+        let live = self.live.load();
+        let Some(loaded) = &*live else {
+            return Err(Status::failed_precondition("no rate limit configuration loaded"));
+        };
+        let ask = wire::rate_limit(message, deadline).map_err(super::status::malformed)?;
+        let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await.map_err(status)?;
+        let bytes = STATUS_BYTES * (1 + answer.statuses.len());
+        Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))
+    }
+}
+
+fn status(error: RateLimitError) -> Status {
+    match &error {
+        RateLimitError::NoDomain | RateLimitError::NoDescriptors | RateLimitError::Invalid(_) => {
+            Status::invalid_argument(error.to_string())
+        }
+        RateLimitError::NoRefund(_) => Status::failed_precondition(error.to_string()),
+        RateLimitError::Store { rule, error } => Status::unavailable(format!(
+            "the store could not decide ({}); try again later, or set `on_store_failure` of rule `{rule}` to \
+             allow or deny, which answers without the store",
+            error.kind()
+        )),
+    }
+}

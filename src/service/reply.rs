@@ -1,0 +1,123 @@
+//! What a call is answered with: the body of an HTTP/2 response, written without a box where there is
+//! one message.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body::{Body, Frame, SizeHint};
+use tonic::Status;
+
+use super::messages::PREFIX;
+
+const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const OK: HeaderValue = HeaderValue::from_static("0");
+
+/// The body of a response.
+#[derive(Default)]
+pub struct Reply(Kind);
+
+#[derive(Default)]
+enum Kind {
+    /// Nothing; also what is left when all has been said.
+    #[default]
+    Nothing,
+    /// One message, and that all went well.
+    Message(Bytes),
+    /// That all went well.
+    Trailers,
+    /// As many messages as are asked for, and how it ended.
+    Stream(Pin<Box<dyn Body<Data = Bytes, Error = Status> + Send>>),
+    /// Of a service that tonic serves.
+    Other(tonic::body::Body),
+}
+
+impl Reply {
+    /// A response of one message: what `write` appends.
+    pub(super) fn message(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> http::Response<Self> {
+        with_headers(Kind::Message(framed(capacity, write)))
+    }
+
+    /// A response of many messages.
+    pub(super) fn stream(
+        messages: impl Body<Data = Bytes, Error = Status> + Send + 'static,
+    ) -> http::Response<Self> {
+        with_headers(Kind::Stream(Box::pin(messages)))
+    }
+
+    /// What tonic answers.
+    pub fn other(body: tonic::body::Body) -> Self {
+        Self(Kind::Other(body))
+    }
+}
+
+fn with_headers(kind: Kind) -> http::Response<Reply> {
+    let mut headers = HeaderMap::with_capacity(1);
+    headers.insert(CONTENT_TYPE, GRPC);
+    let mut response = http::Response::new(Reply(kind));
+    *response.headers_mut() = headers;
+    response
+}
+
+/// What `write` appends as a message with its prefix.
+pub(super) fn framed(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+    let mut out = Vec::with_capacity(PREFIX + capacity);
+    out.extend_from_slice(&[0; PREFIX]);
+    write(&mut out);
+    // No answer comes near four gigabytes.
+    let length = u32::try_from(out.len() - PREFIX).unwrap_or(u32::MAX);
+    out[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+    out.into()
+}
+
+/// The same, but nothing where `write` appends nothing.
+pub(super) fn framed_if_any(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Option<Bytes> {
+    let message = framed(capacity, write);
+    (message.len() > PREFIX).then_some(message)
+}
+
+/// The trailers of a call that went well.
+pub(super) fn ok() -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(1);
+    trailers.insert(GRPC_STATUS, OK);
+    trailers
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let (said, next) = match &mut self.0 {
+            Kind::Nothing => return Poll::Ready(None),
+            Kind::Message(message) => (Frame::data(std::mem::take(message)), Kind::Trailers),
+            Kind::Trailers => (Frame::trailers(ok()), Kind::Nothing),
+            Kind::Stream(stream) => return stream.as_mut().poll_frame(context),
+            Kind::Other(body) => return Pin::new(body).poll_frame(context),
+        };
+        self.0 = next;
+        Poll::Ready(Some(Ok(said)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Nothing => true,
+            Kind::Message(_) | Kind::Trailers => false,
+            Kind::Stream(stream) => stream.is_end_stream(),
+            Kind::Other(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Other(body) => body.size_hint(),
+            _ => SizeHint::new(),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! `ShouldAllowStream`: questions for as long as the stream is open, answered in their order.
+//!
+//! It is a body that decides when it is asked for more of itself: HTTP/2 asks when the caller's window
+//! has room, so that a caller who does not read is not read from, and nothing piles up between the two.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::stream::{FuturesOrdered, Stream as _};
+use http::HeaderMap;
+use http_body::{Body, Frame};
+use tokio::sync::watch;
+use tokio::time::Sleep;
+use tonic::Status;
+
+use super::call::{self, Call, Sent};
+use super::messages::Messages;
+use super::wire::{self, Fields, Malformed, Value};
+use super::{RateLimit, Reply, deadline, reply, status};
+use crate::store::Store;
+
+/// A message of answers is sent when it has so many bytes, or when no further answer is there.
+const ENOUGH_BYTES: usize = 16 << 10;
+
+/// Questions of one stream that may wait for the store at a time.
+const MAX_IN_FLIGHT: usize = 1000;
+
+/// Answers after which others have their turn: a third of a millisecond.
+const TURN: usize = 1000;
+
+/// Where a result has its response, and after that its error.
+const RESPONSE_FIELD: u32 = 2;
+
+/// The results of questions that wait for the store, encoded.
+type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
+
+/// A stream from its first question to its trailers.
+struct Stream<B, S> {
+    service: Arc<RateLimit<S>>,
+    messages: Messages<B>,
+    /// What is left of the message that is being decided.
+    rest: Bytes,
+    in_flight: InFlight,
+    deadline: Option<(Instant, Pin<Box<Sleep>>)>,
+    leaving: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// No more is read; this is how it ends when all that was read is answered.
+    end: Option<Result<(), Status>>,
+    /// Answers since others had their turn.
+    answered: usize,
+    /// Bytes of the last message of answers.
+    usual: usize,
+    over: bool,
+}
+
+impl<S: Store> RateLimit<S> {
+    /// Answers questions until the caller has no more, or `leaving`'s sender is dropped.
+    pub fn should_allow_stream<B: Sent>(
+        self: &Arc<Self>,
+        request: http::Request<B>,
+        mut leaving: watch::Receiver<()>,
+    ) -> Call {
+        let (head, body) = request.into_parts();
+        let deadline = match call::deadline_of(&head.headers) {
+            Ok(deadline) => deadline,
+            Err(status) => return Call::failed(status),
+        };
+        let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
+        Call::done(Ok(Reply::stream(Stream {
+            service: Arc::clone(self),
+            messages: Messages::of(body, self.largest),
+            rest: Bytes::new(),
+            in_flight: InFlight::new(),
+            deadline: deadline.map(timer),
+            leaving: Box::pin(async move { while leaving.changed().await.is_ok() {} }),
+            end: None,
+            answered: 0,
+            usual: 0,
+            over: false,
+        })))
+    }
+}
+
+impl<B: Sent, S: Store> Body for Stream<B, S> {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        if self.answered >= TURN {
+            self.answered = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.look_for_the_end(context);
+        if let Some(message) = reply::framed_if_any(self.usual, |out| self.answer_more(out, context)) {
+            self.usual = message.len();
+            return Poll::Ready(Some(Ok(Frame::data(message))));
+        }
+        let idle = self.rest.is_empty() && self.in_flight.is_empty();
+        match self.end.take_if(|_| idle) {
+            Some(end) => {
+                self.over = true;
+                Poll::Ready(Some(Ok(Frame::trailers(trailers(end)))))
+            }
+            None => {
+                self.answered = 0;
+                Poll::Pending
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.over
+    }
+}
+
+impl<B: Sent, S: Store> Stream<B, S> {
+    /// Whether the deadline has passed, or the connection is to end.
+    fn look_for_the_end(&mut self, context: &mut Context<'_>) {
+        if let Some((_, timer)) = &mut self.deadline
+            && timer.as_mut().poll(context).is_ready()
+        {
+            // Whoever asked has gone, or is about to.
+            self.deadline = None;
+            self.rest.clear();
+            self.in_flight.clear();
+            self.end = Some(Err(deadline::passed()));
+        } else if self.end.is_none() && self.leaving.as_mut().poll(context).is_ready() {
+            let going = "this connection is about to end: open a stream on another one, and ask again what \
+                         has no answer";
+            self.end = Some(Err(Status::unavailable(going)));
+        }
+    }
+
+    /// Appends the next answers that are there or can be had at once.
+    fn answer_more(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
+        if S::AT_ONCE {
+            self.decide_next(out, context);
+        } else {
+            self.ask_next(out, context);
+        }
+    }
+
+    fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
+        let (service, deadline) = (Arc::clone(&self.service), self.deadline());
+        let mut round = None;
+        while self.wants_more(out) && self.has_more(context) {
+            let round = round.get_or_insert_with(|| service.limiter.round());
+            let rest = std::mem::take(&mut self.rest);
+            let mut fields = Fields::of(&rest);
+            while self.wants_more(out)
+                && let Some(streamed) = self.next_in(&mut fields)
+            {
+                let (id, question) = identified(streamed);
+                let answered = question.and_then(|question| service.decide_in(round, question, deadline));
+                service.push(out, RESPONSE_FIELD, |out| wire::number(out, 1, id), &answered);
+                self.answered += 1;
+            }
+            self.rest = rest.slice(rest.len() - fields.left()..);
+        }
+    }
+
+    fn ask_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
+        while self.wants_more(out) {
+            while self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
+                let rest = std::mem::take(&mut self.rest);
+                let mut fields = Fields::of(&rest);
+                if let Some(streamed) = self.next_in(&mut fields) {
+                    self.in_flight.push_back(self.ask(rest.slice_ref(streamed)));
+                }
+                self.rest = rest.slice(rest.len() - fields.left()..);
+            }
+            match Pin::new(&mut self.in_flight).poll_next(context) {
+                Poll::Ready(Some(result)) => {
+                    out.extend_from_slice(&result);
+                    self.answered += 1;
+                }
+                Poll::Ready(None) | Poll::Pending => return,
+            }
+        }
+    }
+
+    /// One question, put to the store when it is first polled.
+    fn ask(&self, streamed: Bytes) -> Pin<Box<dyn Future<Output = Vec<u8>> + Send>> {
+        let (service, deadline) = (Arc::clone(&self.service), self.deadline());
+        Box::pin(async move {
+            let (id, question) = identified(&streamed);
+            let answered = match question {
+                Ok(question) => service.answer(question, deadline).await,
+                Err(status) => Err(status),
+            };
+            let mut out = Vec::new();
+            service.push(&mut out, RESPONSE_FIELD, |out| wire::number(out, 1, id), &answered);
+            out
+        })
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline.as_ref().map(|(deadline, _)| *deadline)
+    }
+
+    fn wants_more(&self, out: &[u8]) -> bool {
+        out.len() < ENOUGH_BYTES && self.answered < TURN
+    }
+
+    /// Whether there is something left of a message, this one or the next.
+    fn has_more(&mut self, context: &mut Context<'_>) -> bool {
+        while self.rest.is_empty() && self.end.is_none() {
+            match self.messages.poll_next(context) {
+                Poll::Ready(Some(Ok(message))) => self.rest = message,
+                Poll::Ready(Some(Err(status))) => self.end = Some(Err(status)),
+                Poll::Ready(None) => self.end = Some(Ok(())),
+                Poll::Pending => return false,
+            }
+        }
+        !self.rest.is_empty()
+    }
+
+    /// The next question of a message. One that cannot be read any further is the end of the stream.
+    fn next_in<'a>(&mut self, fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+        loop {
+            match fields.next() {
+                Ok(Some((1, Value::Bytes(question)))) => return Some(question),
+                Ok(Some((1, _))) | Err(_) => {
+                    *fields = Fields::of(&[]);
+                    let malformed = Malformed("it is no list of questions");
+                    self.end = Some(Err(status::malformed(malformed)));
+                    return None;
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+            }
+        }
+    }
+}
+
+/// A question's id, and the question, or why that cannot be read.
+fn identified(streamed: &[u8]) -> (u64, Result<&[u8], Status>) {
+    let (mut id, mut question) = (0, [].as_slice());
+    let mut fields = Fields::of(streamed);
+    let mut read = || -> Result<(), Malformed> {
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => id = value.number()?,
+                2 => question = value.bytes()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    let read = read();
+    (id, read.map(|()| question).map_err(status::malformed))
+}
+
+fn trailers(end: Result<(), Status>) -> HeaderMap {
+    let Err(status) = end else { return reply::ok() };
+    let mut trailers = HeaderMap::new();
+    // Only metadata could be refused, and there is none.
+    let _ = status.add_header(&mut trailers);
+    trailers
+}

@@ -1,0 +1,195 @@
+//! `ShouldAllowResponse`, written from an answer without the generated types between.
+//!
+//! Fields stand in the order of their numbers and those at their default are left out, so that the bytes
+//! are those that any other implementation would write.
+
+use tonic::Status;
+
+use crate::algorithm::{Cause, LimitVerdict, Verdict};
+use crate::limiter::{Answer, Outcome};
+use crate::proto::v1::Reason;
+use crate::service::message::{Facts, Templates};
+use crate::strategy::{Limit, Listed, Strategy};
+use crate::units::{Micros, Retry};
+
+/// The sentence where a policy denies: nobody knows how long to wait.
+const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
+/// The sentence where a list denies: no wait and no smaller cost will help.
+const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
+
+/// Appends the response for `answer` to a question of `cost`.
+pub(crate) fn response(out: &mut Vec<u8>, answer: &Answer<'_>, cost: u64, templates: &Templates) {
+    match &answer.outcome {
+        Outcome::Decided { verdict, limits } => {
+            decided(out, answer.strategy, verdict, limits, cost, templates);
+        }
+        Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
+        Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),
+        Outcome::Policy { allowed } => {
+            let message = if *allowed { "" } else { STORE_FAILURE };
+            plain(out, *allowed, Reason::StoreFailure, message);
+            truth(out, 10, true);
+        }
+    }
+}
+
+/// No limit was asked, so there is nothing to say of any.
+fn plain(out: &mut Vec<u8>, allowed: bool, reason: Reason, message: &str) {
+    truth(out, 1, allowed);
+    number(out, 6, reason as u64);
+    text(out, 9, message);
+}
+
+fn decided(
+    out: &mut Vec<u8>,
+    strategy: &Strategy,
+    verdict: &Verdict,
+    verdicts: &[LimitVerdict],
+    cost: u64,
+    templates: &Templates,
+) {
+    let allowed = verdict.allowed;
+    let limit = strategy.algorithms().iter().map(|algorithm| algorithm.limit()).min();
+    let retry = verdicts.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
+    let retry_after = if allowed { None } else { wait(retry) };
+    let named = || strategy.limits().iter().zip(verdicts);
+    truth(out, 1, allowed);
+    optional(out, 2, limit);
+    optional(out, 3, verdicts.iter().map(|one| one.remaining).min());
+    duration(out, 4, retry_after);
+    duration(out, 5, verdicts.iter().map(|one| one.reset_after).max());
+    number(out, 6, reason(allowed, retry) as u64);
+    if !allowed {
+        named().filter(|(_, one)| !one.fits()).for_each(|(limit, _)| text(out, 7, &limit.name));
+    }
+    for (limit, one) in named() {
+        nested(out, 8, |out| status(out, limit, one));
+    }
+    if !allowed {
+        let facts = Facts { retry_after, cost, limit: limit.unwrap_or(0) };
+        text(out, 9, &templates.render(facts));
+    }
+}
+
+fn status(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) {
+    text(out, 1, &limit.name);
+    truth(out, 2, verdict.fits());
+    number(out, 3, limit.algorithm.limit());
+    number(out, 4, verdict.remaining);
+    duration(out, 5, wait(verdict.retry));
+    duration(out, 6, Some(verdict.reset_after));
+    text(
+        out,
+        7,
+        match verdict.cause {
+            None => "",
+            Some(Cause::Count) => "count",
+            Some(Cause::MinGap) => "min_gap",
+            Some(Cause::Never) => "never",
+        },
+    );
+}
+
+const fn reason(allowed: bool, retry: Retry) -> Reason {
+    match retry {
+        _ if allowed => Reason::Ok,
+        Retry::Never => Reason::Never,
+        Retry::Now | Retry::After(_) => Reason::Limited,
+    }
+}
+
+const fn wait(retry: Retry) -> Option<Micros> {
+    match retry {
+        Retry::After(wait) => Some(wait),
+        Retry::Now | Retry::Never => None,
+    }
+}
+
+/// Appends one result as field 1: what `header` writes, then the response as field `first`, or the error as
+/// the field after it.
+pub(crate) fn result(
+    out: &mut Vec<u8>,
+    first: u32,
+    header: impl FnOnce(&mut Vec<u8>),
+    answer: Result<impl FnOnce(&mut Vec<u8>), &Status>,
+) {
+    nested(out, 1, |out| {
+        header(out);
+        match answer {
+            Ok(write) => nested(out, first, write),
+            Err(status) => nested(out, first + 1, |out| error(out, status)),
+        }
+    });
+}
+
+fn error(out: &mut Vec<u8>, status: &Status) {
+    number(out, 1, i32::from(status.code()).unsigned_abs().into());
+    text(out, 2, status.message());
+}
+
+fn truth(out: &mut Vec<u8>, field: u32, truth: bool) {
+    number(out, field, truth.into());
+}
+
+/// A number, unless it is 0.
+#[inline]
+pub(crate) fn number(out: &mut Vec<u8>, field: u32, number: u64) {
+    if number != 0 {
+        optional(out, field, Some(number));
+    }
+}
+
+/// A number of a field that tells 0 from none.
+#[inline]
+fn optional(out: &mut Vec<u8>, field: u32, number: Option<u64>) {
+    if let Some(number) = number {
+        out.push((field << 3) as u8);
+        varint(out, number);
+    }
+}
+
+/// Exact: both sides are integers, and no span of ours comes near the largest duration.
+fn duration(out: &mut Vec<u8>, field: u32, span: Option<Micros>) {
+    if let Some(span) = span {
+        nested(out, field, |out| {
+            number(out, 1, span.0 / 1_000_000);
+            number(out, 2, span.0 % 1_000_000 * 1_000);
+        });
+    }
+}
+
+/// A text, unless it is empty.
+pub(crate) fn text(out: &mut Vec<u8>, field: u32, text: &str) {
+    if !text.is_empty() {
+        nested(out, field, |out| out.extend_from_slice(text.as_bytes()));
+    }
+}
+
+/// A message within the message. Nearly all are shorter than 128 bytes, so that their length takes one
+/// byte; the others are moved up when theirs is known. No field has a number above 15.
+#[inline]
+pub(crate) fn nested(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(&[(field << 3 | 2) as u8, 0]);
+    let start = out.len();
+    write(out);
+    let length = out.len() - start;
+    if length < 0x80 {
+        out[start - 1] = length as u8;
+    } else {
+        let mut prefix = Vec::with_capacity(10);
+        varint(&mut prefix, length as u64);
+        out.splice(start - 1..start, prefix);
+    }
+}
+
+#[inline]
+fn varint(out: &mut Vec<u8>, mut number: u64) {
+    let (mut bytes, mut length) = ([0; 10], 0);
+    while number >= 0x80 {
+        bytes[length] = number as u8 | 0x80;
+        number >>= 7;
+        length += 1;
+    }
+    bytes[length] = number as u8;
+    out.extend_from_slice(&bytes[..=length]);
+}

@@ -1,0 +1,122 @@
+//! The fields of a protobuf message, one after the other, borrowed from its bytes.
+
+use prost::encoding::decode_varint;
+
+/// How deep groups, which nobody sends any more, may lie in one another.
+const DEEPEST_GROUP: usize = 16;
+
+/// What is left of a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a>(&'a [u8]);
+
+/// A field's value as it is on the wire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Value<'a> {
+    /// A number or a truth.
+    Number(u64),
+    /// A text, bytes or a message.
+    Bytes(&'a [u8]),
+    /// What no message of ours has.
+    Other,
+}
+
+/// Bytes that are no message of the type that was expected, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the message cannot be read: {0}")]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+impl<'a> Fields<'a> {
+    pub(crate) const fn of(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
+    /// How many bytes have not been looked at.
+    pub(crate) const fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The next field's number and value.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let (number, kind) = self.key()?;
+        Ok(Some((number, self.value(number, kind, DEEPEST_GROUP)?)))
+    }
+
+    #[inline]
+    fn key(&mut self) -> Result<(u32, u8), Malformed> {
+        let key =
+            u32::try_from(self.varint()?).map_err(|_| Malformed("the number of a field is too large"))?;
+        match key >> 3 {
+            0 => Err(Malformed("a field has the number 0")),
+            number => Ok((number, (key & 7) as u8)),
+        }
+    }
+
+    #[inline]
+    fn value(&mut self, number: u32, kind: u8, depth: usize) -> Result<Value<'a>, Malformed> {
+        match kind {
+            0 => Ok(Value::Number(self.varint()?)),
+            2 => {
+                let length = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+                Ok(Value::Bytes(self.take(length)?))
+            }
+            1 => self.take(8).map(|_| Value::Other),
+            5 => self.take(4).map(|_| Value::Other),
+            3 => self.skip_group(number, depth).map(|()| Value::Other),
+            _ => Err(Malformed("a field has a wire type that does not exist here")),
+        }
+    }
+
+    fn skip_group(&mut self, group: u32, depth: usize) -> Result<(), Malformed> {
+        let depth = depth.checked_sub(1).ok_or(Malformed("groups lie too deep in one another"))?;
+        loop {
+            match self.key()? {
+                (number, 4) if number == group => return Ok(()),
+                (number, kind) => self.value(number, kind, depth)?,
+            };
+        }
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Result<u64, Malformed> {
+        if let [byte @ 0..=0x7f, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Ok(u64::from(*byte));
+        }
+        decode_varint(&mut self.0).map_err(|_| Malformed("it ends within a number, or a number is too large"))
+    }
+
+    #[inline]
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let cut = self.0.split_at_checked(length).ok_or(Malformed("it ends within a field"))?;
+        self.0 = cut.1;
+        Ok(cut.0)
+    }
+}
+
+impl<'a> Value<'a> {
+    /// A number, or nothing else.
+    pub(crate) const fn number(self) -> Result<u64, Malformed> {
+        match self {
+            Self::Number(number) => Ok(number),
+            _ => Err(Malformed("a number is expected where there is none")),
+        }
+    }
+
+    /// Bytes or a message, or nothing else.
+    pub(crate) const fn bytes(self) -> Result<&'a [u8], Malformed> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            _ => Err(Malformed("a text or message is expected where there is none")),
+        }
+    }
+
+    /// A text, or nothing else.
+    #[inline]
+    pub(crate) fn text(self) -> Result<&'a str, Malformed> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+}

@@ -1,0 +1,86 @@
+//! `ShouldAllowRequest`, read where it lies.
+
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::{Fields, Malformed};
+use crate::limiter::Ask;
+use crate::service::DEFAULT_COST;
+use crate::strategy::{Attributes, MAX_ATTRIBUTES};
+
+/// One question; its texts are still in the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question<'a> {
+    resource: &'a str,
+    consumer: &'a str,
+    strategy: &'a str,
+    cost: u64,
+    peek: bool,
+    attributes: SmallVec<[(&'a str, &'a str); 2]>,
+}
+
+impl<'a> Question<'a> {
+    /// As the generated type reads it: of a field that is there twice the later one counts.
+    pub(crate) fn read(message: &'a [u8]) -> Result<Self, Malformed> {
+        let mut question = Question {
+            resource: "",
+            consumer: "",
+            strategy: "",
+            cost: DEFAULT_COST,
+            peek: false,
+            attributes: SmallVec::new(),
+        };
+        let mut fields = Fields::of(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => question.resource = value.text()?,
+                2 => question.consumer = value.text()?,
+                3 => question.strategy = value.text()?,
+                4 => question.cost = value.number()?,
+                5 => question.peek = value.number()? != 0,
+                6 => question.add(entry(value.bytes()?)?),
+                _ => {}
+            }
+        }
+        Ok(question)
+    }
+
+    /// What it asks of the limiter.
+    pub(crate) fn ask(&self, deadline: Option<Instant>) -> Ask<'_> {
+        Ask {
+            resource: self.resource,
+            consumer: self.consumer,
+            strategy: self.strategy,
+            cost: self.cost,
+            peek: self.peek,
+            attributes: Attributes::of_pairs(&self.attributes),
+            deadline,
+        }
+    }
+
+    /// Beyond the bound nothing is looked for: such a question is refused, so that many names cannot
+    /// make us compare each with all others.
+    fn add(&mut self, (name, value): (&'a str, &'a str)) {
+        if self.attributes.len() <= MAX_ATTRIBUTES
+            && let Some(known) = self.attributes.iter_mut().find(|(known, _)| *known == name)
+        {
+            known.1 = value;
+            return;
+        }
+        self.attributes.push((name, value));
+    }
+}
+
+fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
+    let (mut name, mut text) = ("", "");
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => name = value.text()?,
+            2 => text = value.text()?,
+            _ => {}
+        }
+    }
+    Ok((name, text))
+}

@@ -1,0 +1,85 @@
+//! Envoy's `RateLimitRequest`, read where it lies.
+
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::{Fields, Malformed};
+use crate::limiter::envoy::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
+
+/// As the generated type reads it: of a field that is there twice the later one counts, and of a message
+/// the later one's fields. Of what there is too much of, one too many is read, which is enough to refuse it.
+pub(crate) fn rate_limit(message: &[u8], deadline: Option<Instant>) -> Result<RateLimitAsk<'_>, Malformed> {
+    let mut ask = RateLimitAsk { domain: "", descriptors: SmallVec::new(), hits_addend: 0, deadline };
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => ask.domain = value.text()?,
+            2 => {
+                let descriptor = descriptor(value.bytes()?)?;
+                if ask.descriptors.len() <= MAX_DESCRIPTORS {
+                    ask.descriptors.push(descriptor);
+                }
+            }
+            3 => ask.hits_addend = value.number()? as u32,
+            _ => {}
+        }
+    }
+    Ok(ask)
+}
+
+fn descriptor(message: &[u8]) -> Result<DescriptorAsk<'_>, Malformed> {
+    let mut ask = DescriptorAsk { entries: SmallVec::new(), limit: None, hits: None, refund: false };
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => {
+                let entry = entry(value.bytes()?)?;
+                if ask.entries.len() <= MAX_ENTRIES {
+                    ask.entries.push(entry);
+                }
+            }
+            2 => ask.limit = Some(limit(value.bytes()?, ask.limit.unwrap_or_default())?),
+            3 => ask.hits = Some(wrapped(value.bytes()?, ask.hits.unwrap_or_default())?),
+            4 => ask.refund = value.number()? != 0,
+            _ => {}
+        }
+    }
+    Ok(ask)
+}
+
+fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
+    let (mut key, mut text) = ("", "");
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => key = value.text()?,
+            2 => text = value.text()?,
+            _ => {}
+        }
+    }
+    Ok((key, text))
+}
+
+/// Numbers that are too large for their type lose what is beyond it, as everywhere in protobuf.
+fn limit(message: &[u8], (mut requests, mut unit): (u32, i32)) -> Result<(u32, i32), Malformed> {
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => requests = value.number()? as u32,
+            2 => unit = value.number()? as i32,
+            _ => {}
+        }
+    }
+    Ok((requests, unit))
+}
+
+fn wrapped(message: &[u8], mut wrapped: u64) -> Result<u64, Malformed> {
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            wrapped = value.number()?;
+        }
+    }
+    Ok(wrapped)
+}

@@ -1,0 +1,200 @@
+//! One call in flight for each set of keys: what comes meanwhile is decided together afterwards.
+//!
+//! ```text
+//!   caller 1   ├── alone ──┤
+//!   caller 2      ├────────┼── together: ──┤          one call, costs in the order they came,
+//!   caller 3           ├───┼── 2, 3 ───────┤          each with an answer of its own
+//!   caller 4                    ├──────────┼── 4 ──┤
+//! ```
+//!
+//! Exact: every caller's decision is made while it waits, and in an order that has the callers of one call
+//! in the order they came. A key is asked for once per round trip, however many ask; nothing waits for a
+//! timer; keys that nobody else asks for cost one look into a map.
+//!
+//! A call for one caller is part of that caller, and ends with it. A call for several is a task of its
+//! own: a caller who gives up loses its own answer only. Who has given up or run out of time before the
+//! call leaves is not part of it, and is charged nothing.
+//!
+//! Decisions that share some of their keys only (a counter for all beside one for each) are passed through:
+//! between them there would be no order.
+
+mod owned;
+mod queue;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use self::owned::Owned;
+use self::queue::{ByKey, Queue, Waiter};
+use super::{Decision, Part, Store, StoreError, Verdicts};
+use crate::algorithm::Op;
+use crate::clock::monotonic;
+use crate::config::RedisConfig;
+use crate::key::KeySecret;
+
+/// One worker's calls in flight, before its store.
+pub struct Coalesce<S>(Arc<Inner<S>>);
+
+struct Inner<S> {
+    store: S,
+    enabled: bool,
+    /// How long a caller waits who has no deadline of its own.
+    patience: Duration,
+    max_waiting: usize,
+    waiting: AtomicUsize,
+    secret: KeySecret,
+    /// For each set of keys with a call in flight, who waits for the next one.
+    flights: Mutex<HashMap<u128, Queue, ByKey>>,
+}
+
+impl<S: Store> Coalesce<S> {
+    /// One worker's, before `store`. Callers wait within the bounds of `config`.
+    #[must_use]
+    pub fn before(store: S, config: &RedisConfig) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            enabled: config.coalesce,
+            patience: config.deadline.into(),
+            max_waiting: config.max_waiting,
+            waiting: AtomicUsize::new(0),
+            secret: KeySecret::random(),
+            flights: Mutex::default(),
+        }))
+    }
+}
+
+impl<S: Store> Store for Coalesce<S> {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        let inner = &self.0;
+        let [cost] = *costs else { return inner.store.decide(decision, op, costs, out).await };
+        if !inner.coalesces(decision, op) {
+            return inner.store.decide(decision, op, costs, out).await;
+        }
+        let key =
+            inner.secret.hash_fields(decision.strategy.id().number(), decision.strategy, &decision.subject);
+        let own = monotonic() + inner.patience;
+        let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
+        let Some(waiting) = inner.join(key, op, cost, deadline)? else {
+            let _flight = Flight { inner, key, decision };
+            return inner.store.decide(decision, op, costs, out).await;
+        };
+        let _place = Place(&inner.waiting);
+        match tokio::time::timeout_at(deadline.into(), waiting).await {
+            Ok(Ok(answer)) => {
+                *out = answer?;
+                Ok(())
+            }
+            Ok(Err(_)) => Err(StoreError::Unavailable("the worker stops".into())),
+            Err(_) => Err(StoreError::Timeout),
+        }
+    }
+}
+
+impl<S: Store> Inner<S> {
+    fn coalesces(&self, decision: &Decision<'_>, op: Op) -> bool {
+        self.enabled
+            && matches!(op, Op::Charge | Op::Peek)
+            && decision.part == Part::ALL
+            && !decision.strategy.shares_counters()
+    }
+
+    /// Waits for the next call; `None` where there is no call in flight, so that the caller makes one.
+    fn join(
+        &self,
+        key: u128,
+        op: Op,
+        cost: u64,
+        deadline: Instant,
+    ) -> Result<Option<oneshot::Receiver<Result<Verdicts, StoreError>>>, StoreError> {
+        let mut flights = self.flights.lock();
+        let Some(queue) = flights.get_mut(&key) else {
+            flights.insert(key, Queue::default());
+            return Ok(None);
+        };
+        if self.waiting.fetch_add(1, Relaxed) >= self.max_waiting {
+            self.waiting.fetch_sub(1, Relaxed);
+            return Err(StoreError::Overloaded(self.max_waiting));
+        }
+        let (reply, waiting) = oneshot::channel();
+        queue.push(Waiter { op, cost, deadline, reply });
+        Ok(Some(waiting))
+    }
+
+    /// Decides for all who wait, until nobody does.
+    async fn serve(self: Arc<Self>, key: u128, owned: Owned) {
+        let served = Served { inner: &self, key };
+        loop {
+            let next = {
+                let mut flights = self.flights.lock();
+                let next = flights.get_mut(&key).and_then(|queue| queue.next(monotonic()));
+                if next.is_none() {
+                    flights.remove(&key);
+                }
+                next
+            };
+            let Some(call) = next else {
+                std::mem::forget(served);
+                return;
+            };
+            let mut out = Verdicts::default();
+            let decision = owned.decision(call.deadline());
+            let result = self.store.decide(&decision, call.op(), &call.costs(), &mut out).await;
+            call.answer(result.map(|()| out));
+        }
+    }
+}
+
+/// The call of one caller. However it ends, who came meanwhile goes on.
+struct Flight<'a, 'd, S: Store> {
+    inner: &'a Arc<Inner<S>>,
+    key: u128,
+    decision: &'a Decision<'d>,
+}
+
+impl<S: Store> Drop for Flight<'_, '_, S> {
+    fn drop(&mut self) {
+        let mut flights = self.inner.flights.lock();
+        let waited_for = flights.get(&self.key).is_some_and(|queue| !queue.is_empty());
+        // No runtime: the worker stops, and who waits is told so.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if waited_for => {
+                runtime.spawn(Arc::clone(self.inner).serve(self.key, Owned::of(self.decision)));
+            }
+            _ => {
+                flights.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// A task that serves a queue. If it is dropped with its runtime, nobody may wait for it.
+struct Served<'a, S> {
+    inner: &'a Inner<S>,
+    key: u128,
+}
+
+impl<S> Drop for Served<'_, S> {
+    fn drop(&mut self) {
+        self.inner.flights.lock().remove(&self.key);
+    }
+}
+
+/// One of the bounded places of those who wait.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}

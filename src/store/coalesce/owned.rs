@@ -1,0 +1,40 @@
+//! A decision that does not borrow from its caller, for a call that may outlive it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::key::Subject;
+use crate::store::{Decision, Part};
+use crate::strategy::{Attributes, Strategy};
+
+pub(super) struct Owned {
+    strategy: Arc<Strategy>,
+    resource: String,
+    consumer: String,
+    group: Option<String>,
+    attributes: HashMap<String, String>,
+}
+
+impl Owned {
+    pub(super) fn of(decision: &Decision<'_>) -> Self {
+        let Subject { resource, consumer, group, attributes } = decision.subject;
+        Self {
+            strategy: Arc::clone(decision.strategy),
+            resource: resource.to_owned(),
+            consumer: consumer.to_owned(),
+            group: group.map(str::to_owned),
+            attributes: attributes.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        }
+    }
+
+    pub(super) fn decision(&self, deadline: Option<Instant>) -> Decision<'_> {
+        let subject = Subject {
+            resource: &self.resource,
+            consumer: &self.consumer,
+            group: self.group.as_deref(),
+            attributes: Attributes::of(&self.attributes),
+        };
+        Decision { strategy: &self.strategy, subject, deadline, part: Part::ALL }
+    }
+}

@@ -1,0 +1,91 @@
+//! The short way's text, for one list of engines: `lua/plain.lua` with the parts of `lua/plain/` in it.
+
+use super::source::Form;
+use crate::algorithm::{Algorithm, Engine, Grid};
+
+/// The most limits that a list has: every further one multiplies the scripts that there may be.
+const MOST: u32 = 3;
+
+/// Bits of each engine in a list; no engine is 0.
+const BITS: u32 = 2;
+
+/// Lists that there may be.
+pub(super) const FORMS: usize = 1 << (BITS * MOST);
+
+/// Each plain engine: its number in a list, its number in `lua/decide.lua`, its file.
+const ENGINES: [(u8, usize, &str); 3] = [
+    (1, 1, include_str!("../../../lua/plain/bucket.lua")),
+    (2, 2, include_str!("../../../lua/plain/window.lua")),
+    (3, 5, include_str!("../../../lua/plain/sliding.lua")),
+];
+
+const PLAIN: &str = include_str!("../../../lua/plain.lua");
+
+/// The form of decisions over these limits.
+pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
+    let mut list = 0_u8;
+    for (place, limit) in limits.enumerate() {
+        let number = match limit.engine() {
+            _ if limit.counts_denied() || place >= MOST as usize => return Form::Any,
+            Engine::Bucket(_) => 1,
+            Engine::Window(window) if matches!(window.grid, Grid::Aligned { .. } | Grid::Anchored) => 2,
+            Engine::Sliding(_) => 3,
+            _ => return Form::Any,
+        };
+        list |= number << (BITS * place as u32);
+    }
+    if list == 0 { Form::Any } else { Form::Plain(list) }
+}
+
+/// The numbers that `lua/decide.lua` knows the engines of a list by.
+pub(super) fn engines(list: u8) -> impl Iterator<Item = usize> {
+    parts(list).into_iter().map(|(engine, _)| engine)
+}
+
+/// The text for a list.
+pub(super) fn text(list: u8) -> String {
+    let parts = parts(list);
+    let mut out = String::new();
+    for line in PLAIN.lines() {
+        match line.trim().strip_prefix('@') {
+            Some(name) => {
+                for (index, (_, file)) in parts.iter().enumerate() {
+                    out.push_str(&of_limit(section(file, name), index));
+                }
+            }
+            None => out.push_str(&repeated(line, parts.len())),
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn parts(list: u8) -> Vec<(usize, &'static str)> {
+    let numbers = (0..MOST).map(|place| list >> (BITS * place) & ((1 << BITS) - 1));
+    let found = numbers.filter_map(|number| ENGINES.iter().find(|(of, ..)| *of == number));
+    found.map(|&(_, engine, file)| (engine, file)).collect()
+}
+
+/// What stands in `file` between `@name` and the next one.
+fn section(file: &'static str, name: &str) -> &'static str {
+    let mut sections = file.split("\n@").filter_map(|section| section.split_once('\n'));
+    sections.find(|(of, _)| *of == name).map_or("", |(_, text)| text)
+}
+
+/// A line with what stands in `<< >>` repeated for each of `limits`.
+fn repeated(line: &str, limits: usize) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, (inner, after))) =
+        rest.split_once("<<").and_then(|(before, rest)| Some((before, rest.split_once(">>")?)))
+    {
+        out.push_str(before);
+        out.extend((0..limits).map(|index| of_limit(inner, index)));
+        rest = after;
+    }
+    out + rest
+}
+
+fn of_limit(text: &str, index: usize) -> String {
+    text.replace('$', &(index + 1).to_string())
+}

@@ -1,0 +1,22 @@
+//! What tells strategies apart within a process, also those that have come and gone.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A number that no other set of limits of this process has or will have. Strategies made anew by a
+/// changed configuration have new ones, and so do overrides; a plain copy has its original's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StrategyId(u64);
+
+impl StrategyId {
+    /// The next one.
+    pub(super) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Relaxed))
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
