@@ -51,6 +51,18 @@ fn log(limit: u64) -> Algorithm {
     Algorithm::sliding_log(limit, Micros::from_millis(1)).unwrap()
 }
 
+fn login(limit: u64) -> Algorithm {
+    Algorithm::strict_log(limit, Micros::from_secs(3600), true, Micros(1)).unwrap()
+}
+
+fn sliding(limit: u64) -> Algorithm {
+    Algorithm::sliding_window(limit, Micros::from_secs(60)).unwrap()
+}
+
+fn slots(limit: u64) -> Algorithm {
+    Algorithm::bucketed_window(limit, Micros(60), 60, true).unwrap()
+}
+
 /// One decision a microsecond on one key.
 fn run(bencher: Bencher<'_, '_>, limits: &[Algorithm]) {
     let (mut cells, mut now, mut out) = (Cell::default(), START, Vec::<LimitVerdict>::with_capacity(2));
@@ -84,6 +96,21 @@ fn interval_allowed(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn log_of_a_thousand(bencher: Bencher<'_, '_>) {
     run(bencher, &[log(1_000)]);
+}
+
+#[divan::bench]
+fn log_of_denied_attempts(bencher: Bencher<'_, '_>) {
+    run(bencher, &[login(1_000)]);
+}
+
+#[divan::bench]
+fn sliding_allowed(bencher: Bencher<'_, '_>) {
+    run(bencher, &[sliding(1 << 50)]);
+}
+
+#[divan::bench]
+fn slots_of_sixty_allowed(bencher: Bencher<'_, '_>) {
+    run(bencher, &[slots(1 << 50)]);
 }
 
 #[divan::bench]

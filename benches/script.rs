@@ -1,8 +1,10 @@
-//! What a decision costs inside Redis: µs of the server's own CPU, strategy by strategy and by how
-//! many decisions are ready at once. Needs `redis-server`.
+//! What a decision costs inside Redis: µs of the server's own CPU, strategy by strategy and by how many
+//! decisions are ready at once, beside a straightforward script of the same limit (`benches/script/`), called
+//! once a decision and pipelined as much. Both by turns, the medians. Needs `redis-server`.
 //!
-//! `cargo bench --bench script`
+//! `cargo bench --bench script`, or of some rows only: `cargo bench --bench script -- window`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::disallowed_methods)] // reads its own arguments
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -17,34 +19,79 @@ use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
-const DECISIONS: usize = 200_000;
+const DECISIONS: usize = 40_000;
 const KEYS: usize = 10_000;
+const TURNS: usize = 3;
+const READY: [usize; 3] = [1, 16, 64];
 
 fn main() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Redis::start(port);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    println!("{:<34}{:>10}{:>10}{:>10}", "µs of Redis CPU a decision, ready:", 1, 16, 64);
-    for (name, strategy) in strategies() {
-        let figures = [1, 16, 64].map(|ready| runtime.block_on(measure(&redis, &strategy, ready)));
-        println!("{name:<34}{:>10.2}{:>10.2}{:>10.2}", figures[0], figures[1], figures[2]);
+    println!("µs of Redis CPU a decision, by how many are ready: Weir's script, and a straightforward one");
+    print!("{:<32}", "");
+    READY.iter().for_each(|ready| print!("{ready:>10}{:>9}", ""));
+    println!();
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let chosen = |name: &str| wanted.as_ref().is_none_or(|part| name.contains(part.as_str()));
+    for (name, strategy, plain) in strategies().into_iter().filter(|(name, ..)| chosen(name)) {
+        print!("{name:<32}");
+        for ready in READY {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for _ in 0..TURNS {
+                ours.push(runtime.block_on(measure(&redis, &strategy, ready)));
+                theirs.extend(plain.map(|plain| runtime.block_on(straightforward(&redis, plain, ready))));
+            }
+            print!("{:>10.2}", median(ours));
+            if theirs.is_empty() { print!("{:>9}", "") } else { print!("{:>9.2}", median(theirs)) }
+        }
+        println!();
     }
 }
 
-fn strategies() -> Vec<(&'static str, Arc<Strategy>)> {
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// A script that decides one limit, and its arguments after the key.
+#[derive(Clone, Copy)]
+struct Plain(&'static str, &'static [&'static str]);
+
+fn strategies() -> Vec<(&'static str, Arc<Strategy>, Option<Plain>)> {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let bucket = Algorithm::bucket(1_000_000, rate).unwrap();
     let gate = Algorithm::uniform(Micros::from_secs(3600)).unwrap();
     let window = Algorithm::fixed_window(1 << 40, Micros::from_secs(60), false, false).unwrap();
+    let sliding = Algorithm::sliding_window(1_000_000, Micros::from_secs(60)).unwrap();
+    let slots = Algorithm::bucketed_window(1_000_000, Micros::from_secs(60), 60, true).unwrap();
     let interval = Algorithm::interval_refill(1 << 30, 1_000, Micros::from_secs(1), false).unwrap();
     let log = Algorithm::sliding_log(100, Micros::from_millis(100)).unwrap();
+    let login = Algorithm::strict_log(10, Micros::from_secs(3600), true, Micros(1)).unwrap();
+    let gcra = include_str!("script/gcra.lua");
+    let two = Plain(include_str!("script/two.lua"), &["1", "1000000", "60000000", "1000000000"]);
     vec![
-        ("token_bucket, allowed", strategy(&[bucket])),
-        ("uniform, denied", strategy(&[gate])),
-        ("fixed_window, allowed", strategy(&[window])),
-        ("interval_refill, allowed", strategy(&[interval])),
-        ("sliding_log of 100", strategy(&[log])),
-        ("two limits: bucket and window", strategy(&[bucket, window])),
+        ("token_bucket, allowed", strategy(&[bucket]), Some(Plain(gcra, &["1", "1000000"]))),
+        ("uniform, denied", strategy(&[gate]), Some(Plain(gcra, &["3600000000", "0"]))),
+        (
+            "fixed_window, allowed",
+            strategy(&[window]),
+            Some(Plain(include_str!("script/window.lua"), &["60000000", "1000000000"])),
+        ),
+        (
+            "sliding_window, allowed",
+            strategy(&[sliding]),
+            Some(Plain(include_str!("script/sliding.lua"), &["60000000", "1000000"])),
+        ),
+        (
+            "sliding_log of 100",
+            strategy(&[log]),
+            Some(Plain(include_str!("script/log.lua"), &["100000", "100"])),
+        ),
+        ("sliding_log, denied counted", strategy(&[login]), None),
+        ("bucketed_window of 60", strategy(&[slots]), None),
+        ("interval_refill, allowed", strategy(&[interval]), None),
+        ("two limits: bucket and window", strategy(&[bucket, window]), Some(two)),
     ]
 }
 
@@ -70,6 +117,30 @@ async fn measure(redis: &Redis, strategy: &Arc<Strategy>, ready: usize) -> f64 {
     run(&store, strategy, ready, 2_000).await;
     let before = redis.cpu();
     run(&store, strategy, ready, DECISIONS).await;
+    (redis.cpu() - before) * 1e6 / DECISIONS as f64
+}
+
+/// The same decisions by a script of one limit, `ready` of them in every packet.
+async fn straightforward(redis: &Redis, Plain(source, arguments): Plain, ready: usize) -> f64 {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let load = redis::cmd("SCRIPT").arg("LOAD").arg(source).to_owned();
+    let sha: String = load.query_async(&mut connection).await.unwrap();
+    let mut number = 0;
+    let mut decide = async |decisions: usize| {
+        for _ in 0..decisions / ready {
+            let mut packet = redis::pipe();
+            for _ in 0..ready {
+                number += 7919;
+                let user = format!("{sha}:{{api:user_{}}}", number % KEYS);
+                packet.cmd("EVALSHA").arg(&sha).arg(2).arg(&user).arg(format!("{user}:2")).arg(arguments);
+            }
+            let _: Vec<redis::Value> = packet.query_async(&mut connection).await.unwrap();
+        }
+    };
+    decide(2_000).await;
+    let before = redis.cpu();
+    decide(DECISIONS).await;
     (redis.cpu() - before) * 1e6 / DECISIONS as f64
 }
 

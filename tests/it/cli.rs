@@ -12,15 +12,15 @@ const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const SOON: Duration = Duration::from_secs(20);
 
 /// `weir serve` on free ports.
-struct Serve {
+pub(crate) struct Serve {
     process: Process,
     /// Everything it printed until it was ready.
-    announced: String,
-    server: String,
+    pub(crate) announced: String,
+    pub(crate) server: String,
 }
 
 impl Serve {
-    fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         Self::start_with(args, &[])
     }
 
@@ -43,12 +43,12 @@ impl Serve {
     }
 
     /// Runs `weir allow` against it.
-    fn allow(&self, args: &[&str]) -> Output {
+    pub(crate) fn allow(&self, args: &[&str]) -> Output {
         weir(&[&["allow", "--server", &self.server], args].concat())
     }
 
     /// Tells it to stop and waits: its exit code, and its log.
-    fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+    pub(crate) fn stop(mut self, signal: &str) -> (Option<i32>, String) {
         self.process.signal(signal);
         let status = eventually_some(SOON, "weir ends", || self.process.exited());
         let mut log = String::new();
@@ -62,7 +62,7 @@ pub(crate) fn weir(args: &[&str]) -> Output {
     weir_command(args).output().unwrap()
 }
 
-fn weir_command(args: &[&str]) -> Command {
+pub(crate) fn weir_command(args: &[&str]) -> Command {
     let mut command = Command::new(WEIR);
     command.args(args).stdin(Stdio::null());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WEIR_")) {
@@ -216,7 +216,8 @@ fn every_option_has_its_variable() {
         for option in options {
             let name = option.split("--").nth(1).unwrap().split(' ').next().unwrap();
             let variable = format!("WEIR_{}", name.to_uppercase().replace('-', "_"));
-            let belongs_to_one_call = ["help", "peek", "attribute"].contains(&name);
+            let belongs_to_one_call =
+                ["help", "peek", "attribute", "envoy", "merge-domains", "entry"].contains(&name);
             assert!(
                 belongs_to_one_call || help.contains(&variable),
                 "--{name} of {command} has {variable}\n{help}"

@@ -7,6 +7,7 @@ mod files;
 mod limits;
 mod properties;
 mod redis;
+mod schema;
 mod sections;
 mod server_limits;
 mod settings;

@@ -55,9 +55,9 @@ access    \"bob\" is on no list
 override  none
 limits    all are charged, or none is
   everyone per [resource]: at most 100 at once, as new 10s after all of it is spent (log)
-    weir:{*}:feeding:everyone:log:8:zoo/lion
+    weir:{*}:feeding:everyone:log:r8:zoo/lion
   each per [resource, consumer]: at most 1 at once, as new 10s after all of it is spent (bucket)
-    weir:{*}:feeding:each:bucket:8:zoo/lion:3:bob
+    weir:{*}:feeding:each:bucket:r8:zoo/lion:c3:bob
 ",
         ),
         (
@@ -69,9 +69,9 @@ access    \"gold-bob\" is on no list
 override  `gold-*` on resources `*`
 limits    all are charged, or none is
   everyone per [resource]: at most 100 at once, as new 10s after all of it is spent (log)
-    weir:{*}:feeding:everyone:log:4:shop
+    weir:{*}:feeding:everyone:log:r4:shop
   each per [resource, consumer]: at most 30 at once, as new 60s after all of it is spent (bucket), by the override
-    weir:{*}:feeding:each:bucket:4:shop:8:gold-bob
+    weir:{*}:feeding:each:bucket:r4:shop:c8:gold-bob
 ",
         ),
         (
@@ -93,7 +93,7 @@ access    \"\" is on no list
 override  none
 limits    all are charged, or none is
   region per [region]: at most 3 at once, as new 60s after all of it is spent (window)
-    weir:{*}:regional:region:window:3:e=u
+    weir:{*}:regional:region:window:region=3:e=u
 ",
         ),
     ] {
@@ -120,12 +120,12 @@ fn machines_are_told_the_same() {
         "limits": [
             {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,
-                "engine": "log", "overridden": false, "key": "weir:{*}:feeding:everyone:log:8:zoo/lion",
+                "engine": "log", "overridden": false, "key": "weir:{*}:feeding:everyone:log:r8:zoo/lion",
             },
             {
                 "name": "each", "per": ["resource", "consumer"], "limit": 30, "renewal_us": 60_000_000,
                 "engine": "bucket", "overridden": true,
-                "key": "weir:{*}:feeding:each:bucket:8:zoo/lion:8:gold-bob",
+                "key": "weir:{*}:feeding:each:bucket:r8:zoo/lion:c8:gold-bob",
             },
         ],
     });

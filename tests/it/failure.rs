@@ -4,6 +4,7 @@
 mod access;
 mod cluster;
 mod sentinel;
+mod spans;
 mod tls;
 
 use std::sync::Arc;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir::algorithm::Algorithm;
-use weir::key::{self, KeySecret, MAX_PART, Subject, slot, write_key, write_refund_key, write_tag};
+use weir::key::{
+    self, KeySecret, MAX_PART, Subject, slot, write_identity, write_key, write_refund_key, write_tag,
+};
 use weir::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
 };
@@ -42,18 +44,22 @@ impl Names {
 proptest! {
     #![proptest_config(config())]
 
-    /// Two states have one key only if strategy, limit, engine and every named field are the same.
+    /// Two states have one key only if strategy, limit, engine, scope and every field that it names are the same.
     #[test]
     fn no_two_states_share_a_key(all in prop::collection::vec(names(), 2..40)) {
-        let mut owners = HashMap::new();
+        let (mut owners, mut in_memory) = (HashMap::new(), HashMap::new());
         for rules in all_rules() {
             for names in &all {
                 for (limit, key) in rules.limits().iter().zip(keys(&rules, names)) {
-                    let value = |field| names.subject().field(field).to_owned();
-                    let values: Vec<String> = limit.scope.fields().iter().map(value).collect();
+                    let value = |field: &Field| (field.clone(), names.subject().field(field).to_owned());
+                    let values: Vec<(Field, String)> = limit.scope.fields().iter().map(value).collect();
                     let engine = limit.algorithm.engine().name();
                     let state = (rules.name().to_owned(), limit.name.clone(), engine, values);
                     let owner = owners.entry(key).or_insert_with(|| state.clone());
+                    prop_assert_eq!(&*owner, &state);
+                    let mut identity = Vec::new();
+                    write_identity(&mut identity, &rules, limit, &names.subject());
+                    let owner = in_memory.entry(identity).or_insert_with(|| state.clone());
                     prop_assert_eq!(&*owner, &state);
                 }
             }
@@ -135,20 +141,21 @@ fn a_key_reads_as_documented() {
     let rules = strategy("tiger-feeding", &[&[Field::Resource], &[Field::Consumer, Field::Resource]], false);
     let keys = keys(&rules, &Names::of("zewtopia.com/tigerfeeding", "b{o}b: 5%🐯"));
     let tag = braced(&keys[0]).to_owned();
-    assert_eq!(keys[0], format!("weir:{{{tag}}}:tiger-feeding:limit-0:bucket:25:zewtopia.com/tigerfeeding"));
-    let both = "limit-1:bucket:25:zewtopia.com/tigerfeeding:29:b%7bo%7db:%205%25%f0%9f%90%af";
+    assert_eq!(keys[0], format!("weir:{{{tag}}}:tiger-feeding:limit-0:bucket:r25:zewtopia.com/tigerfeeding"));
+    let both = "limit-1:bucket:r25:zewtopia.com/tigerfeeding:c29:b%7bo%7db:%205%25%f0%9f%90%af";
     assert_eq!(keys[1], format!("weir:{{{tag}}}:tiger-feeding:{both}"));
 
     let rules = strategy("edge", &[&[attribute("region"), Field::Resource]], false);
     let attributes = HashMap::from([("region".to_owned(), "eu-1".to_owned())]);
     let key = self::keys(&rules, &Names { attributes, ..Names::of("api", "bob") }).remove(0);
-    assert_eq!(key.split_once("}:").unwrap().1, "edge:limit-0:bucket:3:api:4:eu-1");
+    assert_eq!(key.split_once("}:").unwrap().1, "edge:limit-0:bucket:r3:api:region=4:eu-1");
 }
 
 #[test]
 fn the_longest_key_is_bounded() {
     let name = "n".repeat(MAX_NAME);
-    let attributes: Vec<Field> = (0..MAX_ATTRIBUTES).map(|index| attribute(&format!("a{index}"))).collect();
+    let attributes: Vec<Field> =
+        (0..MAX_ATTRIBUTES).map(|index| attribute(&format!("a{index:063}"))).collect();
     let limit = Limit {
         name: name.as_str().into(),
         scope: Scope::of(&[&[Field::Resource, Field::Consumer], &attributes[..]].concat()),
@@ -156,7 +163,7 @@ fn the_longest_key_is_bounded() {
     };
     let rules = Rules::new(&name, vec![limit], false, FailurePolicy::Error).unwrap();
     let worst = "\0".repeat(MAX_PART);
-    let attributes = (0..MAX_ATTRIBUTES).map(|index| (format!("a{index}"), worst.clone())).collect();
+    let attributes = (0..MAX_ATTRIBUTES).map(|index| (format!("a{index:063}"), worst.clone())).collect();
     let length = keys(&rules, &Names { attributes, ..Names::of(&worst, &worst) })[0].len();
     assert!(length <= longest_key() && length > longest_key() - 16, "{length}");
     assert!(longest_key() < 1 << 15, "Redis would take more, but every decision sends its keys");
@@ -216,10 +223,11 @@ fn another_secret_is_another_tag() {
 /// The most fields that a scope has.
 const MAX_FIELDS: usize = 2 + MAX_ATTRIBUTES;
 
-/// The tag's text and the escaped parts, each at its longest.
+/// The tag's text and the escaped parts with their fields, each at its longest.
 fn longest_key() -> usize {
-    let part = "1536:".len() + 3 * MAX_PART;
-    "weir:{}:".len() + 32 + 2 * (MAX_NAME + 1) + "interval:".len() + MAX_FIELDS * (part + 1)
+    let part = ":".len() + "1536:".len() + 3 * MAX_PART;
+    let fields = 2 * "r".len() + MAX_ATTRIBUTES * (64 + "=".len());
+    "weir:{}:".len() + 32 + 2 * (MAX_NAME + 1) + "interval:".len() + MAX_FIELDS * part + fields
 }
 
 fn keys(rules: &Rules, names: &Names) -> Vec<String> {
@@ -258,6 +266,12 @@ fn all_rules() -> Vec<Arc<Rules>> {
         Arc::new(strategy("single", &[&[resource()], &[consumer()], &[]], true)),
         Arc::new(strategy("region", &[&[resource(), region()], &[region(), zone(), resource()]], false)),
         Arc::new(strategy("zone", &[&[zone(), consumer()], &[region()]], true)),
+        // One limit whose scope was changed: its states lie in one slot.
+        Arc::new(strategy("changed", &[&[resource()], &[]], true)),
+        Arc::new(strategy("changed", &[&[consumer()], &[]], true)),
+        Arc::new(strategy("changed", &[&[region()], &[]], true)),
+        Arc::new(strategy("changed", &[&[zone()], &[]], true)),
+        Arc::new(strategy("changed", &[&[attribute("r")], &[]], true)),
     ]
 }
 

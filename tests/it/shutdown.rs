@@ -18,6 +18,7 @@ use weir::units::Micros;
 use crate::support::eventually_async;
 use crate::support::server::{BASE, Server, ask_under, config};
 
+const ENVOY: &str = "envoy.service.ratelimit.v3.RateLimitService";
 const DECISIONS: &str = "weir.v1.RateLimitService";
 const SOON: Duration = Duration::from_secs(10);
 
@@ -203,9 +204,12 @@ macro_rules! services_by_reflection {
 async fn reflection_speaks_both_versions() {
     let server = Server::start(config());
     let v1 = services_by_reflection!(server, v1).unwrap();
-    assert_eq!(v1, [DECISIONS, "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"]);
+    assert_eq!(v1, [DECISIONS, ENVOY, "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"]);
     let v1alpha = services_by_reflection!(server, v1alpha).unwrap();
-    assert_eq!(v1alpha, [DECISIONS, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"]);
+    assert_eq!(
+        v1alpha,
+        [DECISIONS, ENVOY, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"]
+    );
 }
 
 #[tokio::test]

@@ -7,7 +7,10 @@
 #![allow(dead_code, unused_imports)] // a helper is complete, whether or not every part of it has a user today
 
 pub(crate) mod certificates;
+pub(crate) mod clients;
 mod cluster;
+pub(crate) mod envoy;
+pub(crate) mod http;
 pub(crate) mod ports;
 mod process;
 mod proxy;
@@ -17,6 +20,7 @@ pub(crate) mod sentinels;
 pub(crate) mod server;
 mod stores;
 mod wait;
+pub(crate) mod yaml;
 
 use std::sync::OnceLock;
 

@@ -15,7 +15,7 @@ fn sections_and_keys() {
             ("server: { lisen: x }", "1:11: server.lisen: unknown key; did you mean `listen`?"),
             (
                 "colour: blue",
-                "1:1: colour: unknown key; known are: server, store, strategies, resources, overrides, access, messages",
+                "1:1: colour: unknown key; known are: server, store, envoy, strategies, resources, overrides, access, messages",
             ),
             (
                 "server: { workers: 1, workers: 2 }",
@@ -490,7 +490,7 @@ fn one_mistake_is_told_once() {
 fn unknown_keys_list_the_known_ones() {
     let file = section("store: { redis: { nodes: [\"redis://a\"], topology: single, zzz: 1 } }");
     let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
-                    max_waiting, denials_max_age, topology, username, password, password_file, tls, \
-                    master_name, sentinel_username, sentinel_password, sentinel_password_file";
+                    max_waiting, denials_max_age, coalesce, topology, username, password, password_file, \
+                    tls, master_name, sentinel_username, sentinel_password, sentinel_password_file";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

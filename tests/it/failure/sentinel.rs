@@ -3,9 +3,12 @@
 use std::time::{Duration, Instant};
 
 use weir::config::{Login, RedisConfig, Secret, Sentinel, Topology};
+use weir::store::StoreError;
 use weir::store::redis::RedisStore;
+use weir::tls::{ClientFiles, Identity};
 
-use super::{DEADLINE, SLACK, allow, charge, config, shared};
+use super::{DEADLINE, SLACK, allow, charge, config, shared, store_unwatched};
+use crate::support::certificates::{Authority, Issued};
 use crate::support::sentinels::Sentinels;
 use crate::support::{RedisServer, eventually, watched};
 
@@ -35,7 +38,7 @@ async fn promoted(store: &RedisStore, sentinels: &Sentinels) {
         if is_promoted.is_none() && is_master(&sentinels.servers[1]) {
             is_promoted = Some(Instant::now());
         }
-        if sentinels.name(sentinels.servers[1].port()) {
+        if sentinels.name(1) {
             break Instant::now();
         }
         assert!(started.elapsed() < Duration::from_secs(30), "no promotion");
@@ -120,6 +123,34 @@ async fn logins_at_the_sentinels_and_at_the_master() {
     };
     let store = watched(&shared(&config)).await;
     assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+}
+
+/// Everything at once: sentinels, master and replica speak TLS and want to see a certificate. Who shows
+/// none gets no decision; who does has the promoted replica within a second, over TLS too.
+#[tokio::test]
+async fn sentinels_over_tls() {
+    let authority = Authority::new();
+    let sentinels = Sentinels::start_secured(&authority, &authority.issue("server", &["127.0.0.1"]));
+    let files = |identity| Some(ClientFiles { ca_file: Some(authority.ca_file()), identity });
+    let sentinel = Some(Sentinel { master_name: "zoo".to_owned(), login: None });
+    let anonymous =
+        RedisConfig { sentinel, tls: files(None), ..config(sentinels.urls(), Topology::Sentinel) };
+    let refused = allow(&store_unwatched(&anonymous), "r").await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    let untrusted = RedisConfig {
+        tls: Some(ClientFiles { ca_file: Some(Authority::new().ca_file()), identity: None }),
+        ..anonymous.clone()
+    };
+    let refused = allow(&store_unwatched(&untrusted), "r").await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(sentinels.servers[0].keys().is_empty());
+
+    let Issued { cert, key } = authority.issue("client", &["weir"]);
+    let known = files(Some(Identity { cert_file: cert, key_file: key }));
+    let store = watched(&shared(&RedisConfig { tls: known, ..anonymous })).await;
+    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    sentinels.servers[0].kill();
+    promoted(&store, &sentinels).await;
 }
 
 /// Without sentinels to tell: a server that turns read-only under us is dialled again with a backoff,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::certificates::{Authority, Issued};
 use super::process::Process;
 use super::redis::RedisServer;
 use super::{eventually, ports, scratch};
@@ -13,22 +14,53 @@ const DOWN_AFTER_MS: u32 = 500;
 pub(crate) struct Sentinels {
     pub(crate) servers: [RedisServer; 2],
     ports: Vec<u16>,
+    tls: Option<Secured>,
     // Before the directory, which the processes write to.
     processes: Vec<Process>,
     _dir: tempfile::TempDir,
 }
 
+/// Where they speak TLS: everybody else to everybody else. The other ports are the test's own way in.
+struct Secured {
+    servers: [u16; 2],
+    sentinels: Vec<u16>,
+}
+
 impl Sentinels {
     pub(crate) fn start() -> Self {
-        let quick = |builder: super::redis::RedisBuilder| {
-            builder.arg("--repl-diskless-sync").arg("yes").arg("--repl-diskless-sync-delay").arg("0")
+        Self::launch(None)
+    }
+
+    /// Servers and sentinels that speak TLS among each other and with their clients, and want to see a
+    /// certificate of everybody.
+    pub(crate) fn start_secured(authority: &Authority, issued: &Issued) -> Self {
+        Self::launch(Some((authority, issued)))
+    }
+
+    fn launch(secured: Option<(&Authority, &Issued)>) -> Self {
+        let tls = secured.map(|_| Secured {
+            servers: [ports::free(), ports::free()],
+            sentinels: (0..3).map(|_| ports::free()).collect(),
+        });
+        let args = |port: fn(&Secured) -> &[u16], index: usize| match (&tls, secured) {
+            (Some(tls), Some((authority, issued))) => {
+                let mut args = authority.redis_args(port(tls)[index], issued, true);
+                args.extend(["--tls-replication", "yes"].map(str::to_owned));
+                args
+            }
+            _ => Vec::new(),
         };
-        let master = quick(RedisServer::builder()).start();
-        let port = master.port().to_string();
-        let replica = quick(RedisServer::builder()).arg("--replicaof").arg("127.0.0.1").arg(&port).start();
+        let server = |index| {
+            let quick = ["--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0"].map(str::to_owned);
+            let args = quick.into_iter().chain(args(|tls| &tls.servers, index));
+            args.fold(RedisServer::builder(), super::redis::RedisBuilder::arg)
+        };
+        let master = server(0).start();
+        let port = tls.as_ref().map_or(master.port(), |tls| tls.servers[0]).to_string();
+        let replica = server(1).arg("--replicaof").arg("127.0.0.1").arg(&port).start();
         let dir = scratch::dir("sentinels-");
         let ports: Vec<u16> = (0..3).map(|_| ports::free()).collect();
-        let processes = ports.iter().map(|&own| {
+        let processes = ports.iter().enumerate().map(|(index, &own)| {
             let path = dir.path().join(format!("{own}.conf"));
             let text = format!(
                 "port {own}\nbind 127.0.0.1\ndir {}\nsentinel monitor zoo 127.0.0.1 {port} 2\n\
@@ -37,18 +69,23 @@ impl Sentinels {
             );
             std::fs::write(&path, text).unwrap();
             let mut command = Process::command("redis-server");
-            command.arg(&path).arg("--sentinel").stdout(std::process::Stdio::null());
+            command.arg(&path).arg("--sentinel").args(args(|tls| &tls.sentinels, index));
+            command.stdout(std::process::Stdio::null());
             Process::spawn(command).unwrap()
         });
         let processes = processes.collect();
-        let sentinels = Self { servers: [master, replica], ports, processes, _dir: dir };
+        let sentinels = Self { servers: [master, replica], ports, tls, processes, _dir: dir };
         eventually(Duration::from_secs(20), "the sentinels know everybody", || sentinels.agree());
         sentinels
     }
 
     /// The addresses of the sentinels.
     pub(crate) fn urls(&self) -> Vec<String> {
-        self.ports.iter().map(|port| format!("redis://127.0.0.1:{port}")).collect()
+        let (scheme, ports) = match &self.tls {
+            Some(tls) => ("rediss", &tls.sentinels),
+            None => ("redis", &self.ports),
+        };
+        ports.iter().map(|port| format!("{scheme}://127.0.0.1:{port}")).collect()
     }
 
     /// Kills one of the sentinels.
@@ -67,8 +104,9 @@ impl Sentinels {
         redis::cmd(command[0]).arg(&command[1..]).query(&mut connection)
     }
 
-    /// Whether one of them names the server on this port as the master.
-    pub(crate) fn name(&self, port: u16) -> bool {
+    /// Whether one of them names this server as the master.
+    pub(crate) fn name(&self, server: usize) -> bool {
+        let port = self.tls.as_ref().map_or(self.servers[server].port(), |tls| tls.servers[server]);
         (0..3).any(|index| {
             let named: redis::RedisResult<(String, u16)> =
                 self.query(index, &["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "zoo"]);

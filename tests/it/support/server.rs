@@ -17,7 +17,7 @@ use weir::config::{Config, MemoryConfig, Messages, ServerConfig, StoreConfig};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
-use weir::server::{self, Parts, ServerError};
+use weir::server::{self, EnvoyParts, Parts, ServerError};
 use weir::service::Templates;
 use weir::store::Store;
 use weir::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Rules, Scope, Strategy};
@@ -63,6 +63,7 @@ impl Server {
                 templates: Arc::new(Templates::new(&config.messages)),
                 store: make,
                 readiness,
+                envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
             };
             let served = server::run(&config.server, listeners.grpc, parts, stopped);
@@ -168,6 +169,7 @@ pub(crate) fn config() -> Config {
         ("burst/*".to_owned(), Resource { strategy: 1, group: None }),
     ]);
     Config {
+        envoy: weir::config::EnvoyConfig::default(),
         server: ServerConfig { workers: 2, drain_timeout: second.times(10), ..ServerConfig::default() },
         store: StoreConfig::Memory(MemoryConfig::default()),
         key_secret: None,

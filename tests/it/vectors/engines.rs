@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
 use weir::clock::{Clock, ManualClock};
 use weir::key::{self, Subject};
+use weir::store::coalesce::Coalesce;
+use weir::store::denials::Denials;
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Part, Store, StoreError, Verdicts};
@@ -37,6 +39,7 @@ pub trait Fork: Store {
 
 impl Fork for MemoryStore {}
 impl Fork for RedisStore {}
+impl Fork for Denials<Coalesce<RedisStore>> {}
 
 impl Fork for Pure {
     fn fork(&self) -> Option<Pure> {

@@ -1,0 +1,143 @@
+//! How many instructions a decision takes in our own code, from the bytes of a request to those of its
+//! answer: no sockets, no HTTP/2. The counts repeat, whatever else the machine does, so that a change for
+//! the worse is seen at once; the bounds below fail the benchmark.
+//!
+//! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::process::Command;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use prometheus::Registry;
+use prost::Message as _;
+use weir::algorithm::{Algorithm, Rate};
+use weir::clock::{Clock, ManualClock};
+use weir::config::{MemoryConfig, Messages};
+use weir::limiter::Limiter;
+use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
+use weir::service::{RateLimit, Templates};
+use weir::store::memory::MemoryStore;
+use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::telemetry::Metrics;
+use weir::units::Micros;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What is measured, how many decisions a call has, and the most instructions that each may take.
+const WORKS: [(&str, u64, u64); 3] = [("unary", 1, 8_000), ("unary denied", 1, 8_500), ("batch", 100, 5_100)];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, run, work, calls] = &arguments[..]
+        && run == "run"
+    {
+        return perform(work, calls.parse().unwrap());
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("valgrind is not installed: instructions are not counted");
+        return;
+    }
+    println!("{:<14} {:>24}", "work", "instructions a decision");
+    let mut above = Vec::new();
+    for (work, decisions, most) in WORKS {
+        // What a process does besides goes away in the difference.
+        let each = (count(work, 2_000) - count(work, 1_000)) / 1_000 / decisions;
+        println!("{work:<14} {each:>24}");
+        if each > most {
+            above.push(format!("{work} takes {each} instructions, at most {most} are expected"));
+        }
+    }
+    assert!(above.is_empty(), "{}", above.join("; "));
+}
+
+/// Instructions of a process that makes so many calls.
+fn count(work: &str, calls: u64) -> u64 {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["run", work, &calls.to_string()])
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    let counted = log.lines().find_map(|line| line.split("Collected : ").nth(1));
+    counted.unwrap_or_else(|| panic!("valgrind counted nothing: {log}")).trim().parse().unwrap()
+}
+
+fn perform(work: &str, calls: u64) {
+    let service = service();
+    let ask = |key: u64| ShouldAllowRequest {
+        resource: "api".to_owned(),
+        consumer: format!("user_{key:06}"),
+        strategy: if work == "unary denied" { "closed" } else { "bench" }.to_owned(),
+        ..ShouldAllowRequest::default()
+    };
+    let message = match work {
+        "batch" => ShouldAllowBatchRequest { requests: (0..100).map(ask).collect() }.encode_to_vec(),
+        _ => ask(0).encode_to_vec(),
+    };
+    let framed = framed(&message);
+    for _ in 0..calls {
+        let request = http::Request::new(Whole(Some(framed.clone())));
+        let ended = match work {
+            "batch" => service.should_allow_batch(request),
+            _ => service.should_allow(request),
+        };
+        let Poll::Ready(Ok(response)) = pin!(ended).poll(&mut context()) else {
+            panic!("it answers at once")
+        };
+        let mut reply = response.into_body();
+        while let Poll::Ready(Some(frame)) = Pin::new(&mut reply).poll_frame(&mut context()) {
+            frame.unwrap();
+        }
+    }
+}
+
+fn service() -> Arc<RateLimit<MemoryStore>> {
+    let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
+    let strategy = |name, algorithm| {
+        let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+        let limits = vec![Limit { name: "each".into(), scope, algorithm }];
+        Strategy::new(name, limits, false, FailurePolicy::Error).unwrap()
+    };
+    let bench = strategy("bench", Algorithm::bucket(1_000_000, rate).unwrap());
+    let closed = strategy("closed", Algorithm::uniform(Micros::from_secs(3600)).unwrap());
+    let rules = Rules::new(vec![bench, closed], Resources::default());
+    let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
+    let clock = Clock::Manual(ManualClock::at(Micros(1_700_000_000_000_000)));
+    let store = MemoryStore::new(&MemoryConfig::default(), clock);
+    let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
+    RateLimit::new(limiter, Arc::new(Templates::new(&Messages::default())), 64 << 10)
+}
+
+fn context() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+fn framed(message: &[u8]) -> Bytes {
+    [&[0], &(message.len() as u32).to_be_bytes()[..], message].concat().into()
+}
+
+/// A body that has arrived.
+struct Whole(Option<Bytes>);
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(Frame::data).map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+}

@@ -1,0 +1,95 @@
+//! The ceiling: a tonic server that answers at once and always the same, on a single-threaded runtime per
+//! core, with the allocator and an answer like those of the service. It runs in a process of its own.
+
+use std::convert::Infallible;
+use std::future::Ready;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::task::{Context, Poll};
+
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::body::Body;
+use tonic::server::{Grpc, NamedService, UnaryService};
+use tonic::{Request, Response, Status};
+use tonic_prost::ProstCodec;
+use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
+
+/// How this very program is told to be that server.
+pub const ARGUMENT: &str = "--bare";
+
+/// Serves on this port, for ever.
+pub fn serve(port: u16) {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).expect("bind the port");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers: Vec<_> = (0..cores)
+        .map(|_| {
+            let (hand_over, sockets) = tokio::sync::mpsc::unbounded_channel();
+            std::thread::spawn(move || work(UnboundedReceiverStream::new(sockets)));
+            hand_over
+        })
+        .collect();
+    for (index, socket) in listener.incoming().enumerate() {
+        let socket = socket.expect("accept");
+        socket.set_nodelay(true).expect("set TCP_NODELAY");
+        socket.set_nonblocking(true).expect("make it non-blocking");
+        workers[index % cores].send(socket).expect("the workers live");
+    }
+}
+
+fn work(sockets: UnboundedReceiverStream<std::net::TcpStream>) {
+    use tokio_stream::StreamExt as _;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let incoming = sockets.map(tokio::net::TcpStream::from_std);
+        let served = tonic::transport::Server::builder().add_service(Bare).serve_with_incoming(incoming);
+        served.await.expect("serve");
+    });
+}
+
+#[derive(Clone)]
+struct Bare;
+
+impl NamedService for Bare {
+    const NAME: &'static str = "weir.v1.RateLimitService";
+}
+
+impl tower_service::Service<http::Request<Body>> for Bare {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        Box::pin(async { Ok(Grpc::new(ProstCodec::default()).unary(Constant, request).await) })
+    }
+}
+
+struct Constant;
+
+impl UnaryService<ShouldAllowRequest> for Constant {
+    type Response = ShouldAllowResponse;
+    type Future = Ready<Result<Response<ShouldAllowResponse>, Status>>;
+
+    fn call(&mut self, _: Request<ShouldAllowRequest>) -> Self::Future {
+        let span = Some(prost_types::Duration { seconds: 0, nanos: 1_000 });
+        let limit = LimitStatus {
+            name: "each".to_owned(),
+            allowed: true,
+            limit: 1_000_000_000,
+            remaining: 999_999_999,
+            reset_after: span,
+            ..LimitStatus::default()
+        };
+        std::future::ready(Ok(Response::new(ShouldAllowResponse {
+            allowed: true,
+            limit: Some(1_000_000_000),
+            remaining: Some(999_999_999),
+            reset_after: span,
+            reason: Reason::Ok.into(),
+            limits: vec![limit],
+            ..ShouldAllowResponse::default()
+        })))
+    }
+}

@@ -1,0 +1,86 @@
+//! The service end to end, beside peers, in one run: decisions a second, latency, and CPU time per decision
+//! of the service and of Redis. Needs `redis-server`; compares with `throttlecrab-server` if it is on PATH.
+//!
+//! `cargo bench --bench service` writes `target/bench/table.md`; with `-- --quick` in a minute.
+//!
+//! Everything is measured in rounds (A B C, A B C, …), and the table has the medians: a machine's mood then
+//! spoils a round of all rather than all rounds of one. CPU time per decision hardly moves with it at all.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unreachable_pub, clippy::disallowed_methods)]
+
+mod bare;
+mod goals;
+mod processes;
+mod rows;
+mod servers;
+mod table;
+
+use std::path::Path;
+use std::time::Duration;
+
+use self::rows::{Row, Sample};
+use self::servers::Servers;
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long and how often everything is measured.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    rounds: usize,
+    warm_up: Duration,
+    duration: Duration,
+    /// Keys of the rows that are about many.
+    many_keys: u64,
+}
+
+impl Effort {
+    pub const fn many_keys_name(self) -> &'static str {
+        if self.many_keys == FULL.many_keys { "unary, 10 M keys" } else { "unary, 1 M keys" }
+    }
+}
+
+const FULL: Effort = Effort {
+    rounds: 3,
+    warm_up: Duration::from_millis(700),
+    duration: Duration::from_secs(3),
+    many_keys: 10_000_000,
+};
+const QUICK: Effort = Effort {
+    rounds: 1,
+    warm_up: Duration::from_millis(300),
+    duration: Duration::from_millis(1_000),
+    many_keys: 1_000_000,
+};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|it| it == bare::ARGUMENT) {
+        return bare::serve(arguments[at + 1].parse().expect("a port"));
+    }
+    let effort = if arguments.iter().any(|it| it == "--quick") { QUICK } else { FULL };
+    let machine = table::machine();
+    println!("{machine}");
+    let servers = Servers::start(effort);
+    let rows = rows::all(&servers, effort);
+    let samples = measure(&rows, effort);
+    let page = format!("{machine}\n\n{}\n{}", table::of(&rows, &samples), goals::of(&samples, &servers));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target").join("bench");
+    std::fs::create_dir_all(&folder).expect("make the folder of the table");
+    std::fs::write(folder.join("table.md"), &page).expect("write the table");
+    println!("\n{page}\n(also in {})", folder.join("table.md").display());
+}
+
+/// A median for every row.
+fn measure(rows: &[Row], effort: Effort) -> Vec<Sample> {
+    let mut samples = vec![Vec::new(); rows.len()];
+    for round in 1..=effort.rounds {
+        for (row, samples) in rows.iter().zip(&mut samples) {
+            let sample = row.measure();
+            println!("round {round} of {}: {:<44} {}", effort.rounds, row.name(), sample.line());
+            samples.push(sample);
+        }
+    }
+    samples.into_iter().map(|samples| Sample::median(&samples)).collect()
+}

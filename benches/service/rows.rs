@@ -1,0 +1,203 @@
+//! What is measured: work, and who does it.
+
+use std::time::Duration;
+
+use weir::load::{Ask, End, Method, Mode, Pace, Plan, Report, Spread, Watch};
+
+use crate::Effort;
+use crate::processes::Process;
+use crate::servers::Servers;
+
+/// One line of the table.
+pub struct Row {
+    pub id: &'static str,
+    pub work: &'static str,
+    pub server: &'static str,
+    /// The row that it is compared with.
+    pub against: &'static str,
+    plan: Plan,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default)]
+pub struct Sample {
+    pub id: &'static str,
+    pub per_second: f64,
+    pub server_us: f64,
+    pub redis_us: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub p99_9_us: f64,
+    pub generator_us: f64,
+    pub failed: u64,
+}
+
+impl Row {
+    pub fn name(&self) -> String {
+        format!("{}: {}", self.server, self.work)
+    }
+
+    pub fn measure(&self) -> Sample {
+        let report = weir::load::run(&self.plan, &Watch::default())
+            .unwrap_or_else(|error| panic!("{}: {error}", self.name()));
+        Sample::of(self.id, &report)
+    }
+}
+
+impl Sample {
+    fn of(id: &'static str, report: &Report) -> Self {
+        let cpu = &report.cpu;
+        Self {
+            id,
+            per_second: report.decisions_per_second(),
+            server_us: cpu.servers.first().map_or(0.0, |server| server.us_per_decision),
+            redis_us: cpu.servers.iter().skip(1).fold(0.0, |sum, redis| sum + redis.us_per_decision),
+            p50_us: report.latency.p50_us,
+            p99_us: report.latency.p99_us,
+            p99_9_us: report.latency.p99_9_us,
+            generator_us: cpu.generator_us_per_call.unwrap_or(0.0) / report.plan.mode.decisions() as f64,
+            failed: report.counts.failed,
+        }
+    }
+
+    /// Of each figure by itself.
+    pub fn median(samples: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> f64| {
+            let mut figures: Vec<f64> = samples.iter().map(figure).collect();
+            figures.sort_by(f64::total_cmp);
+            figures[figures.len() / 2]
+        };
+        Self {
+            id: samples[0].id,
+            per_second: of(|it| it.per_second),
+            server_us: of(|it| it.server_us),
+            redis_us: of(|it| it.redis_us),
+            p50_us: of(|it| it.p50_us),
+            p99_us: of(|it| it.p99_us),
+            p99_9_us: of(|it| it.p99_9_us),
+            generator_us: of(|it| it.generator_us),
+            failed: samples.iter().map(|it| it.failed).sum(),
+        }
+    }
+
+    pub fn line(&self) -> String {
+        format!(
+            "{:>9.0}/s {:>6.2} µs + redis {:>5.2} µs, p99 {:.0} µs",
+            self.per_second, self.server_us, self.redis_us, self.p99_us
+        )
+    }
+}
+
+/// All rows, in the order of the table.
+pub fn all(servers: &Servers, effort: Effort) -> Vec<Row> {
+    let mut rows = memory(servers, effort);
+    rows.extend(on_redis(servers, effort));
+    rows
+}
+
+fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
+    let plan = |resource, keys| plan(effort, &servers.memory, &[], resource, keys);
+    let on = |process: &Process| self::plan(effort, process, &[], "allow", 100_000);
+    let mut rows = vec![
+        row("memory", "unary, 100 k keys", "memory", "bare", plan("allow", 100_000)),
+        row("bare", "unary, a constant answer", "bare tonic", "bare", on(&servers.bare)),
+    ];
+    if let Some(throttlecrab) = &servers.throttlecrab {
+        let plan = Plan { mode: Mode::Other(THROTTLE), ..on(throttlecrab) };
+        rows.push(row("throttlecrab", "unary, 100 k keys", "throttlecrab", "bare", plan));
+    }
+    let many = self::plan(effort, &servers.many_keys, &[], "keep", effort.many_keys);
+    let strategies = on(&servers.many_strategies);
+    // As many decisions in flight as the service works on at once, not more that only wait.
+    let with = |mode| Plan { mode, in_flight: 16, ..plan("allow", 100_000) };
+    let with_calls = |mode| Plan { mode, ..plan("allow", 100_000) };
+    let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
+    rows.extend([
+        row("memory-deny", "unary, denied", "memory", "memory", plan("deny", 1_000)),
+        row("memory-1k", "unary, 1 k keys", "memory", "memory", plan("keep", 1_000)),
+        row("memory-many", effort.many_keys_name(), "memory", "memory-1k", many),
+        row("memory-strategies", "unary, 10,000 strategies and patterns", "memory", "memory", strategies),
+        row("memory-envoy", "unary, Envoy's protocol", "memory", "memory", with_calls(Mode::Envoy)),
+        row("memory-batch", "batches of 100", "memory", "memory", with(Mode::Batch(100))),
+        row("memory-stream", "streams, 100 a message", "memory", "memory", with(Mode::Stream(100))),
+        row("memory-stream-1", "streams, 1 a message", "memory", "memory", with_calls(Mode::Stream(1))),
+        row("memory-open", "unary, 10,000 calls/s", "memory", "memory", open),
+    ]);
+    rows
+}
+
+fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
+    let redis = [&servers.redis];
+    let nodes: Vec<&Process> = servers.nodes.iter().collect();
+    let plan = |resource, keys| plan(effort, &servers.single, &redis, resource, keys);
+    let cluster = self::plan(effort, &servers.cluster, &nodes, "allow", 100_000);
+    let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
+    let zipf = |resource| {
+        let plan = plan(resource, 100_000);
+        Plan { ask: Ask { spread: Spread::Zipf(1.0), ..plan.ask.clone() }, ..plan }
+    };
+    let with = |mode| Plan { mode, in_flight: 16, ..plan("allow", 100_000) };
+    let (batch, stream) = (with(Mode::Batch(100)), with(Mode::Stream(100)));
+    vec![
+        row("redis", "unary, 100 k keys", "redis", "memory", plan("allow", 100_000)),
+        row("redis-batch", "batches of 100", "redis", "redis", batch),
+        row("redis-stream", "streams, 100 a message", "redis", "redis", stream),
+        row("redis-hot", "unary, one key", "redis", "redis", plan("allow", 1)),
+        row("redis-hot-second", "unary, one key, 1,000/s pass", "redis", "redis", plan("second", 1)),
+        row("redis-zipf", "unary, zipf(1.0)", "redis", "redis", zipf("allow")),
+        row("redis-zipf-second", "unary, zipf(1.0), 1,000/s pass", "redis", "redis", zipf("second")),
+        row("redis-deny", "unary, denied", "redis", "memory-deny", plan("deny", 1_000)),
+        row("redis-open", "unary, 10,000 calls/s", "redis", "redis", open),
+        row("cluster", "unary, 100 k keys", "redis cluster", "redis", cluster),
+    ]
+}
+
+fn row(id: &'static str, work: &'static str, server: &'static str, against: &'static str, plan: Plan) -> Row {
+    Row { id, work, server, against, plan }
+}
+
+/// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.
+pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str, keys: u64) -> Plan {
+    let ask = Ask {
+        resource: resource.to_owned(),
+        consumer: "user_{key}".to_owned(),
+        strategy: String::new(),
+        attributes: vec![],
+        cost: 1,
+        domain: "bench".to_owned(),
+        descriptor: vec![("user".to_owned(), "user_{key}".to_owned())],
+        keys,
+        spread: Spread::Uniform,
+    };
+    Plan {
+        address: ([127, 0, 0, 1], server.port).into(),
+        authority: server.address(),
+        mode: Mode::Unary,
+        ask,
+        connections: 8,
+        in_flight: 128,
+        threads: 1,
+        pace: Pace::Closed,
+        warm_up: effort.warm_up,
+        end: End::After(effort.duration),
+        timeout: Duration::from_secs(10),
+        seed: 1,
+        record: None,
+        pids: std::iter::once(server.pid()).chain(redis.iter().map(|redis| redis.pid())).collect(),
+    }
+}
+
+/// throttlecrab's `Throttle`: key, burst, so many per so many seconds, quantity.
+const THROTTLE: Method = Method {
+    path: "/throttlecrab.RateLimiter/Throttle",
+    message: |key| {
+        let name = format!("user_{key}");
+        let mut out = vec![1 << 3 | 2, name.len() as u8];
+        out.extend_from_slice(name.as_bytes());
+        for (number, value) in [(2, 1_000_000_000), (3, 1_000_000_000), (4, 60), (5, 1)] {
+            out.push(number << 3);
+            prost::encoding::encode_varint(value, &mut out);
+        }
+        out
+    },
+};

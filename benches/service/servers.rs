@@ -1,0 +1,216 @@
+//! What is measured: the service on each store, and its peers, all running from the beginning to the end.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use weir::load::{End, Mode, Plan, Watch};
+
+use crate::processes::{Process, free_port, is_on_path};
+use crate::rows::plan;
+use crate::{Effort, bare};
+
+pub struct Servers {
+    pub memory: Process,
+    /// With 10,000 strategies and as many patterns.
+    pub many_strategies: Process,
+    /// With a state for most of as many keys as the effort says.
+    pub many_keys: Process,
+    /// What those states occupy.
+    pub bytes_per_key: f64,
+    pub redis: Process,
+    pub single: Process,
+    pub cluster: Process,
+    pub nodes: Vec<Process>,
+    pub bare: Process,
+    pub throttlecrab: Option<Process>,
+    _files: TempDir,
+}
+
+/// `allow` never denies; `keep` neither, and its states stay for an hour; `second` lets 1,000 a second pass for each key; `deny` one an hour.
+const STRATEGIES: &str = "
+strategies:
+  allow: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 1000000000, rate: 1000000000/s } }] }
+  keep: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 1000000, rate: 1/1h } }] }
+  second: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 1000, rate: 1000/s } }] }
+  deny: { limits: [{ name: each, per: [resource, consumer], uniform: { interval: 1h } }] }
+";
+
+const PATTERNS: &str = "
+resources:
+  - { match: allow, strategy: allow }
+  - { match: keep, strategy: keep }
+  - { match: second, strategy: second }
+  - { match: deny, strategy: deny }
+";
+
+impl Servers {
+    pub fn start(effort: Effort) -> Self {
+        let files = tempfile::tempdir().expect("make a folder");
+        let redis = redis(&files, &[]);
+        let nodes = redis_cluster(&files);
+        let urls: Vec<String> = nodes.iter().map(|node| format!("\"redis://{}\"", node.address())).collect();
+        let memory = "{ memory: { budget: 4GiB } }";
+        let on_redis = |nodes: &str, topology: &str| {
+            format!("{{ redis: {{ nodes: [{nodes}], topology: {topology}, deadline: 1s }} }}")
+        };
+        let single = on_redis(&format!("\"redis://{}\"", redis.address()), "single");
+        let clustered = on_redis(&urls.join(", "), "cluster");
+        let plain = format!("{STRATEGIES}{PATTERNS}");
+        let (many_keys, bytes_per_key) = filled(weir(&files, memory, &plain), effort);
+        Self {
+            many_keys,
+            bytes_per_key,
+            memory: weir(&files, memory, &plain),
+            many_strategies: weir(&files, memory, &many(10_000)),
+            single: weir(&files, &single, &plain),
+            cluster: weir(&files, &clustered, &plain),
+            bare: bare_peer(),
+            throttlecrab: throttlecrab(),
+            redis,
+            nodes,
+            _files: files,
+        }
+    }
+}
+
+/// The same strategies among so many others. They are written tersely: a configuration has at most 1 MiB.
+fn many(count: usize) -> String {
+    let (mut strategies, mut patterns) = (STRATEGIES.to_owned(), PATTERNS.to_owned());
+    for index in 0..count {
+        let limits = "{limits: [{name: e, per: [], uniform: {interval: 1s}}]}";
+        let _ = writeln!(strategies, "  o{index}: {limits}");
+        let _ = writeln!(patterns, "  - {{match: \"{index}*\", strategy: o{index}}}");
+    }
+    strategies + &patterns
+}
+
+/// Asks about keys at random, one and a half times as often as there are keys: four of five get a state.
+fn filled(process: Process, effort: Effort) -> (Process, f64) {
+    println!("filling a memory store with states of {} keys", effort.many_keys);
+    let plan = plan(effort, &process, &[], "keep", effort.many_keys);
+    let calls = effort.many_keys * 3 / 2 / 1_000;
+    let plan = Plan {
+        mode: Mode::Batch(1_000),
+        in_flight: 16,
+        warm_up: Duration::ZERO,
+        end: End::Calls(calls),
+        ..plan
+    };
+    let report = weir::load::run(&plan, &Watch::default()).expect("fill a store");
+    let asked = (calls * 1_000) as f64 / effort.many_keys as f64;
+    let live = effort.many_keys as f64 * (1.0 - (-asked).exp());
+    let grown = report.cpu.servers.first().map_or(0, |server| server.rss_growth_bytes);
+    (process, grown as f64 / live)
+}
+
+fn weir(files: &TempDir, store: &str, rest: &str) -> Process {
+    let (port, admin) = (free_port(), free_port());
+    let file = files.path().join(format!("{port}.yaml"));
+    let server = format!("{{ listen: 127.0.0.1:{port}, admin: 127.0.0.1:{admin} }}");
+    std::fs::write(&file, format!("server: {server}\nstore: {store}\n{rest}"))
+        .expect("write a configuration");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(["serve", "--config"]).arg(file);
+    command.arg("--envoy-config").arg(envoy(files));
+    let process = Process::start(command, port);
+    // It answers before it has found its Redis.
+    for _ in 0..500 {
+        if is_ready(admin) {
+            return process;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("weir is not ready within 10 s");
+}
+
+/// A limit for each user, which never denies.
+fn envoy(files: &TempDir) -> PathBuf {
+    let folder = files.path().join("envoy");
+    std::fs::create_dir_all(&folder).expect("make the folder of Envoy's limits");
+    let limit = "{ unit: hour, requests_per_unit: 4294967295 }";
+    let text = format!("domain: bench\ndescriptors: [{{ key: user, rate_limit: {limit} }}]\n");
+    std::fs::write(folder.join("bench.yaml"), text).expect("write Envoy's limits");
+    folder
+}
+
+fn is_ready(admin: u16) -> bool {
+    use std::io::{Read as _, Write as _};
+    let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", admin)) else { return false };
+    let mut answer = String::new();
+    let asked = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n");
+    asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.starts_with("HTTP/1.1 200")
+}
+
+fn redis(files: &TempDir, more: &[&str]) -> Process {
+    let port = free_port();
+    let mut command = Command::new("redis-server");
+    command.args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", &port.to_string()]);
+    command.arg("--dir").arg(files.path()).args(more);
+    Process::start(command, port)
+}
+
+/// Three primaries, a third of the slots each.
+fn redis_cluster(files: &TempDir) -> Vec<Process> {
+    const SLOTS: [(u16, u16); 3] = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
+    let nodes: Vec<Process> = (0..SLOTS.len())
+        .map(|node| {
+            let file = format!("nodes-{node}.conf");
+            redis(files, &["--cluster-enabled", "yes", "--cluster-config-file", &file])
+        })
+        .collect();
+    let mut connections: Vec<_> = nodes
+        .iter()
+        .map(|node| {
+            let client = redis::Client::open(format!("redis://{}", node.address())).expect("an address");
+            client.get_connection().expect("connect to a node")
+        })
+        .collect();
+    for (connection, (first, last)) in connections.iter_mut().zip(SLOTS) {
+        redis::cmd("CLUSTER")
+            .arg("ADDSLOTSRANGE")
+            .arg(first)
+            .arg(last)
+            .exec(connection)
+            .expect("give it slots");
+    }
+    for node in &nodes[1..] {
+        let meet =
+            redis::cmd("CLUSTER").arg("MEET").arg("127.0.0.1").arg(node.port).exec(&mut connections[0]);
+        meet.expect("introduce the nodes");
+    }
+    let is_whole = |connection: &mut redis::Connection| {
+        let info: String = redis::cmd("CLUSTER").arg("INFO").query(connection).expect("ask a node");
+        info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+    };
+    for _ in 0..500 {
+        if connections.iter_mut().all(is_whole) {
+            return nodes;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the cluster is not whole within 10 s");
+}
+
+fn bare_peer() -> Process {
+    let port = free_port();
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args([bare::ARGUMENT, &port.to_string()]);
+    Process::start(command, port)
+}
+
+fn throttlecrab() -> Option<Process> {
+    const PROGRAM: &str = "throttlecrab-server";
+    if !is_on_path(PROGRAM) {
+        println!("{PROGRAM} is not on PATH: its rows are left out (cargo install --locked {PROGRAM})");
+        return None;
+    }
+    let port = free_port();
+    let mut command = Command::new(PROGRAM);
+    command.args(["--grpc", "--grpc-host", "127.0.0.1", "--grpc-port", &port.to_string()]);
+    command.args(["--log-level", "error"]);
+    Some(Process::start(command, port))
+}

@@ -1,0 +1,91 @@
+//! Clients that nobody here wrote, against the real process.
+
+use std::process::{Command, Output};
+
+use crate::cli::Serve;
+use crate::support::clients::{environment, node, python, root, run};
+use crate::support::scratch;
+
+fn serve() -> Serve {
+    Serve::start(&["--config", root().join("tests/clients/weir.yaml").to_str().unwrap()])
+}
+
+fn address(serve: &Serve) -> &str {
+    serve.server.strip_prefix("http://").unwrap()
+}
+
+#[test]
+fn grpcio_from_python() {
+    let Some(environment) = environment() else { return };
+    let serve = serve();
+    let mut client = python(&environment);
+    client.args(["tests/clients/client.py", address(&serve)]);
+    assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+#[test]
+fn grpc_js_from_node() {
+    let Some(environment) = environment() else { return };
+    let serve = serve();
+    let mut client = node(&environment);
+    client.args(["tests/clients/client.js", address(&serve), "proto"]);
+    assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+/// What the README shows is what is run.
+#[test]
+fn the_example_of_the_readme() {
+    let example = std::fs::read_to_string(root().join("docs/examples/should_allow.py")).unwrap();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&format!("```python\n{example}```\n")), "README.md shows another program");
+
+    let Some(environment) = environment() else { return };
+    let serve = Serve::start(&[]);
+    // The program as it stands, with its one address leading to our server.
+    const ELSEWHERE: &str = "import grpc, runpy, sys\n\
+        example, address = sys.argv[1:]\n\
+        channel = grpc.insecure_channel\n\
+        grpc.insecure_channel = lambda default: channel({'127.0.0.1:8081': address}[default])\n\
+        runpy.run_path(example)\n";
+    let ask = || {
+        let mut program = python(&environment);
+        program.args(["-c", ELSEWHERE, "docs/examples/should_allow.py", address(&serve)]);
+        String::from_utf8(run(program).stdout).unwrap()
+    };
+    assert_eq!(ask(), "go ahead, 0 left\n");
+    let denied = ask();
+    assert!(denied.starts_with("Rate limit exceeded. Try again in "), "{denied}");
+}
+
+/// What `scripts/install-clients.sh` says in a tree where nothing is installed.
+fn installer(argument: &str, variable: (&str, &str)) -> Output {
+    let tree = scratch::dir("installer-");
+    for file in ["scripts/install-clients.sh", "tests/clients/requirements.txt"] {
+        let to = tree.path().join(file);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(root().join(file), to).unwrap();
+    }
+    // Not by itself: a process that another test starts may hold what was just written open.
+    let mut script = Command::new("sh");
+    script
+        .arg(tree.path().join("scripts/install-clients.sh"))
+        .env_remove("SKIP_CLIENTS")
+        .env(variable.0, variable.1)
+        .arg(argument)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn missing_clients_are_a_failure_and_going_without_is_told() {
+    let missing = installer("--check", ("LC_ALL", "C"));
+    assert!(!missing.status.success());
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(said.contains("python in .cache/clients is missing or out of date"), "{said}");
+    assert!(said.contains("make test") && said.contains("SKIP_CLIENTS=1"), "{said}");
+
+    let skipped = installer("--check", ("SKIP_CLIENTS", "1"));
+    assert!(skipped.status.success());
+    let said = String::from_utf8_lossy(&skipped.stderr).into_owned();
+    assert!(said.contains("SKIP_CLIENTS=1") && said.contains("NOT tested"), "{said}");
+}

@@ -1,0 +1,272 @@
+//! One call in flight for each set of keys, and everybody gets the answer that is theirs.
+
+mod crowd;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use weir::algorithm::{Algorithm, Op};
+use weir::clock::{Clock, ManualClock};
+use weir::config::{MemoryConfig, RedisConfig};
+use weir::key::Subject;
+use weir::store::coalesce::Coalesce;
+use weir::store::memory::MemoryStore;
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+
+type Calls = Vec<(Op, Vec<u64>)>;
+
+/// A memory store whose calls wait until they are let through, and are written down.
+#[derive(Clone)]
+struct Gated {
+    store: MemoryStore,
+    gate: Arc<Semaphore>,
+    calls: Arc<Mutex<Calls>>,
+}
+
+impl Store for Gated {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.calls.lock().push((op, costs.to_vec()));
+        self.gate.acquire().await.unwrap().forget();
+        if costs.contains(&999) {
+            return Err(StoreError::Full(999));
+        }
+        self.store.decide(decision, op, costs, out).await
+    }
+}
+
+struct World {
+    gated: Gated,
+    coalesce: Arc<Coalesce<Gated>>,
+    strategy: Arc<Strategy>,
+}
+
+type Answer = Result<(bool, u64), StoreError>;
+
+impl World {
+    fn new(config: RedisConfig) -> Self {
+        Self::over(config, &[&[Field::Resource, Field::Consumer]])
+    }
+
+    /// Windows of ten units, by these scopes.
+    fn over(config: RedisConfig, scopes: &[&[Field]]) -> Self {
+        let clock = Clock::Manual(ManualClock::at(Micros(1_704_067_200_000_000)));
+        let store = MemoryStore::new(&MemoryConfig::default(), clock);
+        let gated = Gated { store, gate: Arc::new(Semaphore::new(0)), calls: Arc::default() };
+        let limits = scopes.iter().enumerate().map(|(index, scope)| Limit {
+            name: format!("l{index}").into(),
+            scope: Scope::of(scope),
+            algorithm: Algorithm::fixed_window(10, Micros::from_secs(60), false, false).unwrap(),
+        });
+        let strategy = Strategy::new("coalesce", limits.collect(), false, FailurePolicy::Error).unwrap();
+        let coalesce = Arc::new(Coalesce::before(gated.clone(), &config));
+        Self { gated, coalesce, strategy: Arc::new(strategy) }
+    }
+
+    /// A caller on its way; it has asked before this returns.
+    async fn ask(&self, consumer: &'static str, op: Op, cost: u64) -> tokio::task::JoinHandle<Answer> {
+        self.ask_until(consumer, op, cost, None).await
+    }
+
+    async fn ask_until(
+        &self,
+        consumer: &'static str,
+        op: Op,
+        cost: u64,
+        deadline: Option<Instant>,
+    ) -> tokio::task::JoinHandle<Answer> {
+        let (coalesce, strategy) = (Arc::clone(&self.coalesce), Arc::clone(&self.strategy));
+        let caller = tokio::spawn(async move {
+            let subject = Subject { resource: "r", consumer, ..Subject::default() };
+            let decision = Decision { strategy: &strategy, subject, deadline, part: Part::ALL };
+            let mut out = Verdicts::default();
+            coalesce.decide(&decision, op, &[cost], &mut out).await?;
+            let (verdict, limits) = out.get(0).unwrap();
+            Ok((verdict.allowed, limits[0].remaining))
+        });
+        settle().await;
+        caller
+    }
+
+    async fn charge(&self, cost: u64) -> tokio::task::JoinHandle<Answer> {
+        self.ask("bob", Op::Charge, cost).await
+    }
+
+    async fn let_through(&self, calls: usize) {
+        self.gated.gate.add_permits(calls);
+        settle().await;
+    }
+
+    fn calls(&self) -> Calls {
+        self.gated.calls.lock().clone()
+    }
+}
+
+/// Lets every other task of this thread's runtime run until it waits.
+async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn patient() -> RedisConfig {
+    RedisConfig { deadline: Micros::from_secs(60), ..RedisConfig::default() }
+}
+
+#[tokio::test]
+async fn what_comes_meanwhile_is_one_call_in_the_order_it_came() {
+    let world = World::new(patient());
+    let first = world.charge(4).await;
+    let (second, third) = (world.charge(5).await, world.charge(3).await);
+    let (fourth, fifth) = (world.charge(0).await, world.charge(1).await);
+    assert_eq!(world.calls(), [(Op::Charge, vec![4])]);
+    world.let_through(1).await;
+    assert_eq!(first.await.unwrap(), Ok((true, 6)));
+    assert_eq!(world.calls()[1], (Op::Charge, vec![5, 3, 0, 1]));
+    world.let_through(1).await;
+    assert_eq!(second.await.unwrap(), Ok((true, 1)));
+    assert_eq!(third.await.unwrap(), Ok((false, 1)), "a denial between changes nothing");
+    assert_eq!(fourth.await.unwrap(), Ok((true, 1)));
+    assert_eq!(fifth.await.unwrap(), Ok((true, 0)));
+    // Nobody is in flight any more: the next one goes at once and alone.
+    let last = world.charge(1).await;
+    assert_eq!(world.calls()[2], (Op::Charge, vec![1]));
+    world.let_through(1).await;
+    assert_eq!(last.await.unwrap(), Ok((false, 0)));
+}
+
+#[tokio::test]
+async fn a_look_keeps_its_place_between_charges() {
+    let world = World::new(patient());
+    let _first = world.charge(1).await;
+    let (second, look) = (world.charge(2).await, world.ask("bob", Op::Peek, 1).await);
+    let third = world.charge(3).await;
+    world.let_through(4).await;
+    let together = world.calls();
+    assert_eq!(together[1..], [(Op::Charge, vec![2]), (Op::Peek, vec![1]), (Op::Charge, vec![3])]);
+    assert_eq!(second.await.unwrap(), Ok((true, 7)));
+    assert_eq!(look.await.unwrap(), Ok((true, 7)));
+    assert_eq!(third.await.unwrap(), Ok((true, 4)));
+}
+
+#[tokio::test]
+async fn other_keys_and_other_operations_do_not_wait() {
+    let world = World::new(patient());
+    let mut callers = vec![world.charge(1).await, world.ask("eve", Op::Charge, 1).await];
+    callers.push(world.ask("bob", Op::Refund, 1).await);
+    assert_eq!(world.calls().len(), 3);
+    world.let_through(3).await;
+    for caller in callers {
+        assert!(caller.await.unwrap().unwrap().0);
+    }
+}
+
+/// Between those who share one counter of two there would be no order.
+#[tokio::test]
+async fn what_shares_some_counters_is_passed_through() {
+    let scopes: [&[Field]; 2] = [&[Field::Resource], &[Field::Resource, Field::Consumer]];
+    let world = World::over(patient(), &scopes);
+    let callers = [world.charge(1).await, world.charge(1).await];
+    assert_eq!(world.calls().len(), 2);
+    world.let_through(2).await;
+    for caller in callers {
+        assert!(caller.await.unwrap().unwrap().0);
+    }
+}
+
+#[tokio::test]
+async fn off_means_off() {
+    let world = World::new(RedisConfig { coalesce: false, ..patient() });
+    let _callers = [world.charge(1).await, world.charge(1).await];
+    assert_eq!(world.calls().len(), 2);
+}
+
+/// Whoever gives up, and whenever: the others are answered, and nobody is charged twice or for nothing.
+#[tokio::test]
+async fn who_gives_up_takes_nobody_along() {
+    let world = World::new(patient());
+    let first = world.charge(1).await;
+    let (second, third) = (world.charge(2).await, world.charge(3).await);
+    second.abort();
+    first.abort();
+    settle().await;
+    assert_eq!(world.calls(), [(Op::Charge, vec![1]), (Op::Charge, vec![3])]);
+    let (fourth, fifth) = (world.charge(1).await, world.charge(1).await);
+    third.abort();
+    settle().await;
+    // The aborted first call never got through; the third's was on its way, and is charged.
+    world.let_through(2).await;
+    assert_eq!(world.calls()[2], (Op::Charge, vec![1, 1]));
+    assert_eq!(fourth.await.unwrap(), Ok((true, 6)));
+    assert_eq!(fifth.await.unwrap(), Ok((true, 5)));
+}
+
+/// A call that hangs keeps nobody longer than its own time, and who has none left is not charged.
+#[tokio::test]
+async fn each_caller_keeps_its_own_time() {
+    let world = World::new(RedisConfig { deadline: Micros::from_millis(500), ..RedisConfig::default() });
+    let at = |millis| Some(Instant::now() + Duration::from_millis(millis));
+    let hangs = world.charge(1).await;
+    let short = world.ask_until("bob", Op::Charge, 2, at(10)).await;
+    let own = world.charge(3).await;
+    let began = Instant::now();
+    assert_eq!(short.await.unwrap(), Err(StoreError::Timeout));
+    assert!(!own.is_finished(), "{:?}", began.elapsed());
+    assert_eq!(own.await.unwrap(), Err(StoreError::Timeout));
+    assert!(began.elapsed() >= Duration::from_millis(490), "{:?}", began.elapsed());
+    world.let_through(2).await;
+    assert_eq!(hangs.await.unwrap(), Ok((true, 9)));
+    let after = world.charge(1).await;
+    assert_eq!(after.await.unwrap(), Ok((true, 8)), "the two whose time was over are not charged");
+}
+
+#[tokio::test]
+async fn those_who_wait_are_bounded() {
+    let world = World::new(RedisConfig { max_waiting: 2, ..patient() });
+    let callers = [world.charge(1).await, world.charge(1).await, world.charge(1).await];
+    assert_eq!(world.charge(1).await.await.unwrap(), Err(StoreError::Overloaded(2)));
+    world.let_through(2).await;
+    for caller in callers {
+        assert!(caller.await.unwrap().unwrap().0);
+    }
+    let again = world.charge(1).await;
+    world.let_through(1).await;
+    assert_eq!(again.await.unwrap(), Ok((true, 6)), "their places are free again");
+}
+
+#[tokio::test]
+async fn one_error_is_told_to_all_whom_it_met() {
+    let world = World::new(patient());
+    let first = world.charge(1).await;
+    let (second, third) = (world.charge(999).await, world.charge(1).await);
+    world.let_through(2).await;
+    assert_eq!(first.await.unwrap(), Ok((true, 9)));
+    for caller in [second, third] {
+        assert_eq!(caller.await.unwrap(), Err(StoreError::Full(999)));
+    }
+}
+
+/// More than fit one call go in several, one after the other.
+#[tokio::test]
+async fn a_call_has_a_largest_size() {
+    let world = World::new(patient());
+    let mut callers = Vec::new();
+    for _ in 0..1100 {
+        callers.push(world.charge(0).await);
+    }
+    world.let_through(4).await;
+    for caller in callers {
+        assert!(caller.await.unwrap().unwrap().0);
+    }
+    let sizes: Vec<usize> = world.calls().iter().map(|(_, costs)| costs.len()).collect();
+    assert_eq!(sizes, [1, 512, 512, 75]);
+}

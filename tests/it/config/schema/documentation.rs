@@ -1,0 +1,111 @@
+//! `docs/configuration.md` has every key, with the default and the bounds that it has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use weir::config::schema;
+
+use super::keys::mappings;
+use crate::support::clients::root;
+
+/// The headings of the page, and the mapping that each is about.
+const HEADINGS: [(&str, &str); 21] = [
+    ("The file", ""),
+    ("server", "/properties/server"),
+    ("server.limits", "/properties/server/properties/limits"),
+    ("store", "/$defs/store"),
+    ("store.memory", "/$defs/store/properties/memory"),
+    ("store.redis", "/$defs/redis"),
+    ("store.redis.tls", "/$defs/redis/properties/tls"),
+    ("strategies", "/$defs/strategies/additionalProperties"),
+    ("limits", "/$defs/limits/items"),
+    ("uniform", "/$defs/uniform"),
+    ("token_bucket, gcra, leaky_bucket", "/$defs/bucket"),
+    ("fixed_window", "/$defs/fixed_window"),
+    ("interval_refill", "/$defs/interval_refill"),
+    ("sliding_window", "/$defs/sliding_window"),
+    ("bucketed_window", "/$defs/bucketed_window"),
+    ("sliding_log", "/$defs/sliding_log"),
+    ("resources", "/$defs/resources/items"),
+    ("overrides", "/$defs/overrides/items"),
+    ("access", "/$defs/access"),
+    ("messages", "/properties/messages"),
+    ("envoy", "/properties/envoy"),
+];
+
+/// The algorithms that an override may name; a limit's table has them.
+const ALGORITHMS_AGAIN: &str = "/$defs/changes/additionalProperties";
+
+/// Default and bounds of each key in the tables below a heading.
+type Rows<'p> = BTreeMap<&'p str, (&'p str, &'p str)>;
+
+fn tables(page: &str) -> BTreeMap<&str, Rows<'_>> {
+    let mut tables: BTreeMap<&str, Rows<'_>> = BTreeMap::new();
+    let mut heading = "";
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            heading = title;
+            continue;
+        }
+        let Some((key, rest)) = line.strip_prefix("| `").and_then(|row| row.split_once("` |")) else {
+            continue;
+        };
+        let cells: Vec<&str> = rest.split('|').map(str::trim).collect();
+        if let [default, bounds, meaning, ""] = cells[..] {
+            assert!(!meaning.is_empty(), "{heading}: {key} means nothing");
+            assert!(
+                tables.entry(heading).or_default().insert(key, (default, bounds)).is_none(),
+                "{key} twice"
+            );
+        }
+    }
+    tables
+}
+
+/// How many, as the page says it; nothing for what is not counted, or counted beyond what people read.
+fn counts(key: &Value) -> Option<String> {
+    let (min, max) = match &key["anyOf"] {
+        Value::Array(ways) if !ways[1]["pattern"].as_str()?.contains("KiB") => {
+            (ways[0]["minimum"].as_u64()?, ways[0]["maximum"].as_u64()?)
+        }
+        _ => (key["minItems"].as_u64().filter(|&min| min > 0)?, key["maxItems"].as_u64()?),
+    };
+    (max < 1 << 50).then(|| format!("{min} to {max}"))
+}
+
+#[test]
+fn the_page_has_every_key_with_its_default_and_bounds() {
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let tables = tables(&page);
+    let schema = schema();
+    let resolve = |key: &'_ Value| match key["$ref"].as_str() {
+        Some(to) => schema.pointer(to.trim_start_matches('#')).unwrap().clone(),
+        None => key.clone(),
+    };
+    for (heading, place) in HEADINGS {
+        let rows = tables.get(heading).unwrap_or_else(|| panic!("## {heading} has no table"));
+        let mapping = schema.pointer(place).unwrap();
+        let properties = mapping["properties"].as_object().unwrap();
+        let names: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+        assert_eq!(rows.keys().copied().collect::<BTreeSet<_>>(), names, "## {heading}");
+        let required = mapping["required"].as_array().unwrap();
+        for (name, key) in properties {
+            let (default, bounds) = rows[name.as_str()];
+            let wanted = match &key["default"] {
+                Value::Null if required.iter().any(|required| required == name) => "needed".to_owned(),
+                Value::Null => default.to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            assert_eq!(default, wanted, "the default of {name} in ## {heading}");
+            if let Some(counts) = counts(&resolve(key)) {
+                assert!(bounds.contains(&counts), "## {heading}: {name} is {counts}, not {bounds}");
+            }
+        }
+    }
+    let mut places = BTreeSet::new();
+    mappings(&schema, "", &mut places);
+    places.remove(ALGORITHMS_AGAIN);
+    let told: BTreeSet<String> = HEADINGS.iter().map(|(_, place)| (*place).to_owned()).collect();
+    assert_eq!(places, told, "a new mapping needs a table, and a line in HEADINGS");
+}

@@ -1,0 +1,82 @@
+//! Schema and parser know the same keys.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use weir::config::schema;
+
+use super::super::parse;
+
+/// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
+/// then lists the keys it knows there.
+const MAPPINGS: [(&str, &str); 27] = [
+    ("", "zzzz: 1"),
+    ("/properties/server", "server: { zzzz: 1 }"),
+    ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
+    ("/properties/messages", "messages: { zzzz: 1 }"),
+    ("/properties/envoy", "envoy: { zzzz: 1 }"),
+    ("/$defs/store", "store: { zzzz: 1 }"),
+    ("/$defs/store/properties/memory", "store: { memory: { zzzz: 1 } }"),
+    ("/$defs/redis", "store: { redis: { zzzz: 1 } }"),
+    ("/$defs/redis/properties/tls", "store: { redis: { tls: { zzzz: 1 } } }"),
+    ("/$defs/resources/items", "resources: [{ zzzz: 1 }]"),
+    ("/$defs/overrides/items", "overrides: [{ zzzz: 1 }]"),
+    ("/$defs/changes/additionalProperties", "overrides: [{ limits: { a: { zzzz: 1 } } }]"),
+    ("/$defs/access", "access: { zzzz: 1 }"),
+    ("/$defs/access", "strategies: { a: { access: { zzzz: 1 } } }"),
+    ("/$defs/strategies/additionalProperties", "strategies: { a: { zzzz: 1 } }"),
+    ("/$defs/limits/items", "strategies: { a: { limits: [{ zzzz: 1 }] } }"),
+    ("/$defs/uniform", "strategies: { a: { limits: [{ uniform: { zzzz: 1 } }] } }"),
+    ("/$defs/bucket", "strategies: { a: { limits: [{ token_bucket: { zzzz: 1 } }] } }"),
+    ("/$defs/bucket", "strategies: { a: { limits: [{ gcra: { zzzz: 1 } }] } }"),
+    ("/$defs/bucket", "strategies: { a: { limits: [{ leaky_bucket: { zzzz: 1 } }] } }"),
+    ("/$defs/fixed_window", "strategies: { a: { limits: [{ fixed_window: { zzzz: 1 } }] } }"),
+    ("/$defs/fixed_window", "strategies: { a: { limits: [{ fixed_window: { calendar: day, zzzz: 1 } }] } }"),
+    ("/$defs/interval_refill", "strategies: { a: { limits: [{ interval_refill: { zzzz: 1 } }] } }"),
+    ("/$defs/sliding_window", "strategies: { a: { limits: [{ sliding_window: { zzzz: 1 } }] } }"),
+    ("/$defs/bucketed_window", "strategies: { a: { limits: [{ bucketed_window: { zzzz: 1 } }] } }"),
+    ("/$defs/sliding_log", "strategies: { a: { limits: [{ sliding_log: { zzzz: 1 } }] } }"),
+    ("/$defs/sliding_log", "overrides: [{ limits: { a: { sliding_log: { zzzz: 1 } } } }]"),
+];
+
+fn known_to_the_parser(text: &str) -> BTreeSet<String> {
+    let errors = parse(text).unwrap_err();
+    let line = errors.lines().find(|line| line.contains("zzzz: unknown key; known are: ")).expect(&errors);
+    line.split_once("known are: ").unwrap().1.split(", ").map(str::to_owned).collect()
+}
+
+/// Keys that the parser knows only to say that they are for a later version.
+fn is_for_later(key: &str) -> bool {
+    let text = format!("strategies: {{ a: {{ limits: [{{ {key}: {{}} }}] }} }}");
+    parse(&text).unwrap_err().contains("is not supported yet")
+}
+
+/// Where mappings without other keys stand in `value`.
+pub(super) fn mappings(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    for (key, inner) in value.as_object().into_iter().flatten() {
+        if key == "additionalProperties" && *inner == Value::Bool(false) {
+            found.insert(path.to_owned());
+        }
+        mappings(inner, &format!("{path}/{key}"), found);
+    }
+}
+
+#[test]
+fn it_has_the_keys_of_the_parser() {
+    let schema = schema();
+    for (place, text) in MAPPINGS {
+        let properties = schema.pointer(place).and_then(|mapping| mapping["properties"].as_object());
+        let properties = properties.unwrap_or_else(|| panic!("no mapping at {place}"));
+        let of_schema: BTreeSet<String> = properties.keys().cloned().collect();
+        let mut of_parser = known_to_the_parser(text);
+        of_parser.retain(|key| !is_for_later(key));
+        assert_eq!(of_schema, of_parser, "of {place}");
+        let undescribed: Vec<_> =
+            properties.iter().filter(|(_, key)| !key["description"].is_string()).collect();
+        assert!(undescribed.is_empty(), "{undescribed:?} of {place}");
+    }
+    let mut found = BTreeSet::new();
+    mappings(&schema, "", &mut found);
+    let tried: BTreeSet<String> = MAPPINGS.iter().map(|(place, _)| (*place).to_owned()).collect();
+    assert_eq!(found, tried, "a new mapping needs a line in MAPPINGS");
+}

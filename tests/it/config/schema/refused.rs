@@ -1,0 +1,111 @@
+//! Mistakes that a schema can see: both refuse them, each for what it is.
+
+use super::super::{limit, section};
+use super::{judge, mistakes, validator};
+use crate::support::yaml::document;
+
+/// Each file, and where the schema finds the mistake.
+fn mistaken() -> Vec<(String, &'static str)> {
+    let server = |text: &str| section(&format!("server: {{ {text} }}"));
+    let limits = |text: &str| server(&format!("limits: {{ {text} }}"));
+    let redis = |text: &str| section(&format!("store: {{ redis: {{ {text} }} }}"));
+    let strategy = |text: &str| format!("strategies: {{ a: {{ {text} }} }}");
+    let each = "name: a, per: [], uniform: { interval: 1s }";
+    vec![
+        (String::new(), ""),
+        ("strategies: {}".to_owned(), "/strategies"),
+        (section("server: 5"), "/server"),
+        (section("resource: []"), ""),
+        (server("listen: localhost"), "/server/listen"),
+        (server("workers: 2000"), "/server/workers"),
+        (server("workers: -1"), "/server/workers"),
+        (server("reflection: 'true'"), "/server/reflection"),
+        (server("drain_timeout: 10"), "/server/drain_timeout"),
+        (server("drain_timeout: 1s1m"), "/server/drain_timeout"),
+        (limits("max_streams: 0"), "/server/limits/max_streams"),
+        (limits("max_connections: 1000001"), "/server/limits/max_connections"),
+        (limits("max_header_bytes: 1023"), "/server/limits/max_header_bytes"),
+        (limits("max_message_bytes: 64kb"), "/server/limits/max_message_bytes"),
+        (section("store: { memory: {}, redis: { nodes: ['redis://a'] } }"), "/store"),
+        (section("store: { memory: { budget: 1000 } }"), "/store/memory/budget"),
+        (section("store: { memory: { when_full: drop } }"), "/store/memory/when_full"),
+        (redis(""), "/store/redis"),
+        (redis("nodes: []"), "/store/redis/nodes"),
+        (redis("nodes: ['redis://a', 'redis://a'], topology: cluster"), "/store/redis/nodes"),
+        (redis("nodes: ['http://a']"), "/store/redis/nodes/0"),
+        (redis("nodes: ['redis://a/1']"), "/store/redis/nodes/0"),
+        (redis("nodes: ['redis://a'], topology: ring"), "/store/redis/topology"),
+        (redis("nodes: ['redis://a'], max_waiting: 0"), "/store/redis/max_waiting"),
+        (redis("nodes: ['redis://a'], password: ''"), "/store/redis/password"),
+        ("strategies: { 'a b': { limits: [] } }".to_owned(), "/strategies"),
+        (strategy("limits: []"), "/strategies/a/limits"),
+        (
+            strategy(&format!("limits: [{}]", vec![format!("{{ {each} }}"); 9].join(", "))),
+            "/strategies/a/limits",
+        ),
+        (
+            strategy(&format!("limits: [{{ {each} }}], on_store_failure: local")),
+            "/strategies/a/on_store_failure",
+        ),
+        (strategy(&format!("limits: [{{ {each}, gcra: {{ rate: 1/s }} }}]")), "/strategies/a/limits/0"),
+        (strategy("limits: [{ name: a, per: [] }]"), "/strategies/a/limits/0"),
+        (strategy("limits: [{ name: a, uniform: { interval: 1s } }]"), "/strategies/a/limits/0"),
+        (limit("uniform: { interval: 1 }"), "/strategies/a/limits/0/uniform/interval"),
+        (limit("token_bucket: { rate: 5 }"), "/strategies/a/limits/0/token_bucket/rate"),
+        (limit("gcra: { rate: 1/s, burst: 4503599627370496 }"), "/strategies/a/limits/0/gcra/burst"),
+        (limit("fixed_window: { limit: 5 }"), "/strategies/a/limits/0/fixed_window"),
+        (
+            limit("fixed_window: { limit: 5, calendar: day, window: 1d }"),
+            "/strategies/a/limits/0/fixed_window/window",
+        ),
+        (
+            limit("fixed_window: { limit: 5, window: 1d, offset: '+01:00' }"),
+            "/strategies/a/limits/0/fixed_window/offset",
+        ),
+        (
+            limit("fixed_window: { limit: 5, window: 1d, anchored: true, spread: true }"),
+            "/strategies/a/limits/0/fixed_window",
+        ),
+        (
+            limit("fixed_window: { limit: 5, calendar: day, offset: 2h }"),
+            "/strategies/a/limits/0/fixed_window/offset",
+        ),
+        (
+            limit("interval_refill: { capacity: 5, refill: 0, period: 1s }"),
+            "/strategies/a/limits/0/interval_refill/refill",
+        ),
+        (
+            limit("sliding_window: { limit: 2251799813685248, window: 1s }"),
+            "/strategies/a/limits/0/sliding_window/limit",
+        ),
+        (
+            limit("bucketed_window: { limit: 5, window: 1h, buckets: 361 }"),
+            "/strategies/a/limits/0/bucketed_window/buckets",
+        ),
+        (limit("sliding_log: { limit: 10001, window: 1s }"), "/strategies/a/limits/0/sliding_log/limit"),
+        (
+            limit("sliding_log: { limit: 10000, window: 1s, count_denied: true }"),
+            "/strategies/a/limits/0/sliding_log/limit",
+        ),
+        (section("resources: [{ match: 'a*b', strategy: a }]"), "/resources/0/match"),
+        (section("resources: [{ match: a }]"), "/resources/0"),
+        (section("overrides: [{ consumer: bob, strategy: a, limits: {} }]"), "/overrides/0/limits"),
+        (
+            section("overrides: [{ consumer: bob, strategy: a, limits: { each: {} } }]"),
+            "/overrides/0/limits/each",
+        ),
+        (section("access: { deny: ['*x'] }"), "/access/deny/0"),
+        (section("access: { denied: [] }"), "/access"),
+        (section(&format!("messages: {{ limited: {} }}", "a".repeat(513))), "/messages/limited"),
+    ]
+}
+
+#[test]
+fn mistakes_are_refused_by_both_where_they_stand() {
+    let validator = validator();
+    for (text, place) in mistaken() {
+        assert_eq!(judge(&validator, &text), (false, false), "{text}\nthe parser, the schema");
+        let found = mistakes(&validator, &document(&text).unwrap());
+        assert!(found.iter().any(|mistake| mistake.starts_with(&format!("{place}: "))), "{text}\n{found:#?}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Dashboard, documentation and the page that a running service shows name the same metrics.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::read;
+use crate::support::server::{Server, config};
+
+/// The words of a text that begin with one of `prefixes`.
+fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
+    let word = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let words = text.split(|char| !word(char));
+    words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
+}
+
+fn expressions(dashboard: &Value) -> Vec<&str> {
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    targets.map(|target| target["expr"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_metric_of_the_dashboard_exists() {
+    let page = Server::start(config()).get("/metrics").1;
+    let series: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
+    let samples: BTreeSet<&str> = series.iter().map(|line| line.split(['{', ' ']).next().unwrap()).collect();
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/weir.json")).unwrap();
+    let expressions = expressions(&dashboard);
+    assert!(expressions.len() > 10);
+    for expression in expressions {
+        let metrics = words(expression, &["weir_", "process_"]);
+        assert!(!metrics.is_empty(), "{expression}");
+        for metric in &metrics {
+            assert!(samples.contains(metric), "{metric} of the dashboard is not on the page");
+        }
+        // What it groups by is a label of what it sums.
+        for labels in expression.split("by (").skip(1).filter_map(|rest| rest.split(')').next()) {
+            for label in labels.split(", ") {
+                let has = |line: &&&str| line.contains(&format!("{label}=\""));
+                let of = |line: &&&str| metrics.iter().any(|metric| line.starts_with(metric));
+                assert!(series.iter().filter(of).any(|line| has(&line)), "{metrics:?} has no label {label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_metric_is_documented_and_on_the_dashboard() {
+    let page = Server::start(config()).get("/metrics").1;
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE weir_"));
+    let live: BTreeSet<String> =
+        types.map(|line| format!("weir_{}", line.split(' ').next().unwrap())).collect();
+    let documentation = read("docs/metrics.md");
+    let rows = documentation.lines().filter_map(|line| line.strip_prefix("| `weir_")?.split('`').next());
+    assert_eq!(rows.map(|name| format!("weir_{name}")).collect::<BTreeSet<_>>(), live);
+    let dashboard = read("deploy/grafana/weir.json");
+    for name in live {
+        assert!(dashboard.contains(&name), "{name} is not on the dashboard");
+    }
+}
+
+#[test]
+fn panels_do_not_overlap() {
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/weir.json")).unwrap();
+    let mut taken = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{}", panel["title"]);
+        let [x, y, w, h] = ["x", "y", "w", "h"].map(|side| panel["gridPos"][side].as_u64().unwrap());
+        assert!(x + w <= 24);
+        for place in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+            assert!(taken.insert(place), "{} covers another panel", panel["title"]);
+        }
+    }
+}

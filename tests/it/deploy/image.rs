@@ -1,0 +1,69 @@
+//! What can be said of the image without a daemon that builds it.
+
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+
+use super::read;
+use crate::support::clients::{files, root};
+
+#[test]
+fn the_image_holds_one_program_and_no_rights() {
+    let dockerfile = read("deploy/Dockerfile");
+    let last = dockerfile.rsplit_once("\nFROM ").unwrap().1;
+    assert!(last.starts_with("scratch\n"));
+    for line in ["USER 65532:65532", "ENTRYPOINT [\"/weir\"]", "CMD [\"serve\"]"] {
+        assert!(last.lines().any(|found| found == line), "{line}");
+    }
+    assert!(last.contains(&format!("ARG VERSION={}\n", env!("CARGO_PKG_VERSION"))));
+    assert!(last.contains(" /etc/ssl/certs/ca-certificates.crt\n"), "rediss:// would trust nobody");
+    let rust = format!("FROM rust:{}-", env!("CARGO_PKG_RUST_VERSION"));
+    assert!(dockerfile.lines().any(|line| line.starts_with(&rust)), "{rust}");
+    // What is copied must be let in.
+    let ignored = read(".dockerignore");
+    for copied in
+        dockerfile.lines().filter_map(|line| line.strip_prefix("COPY ")).filter(|line| !line.starts_with('-'))
+    {
+        let (sources, _) = copied.rsplit_once(' ').unwrap();
+        for source in sources.split(' ') {
+            assert!(root().join(source).exists(), "{source} is copied");
+            assert!(ignored.lines().any(|line| line == format!("!{source}")), "{source} is let in");
+        }
+    }
+}
+
+/// The files that Cargo.toml, the build script and the sources name are among those that are copied.
+#[test]
+fn the_image_is_built_from_all_that_the_build_reads() {
+    let dockerfile = read("deploy/Dockerfile");
+    let copied: Vec<&str> = dockerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY ").filter(|line| !line.starts_with('-')))
+        .flat_map(|line| line.rsplit_once(' ').unwrap().0.split(' '))
+        .collect();
+    let real =
+        |path: &Path| path.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let is_copied = |path: &Path| copied.iter().any(|one| real(path).starts_with(real(&root().join(one))));
+    let mut needed: Vec<PathBuf> =
+        ["Cargo.toml", "Cargo.lock", "build.rs"].map(|file| root().join(file)).into();
+    let manifest = read("Cargo.toml");
+    let quoted = |line: &str| line.split('"').nth(1).unwrap().to_owned();
+    needed.extend(
+        manifest.lines().filter(|line| line.starts_with("path = ")).map(|line| root().join(quoted(line))),
+    );
+    let benches = manifest.split("[[bench]]").skip(1).map(|bench| root().join("benches").join(quoted(bench)));
+    needed.extend(benches.map(|bench| if bench.is_dir() { bench } else { bench.with_extension("rs") }));
+    // What the build script reads, and what the sources include.
+    let script = read("build.rs");
+    needed.extend(
+        script.split('"').map(|text| root().join(text)).filter(|path| *path != root() && path.exists()),
+    );
+    for file in files(&root().join("src"), ".rs") {
+        let text = read_to_string(&file).unwrap();
+        let included = text.split("include_str!(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        needed.extend(included.map(|path| file.parent().unwrap().join(path)));
+    }
+    assert!(needed.len() > 10, "{needed:?}");
+    for path in needed {
+        assert!(is_copied(&path), "{} is not copied into the image", path.display());
+    }
+}

@@ -1,0 +1,44 @@
+//! docs/algorithms.md says what the program does: its pictures are drawn, and its figures measured, anew.
+
+mod footprint;
+mod pictures;
+mod promises;
+mod recipes;
+
+use std::sync::Arc;
+
+use weir::config::{Config, Overrides};
+use weir::strategy::Strategy;
+
+const TEXT: &str = include_str!("../../docs/algorithms.md");
+
+/// The strategy that a file would have with one limit, written as the document writes it.
+fn strategy(algorithm: &str) -> Arc<Strategy> {
+    let text = format!(
+        "strategies: {{ api: {{ limits: [{{ name: each, per: [resource, consumer], {algorithm} }}] }} }}"
+    );
+    let config = Config::parse(&text, "docs/algorithms.md", &Overrides::default());
+    let config = config.unwrap_or_else(|errors| panic!("{algorithm}:\n{errors}"));
+    Arc::clone(&config.rules.strategies()[0])
+}
+
+/// The names of all algorithms, as the configuration tells whoever gives none.
+fn names() -> Vec<String> {
+    let text = "strategies: { api: { limits: [{ name: each, per: [resource] }] } }";
+    let error = Config::parse(text, "here", &Overrides::default()).unwrap_err().to_string();
+    let (_, names) = error.split_once("give it one of ").expect("it tells the names");
+    names.trim().split(", ").map(str::to_owned).collect()
+}
+
+/// What the document leaves out, nobody finds.
+#[test]
+fn every_algorithm_has_its_place() {
+    let readme = include_str!("../../README.md");
+    for name in names() {
+        assert!(TEXT.contains(&format!("\n{name}: {{")), "{name} has no picture");
+        for (file, text) in [("docs/algorithms.md", TEXT), ("README.md", readme)] {
+            let mut rows = text.lines().filter(|line| line.starts_with("| `"));
+            assert!(rows.any(|row| row.contains(&format!("`{name}`"))), "{name} is in no table of {file}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Weir behind a real Envoy, started from what deploy/envoy ships.
+
+mod examples;
+mod failure;
+mod headers;
+mod limits;
+mod load;
+mod recorder;
+mod reload;
+mod service;
+mod usage;
+mod wire;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weir::config::{Config, EnvoyConfig};
+use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use weir::units::Micros;
+
+use crate::support::eventually_async;
+use crate::support::server::{Server, config};
+
+/// The limits that the examples are for.
+fn shipped() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/envoy/ratelimit")
+}
+
+/// A service with the limits of this directory, whose clock stands still.
+fn weir(limits: PathBuf) -> Server {
+    weir_with(EnvoyConfig { config: Some(limits), ..EnvoyConfig::default() })
+}
+
+fn weir_with(envoy: EnvoyConfig) -> Server {
+    Server::start(Config { envoy, ..config() })
+}
+
+/// Lets this much time pass.
+fn later(weir: &Server, millis: u64) {
+    weir.clock.set(Micros(weir.clock.now().0 + millis * 1_000));
+}
+
+/// What is left to bob of the limit with this key, without Envoy. To ask costs nothing.
+async fn remaining(weir: &Server, key: &str) -> u32 {
+    let entry = Entry { key: key.to_owned(), value: "bob".to_owned() };
+    let descriptor =
+        RateLimitDescriptor { entries: vec![entry], hits_addend: Some(0), ..RateLimitDescriptor::default() };
+    let request =
+        RateLimitRequest { domain: "edge".to_owned(), descriptors: vec![descriptor], hits_addend: 0 };
+    let mut client = RateLimitServiceClient::new(weir.channel().await);
+    client.should_rate_limit(request).await.unwrap().into_inner().statuses[0].limit_remaining
+}
+
+/// For what Envoy says when a stream has ended, whose answer nobody waits for.
+async fn until_remaining(weir: &Server, key: &str, expected: u32) {
+    let there = async || remaining(weir, key).await == expected;
+    eventually_async(Duration::from_secs(20), "Weir has been told", there).await;
+}

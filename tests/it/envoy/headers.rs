@@ -1,0 +1,39 @@
+//! What clients are told beside Envoy's own headers, and what Envoy's access log is told.
+
+use serde_json::json;
+use weir::config::EnvoyConfig;
+
+use crate::support::envoy::{Envoy, patient};
+
+use super::{shipped, weir_with};
+
+#[tokio::test]
+async fn ratelimit_headers_when_asked_for() {
+    let weir = weir_with(EnvoyConfig { config: Some(shipped()), headers: true, ..EnvoyConfig::default() });
+    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let mut client = envoy.client().await;
+    for (status, remaining) in [(200, "1"), (200, "0"), (429, "0")] {
+        let answer = client.get("/hello", &[]).await;
+        let told =
+            ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"].map(|name| answer.header(name));
+        assert_eq!((answer.status, told), (status, ["2", remaining, "60"]));
+    }
+    let health = client.get("/health", &[]).await;
+    assert_eq!((health.status, health.header("ratelimit-limit")), (200, ""));
+}
+
+#[tokio::test]
+async fn dynamic_metadata_when_asked_for() {
+    let weir =
+        weir_with(EnvoyConfig { config: Some(shipped()), dynamic_metadata: true, ..EnvoyConfig::default() });
+    let host = "domains: [\"*\"]\n";
+    let shown = "%DYNAMIC_METADATA(envoy.filters.http.ratelimit)%";
+    let header = format!("response_headers_to_add: [{{ header: {{ key: x-told, value: \"{shown}\" }} }}]\n");
+    let config = patient("envoy.yaml").replacen(host, &format!("{host}                      {header}"), 1);
+    let Some(envoy) = Envoy::start_with(&config, weir.grpc).await else { return };
+    let mut client = envoy.client().await;
+    let answer = client.get("/hello", &[]).await;
+    let told: serde_json::Value = serde_json::from_str(answer.header("x-told")).unwrap();
+    let descriptors = json!([{ "entries": ["remote_address=127.0.0.1"] }]);
+    assert_eq!(told, json!({ "domain": "edge", "descriptors": descriptors }));
+}

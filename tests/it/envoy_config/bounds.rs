@@ -1,0 +1,107 @@
+//! Whatever can grow has a bound, and says so when it is reached.
+
+use std::fmt::Write as _;
+
+use weir::config::{EnvoyFiles, MAX_DESCRIPTORS, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ERRORS};
+
+use super::parse;
+use crate::support::scratch;
+
+#[test]
+fn texts_are_bounded() {
+    let long = "k".repeat(513);
+    let shown = format!("\"{}…\" is 513 bytes long: at most 512", "k".repeat(64));
+    for (text, at) in [
+        (format!("domain: {long}"), "(line 1, column 9)"),
+        (format!("domain: d\ndescriptors:\n  - key: {long}"), "(line 3, column 10)"),
+        (format!("domain: d\ndescriptors:\n  - key: k\n    value: {long}"), "(line 4, column 12)"),
+    ] {
+        assert_eq!(parse(&text).unwrap_err(), format!("f.yaml: {shown} {at}"));
+    }
+}
+
+#[test]
+fn files_are_bounded() {
+    let padded = |size: usize| format!("domain: d{}", " ".repeat(size - "domain: d".len()));
+    assert!(parse(&padded(MAX_ENVOY_FILE)).is_ok());
+    let errors = parse(&padded(MAX_ENVOY_FILE + 1)).unwrap_err();
+    assert_eq!(errors, "f.yaml: error loading config file: it is larger than 4194304 bytes (4 MiB)");
+
+    let folder = scratch::dir("envoy-");
+    std::fs::write(folder.path().join("large.yaml"), padded(MAX_ENVOY_FILE + 1)).unwrap();
+    let errors = EnvoyFiles::load(folder.path(), false).unwrap_err().to_string();
+    assert!(
+        errors.ends_with("large.yaml: error loading config file: it is larger than 4194304 bytes (4 MiB)")
+    );
+}
+
+#[test]
+fn directories_are_bounded() {
+    let folder = scratch::dir("envoy-");
+    for index in 0..=MAX_ENVOY_FILES {
+        std::fs::write(folder.path().join(format!("{index}.yaml")), format!("domain: d{index}")).unwrap();
+    }
+    let errors = EnvoyFiles::load(folder.path(), false).unwrap_err().to_string();
+    assert_eq!(errors, format!("{}: has more than 1000 files", folder.path().display()));
+    std::fs::remove_file(folder.path().join("0.yaml")).unwrap();
+    assert_eq!(EnvoyFiles::load(folder.path(), false).unwrap().count, MAX_ENVOY_FILES);
+}
+
+#[test]
+fn descriptors_are_bounded_over_all_files() {
+    let half = |domain: &str, count: usize| {
+        let mut text = format!("domain: {domain}\ndescriptors:\n");
+        for index in 0..count {
+            let _ = writeln!(text, "  - key: k{index}");
+        }
+        text
+    };
+    let quarter = MAX_DESCRIPTORS / 4;
+    let files = ["a", "b", "c", "d"].map(|domain| (domain, half(domain, quarter)));
+    let texts = || files.iter().map(|(name, text)| (*name, text.as_str()));
+    assert_eq!(EnvoyFiles::parse(texts(), false).unwrap().domains.len(), 4);
+    let one_more = half("e", 2);
+    let errors = EnvoyFiles::parse(texts().chain([("e", one_more.as_str())]), false).unwrap_err();
+    assert_eq!(
+        errors.to_string(),
+        "e: all files together have at most 100000 descriptors (line 3, column 5)"
+    );
+}
+
+#[test]
+fn depth_and_aliases_are_bounded() {
+    let mut nested = "domain: d\ndescriptors: ".to_owned();
+    nested.push_str(&"[{ key: k, descriptors: ".repeat(40));
+    nested.push_str(&"}]".repeat(40));
+    let errors = parse(&nested).unwrap_err();
+    assert!(errors.contains("lists and mappings nest at most 64 deep"), "{errors}");
+
+    // A billion laughs: every line is ten of the line before.
+    let mut laughs = "domain: d\nmetadata:\n  a0: &a0 [x, x]\n".to_owned();
+    for level in 1..=10 {
+        let before = format!("*a{}, ", level - 1).repeat(10);
+        let _ = writeln!(laughs, "  a{level}: &a{level} [{before}]");
+    }
+    let errors = parse(&laughs).unwrap_err();
+    assert!(errors.contains("at most 250000 values, lists and mappings"), "{errors}");
+
+    // Each within the one before: deep only when they are put together.
+    let mut deep = "domain: d\nmetadata:\n  a0: &a0 [x]\n".to_owned();
+    for level in 1..=80 {
+        let _ = writeln!(deep, "  a{level}: &a{level} [*a{}]", level - 1);
+    }
+    let errors = parse(&deep).unwrap_err();
+    assert!(errors.contains("lists and mappings nest at most 64 deep"), "{errors}");
+
+    let errors = parse("domain: d\nmetadata: &a { b: *a }").unwrap_err();
+    assert!(errors.contains("an alias cannot stand inside of what it stands for"), "{errors}");
+}
+
+#[test]
+fn errors_are_bounded() {
+    let bad = "domain: d\ndescriptors: [{}, {}, {}, {}, {}, {}, {}]";
+    let files = (0..MAX_ERRORS).map(|_| ("f", bad));
+    let errors = EnvoyFiles::parse(files, true).unwrap_err();
+    assert_eq!(errors.errors().len(), MAX_ERRORS);
+    assert!(errors.to_string().ends_with("\n6000 more mistakes are not shown"));
+}

@@ -1,0 +1,65 @@
+//! The `envoy` section of the configuration, and the flags that go before it.
+
+use std::path::Path;
+
+use weir::config::{Config, EnvoyConfig, Overrides};
+
+fn parse(text: &str) -> Result<EnvoyConfig, String> {
+    let config = Config::parse(text, "weir.yaml", &Overrides::default());
+    config.map(|config| config.envoy).map_err(|errors| errors.to_string())
+}
+
+#[test]
+fn it_says_everything_or_nothing() {
+    let built_in = Config::built_in();
+    assert_eq!(built_in.envoy, EnvoyConfig::default());
+    let all = "envoy: { config: /etc/limits, merge_domains: true, overrides_in_request: false, headers: true, \
+               dynamic_metadata: true, near_limit_ratio: 0.25, shadow_mode: true, quota_mode: true }";
+    let expected = EnvoyConfig {
+        config: Some("/etc/limits".into()),
+        merge_domains: true,
+        overrides_in_request: false,
+        headers: true,
+        dynamic_metadata: true,
+        near_limit_ratio: 0.25,
+        shadow_mode: true,
+        quota_mode: true,
+    };
+    // Where Envoy's files say what is limited, strategies need not.
+    assert_eq!(parse(all), Ok(expected));
+    assert!(parse("envoy: { headers: true }").unwrap_err().contains("no strategy is configured"));
+}
+
+#[test]
+fn mistakes_are_told() {
+    let text = "envoy: { config: x, near_limit_ratio: 1.5, header: true, quota_mode: yes }";
+    let expected = "weir.yaml:1:39: envoy.near_limit_ratio: \"1.5\" is not a part of one, from 0 to 1, such as 0.8\n\
+                    weir.yaml:1:44: envoy.header: unknown key; did you mean `headers`?\n\
+                    weir.yaml:1:70: envoy.quota_mode: \"yes\" is neither true nor false";
+    assert_eq!(parse(text).unwrap_err(), expected);
+    for wrong in ["-0.1", "nan", "1e0", "", ".5", "inf"] {
+        let text = format!("envoy: {{ config: x, near_limit_ratio: '{wrong}' }}");
+        assert!(parse(&text).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn flags_go_before_it() {
+    let settings = Overrides {
+        envoy_config: Some("/flag".to_owned()),
+        envoy_merge_domains: Some("true".to_owned()),
+        ..Overrides::default()
+    };
+    let config = Config::parse("envoy: { config: /file }", "weir.yaml", &settings).unwrap();
+    assert_eq!(
+        (config.envoy.config.as_deref(), config.envoy.merge_domains),
+        (Some(Path::new("/flag")), true)
+    );
+    let config = Config::built_in_with(&settings).unwrap();
+    assert_eq!(config.envoy.config.as_deref(), Some(Path::new("/flag")));
+    let settings = Overrides { envoy_merge_domains: Some("maybe".to_owned()), ..Overrides::default() };
+    let errors = Config::built_in_with(&settings).unwrap_err().to_string();
+    let label =
+        "--envoy-merge-domains or WEIR_ENVOY_MERGE_DOMAINS: envoy.merge_domains: \"maybe\" is neither";
+    assert!(errors.starts_with(label), "{errors}");
+}

@@ -1,0 +1,30 @@
+//! `--mode envoy` asks as Envoy's filters do.
+
+use weir::config::{Config, EnvoyConfig};
+
+use super::{load, told};
+use crate::support::eventually;
+use crate::support::scratch;
+use crate::support::server::{Server, config};
+
+const LIMITS: &str = "domain: edge\n\
+    descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 5 } }]\n";
+
+#[test]
+fn envoys_protocol_is_spoken() {
+    let folder = scratch::dir("load-envoy-");
+    std::fs::write(folder.path().join("edge.yaml"), LIMITS).unwrap();
+    let envoy = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
+    let server = Server::start(Config { envoy, ..config() });
+    eventually(std::time::Duration::from_secs(10), "it is ready", || server.get("/readyz").0 == 200);
+    let envoy = ["--mode", "envoy", "--domain", "edge", "--keys", "100", "--warm-up", "0s"];
+    let (report, code) = load(&server, &[&envoy[..], &["--requests", "3000"]].concat());
+    assert_eq!((told(&report), code), ((500, 2_500), Some(0)));
+    // A hundred hits at once are more than five.
+    let (report, _) =
+        load(&server, &[&envoy[..], &["--requests", "10", "--cost", "100", "--seed", "2"]].concat());
+    assert_eq!(told(&report), (0, 10));
+    // Nobody limits those that no file describes.
+    let other = ["--descriptor", "path=/a", "--requests", "10"];
+    assert_eq!(told(&load(&server, &[&envoy[..], &other].concat()).0), (10, 0));
+}

@@ -1,0 +1,107 @@
+//! What we read and write ourselves of Envoy's messages, compared with the generated types.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use prometheus::Registry;
+use proptest::prelude::*;
+use prost::Message as _;
+use tonic::Code;
+use weir::clock::{Clock, ManualClock};
+use weir::config::{EnvoyFiles, MemoryConfig};
+use weir::limiter::Limiter;
+use weir::limiter::envoy::{Envoy, EnvoyRules, Loaded};
+use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir::service::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, RateLimit, Templates};
+use weir::store::memory::MemoryStore;
+use weir::telemetry::Metrics;
+
+use super::files;
+use super::notation::request as ask;
+use super::properties::any_request;
+use crate::support::server::{BASE, config};
+use crate::wire::{ended, framed, request};
+
+type Service = Arc<EnvoyRateLimit<MemoryStore>>;
+
+/// A service of the cases' files with nothing counted, which tells all it can.
+fn service() -> Service {
+    let config = config();
+    let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
+    let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
+    let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
+    let decisions = RateLimit::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10);
+    let counted = metrics.envoy(1).unwrap();
+    let domains = EnvoyFiles::load(&files(), false).unwrap().compile();
+    let loaded = Loaded::new(Arc::new(domains), &counted);
+    let rules = EnvoyRules {
+        overrides_in_request: true,
+        near_limit_ratio: 0.8,
+        shadow_mode: false,
+        quota_mode: false,
+    };
+    let answers = EnvoyAnswers { headers: Some(HeaderNames::default()), dynamic_metadata: true };
+    let live = Arc::new(ArcSwapOption::from_pointee(loaded));
+    EnvoyRateLimit::new(&decisions, Envoy::new(rules, counted.recorder(0)), answers, live)
+}
+
+async fn answer(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {
+    ended(service.should_rate_limit(request(&framed(0, message), usize::MAX))).await
+}
+
+#[tokio::test]
+async fn a_request_is_the_same_in_whatever_pieces_it_arrives() {
+    let whole = framed(0, &ask("rl [service=service_1]!1 [foo=x,bar=y]@7/DAY +3").encode_to_vec());
+    let expected = ended(service().should_rate_limit(request(&whole, usize::MAX))).await.unwrap();
+    for piece in 1..whole.len() {
+        let told = ended(service().should_rate_limit(request(&whole, piece))).await;
+        assert_eq!(told.as_ref(), Ok(&expected), "{piece} bytes at a time");
+    }
+}
+
+/// Of a message that is there twice, the later one's fields count, and the earlier one's that it lacks.
+#[tokio::test]
+async fn repeated_messages_are_merged() {
+    let entry = b"\x0a\x06\x0a\x01k\x12\x01v";
+    let (ten, a_day) = (b"\x12\x02\x08\x0a", b"\x12\x02\x10\x04");
+    let descriptor = [&entry[..], ten, a_day, b"\x1a\x00", b"\x1a\x02\x08\x03"].concat();
+    let length = u8::try_from(descriptor.len()).unwrap();
+    let message = [b"\x0a\x02no", b"\x0a\x02rl", &[0x12, length][..], &descriptor].concat();
+    let read = RateLimitRequest::decode(&message[..]).unwrap();
+    assert_eq!(read, ask("rl [k=v]@10/DAY!3"));
+    let told = answer(&service(), &message).await.unwrap();
+    assert_eq!(told, answer(&service(), &read.encode_to_vec()).await.unwrap());
+}
+
+proptest! {
+    /// What the generated type reads of damaged bytes is what we read of them, and where it reads
+    /// nothing, nothing is decided. What we write is what it writes.
+    #[test]
+    fn messages_are_read_and_written_as_the_generated_types_do(
+        asked in any_request(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        tail in prop::collection::vec(any::<u8>(), 0..8),
+    ) {
+        let mut bytes = asked.encode_to_vec();
+        bytes.extend(tail);
+        for (index, byte) in damage {
+            if !bytes.is_empty() {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let told = runtime.block_on(answer(&service(), &bytes));
+        match RateLimitRequest::decode(&bytes[..]) {
+            Ok(read) => {
+                let expected = runtime.block_on(answer(&service(), &read.encode_to_vec()));
+                prop_assert_eq!(&told, &expected);
+            }
+            Err(_) => prop_assert_eq!(&told, &Err(Code::Internal)),
+        }
+        if let Ok(told) = told {
+            let response = RateLimitResponse::decode(&told[5..]).unwrap();
+            prop_assert_eq!(framed(0, &response.encode_to_vec()), told);
+        }
+    }
+}

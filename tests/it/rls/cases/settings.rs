@@ -1,0 +1,93 @@
+//! Cases with settings of their own.
+
+use super::super::play::Case;
+use super::case;
+
+/// With `headers` and `dynamic_metadata`.
+pub(crate) const HEADERS: &[Case] = &[
+    case(
+        "36",
+        "after 2s
+         x10 another [stream=v]
+         another [stream=v] => OVER | OVER 0 of 10/MINUTE 58s
+         headers 3
+         header RateLimit-Limit 10
+         header RateLimit-Remaining 0
+         header RateLimit-Reset 58",
+    ),
+    case(
+        "headers tell of the least that is left, or of the last that denies",
+        "another [key2=v] [key3=v] [nope=v] => OK | OK 19 of 20/MINUTE 60s | OK 9 of 10/HOUR 3600s | OK
+         header RateLimit-Limit 10
+         header RateLimit-Remaining 9
+         header RateLimit-Reset 3600
+         another [key3=v] [key2=v] +20 => OVER | OVER 0 of 10/HOUR 3600s | OVER 0 of 20/MINUTE 60s
+         header RateLimit-Limit 20
+         header RateLimit-Reset 60",
+    ),
+    case(
+        "no limit, no headers",
+        "another [nope=v] => OK | OK
+         headers 0
+         test-domain [key6=x] => OK | OK 4294967295
+         headers 0",
+    ),
+    case(
+        "metadata are those of the rules that passed; the first of two values counts",
+        "rl [service=service_1] [service=service_2]!1 +2 => \
+         OK | OVER 0 of 1/MINUTE 60s | OK 1 of 2/MINUTE 60s
+         metadata {\"descriptors\":[{\"entries\":[\"service=service_1\"]},{\"entries\":[\"service=service_2\"],\
+         \"hitsAddend\":1}],\"domain\":\"rl\",\"hitsAddend\":2,\"metadata\":{\"group\":\"second\",\
+         \"tier\":{\"two\":2}}}
+         rl [service=service_1] [service=service_2] => OK | OK 0 of 1/MINUTE 60s | OK 0 of 2/MINUTE 60s
+         metadata {\"descriptors\":[{\"entries\":[\"service=service_1\"]},{\"entries\":[\"service=service_2\"]}],\
+         \"domain\":\"rl\",\"metadata\":{\"group\":\"first\",\"tier\":{\"one\":1,\"two\":2}}}",
+    ),
+    case(
+        "metadata tell the limit that the request brought along",
+        "another [key2=v]@10/DAY => OK | OK 9 of 10/DAY 86400s
+         metadata {\"descriptors\":[{\"entries\":[\"key2=v\"],\"limit\":\"requests_per_unit:10 unit:DAY\"}],\
+         \"domain\":\"another\"}",
+    ),
+];
+
+/// With `shadow_mode`.
+pub(crate) const SHADOW_MODE: &[Case] = &[case(
+    "32",
+    "x10 another [key3=v]
+     metric weir_envoy_global_shadow_total +0
+     another [key3=v] => OK | OVER 0 of 10/HOUR 3600s
+     metric weir_envoy_global_shadow_total +1",
+)];
+
+/// With `quota_mode`.
+pub(crate) const QUOTA_MODE: &[Case] = &[
+    case(
+        "every descriptor is a quota, and what matches nothing is one that is left",
+        "x10 another [key3=v]
+         another [key3=v] => OVER | OVER 0 of 10/HOUR 3600s
+         another [key3=v] [key2=v] => OK | OVER 0 of 10/HOUR 3600s | OK 19 of 20/MINUTE 60s
+         another [key3=v] [nope=v] => OK | OVER 0 of 10/HOUR 3600s | OK",
+    ),
+    case(
+        "what is unlimited is no quota",
+        "test-domain [key3=v] [key6=v] => OK | OK 0 of 1/HOUR 3600s | OK 4294967295
+         test-domain [key3=v] [key6=v] => OVER | OVER 0 of 1/HOUR 3600s | OK 4294967295",
+    ),
+];
+
+/// With `shadow_mode` and `quota_mode`.
+pub(crate) const BOTH_MODES: &[Case] = &[case(
+    "52",
+    "x20 another [key2=v] [key3=v]
+     another [key2=v] [key3=v] => OK | OVER 0 of 20/MINUTE 60s | OVER 0 of 10/HOUR 3600s
+     metric weir_envoy_global_shadow_total +1",
+)];
+
+/// With `overrides_in_request: false`.
+pub(crate) const NO_OVERRIDES: &[Case] = &[case(
+    "a limit of the request's own is as if it were not there",
+    "another [key2=v]@1/DAY => OK | OK 19 of 20/MINUTE 60s
+     another [key2=v]@1/UNKNOWN => OK | OK 18 of 20/MINUTE 60s
+     another [nope=v]@1/DAY => OK | OK",
+)];

@@ -1,0 +1,67 @@
+//! The cases, on every store.
+//!
+//! Of the reference's 57 cases, those that are not here, and why:
+//!
+//! * 13: a switch by which one descriptor that is over keeps the others from being charged. There is none.
+//! * 39, 40, 42: the store is gone, no files, health: [`super::status`], because they are about the service.
+//! * 41: the reference's HTTP port, which is not offered yet.
+//! * 43, 44, 45, 56: refused files: `envoy_config`, because no request is needed to see it.
+//! * 46, 57: files that change: `envoy_config/reload.rs`, and [`super::status`] for the metric.
+//! * 49: the reference's cache of what is over. Ours (`store/denials.rs`) has tests of its own.
+//! * 52: both global switches at once: in [`super::cases::BOTH_MODES`].
+
+use weir::config::{EnvoyConfig, StoreConfig};
+
+use super::cases::{BOTH_MODES, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE};
+use super::play::{Case, play};
+use super::{cluster, memory, redis};
+
+#[tokio::test]
+async fn on_memory() {
+    every_case(memory).await;
+}
+
+#[tokio::test]
+async fn on_redis() {
+    every_case(redis).await;
+}
+
+#[tokio::test]
+async fn on_a_cluster() {
+    every_case(cluster).await;
+}
+
+async fn every_case(store: fn() -> StoreConfig) {
+    let default = EnvoyConfig::default;
+    let all = [
+        (REFERENCE, default()),
+        (OURS, default()),
+        (HEADERS, EnvoyConfig { headers: true, dynamic_metadata: true, ..default() }),
+        (SHADOW_MODE, EnvoyConfig { shadow_mode: true, ..default() }),
+        (QUOTA_MODE, EnvoyConfig { quota_mode: true, ..default() }),
+        (BOTH_MODES, EnvoyConfig { quota_mode: true, shadow_mode: true, ..default() }),
+        (NO_OVERRIDES, EnvoyConfig { overrides_in_request: false, ..default() }),
+    ];
+    let mut first = 0;
+    for (cases, envoy) in all {
+        let wrong = play(cases, first, store(), envoy).await;
+        assert!(wrong.is_empty(), "{} lines went otherwise:\n{}", wrong.len(), wrong.join("\n"));
+        first += cases.len();
+    }
+}
+
+/// Every kind of line can go otherwise.
+#[tokio::test]
+async fn what_goes_otherwise_is_noticed() {
+    let lines = "another [key2=v] => OK | OK 20 of 20/MINUTE 60s
+         another [key2=v] => OK | OK 18 of 20/MINUTE 60s
+         after 1s
+         another [key2=v] => OK | OK 17 of 20/MINUTE 60s
+         metric weir_envoy_hits_total{rule=\"another.key2\"} +4
+         metric weir_envoy_hits_total{rule=\"another.key2\"} +3
+         headers 3
+         header RateLimit-Limit 20
+         metadata {}";
+    let wrong = play(&[Case { name: "wrong", lines }], 0, memory(), EnvoyConfig::default()).await;
+    assert_eq!(wrong.len(), 6, "{}", wrong.join("\n"));
+}

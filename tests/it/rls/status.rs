@@ -1,0 +1,107 @@
+//! The service itself: its health, its failures, its files.
+
+use std::fs;
+use std::time::Duration;
+
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use weir::config::{EnvoyConfig, RedisConfig, StoreConfig, Topology};
+use weir::units::Micros;
+
+use super::notation::{answer, request};
+use super::{Client, client, memory, serve};
+use crate::support::server::{Server, config};
+use crate::support::{RedisServer, eventually, redis_config, scratch};
+
+const SOON: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn health_is_told_under_the_references_name_and_the_services_own() {
+    let server = serve(memory(), EnvoyConfig::default());
+    let mut health = HealthClient::new(server.channel().await);
+    for service in ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"] {
+        let asked = HealthCheckRequest { service: service.to_owned() };
+        let told = health.check(asked).await.unwrap().into_inner();
+        assert_eq!(told.status().as_str_name(), "SERVING", "{service}");
+    }
+    let unknown = HealthCheckRequest { service: "envoy".to_owned() };
+    assert_eq!(health.check(unknown).await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn without_files_there_is_an_error_and_no_made_up_answer() {
+    let server = Server::start(config());
+    let told = ask(&mut client(&server).await, "another [key2=v]").await;
+    assert_eq!(told, "FailedPrecondition: no rate limit configuration loaded");
+}
+
+const POLICIES: &str = "
+domain: d
+descriptors:
+  - {key: error, rate_limit: {unit: minute, requests_per_unit: 5}}
+  - {key: allow, rate_limit: {unit: minute, requests_per_unit: 5, on_store_failure: allow}}
+  - {key: deny, rate_limit: {unit: minute, requests_per_unit: 5, on_store_failure: deny}}
+  - {key: shady, shadow_mode: true, rate_limit: {unit: minute, requests_per_unit: 5, on_store_failure: deny}}
+  - {key: free, rate_limit: {unlimited: true}}
+";
+
+/// What a policy answers has no numbers: nobody knows them.
+#[tokio::test]
+async fn without_the_store_each_rule_answers_as_it_says() {
+    let redis = RedisServer::start();
+    let folder = scratch::dir("envoy-policies");
+    fs::write(folder.path().join("d.yaml"), POLICIES).unwrap();
+    let deadline = Micros::from_millis(500);
+    let store = RedisConfig { deadline, ..redis_config(vec![redis.url()], Topology::Single) };
+    let files =
+        EnvoyConfig { config: Some(folder.path().to_owned()), headers: true, ..EnvoyConfig::default() };
+    let server = serve(StoreConfig::Redis(store), files);
+    let mut client = client(&server).await;
+    assert_eq!(ask(&mut client, "d [error=v]").await, "OK | OK 4 of 5/MINUTE 60s");
+    redis.kill();
+    eventually(SOON, "the loss is noticed", || server.get("/readyz").0 == 503);
+    assert_eq!(ask(&mut client, "d [allow=v]").await, "OK | OK");
+    assert_eq!(ask(&mut client, "d [deny=v]").await, "OVER | OVER");
+    assert_eq!(ask(&mut client, "d [shady=v]").await, "OK | OK");
+    assert_eq!(ask(&mut client, "d [free=v] [other=v]").await, "OK | OK 4294967295 | OK");
+    let told = ask(&mut client, "d [allow=v] [error=v]").await;
+    assert!(told.starts_with("Unavailable: the store could not decide ("), "{told}");
+    assert!(told.contains("`on_store_failure` of rule `d.error`"), "{told}");
+    let answer = client.should_rate_limit(request("d [deny=v]")).await.unwrap().into_inner();
+    assert!(answer.response_headers_to_add.is_empty(), "{answer:?}");
+    let metrics = server.get("/metrics").1;
+    assert!(metrics.contains("\nweir_envoy_store_errors_total 6\n"), "{metrics}");
+    assert!(metrics.contains("\nweir_envoy_hits_total{rule=\"d.deny\"} 2\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_rule_goes_on_when_its_file_is_read_again() {
+    let folder = scratch::dir("envoy-reload");
+    let good = "domain: d\ndescriptors:\n  - {key: k, rate_limit: {unit: minute, requests_per_unit: 5}}\n";
+    fs::write(folder.path().join("good.yaml"), good).unwrap();
+    let files = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
+    let server = serve(memory(), files);
+    let mut client = client(&server).await;
+    assert_eq!(ask(&mut client, "d [k=v]").await, "OK | OK 4 of 5/MINUTE 60s");
+    let loads = |result: &str, count: usize| {
+        let line = format!("\nweir_envoy_config_loads_total{{result=\"{result}\"}} {count}\n");
+        eventually(SOON, &line, || server.get("/metrics").1.contains(&line));
+    };
+    loads("ok", 1);
+    fs::write(folder.path().join("bad.yaml"), "domain: basic\ndescriptors:\n  - {value: 1}\n").unwrap();
+    loads("error", 1);
+    assert_eq!(ask(&mut client, "basic [key1=x]").await, "OK | OK");
+    assert_eq!(ask(&mut client, "d [k=v]").await, "OK | OK 3 of 5/MINUTE 60s");
+    let basic = good.replace("domain: d", "domain: basic").replace("key: k", "key: key1");
+    fs::write(folder.path().join("bad.yaml"), basic).unwrap();
+    loads("ok", 2);
+    assert_eq!(ask(&mut client, "basic [key1=x]").await, "OK | OK 4 of 5/MINUTE 60s");
+    assert_eq!(ask(&mut client, "d [k=v]").await, "OK | OK 2 of 5/MINUTE 60s");
+    let metrics = server.get("/metrics").1;
+    assert!(metrics.contains("\nweir_envoy_hits_total{rule=\"d.k\"} 3\n"), "{metrics}");
+}
+
+async fn ask(client: &mut Client, asked: &str) -> String {
+    answer(&client.should_rate_limit(request(asked)).await.map(tonic::Response::into_inner))
+}

@@ -1,0 +1,76 @@
+//! Programs that scripts/install-clients.sh puts into `.cache/clients`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// The root of the sources.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Files below `folder` whose names end so.
+pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            found.extend(files(&entry, end));
+        } else if entry.to_string_lossy().ends_with(end) {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+/// The clients' environment. `None` only where SKIP_CLIENTS=1 asks for it; one that is missing or out
+/// of date fails the test, because a test that has not run has shown nothing.
+#[track_caller]
+pub(crate) fn environment() -> Option<PathBuf> {
+    if std::env::var_os("SKIP_CLIENTS").is_some_and(|value| value == "1") {
+        eprintln!("SKIP_CLIENTS=1: this test has NOT run");
+        return None;
+    }
+    static CHECKED: OnceLock<Result<(), String>> = OnceLock::new();
+    let check = || {
+        let checked = Command::new("scripts/install-clients.sh").arg("--check").current_dir(root()).output();
+        let checked =
+            checked.map_err(|error| format!("scripts/install-clients.sh cannot be run: {error}"))?;
+        if checked.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&checked.stderr).into()) }
+    };
+    if let Err(reason) = CHECKED.get_or_init(check) {
+        panic!("{reason}");
+    }
+    Some(root().join(".cache/clients"))
+}
+
+/// Python with every package of tests/clients/requirements.txt and the stubs of our protos.
+pub(crate) fn python(environment: &Path) -> Command {
+    let mut command = Command::new(environment.join("python/bin/python"));
+    command.env("PYTHONPATH", environment.join("stubs")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// Node with the packages of tests/clients/package.json.
+pub(crate) fn node(environment: &Path) -> Command {
+    let mut command = Command::new("node");
+    command.env("NODE_PATH", environment.join("node/node_modules"));
+    command
+}
+
+/// Runs it to its end.
+#[track_caller]
+pub(crate) fn run(mut command: Command) -> Output {
+    command.stdin(Stdio::null()).current_dir(root());
+    // Nothing between a test and a server on the same machine.
+    for proxy in ["http_proxy", "https_proxy", "grpc_proxy", "all_proxy"] {
+        command.env_remove(proxy).env_remove(proxy.to_uppercase());
+    }
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} failed\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}

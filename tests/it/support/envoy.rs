@@ -1,0 +1,120 @@
+//! A real Envoy, started from an example of deploy/envoy. What is changed of it: the ports, and where a
+//! test is not about it, the time-out of 20 ms, which says more about a busy machine than about Weir.
+
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::http::Http;
+use super::process::Process;
+use super::{eventually_async, ports, scratch};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// An Envoy on loopback ports of its own. Dies on drop.
+pub(crate) struct Envoy {
+    pub(crate) front: SocketAddr,
+    admin: SocketAddr,
+    process: Process,
+    dir: TempDir,
+}
+
+/// The program. `None` only where SKIP_ENVOY=1 asks for it: a test that has not run has shown nothing.
+#[track_caller]
+pub(crate) fn program() -> Option<PathBuf> {
+    if std::env::var_os("SKIP_ENVOY").is_some_and(|value| value == "1") {
+        // Not with eprintln, which the test harness keeps to itself when a test passes.
+        let _ = writeln!(std::io::stderr(), "SKIP_ENVOY=1: a test behind a real Envoy has NOT run");
+        return None;
+    }
+    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/envoy");
+    assert!(
+        cache.join("stamp").exists() && cache.join("envoy").exists(),
+        "Envoy is not installed: run `make test`, or scripts/install-envoy.sh, or go without it with SKIP_ENVOY=1"
+    );
+    Some(cache.join("envoy"))
+}
+
+/// The text of an example.
+pub(crate) fn example(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/envoy").join(name);
+    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// An example with a time-out that only a service that does not answer reaches.
+pub(crate) fn patient(name: &str) -> String {
+    replaced(&example(name), "timeout: 0.02s", "timeout: 5s")
+}
+
+impl Envoy {
+    /// Starts the example in front of the rate limit service at this address, [`patient`]. `None` where there
+    /// is to be no Envoy.
+    pub(crate) async fn start(name: &str, service: SocketAddr) -> Option<Self> {
+        Self::start_with(&patient(name), service).await
+    }
+
+    /// Starts a configuration as it is, but for its ports.
+    pub(crate) async fn start_with(config: &str, service: SocketAddr) -> Option<Self> {
+        let program = program()?;
+        let loopback = || SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
+        let (front, app, admin) = (loopback(), loopback(), loopback());
+        let mut config = config.to_owned();
+        for (shipped, port) in [(10_000, front), (10_001, app), (9_901, admin), (8_081, service)] {
+            let port = port.port();
+            config = replaced(&config, &format!("port_value: {shipped} "), &format!("port_value: {port} "));
+        }
+        let dir = scratch::dir("envoy");
+        let file = dir.path().join("envoy.yaml");
+        std::fs::write(&file, config).unwrap();
+        let mut command = Process::command(program.to_str().unwrap());
+        command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"]);
+        command.arg("--config-path").arg(&file).arg("--log-path").arg(dir.path().join("log"));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let process = Process::spawn(command).unwrap();
+        let mut envoy = Self { front, admin, process, dir };
+        envoy.wait_until_live().await;
+        Some(envoy)
+    }
+
+    async fn wait_until_live(&mut self) {
+        let admin = self.admin;
+        eventually_async(SOON, "Envoy is live", async || {
+            assert!(self.process.exited().is_none(), "Envoy ended: {}", self.log());
+            let listens = tokio::net::TcpStream::connect(admin).await.is_ok();
+            listens && Http::connect(admin).await.get("/ready", &[]).await.status == 200
+        })
+        .await;
+    }
+
+    /// A client's connection to its front.
+    pub(crate) async fn client(&self) -> Http {
+        Http::connect(self.front).await
+    }
+
+    /// The same from another address.
+    pub(crate) async fn client_from(&self, client: [u8; 4]) -> Http {
+        Http::connect_from(IpAddr::from(client), self.front).await
+    }
+
+    /// One of its counters or gauges; 0 for one that has not come up.
+    pub(crate) async fn stat(&self, name: &str) -> u64 {
+        let answer = Http::connect(self.admin).await.get(&format!("/stats?filter={name}"), &[]).await;
+        let value = answer.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        value.map_or(0, |value| value.parse().unwrap())
+    }
+
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+}
+
+#[track_caller]
+fn replaced(config: &str, what: &str, with: &str) -> String {
+    assert!(config.contains(what), "the example has no {what:?}");
+    config.replace(what, with)
+}

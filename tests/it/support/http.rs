@@ -1,0 +1,68 @@
+//! An HTTP/1.1 client whose connections stay open.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use http::{HeaderMap, Request};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpSocket;
+
+/// One connection.
+pub(crate) struct Http {
+    sender: SendRequest<Empty<Bytes>>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// A header that must be there at most once, or "" where it is not.
+    #[track_caller]
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next().map_or("", |value| value.to_str().unwrap());
+        assert!(values.next().is_none(), "{name} comes more than once: {:?}", self.headers);
+        value
+    }
+}
+
+impl Http {
+    pub(crate) async fn connect(server: SocketAddr) -> Self {
+        Self::connect_from(Ipv4Addr::LOCALHOST.into(), server).await
+    }
+
+    /// A connection from this address of the loopback network.
+    pub(crate) async fn connect_from(client: IpAddr, server: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(client, 0)).unwrap();
+        let stream = socket.connect(server).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        Self { sender }
+    }
+
+    /// GETs a path.
+    pub(crate) async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::get(path).header("host", "weir.test");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.sender.ready().await.expect("the server keeps the connection");
+        let response = self.sender.send_request(request.body(Empty::new()).unwrap()).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! gRPC and protobuf as they stand on the wire: what we read and write ourselves, compared with the
+//! generated types, whole, in pieces and damaged.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use prometheus::Registry;
+use proptest::prelude::*;
+use prost::Message;
+use tonic::Code;
+use weir::clock::{Clock, ManualClock};
+use weir::config::MemoryConfig;
+use weir::limiter::Limiter;
+use weir::proto::v1::{
+    ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
+};
+use weir::service::{Call, RateLimit, Reply, Templates};
+use weir::store::memory::MemoryStore;
+use weir::telemetry::Metrics;
+
+use crate::support::server::{BASE, ask_under, config};
+
+type Service = Arc<RateLimit<MemoryStore>>;
+
+fn service() -> Service {
+    let config = config();
+    let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
+    let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
+    let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
+    RateLimit::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10)
+}
+
+/// A request body that arrives in these pieces.
+pub(crate) struct Pieces(VecDeque<Bytes>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(Frame::data).map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+pub(crate) fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
+    [&[flag], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat()
+}
+
+pub(crate) fn request(bytes: &[u8], piece: usize) -> http::Request<Pieces> {
+    http::Request::new(Pieces(bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect()))
+}
+
+/// How a call ends: the messages of the answer, or the status.
+pub(crate) async fn ended(call: Call) -> Result<Vec<u8>, Code> {
+    let response = call.await.unwrap();
+    let status =
+        |headers: &http::HeaderMap| headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
+    if let Some(code) = status(response.headers()) {
+        return Err(code);
+    }
+    let mut reply: Reply = response.into_body();
+    let mut bytes = Vec::new();
+    loop {
+        let frame = std::future::poll_fn(|context| Pin::new(&mut reply).poll_frame(context)).await;
+        match frame.expect("trailers come before the end").unwrap().into_data() {
+            Ok(data) => bytes.extend_from_slice(&data),
+            Err(trailers) => {
+                let code = status(trailers.trailers_ref().unwrap()).unwrap();
+                return if code == Code::Ok { Ok(bytes) } else { Err(code) };
+            }
+        }
+    }
+}
+
+async fn should_allow(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {
+    ended(service.should_allow(request(&framed(0, message), usize::MAX))).await
+}
+
+#[tokio::test]
+async fn a_call_is_the_same_in_whatever_pieces_it_arrives() {
+    let message = ask_under("burst", "pieces", "bob").encode_to_vec();
+    let whole = framed(0, &message);
+    let expected = should_allow(&service(), &message).await.unwrap();
+    let batch = ShouldAllowBatchRequest { requests: vec![ask_under("burst", "pieces", "bob"); 3] };
+    let whole_batch = framed(0, &batch.encode_to_vec());
+    let expected_batch =
+        ended(service().should_allow_batch(request(&whole_batch, usize::MAX))).await.unwrap();
+    for piece in 1..whole.len() {
+        let told = ended(service().should_allow(request(&whole, piece))).await;
+        assert_eq!(told.as_ref(), Ok(&expected), "{piece} bytes at a time");
+        let told = ended(service().should_allow_batch(request(&whole_batch, piece))).await;
+        assert_eq!(told.as_ref(), Ok(&expected_batch), "{piece} bytes at a time");
+        let (_leave, leaving) = tokio::sync::watch::channel(());
+        let streamed = ended(service().should_allow_stream(request(&framed(0, &[]), piece), leaving)).await;
+        assert_eq!(streamed, Ok(vec![]));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_one_message_is_refused() {
+    let message = ask_under("burst", "refused", "bob").encode_to_vec();
+    let fine = framed(0, &message);
+    let bodies = [
+        (vec![], Code::Unimplemented, "no message"),
+        ([&fine[..], &fine].concat(), Code::Unimplemented, "two messages"),
+        (fine[..fine.len() - 1].to_vec(), Code::Internal, "half a message"),
+        (fine[..3].to_vec(), Code::Internal, "half a prefix"),
+        (framed(1, &message), Code::Internal, "compressed, and nobody says how"),
+        (framed(7, &message), Code::Internal, "a flag that does not exist"),
+        (framed(0, &vec![0; (64 << 10) + 1]), Code::OutOfRange, "too large"),
+        (framed(0, b"\x0a\x05abc"), Code::Internal, "no protobuf"),
+        (framed(0, b"\x0a\x02\xff\xfe"), Code::Internal, "no UTF-8"),
+        (framed(0, b"\x08\x01"), Code::Internal, "a number for a text"),
+    ];
+    for (body, code, what) in bodies {
+        let service = service();
+        assert_eq!(ended(service.should_allow(request(&body, usize::MAX))).await, Err(code), "{what}");
+        let answer = should_allow(&service, &message).await.unwrap();
+        let answer = ShouldAllowResponse::decode(&answer[5..]).unwrap();
+        assert_eq!(answer.remaining, Some(4), "{what}: nothing was charged");
+    }
+    for (encoding, expected) in [("identity", None), ("gzip", Some(Code::Unimplemented))] {
+        let mut request = request(&fine, usize::MAX);
+        request.headers_mut().insert("grpc-encoding", encoding.parse().unwrap());
+        assert_eq!(ended(service().should_allow(request)).await.err(), expected, "{encoding}");
+    }
+}
+
+/// Beyond the bound attributes are not compared with one another.
+#[tokio::test]
+async fn many_attributes_are_refused_and_repeated_ones_are_one() {
+    let entry =
+        |name: &str| [&[0x32, name.len() as u8 + 2, 0x0a, name.len() as u8], name.as_bytes()].concat();
+    let mut message = ask_under("burst", "r", "c").encode_to_vec();
+    (0..3000).for_each(|_| message.extend(entry("same")));
+    assert!(should_allow(&service(), &message).await.is_ok());
+    (0..3000).for_each(|index| message.extend(entry(&format!("{index:04}"))));
+    assert_eq!(should_allow(&service(), &message).await, Err(Code::InvalidArgument));
+}
+
+fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
+    let text = |pattern: &'static str| prop_oneof![Just(String::new()), pattern];
+    let strategy =
+        prop_oneof!["burst", "open", "closed", "regional", "everybody", "tiger-feeding", "nobody", ""];
+    let attributes = prop::collection::hash_map("region|x{0,3}", "eu|us|", 0..3);
+    (text("[a-c/*é]{1,3}"), text("[a-c]{1,2}"), strategy, any::<Option<u8>>(), any::<bool>(), attributes)
+        .prop_map(|(resource, consumer, strategy, cost, peek, attributes)| ShouldAllowRequest {
+            resource,
+            consumer,
+            strategy,
+            cost: cost.map(|cost| u64::from(cost % 8)),
+            peek,
+            attributes,
+        })
+}
+
+proptest! {
+    /// What the generated type reads of damaged bytes is what we read of them, and where it reads
+    /// nothing, nothing is decided.
+    #[test]
+    fn questions_are_read_as_the_generated_type_reads_them(
+        ask in asks(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        tail in prop::collection::vec(any::<u8>(), 0..8),
+    ) {
+        let mut bytes = ask.encode_to_vec();
+        bytes.extend(tail);
+        for (index, byte) in damage {
+            if !bytes.is_empty() {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let told = runtime.block_on(should_allow(&service(), &bytes));
+        match ShouldAllowRequest::decode(&bytes[..]) {
+            Ok(read) => {
+                let expected = runtime.block_on(should_allow(&service(), &read.encode_to_vec()));
+                prop_assert_eq!(told, expected);
+            }
+            Err(_) => prop_assert_eq!(told, Err(Code::Internal)),
+        }
+    }
+
+    /// The bytes of our answers are those that the generated type writes, alone and in a batch.
+    #[test]
+    fn answers_are_written_as_the_generated_type_writes_them(asks in prop::collection::vec(asks(), 1..20)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (alone, together) = (service(), service());
+        let batch = ShouldAllowBatchRequest { requests: asks.clone() }.encode_to_vec();
+        let batch = request(&framed(0, &batch), usize::MAX);
+        let batch = runtime.block_on(ended(together.should_allow_batch(batch))).unwrap();
+        let results = ShouldAllowBatchResponse::decode(&batch[5..]).unwrap();
+        prop_assert_eq!(framed(0, &results.encode_to_vec()), batch);
+        prop_assert_eq!(results.results.len(), asks.len());
+        for (ask, result) in asks.iter().zip(results.results) {
+            use weir::proto::v1::should_allow_result::Result as Ended;
+            match (runtime.block_on(should_allow(&alone, &ask.encode_to_vec())), result.result) {
+                (Ok(bytes), Some(Ended::Response(in_batch))) => {
+                    let answer = ShouldAllowResponse::decode(&bytes[5..]).unwrap();
+                    prop_assert_eq!(framed(0, &answer.encode_to_vec()), bytes);
+                    prop_assert_eq!(answer, in_batch);
+                }
+                (Err(code), Some(Ended::Error(error))) => prop_assert_eq!(code, Code::from_i32(error.code)),
+                (alone, together) => prop_assert!(false, "{alone:?} alone, {together:?} in a batch"),
+            }
+        }
+    }
+}
