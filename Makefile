@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench run redis
+.PHONY: help build test lint bench figures soak run redis clients envoy
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,7 +12,7 @@ build: ## Build the release binary
 
 # In the release profile, so that its build also serves `make build` and `make run`.
 # The documentation's examples need a run of their own: cargo does not mix them with other targets.
-test: redis ## Run all tests, with real Redis servers (installs redis-server when it is missing)
+test: redis clients envoy ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
 	$(CARGO) test --release --no-fail-fast --lib --bins --tests || status=1; \
 	$(CARGO) test --release --no-fail-fast --doc || status=1; \
@@ -25,11 +25,36 @@ lint: ## Check the format, and that clippy and rustdoc have nothing to say
 	$(CARGO) clippy --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps
 
-bench: ## Run the benchmarks
-	$(CARGO) bench
+# The first three print as they go; what they say is kept beside the table of the last.
+bench: SHELL = /bin/bash
+bench: .SHELLFLAGS = -o pipefail -c
+bench: redis ## Run the benchmarks and write target/bench/table.md; QUICK=1 measures the service only, in a minute
+	@mkdir -p "$(TARGET_DIR)/bench"
+ifndef QUICK
+	$(CARGO) bench --bench engines | tee "$(TARGET_DIR)/bench/engines.txt"
+	$(CARGO) bench --bench memory | tee "$(TARGET_DIR)/bench/memory.txt"
+	$(CARGO) bench --bench script | tee "$(TARGET_DIR)/bench/script.txt"
+endif
+	$(CARGO) bench --bench service $(if $(QUICK),-- --quick)
+
+figures: ## Put the table of the last `make bench` into docs/performance.md
+	@awk 'FNR == NR { table = table $$0 "\n"; next } \
+		/^<!-- figures -->/ { print $$0 "\n\n" table; skip = 1 } \
+		/^<!-- end of figures -->/ { skip = 0 } \
+		!skip' "$(TARGET_DIR)/bench/table.md" docs/performance.md > "$(TARGET_DIR)/bench/performance.md"
+	@cp "$(TARGET_DIR)/bench/performance.md" docs/performance.md
+
+soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and check every decision
+	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --test it -- --nocapture soak::
 
 run: ## Run the service; ARGS='...' are its arguments
 	$(CARGO) run --release -- $(ARGS)
 
 redis:
 	@scripts/install-redis.sh
+
+clients:
+	@scripts/install-clients.sh
+
+envoy:
+	@scripts/install-envoy.sh

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Installs the gRPC clients of other languages that the tests call Weir with, and the validator of
+# Kubernetes manifests, all of them into .cache/clients and nowhere else. Says nothing when they are
+# there. SKIP_CLIENTS=1 goes without: their tests then pass without having run, and say so.
+#
+#   install-clients.sh            install what is missing or out of date
+#   install-clients.sh --check    install nothing, and fail if anything is
+set -eu
+cd "$(dirname "$0")/.."
+
+cache=$PWD/.cache/clients
+wanted=tests/clients
+
+check=${1:-}
+
+say() { echo "install-clients: $*" >&2; }
+
+need() {
+    command -v "$1" >/dev/null && return
+    say "the tests need $1 (on Debian and Ubuntu: apt-get install $2), or SKIP_CLIENTS=1 to go without"
+    exit 1
+}
+
+# Whether step $1 was done for these very files; what is half installed has no stamp.
+done_for() {
+    name=$1
+    shift
+    stamp=$(cat "$@" | cksum)
+    [ "$(cat "$cache/$name.stamp" 2>/dev/null || true)" = "$stamp" ]
+}
+
+# Before anything is installed.
+missing() {
+    [ "$check" = --check ] || return 0
+    say "$1 in .cache/clients is missing or out of date: run scripts/install-clients.sh (make test does), or"
+    say "go without the clients of other languages with SKIP_CLIENTS=1"
+    exit 1
+}
+
+finish() { echo "$stamp" >"$cache/$1.stamp"; }
+
+python_packages() {
+    need python3 "python3 python3-venv"
+    say "installing Python clients"
+    rm -rf "$cache/python" "$cache/stubs.stamp"
+    if ! python3 -m venv "$cache/python" >&2; then
+        say "python3 -m venv failed (on Debian and Ubuntu: apt-get install python3-venv)"
+        exit 1
+    fi
+    "$cache/python/bin/pip" install --quiet --disable-pip-version-check -r "$wanted/requirements.txt" >&2
+}
+
+node_packages() {
+    need node "nodejs npm"
+    need npm npm
+    say "installing Node clients"
+    rm -rf "$cache/node"
+    mkdir -p "$cache/node"
+    cp "$wanted/package.json" "$wanted/package-lock.json" "$wanted/.npmrc" "$cache/node/"
+    (cd "$cache/node" && npm ci --silent --no-progress --ignore-scripts) >&2
+}
+
+python_stubs() {
+    rm -rf "$cache/stubs"
+    mkdir -p "$cache/stubs"
+    # shellcheck disable=SC2086 # the names of our own files have no spaces
+    "$cache/python/bin/python" -m grpc_tools.protoc -Iproto \
+        --python_out="$cache/stubs" --grpc_python_out="$cache/stubs" $1
+}
+
+if [ "${SKIP_CLIENTS:-}" = 1 ]; then
+    say "SKIP_CLIENTS=1: clients of other languages and Kubernetes manifests are NOT tested"
+    exit 0
+fi
+mkdir -p "$cache"
+if ! done_for python "$wanted/requirements.txt"; then
+    missing python
+    python_packages
+    finish python
+fi
+if ! done_for node "$wanted/package.json" "$wanted/package-lock.json"; then
+    missing node
+    node_packages
+    finish node
+fi
+protos=$(cd proto && find weir -name '*.proto' | sort)
+# shellcheck disable=SC2086
+if ! (cd proto && done_for stubs $protos); then
+    missing stubs
+    python_stubs "$protos"
+    stamp=$(cd proto && cat $protos | cksum)
+    finish stubs
+fi
