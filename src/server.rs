@@ -10,11 +10,14 @@
 //! call's CPU compared with one runtime that moves work between cores.
 
 mod accept;
-mod burst;
+mod answer;
 mod connection;
 mod connections;
 mod dispatch;
 mod health;
+mod http2;
+mod keepalive;
+mod received;
 mod routes;
 mod worker;
 

@@ -25,7 +25,7 @@ pub use admin::Admin;
 pub use call::{Call, Sent};
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames};
 pub use message::Templates;
-pub use reply::Reply;
+pub use reply::{Reply, Whole};
 
 use crate::limiter::Limiter;
 use crate::store::Store;

@@ -11,11 +11,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use super::keepalive::Heard;
+
 /// A connection on its worker.
 pub(super) struct Connection {
     stream: TcpStream,
     /// What is still to come before the other side has shown that it speaks HTTP/2.
     preface: Option<Preface>,
+    heard: Heard,
     _open: Open,
 }
 
@@ -50,7 +53,12 @@ impl Connection {
     pub(super) fn new(stream: std::net::TcpStream, open: Open, patience: Duration) -> io::Result<Self> {
         let patience = Box::pin(tokio::time::sleep(patience));
         let preface = Some(Preface { missing: PREFACE_BYTES, patience });
-        Ok(Self { stream: TcpStream::from_std(stream)?, preface, _open: open })
+        Ok(Self { stream: TcpStream::from_std(stream)?, preface, heard: Heard::now(), _open: open })
+    }
+
+    /// When it was last heard.
+    pub(super) fn heard(&self) -> Heard {
+        self.heard.clone()
     }
 }
 
@@ -62,6 +70,9 @@ impl AsyncRead for Connection {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.heard.again();
+        }
         let Some(preface) = &mut self.preface else { return polled };
         preface.missing = preface.missing.saturating_sub(buffer.filled().len() - before);
         if preface.missing == 0 {

@@ -5,16 +5,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::burst::Burst;
 use super::connection::{Connection, Open};
 use super::dispatch::Dispatch;
-use super::routes;
+use super::http2::Http2;
 use super::worker::stopped;
 use crate::config::{ServerConfig, ServerLimits};
 use crate::store::Store;
@@ -80,36 +76,43 @@ impl<S: Store> Connections<S> {
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<S> {
         let age = self.ages.next();
-        let (leave, leaving) = watch::channel(());
-        let services = Arc::new((Arc::clone(&self.services), leaving));
-        let service = service_fn(move |request: http::Request<Incoming>| {
-            let services = Arc::clone(&services);
-            async move { services.0.call(request, &services.1).await }
-        });
-        let burst = Burst::default();
-        let http = routes::http2(&self.limits, burst.clone());
-        let served = http.serve_connection(TokioIo::new(connection), service);
+        let (services, limits) = (Arc::clone(&self.services), self.limits.clone());
         async move {
-            let mut served = pin!(served);
-            let ended = tokio::select! {
-                biased;
-                ended = burst.drive(served.as_mut()) => Some(ended),
-                () = too_old(age) => None,
-                () = stopped(stop) => None,
-            };
-            let ended = match ended {
-                Some(ended) => ended,
-                None => {
-                    served.as_mut().graceful_shutdown();
-                    drop(leave);
-                    burst.drive(served).await
-                }
-            };
-            if let Err(error) = ended {
+            if let Err(error) = live(connection, services, &limits, age, stop).await {
                 tracing::debug!(%error, "a connection ended with an error");
             }
         }
     }
+}
+
+async fn live<S: Store>(
+    connection: Connection,
+    services: Arc<Dispatch<S>>,
+    limits: &ServerLimits,
+    age: Option<Duration>,
+    stop: watch::Receiver<()>,
+) -> Result<(), h2::Error> {
+    let (leave, leaving) = watch::channel(());
+    let mut over = pin!(async {
+        tokio::select! {
+            () = too_old(age) => {}
+            () = stopped(stop) => {}
+        }
+    });
+    let mut http = tokio::select! {
+        biased;
+        opened = Http2::open(connection, services, limits, leaving) => opened?,
+        // It carries no calls yet.
+        () = &mut over => return Ok(()),
+    };
+    tokio::select! {
+        biased;
+        ended = http.serve() => return ended,
+        () = over => {}
+    }
+    http.leave();
+    drop(leave);
+    http.serve().await
 }
 
 impl Ages {

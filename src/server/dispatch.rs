@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use tokio::sync::watch;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
 
+use super::received::Received;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
 use crate::service::{Call, EnvoyRateLimit, RateLimit, Reply};
 use crate::store::Store;
@@ -32,7 +32,7 @@ impl<S: Store> Dispatch<S> {
     }
 
     /// One call. `leaving` tells when its connection is to end.
-    pub(super) fn call(&self, request: http::Request<Incoming>, leaving: &watch::Receiver<()>) -> Call {
+    pub(super) fn call(&self, request: http::Request<Received>, leaving: &watch::Receiver<()>) -> Call {
         let path = request.uri().path();
         let method = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE_NAME));
         match method {
@@ -46,7 +46,7 @@ impl<S: Store> Dispatch<S> {
         }
     }
 
-    fn call_other(&self, request: http::Request<Incoming>) -> Call {
+    fn call_other(&self, request: http::Request<Received>) -> Call {
         let mut others = self.others.clone();
         Call::until_deadline(request, |request| async move {
             match others.call(request.map(Body::new)).await {

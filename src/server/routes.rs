@@ -1,18 +1,15 @@
-//! The services of one worker, and the bounds of HTTP/2.
+//! The services of one worker.
 
 use std::sync::Arc;
 
-use hyper::server::conn::http2;
-use hyper_util::rt::TokioTimer;
 use tonic::service::Routes;
 use tonic_health::pb::health_server::{self, HealthServer};
 use tonic_reflection::server::Builder;
 
-use super::burst::Burst;
 use super::dispatch::Dispatch;
 use super::health::Health;
 use super::{EnvoyParts, Parts, ServerError};
-use crate::config::{ServerConfig, ServerLimits};
+use crate::config::ServerConfig;
 use crate::limiter::Limiter;
 use crate::limiter::envoy::Envoy;
 use crate::proto;
@@ -23,27 +20,6 @@ use crate::store::Store;
 
 /// Health and reflection take names, no more.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
-
-/// What a caller may send ahead on one stream, and on all of a connection together. Eight streams whose
-/// answers nobody reads leave room for the other calls of their connection.
-const STREAM_WINDOW: u32 = 128 << 10;
-const CONNECTION_WINDOW: u32 = 1 << 20;
-
-/// HTTP/2 within its bounds. No `date` is sent: nothing of gRPC is ever cached.
-pub(super) fn http2(limits: &ServerLimits, burst: Burst) -> http2::Builder<Burst> {
-    let mut http = http2::Builder::new(burst);
-    http.timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .auto_date_header(false)
-        .max_concurrent_streams(limits.max_streams)
-        .max_pending_accept_reset_streams(limits.max_pending_resets)
-        .max_local_error_reset_streams(limits.max_local_resets)
-        .max_header_list_size(limits.max_header_bytes)
-        .keep_alive_interval(Some(limits.keepalive_interval.into()))
-        .keep_alive_timeout(limits.keepalive_timeout.into());
-    http
-}
 
 /// Decisions, health and what else is offered.
 pub(super) fn services<S: Store, F>(

@@ -6,11 +6,13 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use http_body::Body;
 use tonic::Status;
 
 use super::{Reply, deadline};
+
+const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
 /// The end of a call. It is boxed only where it has to be waited for.
 pub enum Call {
@@ -74,7 +76,7 @@ impl Future for Call {
 
 /// The caller's deadline, if the call can be read at all: messages that are compressed cannot.
 pub(super) fn deadline_of(headers: &HeaderMap) -> Result<Option<Instant>, Status> {
-    match headers.get("grpc-encoding") {
+    match headers.get(&GRPC_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let mut status = Status::unimplemented(format!(
                 "grpc-encoding is {encoding:?}: messages are not compressed here, because they are small"

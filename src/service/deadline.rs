@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use tonic::Status;
 
 use crate::clock;
 
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+
 /// The caller's deadline. A header that cannot be read counts as none, as everywhere in gRPC.
 pub(super) fn of(headers: &HeaderMap) -> Option<Instant> {
-    let timeout = parse(headers.get("grpc-timeout")?.to_str().ok()?)?;
+    let timeout = parse(headers.get(&GRPC_TIMEOUT)?.to_str().ok()?)?;
     clock::monotonic().checked_add(timeout)
 }
 

@@ -16,6 +16,14 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
+/// An answer of one message.
+pub struct Whole {
+    /// With its prefix.
+    pub message: Bytes,
+    /// What ends it.
+    pub trailers: HeaderMap,
+}
+
 /// The body of a response.
 #[derive(Default)]
 pub struct Reply(Kind);
@@ -46,6 +54,14 @@ impl Reply {
         messages: impl Body<Data = Bytes, Error = Status> + Send + 'static,
     ) -> http::Response<Self> {
         with_headers(Kind::Stream(Box::pin(messages)))
+    }
+
+    /// All of it, where it is one message that went well.
+    pub fn whole(self) -> Result<Whole, Self> {
+        match self.0 {
+            Kind::Message(message) => Ok(Whole { message, trailers: ok() }),
+            other => Err(Self(other)),
+        }
     }
 
     /// What tonic answers.

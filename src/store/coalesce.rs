@@ -52,6 +52,9 @@ struct Inner<S> {
     flights: Mutex<HashMap<u128, Queue, ByKey>>,
 }
 
+/// Comes when the next call has been answered.
+type Answer = oneshot::Receiver<Result<Verdicts, StoreError>>;
+
 impl<S: Store> Coalesce<S> {
     /// One worker's, before `store`. Callers wait within the bounds of `config`.
     #[must_use]
@@ -83,9 +86,7 @@ impl<S: Store> Store for Coalesce<S> {
         }
         let key =
             inner.secret.hash_fields(decision.strategy.id().number(), decision.strategy, &decision.subject);
-        let own = monotonic() + inner.patience;
-        let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
-        let Some(waiting) = inner.join(key, op, cost, deadline)? else {
+        let Some((deadline, waiting)) = inner.join(key, decision.deadline, op, cost)? else {
             let _flight = Flight { inner, key, decision };
             return inner.store.decide(decision, op, costs, out).await;
         };
@@ -109,14 +110,15 @@ impl<S: Store> Inner<S> {
             && !decision.strategy.shares_counters()
     }
 
-    /// Waits for the next call; `None` where there is no call in flight, so that the caller makes one.
+    /// Waits for the next call, but no longer than until its deadline; `None` where there is no call in
+    /// flight, so that the caller makes one.
     fn join(
         &self,
         key: u128,
+        callers: Option<Instant>,
         op: Op,
         cost: u64,
-        deadline: Instant,
-    ) -> Result<Option<oneshot::Receiver<Result<Verdicts, StoreError>>>, StoreError> {
+    ) -> Result<Option<(Instant, Answer)>, StoreError> {
         let mut flights = self.flights.lock();
         let Some(queue) = flights.get_mut(&key) else {
             flights.insert(key, Queue::default());
@@ -126,9 +128,11 @@ impl<S: Store> Inner<S> {
             self.waiting.fetch_sub(1, Relaxed);
             return Err(StoreError::Overloaded(self.max_waiting));
         }
+        let own = monotonic() + self.patience;
+        let deadline = callers.map_or(own, |callers| callers.min(own));
         let (reply, waiting) = oneshot::channel();
         queue.push(Waiter { op, cost, deadline, reply });
-        Ok(Some(waiting))
+        Ok(Some((deadline, waiting)))
     }
 
     /// Decides for all who wait, until nobody does.

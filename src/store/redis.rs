@@ -51,7 +51,7 @@ pub struct RedisShared {
 /// One worker's store: its own connections, opened as they are needed.
 pub struct RedisStore {
     shared: RedisShared,
-    links: Mutex<HashMap<Address, Arc<Link>>>,
+    links: Mutex<HashMap<Address, Arc<Link>, foldhash::fast::RandomState>>,
 }
 
 impl RedisShared {
@@ -88,7 +88,8 @@ impl Store for RedisStore {
         check_supported(decision, op)?;
         let own = monotonic() + Duration::from(self.shared.context.config.deadline);
         let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
-        let request = Arc::new(Request::new(&self.shared.secret, decision, op, costs));
+        let (secret, cluster) = (&self.shared.secret, self.topology().is_cluster());
+        let request = Arc::new(Request::new(secret, cluster, decision, op, costs));
         match tokio::time::timeout_at(deadline.into(), self.route(&request)).await {
             Ok(Ok(answer)) => {
                 *out = answer;

@@ -26,7 +26,7 @@ pub(super) struct Request {
     pub(super) costs: SmallVec<[u64; 1]>,
     /// For each limit its key's phase, where any of them is spread.
     pub(super) phases: Phases,
-    /// The slot of all its keys in a cluster.
+    /// The slot of all its keys in a cluster; 0 where there is none.
     pub(super) slot: u16,
     /// All keys, one after the other, and where each ends.
     keys: Vec<u8>,
@@ -49,8 +49,14 @@ pub(super) struct Job {
 }
 
 impl Request {
-    /// Builds the keys of `decision`.
-    pub(super) fn new(secret: &KeySecret, decision: &Decision<'_>, op: Op, costs: &[u64]) -> Self {
+    /// Builds the keys of `decision`, for a node of a cluster or a server of its own.
+    pub(super) fn new(
+        secret: &KeySecret,
+        cluster: bool,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+    ) -> Self {
         let Decision { strategy, subject, .. } = decision;
         let mut keys = Vec::with_capacity(160);
         key::write_tag(&mut keys, strategy, subject);
@@ -66,7 +72,8 @@ impl Request {
             key::write_refund_key(&mut keys, tag, strategy, subject, id);
             ends.push(keys.len());
         }
-        let (slot, limits, once) = (key::slot(tag), decision.part.limits, id.is_some());
+        let slot = if cluster { key::slot(tag) } else { 0 };
+        let (limits, once) = (decision.part.limits, id.is_some());
         let (strategy, phases) = (Arc::clone(strategy), decision.phases());
         let form = plain::form_of(decision.limits().map(|limit| &limit.algorithm));
         Self { strategy, limits, form, op, once, costs: costs.into(), phases, slot, keys, ends }
