@@ -21,6 +21,7 @@ pub mod app;
 pub mod client;
 pub mod clock;
 pub mod config;
+mod deadlines;
 pub mod envoy;
 pub mod key;
 pub mod limiter;

@@ -27,6 +27,7 @@ pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames};
 pub use message::Templates;
 pub use reply::{Reply, Whole};
 
+use crate::deadlines::Deadlines;
 use crate::limiter::Limiter;
 use crate::store::Store;
 
@@ -44,11 +45,13 @@ pub struct RateLimit<S> {
     /// The most bytes that a message may have, but for batches.
     largest: usize,
     batches: Semaphore,
+    deadlines: Deadlines,
 }
 
 impl<S: Store> RateLimit<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
-        Arc::new(Self { limiter, templates, largest, batches: Semaphore::new(batch::MAX_BATCHES) })
+        let batches = Semaphore::new(batch::MAX_BATCHES);
+        Arc::new(Self { limiter, templates, largest, batches, deadlines: Deadlines::default() })
     }
 }

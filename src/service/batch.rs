@@ -47,7 +47,7 @@ impl<S: Store> RateLimit<S> {
             return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
         }
         let service = Arc::clone(self);
-        Call::waiting(deadline, async move {
+        Call::waiting(&self.deadlines, deadline, async move {
             // An error would mean that somebody has closed the semaphore, which nobody does.
             let _place = service.batches.acquire().await;
             let arrives = poll_fn(|context| messages.poll_only(context));

@@ -11,6 +11,7 @@ use http_body::Body;
 use tonic::Status;
 
 use super::{Reply, deadline};
+use crate::deadlines::Deadlines;
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
@@ -43,18 +44,33 @@ impl Call {
         F: Future<Output = Result<http::Response<Reply>, Status>> + Send + 'static,
     {
         let deadline = deadline::of(request.headers());
-        Self::waiting(deadline, serve(request))
+        let future = serve(request);
+        Self::Waiting(Box::pin(async move {
+            let ended = match deadline {
+                None => future.await,
+                Some(deadline) => {
+                    let ended = tokio::time::timeout_at(deadline.into(), future).await;
+                    ended.unwrap_or_else(|_| Err(deadline::passed()))
+                }
+            };
+            ended.unwrap_or_else(Status::into_http)
+        }))
     }
 
     /// The end of `future`, but no later than at the caller's deadline.
     pub(super) fn waiting(
+        deadlines: &Deadlines,
         deadline: Option<Instant>,
         future: impl Future<Output = Result<http::Response<Reply>, Status>> + Send + 'static,
     ) -> Self {
+        let deadline = deadline.map(|deadline| (deadline, deadlines.clone()));
         Self::Waiting(Box::pin(async move {
             let ended = match deadline {
                 None => future.await,
-                Some(deadline) => deadline::before(deadline, future).await,
+                Some((deadline, deadlines)) => {
+                    let ended = deadlines.until(deadline, future).await;
+                    ended.unwrap_or_else(|_| Err(deadline::passed()))
+                }
             };
             ended.unwrap_or_else(Status::into_http)
         }))

@@ -15,15 +15,6 @@ pub(super) fn of(headers: &HeaderMap) -> Option<Instant> {
     clock::monotonic().checked_add(timeout)
 }
 
-/// What `future` ends with, or that it took too long. A future that is ready at once sets no timer.
-pub(super) async fn before<T>(
-    deadline: Instant,
-    future: impl Future<Output = Result<T, Status>>,
-) -> Result<T, Status> {
-    let ended = tokio::time::timeout_at(deadline.into(), future).await;
-    ended.unwrap_or_else(|_| Err(passed()))
-}
-
 /// What a caller is told who has probably gone.
 pub(super) fn passed() -> Status {
     Status::deadline_exceeded("the deadline that the caller set has passed")

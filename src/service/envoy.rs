@@ -71,7 +71,7 @@ impl<S: Store> EnvoyRateLimit<S> {
             return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
         }
         let service = Arc::clone(self);
-        Call::waiting(deadline, async move {
+        Call::waiting(&self.decisions.deadlines, deadline, async move {
             let message = poll_fn(|context| messages.poll_only(context)).await?;
             service.answer(&message, deadline).await
         })

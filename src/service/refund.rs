@@ -38,7 +38,7 @@ impl<S: Store> RateLimit<S> {
             Err(status) => return Call::done(Err(status)),
         };
         let (service, mut messages) = (Arc::clone(self), Messages::of(body, self.largest));
-        Call::waiting(deadline, async move {
+        Call::waiting(&self.deadlines, deadline, async move {
             let message = poll_fn(|context| messages.poll_only(context)).await?;
             let request =
                 RefundRequest::decode(message).map_err(|error| Status::internal(error.to_string()))?;

@@ -32,7 +32,7 @@ impl<S: Store> RateLimit<S> {
             return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
         }
         let service = Arc::clone(self);
-        Call::waiting(deadline, async move {
+        Call::waiting(&self.deadlines, deadline, async move {
             let message = poll_fn(|context| messages.poll_only(context)).await?;
             let question = Question::read(&message).map_err(status::malformed)?;
             let ask = question.ask(deadline);

@@ -35,6 +35,7 @@ use super::{Decision, Part, Store, StoreError, Verdicts};
 use crate::algorithm::Op;
 use crate::clock::monotonic;
 use crate::config::RedisConfig;
+use crate::deadlines::{Deadlines, Passed};
 use crate::key::KeySecret;
 
 /// One worker's calls in flight, before its store.
@@ -47,6 +48,7 @@ struct Inner<S> {
     patience: Duration,
     max_waiting: usize,
     waiting: AtomicUsize,
+    deadlines: Deadlines,
     secret: KeySecret,
     /// For each set of keys with a call in flight, who waits for the next one.
     flights: Mutex<HashMap<u128, Queue, ByKey>>,
@@ -65,6 +67,7 @@ impl<S: Store> Coalesce<S> {
             patience: config.deadline.into(),
             max_waiting: config.max_waiting,
             waiting: AtomicUsize::new(0),
+            deadlines: Deadlines::default(),
             secret: KeySecret::random(),
             flights: Mutex::default(),
         }))
@@ -91,13 +94,13 @@ impl<S: Store> Store for Coalesce<S> {
             return inner.store.decide(decision, op, costs, out).await;
         };
         let _place = Place(&inner.waiting);
-        match tokio::time::timeout_at(deadline.into(), waiting).await {
+        match inner.deadlines.until(deadline, waiting).await {
             Ok(Ok(answer)) => {
                 *out = answer?;
                 Ok(())
             }
             Ok(Err(_)) => Err(StoreError::Unavailable("the worker stops".into())),
-            Err(_) => Err(StoreError::Timeout),
+            Err(Passed) => Err(StoreError::Timeout),
         }
     }
 }

@@ -33,6 +33,7 @@ use super::{Decision, Store, StoreError, Verdicts, check_supported};
 use crate::algorithm::Op;
 use crate::clock::{Clock, monotonic};
 use crate::config::RedisConfig;
+use crate::deadlines::{Deadlines, Passed};
 use crate::key::KeySecret;
 
 /// Redirects and retries that one decision follows before it gives up; its deadline is the other bound.
@@ -52,6 +53,7 @@ pub struct RedisShared {
 pub struct RedisStore {
     shared: RedisShared,
     links: Mutex<HashMap<Address, Arc<Link>, foldhash::fast::RandomState>>,
+    deadlines: Deadlines,
 }
 
 impl RedisShared {
@@ -67,7 +69,7 @@ impl RedisShared {
     /// A store for the current thread's runtime, which its connections then live on.
     #[must_use]
     pub fn store(&self) -> RedisStore {
-        RedisStore { shared: self.clone(), links: Mutex::default() }
+        RedisStore { shared: self.clone(), links: Mutex::default(), deadlines: Deadlines::default() }
     }
 
     /// Keeps the map of slots, and reports whether Redis can be reached whenever it has looked. Runs
@@ -90,13 +92,13 @@ impl Store for RedisStore {
         let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
         let (secret, cluster) = (&self.shared.secret, self.topology().is_cluster());
         let request = Arc::new(Request::new(secret, cluster, decision, op, costs));
-        match tokio::time::timeout_at(deadline.into(), self.route(&request)).await {
+        match self.deadlines.until(deadline, self.route(&request)).await {
             Ok(Ok(answer)) => {
                 *out = answer;
                 Ok(())
             }
             Ok(Err(error)) => Err(error),
-            Err(_) => {
+            Err(Passed) => {
                 self.topology().suspect();
                 Err(StoreError::Timeout)
             }
@@ -144,7 +146,8 @@ impl RedisStore {
         }
         // A new node is the moment to let go of those that have left.
         links.retain(|known, _| self.topology().knows(known));
-        let link = Arc::new(Link::open(address.clone(), Arc::clone(&self.shared.context)));
+        let link =
+            Arc::new(Link::open(address.clone(), Arc::clone(&self.shared.context), self.deadlines.clone()));
         links.insert(address.clone(), Arc::clone(&link));
         link
     }

@@ -1,6 +1,7 @@
 //! One script call: some requests, one round trip, an answer for each.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use smallvec::SmallVec;
@@ -12,6 +13,8 @@ use super::fault::Fault;
 use super::request::{Job, Request};
 use super::script::{decode, encode};
 use super::source::{Form, script_for};
+use crate::clock::monotonic;
+use crate::deadlines::{Deadlines, Passed};
 use crate::store::{StoreError, Verdicts};
 
 /// Requests that leave in one script call.
@@ -87,11 +90,18 @@ impl Call {
     }
 
     /// Sends the call and hands every request its answer.
-    pub(super) async fn run(self, mut connection: Connection, context: &LinkContext, host: &str) -> Fate {
+    pub(super) async fn run(
+        self,
+        mut connection: Connection,
+        context: &LinkContext,
+        deadlines: &Deadlines,
+        host: &str,
+    ) -> Fate {
         let exchange = self.exchange(&mut connection, context);
-        let reply = match tokio::time::timeout(context.config.deadline.into(), exchange).await {
+        let deadline = monotonic() + Duration::from(context.config.deadline);
+        let reply = match deadlines.until(deadline, exchange).await {
             Ok(reply) => reply,
-            Err(_) => {
+            Err(Passed) => {
                 self.fail_all(&Fault::Failed(StoreError::Timeout));
                 return Fate::Silent;
             }

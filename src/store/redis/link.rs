@@ -18,6 +18,7 @@ use super::probe::spans_slots;
 use super::request::{Job, Request};
 use super::topology::{Address, Topology};
 use crate::clock::monotonic;
+use crate::deadlines::Deadlines;
 use crate::store::{StoreError, Verdicts};
 
 /// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
@@ -40,10 +41,10 @@ pub(super) struct Link {
 
 impl Link {
     /// Starts the task on the current runtime; it ends when the link is dropped.
-    pub(super) fn open(address: Address, context: Arc<LinkContext>) -> Self {
+    pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
         let (queue, jobs) = mpsc::unbounded_channel();
         let max_waiting = context.config.max_waiting;
-        tokio::spawn(Task { address, context, jobs }.run());
+        tokio::spawn(Task { address, context, deadlines, jobs }.run());
         Self { queue, waiting: AtomicUsize::new(0), max_waiting }
     }
 
@@ -90,6 +91,7 @@ impl Drop for Place<'_> {
 struct Task {
     address: Address,
     context: Arc<LinkContext>,
+    deadlines: Deadlines,
     jobs: mpsc::UnboundedReceiver<Job>,
 }
 
@@ -175,8 +177,9 @@ impl Task {
             for call in Call::group(jobs, slots) {
                 let (connection, health) = (connection.clone(), Arc::clone(&health));
                 let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
+                let deadlines = self.deadlines.clone();
                 tokio::spawn(async move {
-                    let fate = call.run(connection, &context, &host).await;
+                    let fate = call.run(connection, &context, &deadlines, &host).await;
                     health.record(fate, &context.topology);
                 });
             }

@@ -1,0 +1,204 @@
+//! Until when things may take, for the many that wait at once and nearly all end in time.
+//!
+//! A timer of the runtime for each decision would cost more than the decision's keys: besides its place in
+//! the timer wheel, a system call whenever it is the earliest since the thread last slept, which after every
+//! burst is each of them. Here one timer per worker sleeps until the earliest deadline that it knows of; by
+//! then most of them are gone, and it looks for the next one. A deadline is kept to the moment, as a timer of
+//! its own would.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use slab::Slab;
+use tokio::sync::Notify;
+
+use crate::clock::monotonic;
+
+/// The deadlines of one worker. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Deadlines(Arc<Shared>);
+
+/// It took too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the deadline has passed")]
+pub(crate) struct Passed;
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Tells the timer that there is an earlier deadline than it sleeps for.
+    earlier: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Slab<Waiter>,
+    /// When the timer wakes, if there is one.
+    wakes: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    at: Instant,
+    passed: bool,
+    waker: Waker,
+}
+
+impl Deadlines {
+    /// What `future` ends with, if it does so before `at`. A future that is ready at once is never late and
+    /// costs nothing. Within a runtime.
+    pub(crate) async fn until<F: Future>(&self, at: Instant, future: F) -> Result<F::Output, Passed> {
+        let mut future = pin!(future);
+        let mut place = Place { shared: &self.0, at, key: None };
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => place.poll_passed(context).map(|()| Err(Passed)),
+        })
+        .await
+    }
+
+    fn begin(shared: &Arc<Shared>) {
+        tokio::spawn(Timer { shared: Arc::clone(shared), ended: false }.run());
+    }
+}
+
+/// One who waits, until it is dropped.
+struct Place<'a> {
+    shared: &'a Arc<Shared>,
+    at: Instant,
+    key: Option<usize>,
+}
+
+impl Place<'_> {
+    fn poll_passed(&mut self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.shared.state.lock();
+        if let Some(waiter) = self.key.and_then(|key| state.waiting.get_mut(key)) {
+            waiter.waker.clone_from(context.waker());
+            return if waiter.passed { Poll::Ready(()) } else { Poll::Pending };
+        }
+        let waker = context.waker().clone();
+        self.key = Some(state.waiting.insert(Waiter { at: self.at, passed: false, waker }));
+        match state.wakes {
+            Some(wakes) if wakes <= self.at => {}
+            Some(_) => self.shared.earlier.notify_one(),
+            None => {
+                state.wakes = Some(self.at);
+                Deadlines::begin(self.shared);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.shared.state.lock().waiting.try_remove(key);
+        }
+    }
+}
+
+/// The task that tells those whose time is over. It ends when nobody waits, and with its runtime.
+struct Timer {
+    shared: Arc<Shared>,
+    ended: bool,
+}
+
+impl Timer {
+    async fn run(mut self) {
+        let mut now = monotonic();
+        while let Some(next) = self.tell(now) {
+            tokio::select! {
+                () = tokio::time::sleep_until(next.into()) => now = monotonic().max(next),
+                () = self.shared.earlier.notified() => now = monotonic(),
+            }
+        }
+        self.ended = true;
+    }
+
+    /// Wakes all whose deadline has passed, and says which is next.
+    fn tell(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.shared.state.lock();
+        let mut next: Option<Instant> = None;
+        for (_, waiter) in &mut state.waiting {
+            if waiter.at <= now {
+                waiter.passed = true;
+                waiter.waker.wake_by_ref();
+            } else {
+                next = Some(next.map_or(waiter.at, |next| next.min(waiter.at)));
+            }
+        }
+        state.wakes = next;
+        next
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // With its runtime: whoever comes next begins a new one.
+        if !self.ended {
+            self.shared.state.lock().wakes = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn after(ms: u64) -> Instant {
+        monotonic() + Duration::from_millis(ms)
+    }
+
+    #[tokio::test]
+    async fn who_ends_in_time_is_not_late_and_leaves_nothing() {
+        let deadlines = Deadlines::default();
+        assert_eq!(deadlines.until(after(0), async { 7 }).await, Ok(7), "at once");
+        let soon = tokio::time::sleep(Duration::from_millis(5));
+        assert_eq!(deadlines.until(after(60_000), soon).await, Ok(()));
+        assert!(deadlines.0.state.lock().waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn each_is_told_at_its_own_time_whatever_the_order_they_came_in() {
+        let deadlines = Deadlines::default();
+        let started = monotonic();
+        let late = |ms| {
+            let deadlines = deadlines.clone();
+            async move {
+                let never = std::future::pending::<()>();
+                let at = started + Duration::from_millis(ms);
+                assert_eq!(deadlines.until(at, never).await, Err(Passed));
+                assert!(monotonic() >= at);
+                ms
+            }
+        };
+        let (first, second) = (tokio::spawn(late(200)), tokio::spawn(late(20)));
+        assert_eq!(late(60).await, 60);
+        assert!(second.is_finished() && !first.is_finished());
+        assert_eq!(first.await.unwrap(), 200);
+        assert_eq!(late(0).await, 0, "which has passed already");
+        assert!(deadlines.0.state.lock().waiting.is_empty());
+    }
+
+    #[test]
+    fn a_runtime_that_ends_takes_its_timer_with_it() {
+        let deadlines = Deadlines::default();
+        for _ in 0..2 {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let ended = runtime.block_on(async {
+                let long = deadlines.clone();
+                tokio::spawn(async move { long.until(after(60_000), std::future::pending::<()>()).await });
+                tokio::task::yield_now().await;
+                deadlines.until(after(10), std::future::pending::<()>()).await
+            });
+            assert_eq!(ended, Err(Passed));
+        }
+        assert!(deadlines.0.state.lock().waiting.is_empty());
+    }
+}
