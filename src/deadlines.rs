@@ -6,13 +6,13 @@
 //! then most of them are gone, and it looks for the next one. A deadline is kept to the moment, as a timer of
 //! its own would.
 
-use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use pin_project_lite::pin_project;
 use slab::Slab;
 use tokio::sync::Notify;
 
@@ -51,30 +51,49 @@ struct Waiter {
 impl Deadlines {
     /// What `future` ends with, if it does so before `at`. A future that is ready at once is never late and
     /// costs nothing. Within a runtime.
-    pub(crate) async fn until<F: Future>(&self, at: Instant, future: F) -> Result<F::Output, Passed> {
-        let mut future = pin!(future);
-        let mut place = Place { shared: &self.0, at, key: None };
-        poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(value) => Poll::Ready(Ok(value)),
-            Poll::Pending => place.poll_passed(context).map(|()| Err(Passed)),
-        })
-        .await
+    pub(crate) fn until<F: Future>(&self, at: Instant, future: F) -> Until<F> {
+        Until { future, deadline: self.at(at) }
     }
 
-    fn begin(shared: &Arc<Shared>) {
-        tokio::spawn(Timer { shared: Arc::clone(shared), ended: false }.run());
+    /// A deadline that is not waited for yet.
+    pub(crate) fn at(&self, at: Instant) -> Deadline {
+        Deadline { shared: Arc::clone(&self.0), at, key: None }
+    }
+}
+
+pin_project! {
+    /// A future that ends at its deadline. A type of its own, because an async function would have room for
+    /// the future twice: as it was handed over, and as it is waited for.
+    pub(crate) struct Until<F> {
+        #[pin]
+        future: F,
+        deadline: Deadline,
+    }
+}
+
+impl<F: Future> Future for Until<F> {
+    type Output = Result<F::Output, Passed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        match this.future.poll(context) {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => this.deadline.poll_passed(context).map(|()| Err(Passed)),
+        }
     }
 }
 
 /// One who waits, until it is dropped.
-struct Place<'a> {
-    shared: &'a Arc<Shared>,
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    shared: Arc<Shared>,
     at: Instant,
     key: Option<usize>,
 }
 
-impl Place<'_> {
-    fn poll_passed(&mut self, context: &Context<'_>) -> Poll<()> {
+impl Deadline {
+    /// Ready when it has passed.
+    pub(crate) fn poll_passed(&mut self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.shared.state.lock();
         if let Some(waiter) = self.key.and_then(|key| state.waiting.get_mut(key)) {
             waiter.waker.clone_from(context.waker());
@@ -87,14 +106,14 @@ impl Place<'_> {
             Some(_) => self.shared.earlier.notify_one(),
             None => {
                 state.wakes = Some(self.at);
-                Deadlines::begin(self.shared);
+                tokio::spawn(Timer { shared: Arc::clone(&self.shared), ended: false }.run());
             }
         }
         Poll::Pending
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Deadline {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             self.shared.state.lock().waiting.try_remove(key);

@@ -12,6 +12,7 @@ use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
 
 use super::received::Received;
+use crate::deadlines::Deadlines;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
 use crate::service::{Call, EnvoyRateLimit, RateLimit, Reply};
 use crate::store::Store;
@@ -24,11 +25,12 @@ pub(super) struct Dispatch<S> {
     decisions: Arc<RateLimit<S>>,
     envoy: Arc<EnvoyRateLimit<S>>,
     others: Routes,
+    deadlines: Deadlines,
 }
 
 impl<S: Store> Dispatch<S> {
     pub(super) fn new(decisions: Arc<RateLimit<S>>, envoy: Arc<EnvoyRateLimit<S>>, others: Routes) -> Self {
-        Self { decisions, envoy, others: others.prepare() }
+        Self { decisions, envoy, others: others.prepare(), deadlines: Deadlines::default() }
     }
 
     /// One call. `leaving` tells when its connection is to end.
@@ -48,7 +50,7 @@ impl<S: Store> Dispatch<S> {
 
     fn call_other(&self, request: http::Request<Received>) -> Call {
         let mut others = self.others.clone();
-        Call::until_deadline(request, |request| async move {
+        Call::until_deadline(&self.deadlines, request, |request| async move {
             match others.call(request.map(Body::new)).await {
                 Ok(response) => Ok(response.map(Reply::other)),
                 Err(never) => match never {},

@@ -11,7 +11,7 @@ use http_body::Body;
 use tonic::Status;
 
 use super::{Reply, deadline};
-use crate::deadlines::Deadlines;
+use crate::deadlines::{Deadline, Deadlines};
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
@@ -20,7 +20,13 @@ pub enum Call {
     /// It is there.
     Done(Option<http::Response<Reply>>),
     /// It will come.
-    Waiting(Pin<Box<dyn Future<Output = http::Response<Reply>> + Send>>),
+    Waiting(Waiting),
+}
+
+/// A call that ends some time, but no later than at its caller's deadline.
+pub struct Waiting {
+    future: Pin<Box<dyn Future<Output = Result<http::Response<Reply>, Status>> + Send>>,
+    deadline: Option<Deadline>,
 }
 
 /// A body that callers send.
@@ -39,22 +45,16 @@ impl Call {
     }
 
     /// What `serve` ends with, but no later than at the deadline that the request names.
-    pub fn until_deadline<B, F>(request: http::Request<B>, serve: impl FnOnce(http::Request<B>) -> F) -> Self
+    pub(crate) fn until_deadline<B, F>(
+        deadlines: &Deadlines,
+        request: http::Request<B>,
+        serve: impl FnOnce(http::Request<B>) -> F,
+    ) -> Self
     where
         F: Future<Output = Result<http::Response<Reply>, Status>> + Send + 'static,
     {
         let deadline = deadline::of(request.headers());
-        let future = serve(request);
-        Self::Waiting(Box::pin(async move {
-            let ended = match deadline {
-                None => future.await,
-                Some(deadline) => {
-                    let ended = tokio::time::timeout_at(deadline.into(), future).await;
-                    ended.unwrap_or_else(|_| Err(deadline::passed()))
-                }
-            };
-            ended.unwrap_or_else(Status::into_http)
-        }))
+        Self::waiting(deadlines, deadline, serve(request))
     }
 
     /// The end of `future`, but no later than at the caller's deadline.
@@ -63,17 +63,8 @@ impl Call {
         deadline: Option<Instant>,
         future: impl Future<Output = Result<http::Response<Reply>, Status>> + Send + 'static,
     ) -> Self {
-        let deadline = deadline.map(|deadline| (deadline, deadlines.clone()));
-        Self::Waiting(Box::pin(async move {
-            let ended = match deadline {
-                None => future.await,
-                Some((deadline, deadlines)) => {
-                    let ended = deadlines.until(deadline, future).await;
-                    ended.unwrap_or_else(|_| Err(deadline::passed()))
-                }
-            };
-            ended.unwrap_or_else(Status::into_http)
-        }))
+        let deadline = deadline.map(|deadline| deadlines.at(deadline));
+        Self::Waiting(Waiting { future: Box::pin(future), deadline })
     }
 }
 
@@ -85,7 +76,21 @@ impl Future for Call {
             Self::Done(response) => {
                 response.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
             }
-            Self::Waiting(future) => future.as_mut().poll(context).map(Ok),
+            Self::Waiting(waiting) => {
+                waiting.poll(context).map(|ended| Ok(ended.unwrap_or_else(Status::into_http)))
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<http::Response<Reply>, Status>> {
+        if let Poll::Ready(ended) = self.future.as_mut().poll(context) {
+            return Poll::Ready(ended);
+        }
+        match &mut self.deadline {
+            Some(deadline) => deadline.poll_passed(context).map(|()| Err(deadline::passed())),
+            None => Poll::Pending,
         }
     }
 }
