@@ -35,7 +35,8 @@ async fn failover(cluster: &Cluster, store: &RedisStore, lost: &RedisServer, slo
         let asked = Instant::now();
         let _ = allow(store, resource).await;
         for other in &others {
-            assert!(allow(store, other).await.is_ok(), "{other} is on a healthy node");
+            let answer = allow(store, other).await;
+            assert!(answer.is_ok(), "{other} is on a healthy node: {answer:?}");
         }
         longest = longest.max(asked.elapsed());
         if started.elapsed() > Duration::from_millis(200) && promoted_now(cluster, slot, lost) {
