@@ -5,6 +5,10 @@
 //! burst is each of them. Here one timer per worker sleeps until the earliest deadline that it knows of; by
 //! then most of them are gone, and it looks for the next one. A deadline is kept to the moment, as a timer of
 //! its own would.
+//!
+//! A process that was not run for a while (a throttled container, a machine that is moved) finds its
+//! deadlines passed and the answers arrived at the same moment. What has arrived is read first, then: it
+//! was charged for, and a connection that has answered is not silent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,6 +21,10 @@ use slab::Slab;
 use tokio::sync::Notify;
 
 use crate::clock::monotonic;
+
+/// Turns of the runtime that an answer takes from the socket to whoever waits for it: through the
+/// connection's task, its call's and, where callers share a call, that call's task.
+const TURNS: usize = 4;
 
 /// The deadlines of one worker. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -132,7 +140,13 @@ impl Timer {
         let mut now = monotonic();
         while let Some(next) = self.tell(now) {
             tokio::select! {
-                () = tokio::time::sleep_until(next.into()) => now = monotonic().max(next),
+                () = tokio::time::sleep_until(next.into()) => {
+                    now = monotonic().max(next);
+                    for _ in 0..TURNS {
+                        // Comes back after the runtime has looked at its sockets.
+                        tokio::task::yield_now().await;
+                    }
+                }
                 () = self.shared.earlier.notified() => now = monotonic(),
             }
         }
