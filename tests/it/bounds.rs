@@ -2,13 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 
-use bytes::{Buf as _, BufMut as _, Bytes};
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use bytes::Bytes;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
+use crate::support::grpc::Raw;
 use crate::support::server::{Server, ask, ask_under, config};
 
 type Client = RateLimitServiceClient<Channel>;
@@ -145,41 +145,4 @@ async fn call_raw(channel: Channel, path: &'static str, bytes: &[u8]) -> Result<
     grpc.ready().await.unwrap();
     let path = http::uri::PathAndQuery::from_static(path);
     grpc.unary(Request::new(Bytes::copy_from_slice(bytes)), path, Raw).await.map(|_| ())
-}
-
-#[derive(Clone, Copy, Default)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
-    }
 }

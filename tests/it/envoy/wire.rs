@@ -12,6 +12,7 @@ use weir::proto::envoy::r#type::v3::RateLimitUnit;
 
 use crate::support::envoy::Envoy;
 use crate::support::eventually_async;
+use crate::support::grpc::unhex;
 
 use super::recorder::Recorder;
 
@@ -52,10 +53,6 @@ async fn envoy_sends_what_was_captured() {
     }
 }
 
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
-}
-
 /// A request for the domain of the examples.
 fn request(descriptors: &[&RateLimitDescriptor]) -> RateLimitRequest {
     RateLimitRequest {
@@ -92,7 +89,7 @@ fn what_was_captured_is_understood() {
         request(&[&plan]),
     ];
     let messages: Vec<Vec<u8>> =
-        captured().into_iter().flat_map(|(.., messages)| messages).map(bytes).collect();
+        captured().into_iter().flat_map(|(.., messages)| messages).map(unhex).collect();
     let decoded: Vec<RateLimitRequest> =
         messages.iter().map(|message| RateLimitRequest::decode(message.as_slice()).unwrap()).collect();
     assert_eq!(decoded, expected);
