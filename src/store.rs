@@ -4,6 +4,7 @@ pub mod coalesce;
 pub mod denials;
 pub mod memory;
 mod part;
+mod patience;
 pub mod redis;
 
 use std::future::Future;

@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 
 use self::owned::Owned;
 use self::queue::{ByKey, Queue, Waiter};
-use super::{Decision, Part, Store, StoreError, Verdicts};
+use super::{Decision, Part, Store, StoreError, Verdicts, patience};
 use crate::algorithm::Op;
 use crate::clock::monotonic;
 use crate::config::RedisConfig;
@@ -90,13 +90,13 @@ impl<S: Store> Store for Coalesce<S> {
             return inner.store.decide(decision, op, costs, out).await;
         };
         let _place = Place(&inner.waiting);
-        match tokio::time::timeout_at(deadline.into(), waiting).await {
-            Ok(Ok(answer)) => {
+        match patience::until(deadline, waiting).await {
+            Some(Ok(answer)) => {
                 *out = answer?;
                 Ok(())
             }
-            Ok(Err(_)) => Err(StoreError::Unavailable("the worker stops".into())),
-            Err(_) => Err(StoreError::Timeout),
+            Some(Err(_)) => Err(StoreError::Unavailable("the worker stops".into())),
+            None => Err(StoreError::Timeout),
         }
     }
 }

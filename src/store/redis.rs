@@ -29,7 +29,7 @@ use self::fault::Fault;
 use self::link::Link;
 use self::request::Request;
 use self::topology::{Address, Topology};
-use super::{Decision, Store, StoreError, Verdicts, check_supported};
+use super::{Decision, Store, StoreError, Verdicts, check_supported, patience};
 use crate::algorithm::Op;
 use crate::clock::{Clock, monotonic};
 use crate::config::RedisConfig;
@@ -89,13 +89,13 @@ impl Store for RedisStore {
         let own = monotonic() + Duration::from(self.shared.context.config.deadline);
         let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
         let request = Arc::new(Request::new(&self.shared.secret, decision, op, costs));
-        match tokio::time::timeout_at(deadline.into(), self.route(&request)).await {
-            Ok(Ok(answer)) => {
+        match patience::until(deadline, self.route(&request)).await {
+            Some(Ok(answer)) => {
                 *out = answer;
                 Ok(())
             }
-            Ok(Err(error)) => Err(error),
-            Err(_) => {
+            Some(Err(error)) => Err(error),
+            None => {
                 self.topology().suspect();
                 Err(StoreError::Timeout)
             }

@@ -5,6 +5,7 @@ mod access;
 mod cluster;
 mod sentinel;
 mod spans;
+mod stalled;
 mod tls;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! One script call: some requests, one round trip, an answer for each.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use smallvec::SmallVec;
@@ -12,7 +13,8 @@ use super::fault::Fault;
 use super::request::{Job, Request};
 use super::script::{decode, encode};
 use super::source::{Form, script_for};
-use crate::store::{StoreError, Verdicts};
+use crate::clock::monotonic;
+use crate::store::{StoreError, Verdicts, patience};
 
 /// Requests that leave in one script call.
 pub(super) struct Call {
@@ -89,9 +91,10 @@ impl Call {
     /// Sends the call and hands every request its answer.
     pub(super) async fn run(self, mut connection: Connection, context: &LinkContext, host: &str) -> Fate {
         let exchange = self.exchange(&mut connection, context);
-        let reply = match tokio::time::timeout(context.config.deadline.into(), exchange).await {
-            Ok(reply) => reply,
-            Err(_) => {
+        let deadline = monotonic() + Duration::from(context.config.deadline);
+        let reply = match patience::until(deadline, exchange).await {
+            Some(reply) => reply,
+            None => {
                 self.fail_all(&Fault::Failed(StoreError::Timeout));
                 return Fate::Silent;
             }
