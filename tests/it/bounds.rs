@@ -8,6 +8,7 @@ use tonic::{Code, Request, Status};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
+use crate::support::SOON;
 use crate::support::grpc::Raw;
 use crate::support::server::{Server, ask, ask_under, config};
 
@@ -128,7 +129,7 @@ async fn what_is_not_http2_ends_its_connection_only() {
     let mut client = server.client().await;
     for noise in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x00\xff", &[0xff; 4096]] {
         let mut stream = std::net::TcpStream::connect(server.grpc).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
         stream.write_all(noise).unwrap();
         let _ = stream.shutdown(std::net::Shutdown::Write);
         // Closed or reset, but not left hanging: a timeout would be an error of another kind.

@@ -1,8 +1,6 @@
 //! Ten thousand callers at once on one key admit exactly the limit, through the real server, on every
 //! store.
 
-use std::time::Duration;
-
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::Reason;
@@ -10,7 +8,7 @@ use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strat
 use weir::units::Micros;
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{SOON, eventually, redis_config, shared_cluster, shared_redis};
 
 const CALLERS: usize = 10_000;
 const CONNECTIONS: usize = 16;
@@ -38,7 +36,7 @@ fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
 
 async fn exactly_the_limit(store: StoreConfig) {
     let server = Server::start(Config { store, rules: rules(), ..config() });
-    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     for strategy in ["bucket", "window", "interval", "log", "strict", "sliding", "slots", "dual"] {
         let admitted = admitted(&server, strategy).await;
         assert_eq!(admitted, LIMIT, "{strategy}");

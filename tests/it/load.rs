@@ -101,8 +101,12 @@ fn the_warm_up_is_made_and_not_counted() {
     let server = Server::start(config());
     let (report, _) = load(
         &server,
-        &[&BURST[..], &["--duration", "300ms", "--warm-up", "200ms", "--keys", "1", "--threads", "2"]]
-            .concat(),
+        &[
+            &BURST[..],
+            &["--duration", "300ms", "--warm-up", "2s", "--keys", "1", "--in-flight", "2"],
+            &["--threads", "2", "--connections", "2"],
+        ]
+        .concat(),
     );
     let (allowed, denied) = counted(&server);
     let warm_up = report["warm_up_calls"].as_u64().unwrap();
@@ -175,7 +179,7 @@ fn a_process_tells_its_cpu_time() {
     let server = Server::start(config());
     let this = std::process::id().to_string();
     let (report, _) =
-        load(&server, &[&BURST[..], &["--duration", "500ms", "--warm-up", "0s", "--pid", &this]].concat());
+        load(&server, &[&BURST[..], &["--requests", "5000", "--warm-up", "0s", "--pid", &this]].concat());
     let told = &report["cpu"]["servers"][0];
     assert_eq!(told["pid"], std::process::id());
     assert!(told["us_per_decision"].as_f64().unwrap() > 0.0);

@@ -1,7 +1,5 @@
 //! What Envoy sends, to the byte.
 
-use std::time::Duration;
-
 use prost::Message as _;
 use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
@@ -11,12 +9,10 @@ use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir::proto::envoy::r#type::v3::RateLimitUnit;
 
 use crate::support::envoy::Envoy;
-use crate::support::eventually_async;
 use crate::support::grpc::unhex;
+use crate::support::{SOON, eventually_async};
 
 use super::recorder::Recorder;
-
-const SOON: Duration = Duration::from_secs(20);
 
 /// Captured from Envoy with [`Recorder`] in the place of Weir, by the calls of this very test.
 const CAPTURED: &str = include_str!("../../envoy/requests.txt");

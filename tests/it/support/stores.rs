@@ -1,7 +1,5 @@
 //! Weir's own stores, ready to be asked.
 
-use std::time::Duration;
-
 use tokio::sync::oneshot;
 use weir::clock::Clock;
 use weir::config::{RedisConfig, Topology};
@@ -9,9 +7,13 @@ use weir::key::KeySecret;
 use weir::store::redis::{RedisShared, RedisStore};
 use weir::units::Micros;
 
-/// A configuration for a Redis that shares two cores with the rest of the tests.
+use super::SOON;
+
+/// A configuration for tests that are not about time: a machine that all of them share, or one that is
+/// moved, can keep ten thousand callers waiting for many seconds, and a connection's first answer as well.
 pub(crate) fn redis_config(nodes: Vec<String>, topology: Topology) -> RedisConfig {
-    RedisConfig { nodes, topology, deadline: Micros::from_secs(5), ..RedisConfig::default() }
+    let patience = Micros::from_secs(60);
+    RedisConfig { nodes, topology, deadline: patience, connect_timeout: patience, ..RedisConfig::default() }
 }
 
 /// A store on the current runtime, with its watcher, once it has found its nodes.
@@ -34,9 +36,6 @@ pub(crate) async fn watched(shared: &RedisShared) -> RedisStore {
         };
         shared.watch(report).await;
     });
-    tokio::time::timeout(Duration::from_secs(10), ready)
-        .await
-        .expect("Redis is found")
-        .expect("the watcher lives");
+    tokio::time::timeout(SOON, ready).await.expect("Redis is found").expect("the watcher lives");
     store
 }

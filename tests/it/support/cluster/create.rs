@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::{Cluster, view};
 use crate::support::redis::RedisServer;
-use crate::support::wait::eventually;
+use crate::support::wait::{SOON, eventually};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
 const SLOTS: usize = 16_384;
 
 pub(super) fn create(primaries: usize, replicas: usize, node_timeout: Duration, args: &[&str]) -> Cluster {
@@ -16,7 +15,7 @@ pub(super) fn create(primaries: usize, replicas: usize, node_timeout: Duration, 
     assign_slots(&cluster);
     introduce(&cluster);
     assign_replicas(&cluster);
-    eventually(TIMEOUT, "the cluster is formed", || is_formed(&cluster, replicas));
+    eventually(SOON, "the cluster is formed", || is_formed(&cluster, replicas));
     cluster
 }
 
@@ -70,7 +69,7 @@ fn introduce(cluster: &Cluster) {
     }
     let all = cluster.nodes.len();
     let knows_all = |node| view::of(node).is_some_and(|view| view.known() == all);
-    eventually(TIMEOUT, "all nodes know each other", || cluster.nodes.iter().all(knows_all));
+    eventually(SOON, "all nodes know each other", || cluster.nodes.iter().all(knows_all));
 }
 
 fn assign_replicas(cluster: &Cluster) {
