@@ -138,14 +138,17 @@ fn calls_that_have_no_room_are_late_and_not_forgotten() {
     let server = Server::start(config());
     let narrow =
         ["--rate", "1e6", "--duration", "200ms", "--warm-up", "0s", "--connections", "1", "--in-flight", "1"];
-    let (report, code) = load(&server, &[&BURST[..], &narrow].concat());
-    let (made, missed) = (&report["calls"]["made"], &report["open_loop"]["missed"]);
-    let (made, missed) = (made.as_u64().unwrap(), missed.as_u64().unwrap());
-    assert_eq!((made + missed, code), (200_000, Some(0)));
-    assert!(missed > 100_000, "{missed}");
-    // Had they been measured from when they were sent, they would take some hundred microseconds.
-    let half = report["latency_us"]["p50"].as_f64().unwrap();
-    assert!(half > 50_000.0, "{half}");
+    let half = || {
+        let (report, code) = load(&server, &[&BURST[..], &narrow].concat());
+        let (made, missed) = (&report["calls"]["made"], &report["open_loop"]["missed"]);
+        let (made, missed) = (made.as_u64().unwrap(), missed.as_u64().unwrap());
+        assert_eq!((made + missed, code), (200_000, Some(0)));
+        assert!(missed > 100_000, "{missed}");
+        report["latency_us"]["p50"].as_f64().unwrap()
+    };
+    // Had they been measured from when they were sent, they would take some hundred microseconds, every
+    // time. A machine that stalls early in a run makes most of its calls before.
+    assert!((0..20).any(|_| half() > 50_000.0), "late calls are charged from when they were sent");
 }
 
 #[test]
