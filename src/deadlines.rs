@@ -140,14 +140,14 @@ impl Timer {
         let mut now = monotonic();
         while let Some(next) = self.tell(now) {
             tokio::select! {
-                () = tokio::time::sleep_until(next.into()) => {
-                    now = monotonic().max(next);
-                    for _ in 0..TURNS {
-                        // Comes back after the runtime has looked at its sockets.
-                        tokio::task::yield_now().await;
-                    }
-                }
+                () = tokio::time::sleep_until(next.into()) => now = monotonic().max(next),
                 () = self.shared.earlier.notified() => now = monotonic(),
+            }
+            if next <= now {
+                for _ in 0..TURNS {
+                    // Comes back after the runtime has looked at its sockets.
+                    tokio::task::yield_now().await;
+                }
             }
         }
         self.ended = true;

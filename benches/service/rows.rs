@@ -130,6 +130,7 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
     let redis = [&servers.redis];
     let nodes: Vec<&Process> = servers.nodes.iter().collect();
     let plan = |resource, keys| plan(effort, &servers.single, &redis, resource, keys);
+    let unaided = |resource, keys| self::plan(effort, &servers.unaided, &redis, resource, keys);
     let cluster = self::plan(effort, &servers.cluster, &nodes, "allow", 100_000);
     let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
     let zipf = |resource| {
@@ -143,10 +144,18 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
         row("redis-batch", "batches of 100", "redis", "redis", batch),
         row("redis-stream", "streams, 100 a message", "redis", "redis", stream),
         row("redis-hot", "unary, one key", "redis", "redis", plan("allow", 1)),
+        row("redis-hot-off", "unary, one key, coalescing off", "redis", "redis-hot", unaided("allow", 1)),
         row("redis-hot-second", "unary, one key, 1,000/s pass", "redis", "redis", plan("second", 1)),
         row("redis-zipf", "unary, zipf(1.0)", "redis", "redis", zipf("allow")),
         row("redis-zipf-second", "unary, zipf(1.0), 1,000/s pass", "redis", "redis", zipf("second")),
         row("redis-deny", "unary, denied", "redis", "memory-deny", plan("deny", 1_000)),
+        row(
+            "redis-deny-off",
+            "unary, denied, denial cache off",
+            "redis",
+            "redis-deny",
+            unaided("deny", 1_000),
+        ),
         row("redis-open", "unary, 10,000 calls/s", "redis", "redis", open),
         row("cluster", "unary, 100 k keys", "redis cluster", "redis", cluster),
     ]

@@ -23,6 +23,8 @@ pub struct Servers {
     pub bytes_per_key: f64,
     pub redis: Process,
     pub single: Process,
+    /// The same, and nothing stands before the Redis.
+    pub unaided: Process,
     pub cluster: Process,
     pub nodes: Vec<Process>,
     pub bare: Process,
@@ -54,11 +56,12 @@ impl Servers {
         let nodes = redis_cluster(&files);
         let urls: Vec<String> = nodes.iter().map(|node| format!("\"redis://{}\"", node.address())).collect();
         let memory = "{ memory: { budget: 4GiB } }";
-        let on_redis = |nodes: &str, topology: &str| {
-            format!("{{ redis: {{ nodes: [{nodes}], topology: {topology}, deadline: 1s }} }}")
-        };
-        let single = on_redis(&format!("\"redis://{}\"", redis.address()), "single");
-        let clustered = on_redis(&urls.join(", "), "cluster");
+        let on_redis =
+            |nodes: &str, more: &str| format!("{{ redis: {{ nodes: [{nodes}], {more}, deadline: 1s }} }}");
+        let node = format!("\"redis://{}\"", redis.address());
+        let single = on_redis(&node, "topology: single");
+        let unaided = on_redis(&node, "coalesce: false, denials_max_age: 0s");
+        let clustered = on_redis(&urls.join(", "), "topology: cluster");
         let plain = format!("{STRATEGIES}{PATTERNS}");
         let (many_keys, bytes_per_key) = filled(weir(&files, memory, &plain), effort);
         Self {
@@ -67,6 +70,7 @@ impl Servers {
             memory: weir(&files, memory, &plain),
             many_strategies: weir(&files, memory, &many(10_000)),
             single: weir(&files, &single, &plain),
+            unaided: weir(&files, &unaided, &plain),
             cluster: weir(&files, &clustered, &plain),
             bare: bare_peer(),
             throttlecrab: throttlecrab(),

@@ -1,7 +1,5 @@
 //! The contract of `ShouldAllowBatch`, through the real server, on every store.
 
-use std::time::Duration;
-
 use tonic::Code;
 use weir::config::{Config, MemoryConfig, RedisConfig, ServerConfig, StoreConfig, Topology};
 use weir::limiter::MAX_BATCH;
@@ -10,7 +8,7 @@ use weir::proto::v1::should_allow_result::Result as Ended;
 use weir::proto::v1::{Reason, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowResponse};
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{RedisServer, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{RedisServer, SOON, eventually, redis_config, shared_cluster, shared_redis};
 
 const CLIENTS: usize = 10;
 
@@ -139,7 +137,7 @@ async fn every_item_has_its_policy_and_counts() {
     let store = StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single));
     let server = ready(Config { store, ..config() });
     redis.kill();
-    eventually(Duration::from_secs(10), "not ready", || server.get("/readyz").0 == 503);
+    eventually(SOON, "not ready", || server.get("/readyz").0 == 503);
     let asks = ["open", "closed", "burst"].map(|strategy| ask_under(strategy, "r", "c"));
     let results = batch(&mut server.client().await, asks.to_vec()).await;
     let [Ok(open), Ok(closed), Err((code, _))] = &results[..] else { panic!("{results:?}") };
@@ -180,7 +178,7 @@ fn script_calls(redis: &RedisServer) -> u64 {
 
 fn ready(config: Config) -> Server {
     let server = Server::start(config);
-    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     server
 }
 

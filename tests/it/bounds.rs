@@ -2,13 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 
-use bytes::{Buf as _, BufMut as _, Bytes};
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use bytes::Bytes;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
+use crate::support::SOON;
+use crate::support::grpc::Raw;
 use crate::support::server::{Server, ask, ask_under, config};
 
 type Client = RateLimitServiceClient<Channel>;
@@ -128,7 +129,7 @@ async fn what_is_not_http2_ends_its_connection_only() {
     let mut client = server.client().await;
     for noise in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x00\xff", &[0xff; 4096]] {
         let mut stream = std::net::TcpStream::connect(server.grpc).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
         stream.write_all(noise).unwrap();
         let _ = stream.shutdown(std::net::Shutdown::Write);
         // Closed or reset, but not left hanging: a timeout would be an error of another kind.
@@ -145,41 +146,4 @@ async fn call_raw(channel: Channel, path: &'static str, bytes: &[u8]) -> Result<
     grpc.ready().await.unwrap();
     let path = http::uri::PathAndQuery::from_static(path);
     grpc.unary(Request::new(Bytes::copy_from_slice(bytes)), path, Raw).await.map(|_| ())
-}
-
-#[derive(Clone, Copy, Default)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
-    }
 }

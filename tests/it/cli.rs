@@ -2,14 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Process, RedisServer, eventually, eventually_some};
+use crate::support::{Process, RedisServer, SOON, eventually, eventually_some};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const SOON: Duration = Duration::from_secs(20);
 
 /// `weir serve` on free ports.
 pub(crate) struct Serve {
@@ -298,7 +296,7 @@ fn a_second_signal_ends_it_at_once() {
     let closed = || std::net::TcpStream::connect(serve.server.strip_prefix("http://").unwrap()).is_err();
     eventually(SOON, "it stops listening", closed);
     serve.process.signal("TERM");
-    let status = eventually_some(Duration::from_secs(5), "it ends at once", || serve.process.exited());
+    let status = eventually_some(SOON, "it ends at once", || serve.process.exited());
     assert_eq!(status.code(), Some(130));
 }
 

@@ -213,20 +213,32 @@ async fn who_gives_up_takes_nobody_along() {
 /// A call that hangs keeps nobody longer than its own time, and who has none left is not charged.
 #[tokio::test]
 async fn each_caller_keeps_its_own_time() {
-    let world = World::new(RedisConfig { deadline: Micros::from_millis(500), ..RedisConfig::default() });
     let at = |millis| Some(Instant::now() + Duration::from_millis(millis));
+    let world = World::new(patient());
     let hangs = world.charge(1).await;
     let short = world.ask_until("bob", Op::Charge, 2, at(10)).await;
-    let own = world.charge(3).await;
-    let began = Instant::now();
+    let long = world.charge(3).await;
     assert_eq!(short.await.unwrap(), Err(StoreError::Timeout));
-    assert!(!own.is_finished(), "{:?}", began.elapsed());
+    assert!(!long.is_finished(), "it has a minute");
+    world.let_through(2).await;
+    assert_eq!(hangs.await.unwrap(), Ok((true, 9)));
+    assert_eq!(long.await.unwrap(), Ok((true, 6)), "the one whose time was over is not charged");
+}
+
+/// Who has no deadline has the configuration's.
+#[tokio::test]
+async fn nobody_waits_for_ever() {
+    let deadline = Duration::from_millis(100);
+    let world = World::new(RedisConfig { deadline: deadline.into(), ..RedisConfig::default() });
+    let hangs = world.charge(1).await;
+    let began = Instant::now();
+    let own = world.ask_until("bob", Op::Charge, 3, Some(began + Duration::from_secs(3600))).await;
     assert_eq!(own.await.unwrap(), Err(StoreError::Timeout));
-    assert!(began.elapsed() >= Duration::from_millis(490), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= deadline, "{:?}", began.elapsed());
     world.let_through(2).await;
     assert_eq!(hangs.await.unwrap(), Ok((true, 9)));
     let after = world.charge(1).await;
-    assert_eq!(after.await.unwrap(), Ok((true, 8)), "the two whose time was over are not charged");
+    assert_eq!(after.await.unwrap(), Ok((true, 8)), "the one whose time was over is not charged");
 }
 
 #[tokio::test]

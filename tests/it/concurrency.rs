@@ -1,65 +1,71 @@
 //! Ten thousand callers at once on one key admit exactly the limit, through the real server, on every
 //! store.
 
-use std::time::Duration;
-
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
-use weir::proto::v1::Reason;
+use weir::proto::v1::{Reason, ShouldAllowRequest};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::units::Micros;
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{Accelerators, SOON, eventually, redis_config, shared_cluster, shared_redis};
 
 const CALLERS: usize = 10_000;
-const CONNECTIONS: usize = 16;
+/// Where not everything is as it is by default.
+const FEWER: usize = 500;
+const CONNECTIONS: usize = 20;
 const LIMIT: usize = 100;
 
 #[tokio::test]
 async fn memory() {
-    exactly_the_limit(StoreConfig::Memory(MemoryConfig::default())).await;
+    exactly_the_limit(StoreConfig::Memory(MemoryConfig::default()), "", CALLERS).await;
 }
 
 #[tokio::test]
 async fn redis() {
-    exactly_the_limit(on_redis(vec![shared_redis().url()], Topology::Single)).await;
+    on_redis(redis_config(vec![shared_redis().url()], Topology::Single)).await;
 }
 
 #[tokio::test]
 async fn cluster() {
-    exactly_the_limit(on_redis(shared_cluster().urls(), Topology::Cluster)).await;
+    on_redis(redis_config(shared_cluster().urls(), Topology::Cluster)).await;
 }
 
-/// With room for all callers to wait at once, so that none is answered by a policy.
-fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
-    StoreConfig::Redis(RedisConfig { max_waiting: CALLERS, ..redis_config(nodes, topology) })
+/// With room for all callers to wait at once, so that none is answered by a policy; and with what stands
+/// before the store on and off.
+async fn on_redis(config: RedisConfig) {
+    for accelerators in Accelerators::SETS {
+        let callers = if accelerators.all() { CALLERS } else { FEWER };
+        let config = accelerators.config(RedisConfig { max_waiting: callers, ..config.clone() });
+        exactly_the_limit(StoreConfig::Redis(config), &format!("{accelerators:?}"), callers).await;
+    }
 }
 
-async fn exactly_the_limit(store: StoreConfig) {
+/// The name makes the keys those of this run.
+async fn exactly_the_limit(store: StoreConfig, name: &str, callers: usize) {
     let server = Server::start(Config { store, rules: rules(), ..config() });
-    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     for strategy in ["bucket", "window", "interval", "log", "strict", "sliding", "slots", "dual"] {
-        let admitted = admitted(&server, strategy).await;
-        assert_eq!(admitted, LIMIT, "{strategy}");
+        let ask = ask_under(strategy, &format!("hot {name}"), "crowd");
+        assert_eq!(admitted(&server, ask, callers).await, LIMIT, "{strategy} {name}");
     }
 }
 
 /// How many of all callers are admitted; each of the others must be denied, and by the store.
-async fn admitted(server: &Server, strategy: &str) -> usize {
-    let mut callers = Vec::with_capacity(CALLERS);
+async fn admitted(server: &Server, ask: ShouldAllowRequest, callers: usize) -> usize {
+    let mut asking = Vec::with_capacity(callers);
     for _ in 0..CONNECTIONS {
         let client = server.client().await;
-        for _ in 0..CALLERS / CONNECTIONS {
-            let (mut client, ask) = (client.clone(), ask_under(strategy, "hot", "crowd"));
-            callers.push(tokio::spawn(async move { client.should_allow(ask).await }));
+        for _ in 0..callers / CONNECTIONS {
+            let (mut client, ask) = (client.clone(), ask.clone());
+            asking.push(tokio::spawn(async move { client.should_allow(ask).await }));
         }
     }
     let mut admitted = 0;
-    for caller in callers {
+    for caller in asking {
         let answer = caller.await.unwrap().unwrap().into_inner();
         let reason = if answer.allowed { Reason::Ok } else { Reason::Limited };
-        assert_eq!(answer.reason(), reason, "{strategy}");
+        assert_eq!(answer.reason(), reason, "{}", ask.strategy);
         admitted += usize::from(answer.allowed);
     }
     admitted

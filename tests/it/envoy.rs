@@ -12,7 +12,6 @@ mod usage;
 mod wire;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use weir::config::{Config, EnvoyConfig};
 use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
@@ -21,8 +20,8 @@ use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use weir::units::Micros;
 
-use crate::support::eventually_async;
 use crate::support::server::{Server, config};
+use crate::support::{SOON, eventually_async};
 
 /// The limits that the examples are for.
 fn shipped() -> PathBuf {
@@ -57,5 +56,5 @@ async fn remaining(weir: &Server, key: &str) -> u32 {
 /// For what Envoy says when a stream has ended, whose answer nobody waits for.
 async fn until_remaining(weir: &Server, key: &str, expected: u32) {
     let there = async || remaining(weir, key).await == expected;
-    eventually_async(Duration::from_secs(20), "Weir has been told", there).await;
+    eventually_async(SOON, "Weir has been told", there).await;
 }

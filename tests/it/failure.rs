@@ -5,6 +5,7 @@ mod access;
 mod cluster;
 mod sentinel;
 mod spans;
+mod stalled;
 mod tls;
 
 use std::sync::Arc;
@@ -19,13 +20,16 @@ use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
-use crate::support::{Mode, Proxy, RedisServer, eventually_async, redis_config, watched};
+use crate::support::{Mode, Proxy, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched};
 
-/// A decision's deadline in these tests: long for a healthy Redis, short for a person.
+/// A decision's deadline where it is what the test is about: long for a healthy Redis, short for a person.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(200);
 
-/// What scheduling on a busy machine may add to it.
+/// What may come on top of it, of the time that the test's thread is run ([`Stopwatch`]).
 pub(crate) const SLACK: Duration = Duration::from_millis(300);
+
+/// How long it may take, of the same time, until decisions are made again after Redis can.
+const RECOVERY: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn dead_at_start_then_found() {
@@ -34,24 +38,24 @@ async fn dead_at_start_then_found() {
     let store = store_unwatched(&config(vec![redis.url()], Topology::Single));
     assert!(matches!(allow(&store, "r").await, Err(StoreError::Unavailable(_))));
     redis.restart();
-    let answers = async || allow(&store, "r").await == Ok(true);
-    eventually_async(Duration::from_secs(2), "decisions after Redis came up", answers).await;
+    recovered("decisions after Redis came up", async || allow(&store, "r").await == Ok(true)).await;
 }
 
+/// A dead server is known by its refusal: nobody waits for the deadline, which is a minute here.
 #[tokio::test]
 async fn killed_and_restarted() {
     let redis = RedisServer::start();
     let store = ready(&redis).await;
     assert_eq!(allow(&store, "r").await, Ok(true));
     redis.kill();
+    let watch = Stopwatch::start();
     for _ in 0..50 {
-        let asked = Instant::now();
-        assert!(allow(&store, "r").await.is_err());
-        assert!(asked.elapsed() < DEADLINE + SLACK, "answered after {:?}", asked.elapsed());
+        let (answer, took) = watch.time(allow(&store, "r")).await;
+        assert!(answer.is_err());
+        assert!(took < DEADLINE + SLACK, "answered after {took:?}");
     }
     redis.restart();
-    let answers = async || allow(&store, "r").await == Ok(true);
-    eventually_async(Duration::from_secs(2), "decisions after the restart", answers).await;
+    recovered("decisions after the restart", async || allow(&store, "r").await == Ok(true)).await;
 }
 
 /// A frozen server reports no error: only the deadline tells, and after three of them the link stops
@@ -59,26 +63,21 @@ async fn killed_and_restarted() {
 #[tokio::test]
 async fn frozen_and_thawed() {
     let redis = RedisServer::start();
-    let store = ready(&redis).await;
-    assert_eq!(allow(&store, "r").await, Ok(true));
+    let store = watched(&shared(&impatient(vec![redis.url()], Topology::Single))).await;
+    recovered("the first decision", async || allow(&store, "r").await == Ok(true)).await;
     redis.freeze();
-    let frozen = Instant::now();
-    let mut longest = Duration::ZERO;
+    let watch = Stopwatch::start();
     let mut quick = 0;
-    while frozen.elapsed() < Duration::from_secs(2) {
-        let asked = Instant::now();
-        assert!(allow(&store, "r").await.is_err());
-        longest = longest.max(asked.elapsed());
-        quick += u32::from(asked.elapsed() < DEADLINE / 4);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert!(longest < DEADLINE + SLACK, "a caller waited {longest:?}");
-    assert!(quick > 50, "only {quick} callers were answered at once");
+    eventually_async(SOON, "callers are answered at once", async || {
+        let (answer, took) = watch.time(allow(&store, "r")).await;
+        assert!(answer.is_err());
+        assert!(took < DEADLINE + SLACK, "a caller waited {took:?}");
+        quick += u32::from(took < DEADLINE / 4);
+        quick > 50
+    })
+    .await;
     redis.thaw();
-    let thawed = Instant::now();
-    let answers = async || allow(&store, "r").await.is_ok();
-    eventually_async(Duration::from_secs(2), "decisions after the thaw", answers).await;
-    println!("recovered {:?} after the thaw", thawed.elapsed());
+    recovered("decisions after the thaw", async || allow(&store, "r").await.is_ok()).await;
 }
 
 /// Calls that are in flight when the server freezes are executed when it thaws, or never: their late
@@ -86,8 +85,10 @@ async fn frozen_and_thawed() {
 #[tokio::test]
 async fn late_replies_reach_nobody_and_charge_once() {
     let redis = RedisServer::start();
-    let store = Arc::new(ready(&redis).await);
-    assert_eq!(charge(&store, "warm", 1).await, Ok(99_999));
+    let patient = ready(&redis).await;
+    let store = Arc::new(watched(&shared(&impatient(vec![redis.url()], Topology::Single))).await);
+    assert_eq!(charge(&patient, "warm", 1).await, Ok(99_999));
+    recovered("the first decision", async || charge(&store, "warm", 0).await == Ok(99_999)).await;
     redis.freeze();
     let calls: Vec<_> = (0..20)
         .map(|i| {
@@ -100,9 +101,9 @@ async fn late_replies_reach_nobody_and_charge_once() {
     }
     redis.thaw();
     let answers = async || charge(&store, "warm", 0).await == Ok(99_999);
-    eventually_async(Duration::from_secs(2), "the right answer for the right key", answers).await;
+    recovered("the right answer for the right key", answers).await;
     for i in 0..20 {
-        let remaining = charge(&store, &format!("late{i}"), 0).await.unwrap();
+        let remaining = charge(&patient, &format!("late{i}"), 0).await.unwrap();
         let charged = 100_000 - remaining;
         assert!(charged == 0 || charged == 1 + i, "late{i} was charged {charged}");
     }
@@ -128,8 +129,7 @@ async fn connection_cut_in_flight() {
     let proxy = Proxy::start(redis.port());
     let store = Arc::new(watched(&shared(&config(vec![proxy.url()], Topology::Single))).await);
     for round in 0..5 {
-        eventually_async(Duration::from_secs(2), "a connection", async || allow(&store, "r").await.is_ok())
-            .await;
+        recovered("a connection", async || allow(&store, "r").await.is_ok()).await;
         proxy.set_mode(Mode::Stall);
         let calls: Vec<_> = (0..10)
             .map(|_| {
@@ -159,9 +159,18 @@ async fn waiting_is_bounded() {
             tokio::spawn(async move { allow(&store, "r").await })
         })
         .collect();
+    let refused = async || calls.iter().filter(|call| call.is_finished()).count() == 42;
+    eventually_async(SOON, "there is room for eight", refused).await;
+    redis.thaw();
     let mut overloaded = 0;
     for call in calls {
-        overloaded += u32::from(call.await.unwrap() == Err(StoreError::Overloaded(8)));
+        match call.await.unwrap() {
+            Err(error) => {
+                assert_eq!(error, StoreError::Overloaded(8));
+                overloaded += 1;
+            }
+            Ok(allowed) => assert!(allowed),
+        }
     }
     assert_eq!(overloaded, 42);
 }
@@ -177,12 +186,42 @@ async fn callers_that_are_gone_are_not_charged() {
     let mut out = Verdicts::default();
     assert!(store.decide(&gone, Op::Charge, &[1], &mut out).await.is_err());
     redis.restart();
-    let answers = async || charge(&store, "r", 0).await == Ok(100_000);
-    eventually_async(Duration::from_secs(2), "an untouched bucket", answers).await;
+    recovered("an untouched bucket", async || charge(&store, "r", 0).await == Ok(100_000)).await;
 }
 
+/// For tests that are not about time.
 pub(crate) fn config(nodes: Vec<String>, topology: Topology) -> RedisConfig {
-    RedisConfig { deadline: Micros::from(DEADLINE), ..redis_config(nodes, topology) }
+    redis_config(nodes, topology)
+}
+
+/// For tests of what a server does that says nothing.
+pub(crate) fn impatient(nodes: Vec<String>, topology: Topology) -> RedisConfig {
+    let (deadline, connect_timeout) = (Micros::from(DEADLINE), Micros::from(DEADLINE));
+    RedisConfig { deadline, connect_timeout, ..redis_config(nodes, topology) }
+}
+
+/// Between the two: a node that says nothing is passed by soon, and callers wait as long as they like. On a
+/// busy machine a healthy node takes its time as well.
+pub(crate) fn watchful(nodes: Vec<String>, topology: Topology) -> RedisConfig {
+    RedisConfig { connect_timeout: Micros::from(DEADLINE), ..redis_config(nodes, topology) }
+}
+
+/// The decision of a caller who waits until [`DEADLINE`].
+pub(crate) async fn in_time(store: &RedisStore, resource: &str) -> Result<bool, StoreError> {
+    let (strategy, mut out) = (strategy(), Verdicts::default());
+    let deadline = Some(Instant::now() + DEADLINE);
+    let decision = Decision { deadline, ..decision(&strategy, resource) };
+    store.decide(&decision, Op::Charge, &[1], &mut out).await?;
+    Ok(out.decisions[0].allowed)
+}
+
+/// Waits until decisions are made again.
+pub(crate) async fn recovered(what: &str, answers: impl AsyncFnMut() -> bool) {
+    let watch = Stopwatch::start();
+    eventually_async(SOON, what, answers).await;
+    let took = watch.elapsed();
+    println!("{what}: {took:?}");
+    assert!(took < RECOVERY, "{what}: only after {took:?}");
 }
 
 pub(crate) fn shared(config: &RedisConfig) -> RedisShared {

@@ -101,8 +101,12 @@ fn the_warm_up_is_made_and_not_counted() {
     let server = Server::start(config());
     let (report, _) = load(
         &server,
-        &[&BURST[..], &["--duration", "300ms", "--warm-up", "200ms", "--keys", "1", "--threads", "2"]]
-            .concat(),
+        &[
+            &BURST[..],
+            &["--duration", "300ms", "--warm-up", "2s", "--keys", "1", "--in-flight", "2"],
+            &["--threads", "2", "--connections", "2"],
+        ]
+        .concat(),
     );
     let (allowed, denied) = counted(&server);
     let warm_up = report["warm_up_calls"].as_u64().unwrap();
@@ -134,14 +138,17 @@ fn calls_that_have_no_room_are_late_and_not_forgotten() {
     let server = Server::start(config());
     let narrow =
         ["--rate", "1e6", "--duration", "200ms", "--warm-up", "0s", "--connections", "1", "--in-flight", "1"];
-    let (report, code) = load(&server, &[&BURST[..], &narrow].concat());
-    let (made, missed) = (&report["calls"]["made"], &report["open_loop"]["missed"]);
-    let (made, missed) = (made.as_u64().unwrap(), missed.as_u64().unwrap());
-    assert_eq!((made + missed, code), (200_000, Some(0)));
-    assert!(missed > 100_000, "{missed}");
-    // Had they been measured from when they were sent, they would take some hundred microseconds.
-    let half = report["latency_us"]["p50"].as_f64().unwrap();
-    assert!(half > 50_000.0, "{half}");
+    let half = || {
+        let (report, code) = load(&server, &[&BURST[..], &narrow].concat());
+        let (made, missed) = (&report["calls"]["made"], &report["open_loop"]["missed"]);
+        let (made, missed) = (made.as_u64().unwrap(), missed.as_u64().unwrap());
+        assert_eq!((made + missed, code), (200_000, Some(0)));
+        assert!(missed > 100_000, "{missed}");
+        report["latency_us"]["p50"].as_f64().unwrap()
+    };
+    // Had they been measured from when they were sent, they would take some hundred microseconds, every
+    // time. A machine that stalls early in a run makes most of its calls before.
+    assert!((0..20).any(|_| half() > 50_000.0), "late calls are charged from when they were sent");
 }
 
 #[test]
@@ -175,7 +182,7 @@ fn a_process_tells_its_cpu_time() {
     let server = Server::start(config());
     let this = std::process::id().to_string();
     let (report, _) =
-        load(&server, &[&BURST[..], &["--duration", "500ms", "--warm-up", "0s", "--pid", &this]].concat());
+        load(&server, &[&BURST[..], &["--requests", "5000", "--warm-up", "0s", "--pid", &this]].concat());
     let told = &report["cpu"]["servers"][0];
     assert_eq!(told["pid"], std::process::id());
     assert!(told["us_per_decision"].as_f64().unwrap() > 0.0);

@@ -12,14 +12,13 @@ mod status;
 mod wire;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tonic::transport::Channel;
 use weir::config::{Config, EnvoyConfig, MemoryConfig, RedisConfig, StoreConfig, Topology};
 use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 
 use crate::support::server::{Server, config};
-use crate::support::{eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{SOON, eventually, redis_config, shared_cluster, shared_redis};
 
 type Client = RateLimitServiceClient<Channel>;
 
@@ -32,7 +31,7 @@ fn files() -> PathBuf {
 fn serve(store: StoreConfig, envoy: EnvoyConfig) -> Server {
     let envoy = EnvoyConfig { config: Some(envoy.config.unwrap_or_else(files)), ..envoy };
     let server = Server::start(Config { store, envoy, ..config() });
-    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     server
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_stream::StreamExt as _;
@@ -15,12 +14,11 @@ use weir::config::{Config, ServerConfig};
 use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
-use crate::support::eventually_async;
 use crate::support::server::{BASE, Server, ask_under, config};
+use crate::support::{SOON, eventually_async};
 
 const ENVOY: &str = "envoy.service.ratelimit.v3.RateLimitService";
 const DECISIONS: &str = "weir.v1.RateLimitService";
-const SOON: Duration = Duration::from_secs(10);
 
 /// A store whose decisions wait for a permit.
 #[derive(Clone)]

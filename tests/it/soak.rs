@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use self::trace::{Admission, Bucket, Log};
-use crate::support::{Process, RedisServer, eventually, eventually_some, ports, scratch};
+use crate::support::{Process, RedisServer, SOON, eventually, eventually_some, ports, scratch};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -46,7 +46,7 @@ fn the_memory_store_soaks() {
 #[test]
 fn a_redis_soaks() {
     let redis = RedisServer::start();
-    soak(&format!("redis: {{ nodes: [\"{}\"], deadline: 5s }}", redis.url()), &[]);
+    soak(&on(&redis), &[]);
 }
 
 /// The same over streams: the record tells one decision a message.
@@ -54,7 +54,12 @@ fn a_redis_soaks() {
 fn a_redis_soaks_over_streams() {
     let redis = RedisServer::start();
     let stream = ["--mode", "stream", "--batch", "1"];
-    soak(&format!("redis: {{ nodes: [\"{}\"], deadline: 5s }}", redis.url()), &stream);
+    soak(&on(&redis), &stream);
+}
+
+/// With time for a machine that gives those who are nice very little.
+fn on(redis: &RedisServer) -> String {
+    format!("redis: {{ nodes: [\"{}\"], deadline: 60s, connect_timeout: 60s }}", redis.url())
 }
 
 fn soak(store: &str, more: &[&str]) {
@@ -72,7 +77,7 @@ fn soak(store: &str, more: &[&str]) {
     let (begin, half) = (Instant::now(), span() / 2);
     eventually(half * 2, "half of the time is over", || begin.elapsed() > half);
     let before = rss_bytes(server.pid());
-    let status = eventually_some(span() + Duration::from_secs(60), "the run ends", || load.exited());
+    let status = eventually_some(span() + SOON, "the run ends", || load.exited());
     let after = rss_bytes(server.pid());
     let report: Value = serde_json::from_reader(load.child().stdout.take().unwrap()).unwrap();
     let checked = checked.join().expect("the record is one");
@@ -108,7 +113,7 @@ fn serve(folder: &Path, store: &str) -> (Process, u16) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let process = Process::spawn(command).unwrap();
-    eventually(Duration::from_secs(20), "it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    eventually(SOON, "it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     (process, port)
 }
 
@@ -128,7 +133,7 @@ fn load(port: u16, fifo: &Path, more: &[&str]) -> Process {
         "--quiet",
     ]);
     command.args(["--keys", "5000", "--spread", "zipf", "--output", "json", "--duration", &seconds]);
-    command.args(["--warm-up", "500ms", "--timeout", "30s", "--record"]).arg(fifo).args(more);
+    command.args(["--warm-up", "500ms", "--timeout", "60s", "--record"]).arg(fifo).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     Process::spawn(command).unwrap()
 }

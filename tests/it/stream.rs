@@ -2,8 +2,6 @@
 
 mod ends;
 
-use std::time::Duration;
-
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
@@ -16,7 +14,7 @@ use weir::proto::v1::{
 };
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{SOON, eventually, redis_config, shared_cluster, shared_redis};
 
 /// More than the tests ever put to a store at once.
 const WAITING: usize = 20_000;
@@ -42,7 +40,7 @@ fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
 
 async fn holds_on(store: StoreConfig) {
     let server = Server::start(Config { store, ..config() });
-    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     answers_come_in_order_with_their_ids(&server).await;
     one_question_is_answered_before_the_next_is_asked(&server).await;
     a_bad_question_fails_alone(&server).await;

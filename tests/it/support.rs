@@ -10,6 +10,7 @@ pub(crate) mod certificates;
 pub(crate) mod clients;
 mod cluster;
 pub(crate) mod envoy;
+pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod ports;
 mod process;
@@ -28,8 +29,8 @@ pub(crate) use self::cluster::{Cluster, Migration};
 pub(crate) use self::process::Process;
 pub(crate) use self::proxy::{Mode, Proxy};
 pub(crate) use self::redis::RedisServer;
-pub(crate) use self::stores::{redis_config, redis_store, watched};
-pub(crate) use self::wait::{eventually, eventually_async, eventually_some};
+pub(crate) use self::stores::{Accelerators, redis_config, redis_store, watched};
+pub(crate) use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};
 
 /// The one Redis that tests share because starting a server each is slow. Use keys of your own in it,
 /// and start your own server to flush, freeze or kill one.

@@ -1,7 +1,5 @@
 //! The contracts of `Refund` and `Reset`, through the real server, on every store.
 
-use std::time::Duration;
-
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use weir::algorithm::{Algorithm, Rate};
@@ -13,7 +11,7 @@ use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strat
 use weir::units::Micros;
 
 use crate::support::server::{BASE, Server, ask_under, config};
-use crate::support::{RedisServer, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{RedisServer, SOON, eventually, redis_config, shared_cluster, shared_redis};
 
 const RETRIES: usize = 100;
 const DAY: Micros = Micros::from_secs(24 * 3600);
@@ -182,7 +180,7 @@ async fn no_policy_answers_for_the_store() {
     let redis = RedisServer::start();
     let server = ready(StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single)), true);
     redis.kill();
-    eventually(Duration::from_secs(10), "not ready", || server.get("/readyz").0 == 503);
+    eventually(SOON, "not ready", || server.get("/readyz").0 == 503);
     let ask = ask_under("dual", "r", "bob");
     let status = server.client().await.refund(refund(&ask, 1, "")).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable, "{status}");
@@ -267,7 +265,7 @@ fn ready(store: StoreConfig, admin_service: bool) -> Server {
     let config = config();
     let server_config = ServerConfig { admin_service, ..config.server.clone() };
     let server = Server::start(Config { store, server: server_config, rules: rules(), ..config });
-    eventually(Duration::from_secs(10), "the service is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
     server
 }
 

@@ -11,14 +11,14 @@ use engines::{Fork, Pure, Stored};
 use serde_json::Value;
 use table::{Row, Table};
 use weir::algorithm::{Cause, LimitVerdict, Summary, Verdict};
-use weir::clock::{Clock, ManualClock, Monotonic};
+use weir::clock::{Clock, ManualClock};
 use weir::config::{MemoryConfig, RedisConfig, Topology};
-use weir::store::coalesce::Coalesce;
-use weir::store::denials::DenialsShared;
+use weir::key::KeySecret;
 use weir::store::memory::MemoryStore;
+use weir::store::redis::RedisShared;
 use weir::units::{Micros, Retry};
 
-use crate::support;
+use crate::support::{self, Accelerators, redis_config};
 
 /// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
 const BASE: u64 = 1_704_067_200_000_000;
@@ -54,18 +54,33 @@ async fn run_on_redis(nodes: Vec<String>, topology: Topology) {
     run(&Stored::new(store, clock)).await;
 }
 
-/// With everything that stands before the store in a service.
+/// With what stands before the store in a service, each on and off.
 #[tokio::test]
-async fn accelerated() {
-    let redis = support::RedisServer::start();
-    let clock = ManualClock::at(Micros(BASE));
-    let shared = Clock::Manual(clock.clone());
-    let store = support::redis_store(vec![redis.url()], Topology::Single, shared.clone()).await;
-    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
-    let engine = Stored::new(denials.before(Coalesce::before(store, &RedisConfig::default())), clock);
+async fn accelerated_redis() {
+    let redis = support::shared_redis();
+    accelerated(&redis_config(vec![redis.url()], Topology::Single)).await;
+}
+
+#[tokio::test]
+async fn accelerated_cluster() {
+    accelerated(&redis_config(support::shared_cluster().urls(), Topology::Cluster)).await;
+}
+
+/// Several callers at once, each with keys of its own, so that calls have something to share.
+async fn accelerated(config: &RedisConfig) {
     // A server's clock that steps back stays unseen as long as a denial is kept.
     let steady = |table: &Table| table.rows.is_sorted_by_key(|row| row.at_us);
-    run_those(&engine, steady).await;
+    for accelerators in Accelerators::SETS {
+        println!("{accelerators:?}");
+        let clock = ManualClock::at(Micros(BASE));
+        let shared = Clock::Manual(clock.clone());
+        let config = accelerators.config(config.clone());
+        // So that no set finds what another one has spent.
+        let secret = KeySecret::random();
+        let store = support::watched(&RedisShared::new(&config, secret, shared.clone())).await;
+        let engine = Stored::new(accelerators.before(store, &config, &shared), clock).with_callers(4);
+        run_those(&engine, |table| !accelerators.denials || steady(table)).await;
+    }
 }
 
 /// Runs every table; all differences are told at once.

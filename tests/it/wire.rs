@@ -1,14 +1,8 @@
 //! gRPC and protobuf as they stand on the wire: what we read and write ourselves, compared with the
 //! generated types, whole, in pieces and damaged.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http_body::{Body, Frame};
 use prometheus::Registry;
 use proptest::prelude::*;
 use prost::Message;
@@ -19,10 +13,11 @@ use weir::limiter::Limiter;
 use weir::proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
-use weir::service::{Call, RateLimit, Reply, Templates};
+use weir::service::{RateLimit, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
 
+use crate::support::grpc::{ended, framed, request};
 use crate::support::server::{BASE, ask_under, config};
 
 type Service = Arc<RateLimit<MemoryStore>>;
@@ -33,55 +28,6 @@ fn service() -> Service {
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
     let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
     RateLimit::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10)
-}
-
-/// A request body that arrives in these pieces.
-pub(crate) struct Pieces(VecDeque<Bytes>);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(Frame::data).map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-pub(crate) fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
-    [&[flag], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat()
-}
-
-pub(crate) fn request(bytes: &[u8], piece: usize) -> http::Request<Pieces> {
-    http::Request::new(Pieces(bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect()))
-}
-
-/// How a call ends: the messages of the answer, or the status.
-pub(crate) async fn ended(call: Call) -> Result<Vec<u8>, Code> {
-    let response = call.await.unwrap();
-    let status =
-        |headers: &http::HeaderMap| headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
-    if let Some(code) = status(response.headers()) {
-        return Err(code);
-    }
-    let mut reply: Reply = response.into_body();
-    let mut bytes = Vec::new();
-    loop {
-        let frame = std::future::poll_fn(|context| Pin::new(&mut reply).poll_frame(context)).await;
-        match frame.expect("trailers come before the end").unwrap().into_data() {
-            Ok(data) => bytes.extend_from_slice(&data),
-            Err(trailers) => {
-                let code = status(trailers.trailers_ref().unwrap()).unwrap();
-                return if code == Code::Ok { Ok(bytes) } else { Err(code) };
-            }
-        }
-    }
 }
 
 async fn should_allow(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {

@@ -20,7 +20,10 @@ fn file(redis: &RedisServer, limit: u64, hours: u64) -> String {
         ("buckets", format!("bucketed_window: {{ {counted}, {window}, buckets: 10 }}")),
     ];
     let strategies: String = strategies.into_iter().map(|(name, one)| strategy(name, one)).collect();
-    format!("store: {{ redis: {{ nodes: [\"{}\"] }} }}\nstrategies:\n{strategies}", redis.url())
+    format!(
+        "store: {{ redis: {{ nodes: [\"{}\"], deadline: 60s, connect_timeout: 60s }} }}\nstrategies:\n{strategies}",
+        redis.url()
+    )
 }
 
 const STRATEGIES: [&str; 6] = ["bucket", "window", "refill", "log", "sliding", "buckets"];

@@ -1,17 +1,13 @@
 //! When nobody can decide: Weir gone or silent, or its store.
 
-use std::time::Duration;
-
 use tempfile::TempDir;
 
 use crate::support::envoy::{Envoy, example};
 use crate::support::http::Http;
-use crate::support::{RedisServer, eventually_async, scratch};
+use crate::support::{RedisServer, SOON, eventually_async, scratch};
 
 use super::service::Service;
 use super::shipped;
-
-const SOON: Duration = Duration::from_secs(20);
 
 /// A status, and whether it came with a limit.
 async fn hello(client: &mut Http) -> (u16, bool) {
@@ -80,7 +76,8 @@ async fn requests_pass_while_weir_is_silent() {
 async fn without_redis_the_rule_decides_or_envoy() {
     let redis = RedisServer::start();
     let dir = rules();
-    let store = format!("store: {{ redis: {{ nodes: [\"{}\"] }} }}", redis.url());
+    let nodes = format!("nodes: [\"{}\"]", redis.url());
+    let store = format!("store: {{ redis: {{ {nodes}, deadline: 4s, connect_timeout: 4s }} }}");
     let weir = Service::start(dir.path(), &store);
     let Some(open) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
     let Some(closed) = Envoy::start("fail-closed.yaml", weir.grpc).await else { return };

@@ -7,14 +7,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::Bytes;
 use parking_lot::Mutex;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::{Body, Service, StdError};
 use tonic::server::{Grpc, NamedService, UnaryService};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
+
+use crate::support::grpc::Raw;
 
 /// `overall_code: OK`.
 const OK: &[u8] = &[0x08, 0x01];
@@ -70,43 +71,5 @@ where
         assert_eq!(request.uri().path(), "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit");
         let recorder = self.clone();
         Box::pin(async move { Ok(Grpc::new(Raw).unary(recorder, request).await) })
-    }
-}
-
-/// Bytes as they are.
-#[derive(Clone, Copy)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, wire: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(wire.copy_to_bytes(wire.remaining())))
     }
 }

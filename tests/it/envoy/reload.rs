@@ -9,11 +9,9 @@ use std::time::Duration;
 
 use crate::support::envoy::Envoy;
 use crate::support::http::Http;
-use crate::support::{eventually_async, scratch};
+use crate::support::{SOON, eventually_async, scratch};
 
 use super::weir;
-
-const SOON: Duration = Duration::from_secs(20);
 
 fn limits(requests_per_unit: u32) -> String {
     format!(

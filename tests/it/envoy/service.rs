@@ -3,13 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{Process, eventually, ports, scratch};
-
-const SOON: Duration = Duration::from_secs(20);
+use crate::support::{Process, SOON, eventually, ports, scratch};
 
 pub(crate) struct Service {
     pub(crate) grpc: SocketAddr,

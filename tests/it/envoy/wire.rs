@@ -1,7 +1,5 @@
 //! What Envoy sends, to the byte.
 
-use std::time::Duration;
-
 use prost::Message as _;
 use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
@@ -11,11 +9,10 @@ use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir::proto::envoy::r#type::v3::RateLimitUnit;
 
 use crate::support::envoy::Envoy;
-use crate::support::eventually_async;
+use crate::support::grpc::unhex;
+use crate::support::{SOON, eventually_async};
 
 use super::recorder::Recorder;
-
-const SOON: Duration = Duration::from_secs(20);
 
 /// Captured from Envoy with [`Recorder`] in the place of Weir, by the calls of this very test.
 const CAPTURED: &str = include_str!("../../envoy/requests.txt");
@@ -50,10 +47,6 @@ async fn envoy_sends_what_was_captured() {
         let requests: Vec<String> = recorder.requests().iter().map(|request| hex(request)).collect();
         assert_eq!(requests, messages, "{path}");
     }
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
 /// A request for the domain of the examples.
@@ -92,7 +85,7 @@ fn what_was_captured_is_understood() {
         request(&[&plan]),
     ];
     let messages: Vec<Vec<u8>> =
-        captured().into_iter().flat_map(|(.., messages)| messages).map(bytes).collect();
+        captured().into_iter().flat_map(|(.., messages)| messages).map(unhex).collect();
     let decoded: Vec<RateLimitRequest> =
         messages.iter().map(|message| RateLimitRequest::decode(message.as_slice()).unwrap()).collect();
     assert_eq!(decoded, expected);

@@ -1,7 +1,5 @@
 //! Redis with users: the narrowest rights that work, and what a wrong password does.
 
-use std::time::Duration;
-
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir::key::Subject;
@@ -12,7 +10,7 @@ use weir::units::Micros;
 
 use super::{allow, charge, config, shared, store_unwatched};
 use crate::support::server::{Server, ask_under};
-use crate::support::{Cluster, RedisServer, eventually, eventually_async, watched};
+use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, watched};
 
 const PASSWORD: &str = "hunter2";
 
@@ -101,7 +99,7 @@ async fn a_wrong_password_is_told_and_recovers() {
         store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
         ..crate::support::server::config()
     });
-    eventually(Duration::from_secs(5), "the reason", || {
+    eventually(SOON, "the reason", || {
         let (status, reason) = server.get("/readyz");
         assert!(status == 503 && !reason.contains(PASSWORD), "{reason}");
         reason.contains("login refused: wrong user name or password, or the user is disabled (WRONGPASS)")
@@ -112,12 +110,12 @@ async fn a_wrong_password_is_told_and_recovers() {
     let error = client.should_allow(ask_under("burst", "r", "c")).await.unwrap_err();
     assert!(!error.message().contains(PASSWORD), "{error}");
     add_user(&redis, PASSWORD, &[]);
-    eventually(Duration::from_secs(2), "ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "ready", || server.get("/readyz").0 == 200);
     let decided = async || {
         let answer = client.should_allow(ask_under("closed", "r", "c")).await;
         answer.is_ok_and(|answer| !answer.into_inner().degraded)
     };
-    eventually_async(Duration::from_secs(2), "decisions", decided).await;
+    eventually_async(SOON, "decisions", decided).await;
 }
 
 #[tokio::test]
@@ -142,11 +140,11 @@ async fn a_user_without_rights_is_not_ready() {
         store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
         ..crate::support::server::config()
     });
-    eventually(Duration::from_secs(5), "the reason", || {
+    eventually(SOON, "the reason", || {
         let (status, reason) = server.get("/readyz");
         assert!(status == 503, "{reason}");
         reason.contains("NOPERM")
     });
     add_user(&redis, PASSWORD, &[]);
-    eventually(Duration::from_secs(2), "ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "ready", || server.get("/readyz").0 == 200);
 }

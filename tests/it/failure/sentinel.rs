@@ -6,17 +6,18 @@ use weir::config::{Login, RedisConfig, Secret, Sentinel, Topology};
 use weir::store::StoreError;
 use weir::store::redis::RedisStore;
 use weir::tls::{ClientFiles, Identity};
+use weir::units::Micros;
 
-use super::{DEADLINE, SLACK, allow, charge, config, shared, store_unwatched};
+use super::{DEADLINE, SLACK, allow, charge, config, in_time, recovered, shared, store_unwatched, watchful};
 use crate::support::certificates::{Authority, Issued};
 use crate::support::sentinels::Sentinels;
-use crate::support::{RedisServer, eventually, watched};
+use crate::support::{RedisServer, SOON, Stopwatch, eventually, watched};
 
 async fn ready(sentinels: &Sentinels) -> RedisStore {
     let sentinel = Some(Sentinel { master_name: "zoo".to_owned(), login: None });
-    let config = RedisConfig { sentinel, ..config(sentinels.urls(), Topology::Sentinel) };
+    let config = RedisConfig { sentinel, ..watchful(sentinels.urls(), Topology::Sentinel) };
     let store = watched(&shared(&config)).await;
-    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    recovered("the first decision", async || allow(&store, "r").await == Ok(true)).await;
     store
 }
 
@@ -28,31 +29,18 @@ fn is_master(redis: &RedisServer) -> bool {
 /// Asks until a sentinel names the promoted replica, and then until it decides; nobody waits longer than
 /// the deadline.
 async fn promoted(store: &RedisStore, sentinels: &Sentinels) {
-    let started = Instant::now();
+    let (watch, started) = (Stopwatch::start(), Instant::now());
     let mut longest = Duration::ZERO;
-    let mut is_promoted = None;
-    let named = loop {
-        let asked = Instant::now();
-        let _ = allow(store, "r").await;
-        longest = longest.max(asked.elapsed());
-        if is_promoted.is_none() && is_master(&sentinels.servers[1]) {
-            is_promoted = Some(Instant::now());
-        }
-        if sentinels.name(1) {
-            break Instant::now();
-        }
-        assert!(started.elapsed() < Duration::from_secs(30), "no promotion");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
-    while allow(store, "r").await != Ok(true) || sentinels.servers[1].keys().is_empty() {
-        assert!(named.elapsed() < Duration::from_secs(1), "no decision after the promotion");
+    while !sentinels.name(1) {
+        let (_, took) = watch.time(in_time(store, "r")).await;
+        longest = longest.max(took);
+        // Sentinels that find that time has jumped, as it does on a machine that stalls, wait for 30 s.
+        assert!(started.elapsed() < SOON * 2, "no promotion");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let since = is_promoted.map(|promoted| promoted.elapsed());
-    println!(
-        "longest wait {longest:?}; decided {:?} after a sentinel said so, {since:?} after ROLE",
-        named.elapsed()
-    );
+    let decides = async || in_time(store, "r").await == Ok(true) && !sentinels.servers[1].keys().is_empty();
+    recovered("decisions after a sentinel said so", decides).await;
+    println!("longest wait {longest:?}");
     assert!(longest < DEADLINE + SLACK, "a caller waited {longest:?}");
 }
 
@@ -88,16 +76,15 @@ async fn master_demoted() {
     let store = ready(&sentinels).await;
     let _: redis::Value = sentinels.query(1, &["SENTINEL", "FAILOVER", "zoo"]).unwrap();
     promoted(&store, &sentinels).await;
-    eventually(Duration::from_secs(20), "the old master is a replica", || !is_master(&sentinels.servers[0]));
+    eventually(SOON, "the old master is a replica", || !is_master(&sentinels.servers[0]));
     // The sentinels have cut its connections, which one call may hear of.
     let _ = allow(&store, "r").await;
-    let started = Instant::now();
     let mut answered = 0;
-    while answered < 50 {
+    recovered("fifty answers in a row", async || {
         answered = if allow(&store, "r").await == Ok(true) { answered + 1 } else { 0 };
-        assert!(started.elapsed() < Duration::from_secs(3), "{answered} answers in a row");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        answered == 50
+    })
+    .await;
     assert_eq!(sentinels.servers[1].keys().len(), 1);
 }
 
@@ -147,8 +134,9 @@ async fn sentinels_over_tls() {
 
     let Issued { cert, key } = authority.issue("client", &["weir"]);
     let known = files(Some(Identity { cert_file: cert, key_file: key }));
-    let store = watched(&shared(&RedisConfig { tls: known, ..anonymous })).await;
-    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    let connect_timeout = Micros::from(DEADLINE);
+    let store = watched(&shared(&RedisConfig { tls: known, connect_timeout, ..anonymous })).await;
+    recovered("the first decision", async || allow(&store, "r").await == Ok(true)).await;
     sentinels.servers[0].kill();
     promoted(&store, &sentinels).await;
 }
@@ -167,13 +155,14 @@ async fn read_only_never_loops() {
     };
     let (before, started) = (connections(), Instant::now());
     let mut refused = 0;
-    while started.elapsed() < Duration::from_secs(2) {
-        refused += u32::from(allow(&store, "r").await.is_err());
+    while refused < 200 || started.elapsed() < Duration::from_secs(2) {
+        refused += u64::from(allow(&store, "r").await.is_err());
+        assert!(started.elapsed() < SOON, "{refused} refused");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let dialled = connections() - before;
-    assert!(refused > 200 && dialled < 40, "{refused} refused, {dialled} connections");
+    let most = 40 + 2 * started.elapsed().as_secs();
+    assert!(dialled < most, "{refused} refused, {dialled} connections");
     redis.cli(&["REPLICAOF", "NO", "ONE"]);
-    let answers = async || allow(&store, "r").await == Ok(true);
-    crate::support::eventually_async(Duration::from_secs(2), "decisions", answers).await;
+    recovered("decisions", async || allow(&store, "r").await == Ok(true)).await;
 }

@@ -9,7 +9,7 @@ use weir::store::StoreError;
 use weir::store::redis::RedisStore;
 
 use super::{charge, config, shared};
-use crate::support::{Cluster, RedisServer, eventually_async, watched};
+use crate::support::{Cluster, RedisServer, SOON, eventually_async, watched};
 
 const RESOURCES: usize = 60;
 
@@ -108,7 +108,7 @@ async fn together(store: &RedisStore, cluster: &Cluster, charged: u64) -> u64 {
         charged.set(everyone(store, charged.get()).await);
         script_calls(cluster) - before == 3
     };
-    eventually_async(Duration::from_secs(5), "one call for each node", few).await;
+    eventually_async(SOON, "one call for each node", few).await;
     charged.get()
 }
 

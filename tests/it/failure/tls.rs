@@ -1,7 +1,5 @@
 //! Redis over TLS: trusted, or refused with a reason; never in the clear.
 
-use std::time::Duration;
-
 use weir::config::{RedisConfig, Topology};
 use weir::store::StoreError;
 use weir::store::redis::RedisStore;
@@ -10,7 +8,7 @@ use weir::units::Micros;
 
 use super::{allow, charge, config, shared, store_unwatched};
 use crate::support::certificates::{Authority, Issued};
-use crate::support::{RedisServer, eventually, ports, watched};
+use crate::support::{RedisServer, SOON, eventually, ports, watched};
 
 /// A server with TLS on a second port; the first is the test's own way in.
 struct Secured {
@@ -115,7 +113,7 @@ async fn replaced_files_are_read_again() {
     assert!(allow(&store, "r").await.is_err());
     std::fs::copy(authority.ca_file(), other.ca_file()).unwrap();
     let answers = async || allow(&store, "r").await == Ok(true);
-    crate::support::eventually_async(Duration::from_secs(2), "decisions", answers).await;
+    crate::support::eventually_async(SOON, "decisions", answers).await;
 }
 
 /// The nodes that `CLUSTER SLOTS` tells are dialled with TLS too: those ports speak nothing else.
@@ -132,7 +130,7 @@ async fn a_cluster_over_tls() {
     let port = nodes[1].url.rsplit_once(':').unwrap().1;
     nodes[0].redis.cli(&["CLUSTER", "SET-CONFIG-EPOCH", "1"]);
     nodes[0].redis.cli(&["CLUSTER", "MEET", "127.0.0.1", port]);
-    eventually(Duration::from_secs(10), "the cluster is formed", || {
+    eventually(SOON, "the cluster is formed", || {
         let ok =
             |node: &Secured| node.redis.query::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
         nodes.iter().all(ok)

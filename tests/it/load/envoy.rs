@@ -3,9 +3,9 @@
 use weir::config::{Config, EnvoyConfig};
 
 use super::{load, told};
-use crate::support::eventually;
 use crate::support::scratch;
 use crate::support::server::{Server, config};
+use crate::support::{SOON, eventually};
 
 const LIMITS: &str = "domain: edge\n\
     descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 5 } }]\n";
@@ -16,7 +16,7 @@ fn envoys_protocol_is_spoken() {
     std::fs::write(folder.path().join("edge.yaml"), LIMITS).unwrap();
     let envoy = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
     let server = Server::start(Config { envoy, ..config() });
-    eventually(std::time::Duration::from_secs(10), "it is ready", || server.get("/readyz").0 == 200);
+    eventually(SOON, "it is ready", || server.get("/readyz").0 == 200);
     let envoy = ["--mode", "envoy", "--domain", "edge", "--keys", "100", "--warm-up", "0s"];
     let (report, code) = load(&server, &[&envoy[..], &["--requests", "3000"]].concat());
     assert_eq!((told(&report), code), ((500, 2_500), Some(0)));

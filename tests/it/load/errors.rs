@@ -4,17 +4,15 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::run;
 use crate::cli::text;
 use crate::support::server::{Server, config};
-use crate::support::{Process, eventually, eventually_some, ports, scratch, shared_redis};
+use crate::support::{Process, SOON, eventually, eventually_some, ports, scratch, shared_redis};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
-const SOON: Duration = Duration::from_secs(20);
 
 /// It ends without a report, and says why.
 fn refused(out: &Output, reason: &str) {

@@ -19,8 +19,8 @@ use weir::telemetry::Metrics;
 use super::files;
 use super::notation::request as ask;
 use super::properties::any_request;
+use crate::support::grpc::{ended, framed, request};
 use crate::support::server::{BASE, config};
-use crate::wire::{ended, framed, request};
 
 type Service = Arc<EnvoyRateLimit<MemoryStore>>;
 

@@ -1,20 +1,16 @@
 //! The service itself: its health, its failures, its files.
 
 use std::fs;
-use std::time::Duration;
 
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use weir::config::{EnvoyConfig, RedisConfig, StoreConfig, Topology};
-use weir::units::Micros;
+use weir::config::{EnvoyConfig, StoreConfig, Topology};
 
 use super::notation::{answer, request};
 use super::{Client, client, memory, serve};
 use crate::support::server::{Server, config};
-use crate::support::{RedisServer, eventually, redis_config, scratch};
-
-const SOON: Duration = Duration::from_secs(20);
+use crate::support::{RedisServer, SOON, eventually, redis_config, scratch};
 
 #[tokio::test]
 async fn health_is_told_under_the_references_name_and_the_services_own() {
@@ -52,8 +48,7 @@ async fn without_the_store_each_rule_answers_as_it_says() {
     let redis = RedisServer::start();
     let folder = scratch::dir("envoy-policies");
     fs::write(folder.path().join("d.yaml"), POLICIES).unwrap();
-    let deadline = Micros::from_millis(500);
-    let store = RedisConfig { deadline, ..redis_config(vec![redis.url()], Topology::Single) };
+    let store = redis_config(vec![redis.url()], Topology::Single);
     let files =
         EnvoyConfig { config: Some(folder.path().to_owned()), headers: true, ..EnvoyConfig::default() };
     let server = serve(StoreConfig::Redis(store), files);

@@ -15,6 +15,8 @@ use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::{
 use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir::proto::envoy::r#type::v3::RateLimitUnit;
 
+use crate::support::grpc::unhex;
+
 const REQUEST: &str = "0a046564676512160a0a0a047061746812022f610a060a04757365721a0012200a070a02c3a91201781208\
     08ffffffff0f10061a0b08ffffffffffffffffff0118ac02";
 
@@ -44,8 +46,8 @@ fn requests_are_envoys() {
         ],
         hits_addend: 300,
     };
-    assert_eq!(RateLimitRequest::decode(&*bytes(REQUEST)).unwrap(), request);
-    assert_eq!(request.encode_to_vec(), bytes(REQUEST));
+    assert_eq!(RateLimitRequest::decode(&*unhex(REQUEST)).unwrap(), request);
+    assert_eq!(request.encode_to_vec(), unhex(REQUEST));
 }
 
 /// Field 4, a boolean; newer than that package.
@@ -84,10 +86,6 @@ fn responses_are_envoys() {
         raw_body: b"no".to_vec(),
         dynamic_metadata: Some(Struct { fields: [("domain".to_owned(), domain)].into() }),
     };
-    assert_eq!(response.encode_to_vec(), bytes(RESPONSE));
-    assert_eq!(RateLimitResponse::decode(&*bytes(RESPONSE)).unwrap(), response);
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    assert_eq!(response.encode_to_vec(), unhex(RESPONSE));
+    assert_eq!(RateLimitResponse::decode(&*unhex(RESPONSE)).unwrap(), response);
 }

@@ -14,10 +14,8 @@ use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
 use super::{all, message, next, open, open_with};
-use crate::support::eventually_async;
 use crate::support::server::{Server, ask_under, config};
-
-const SOON: Duration = Duration::from_secs(20);
+use crate::support::{SOON, eventually_async};
 
 /// A thousand questions of one consumer.
 fn thousand() -> ShouldAllowStreamRequest {
@@ -107,8 +105,11 @@ async fn a_stream_ends_at_its_deadline() {
     // The server's own end, not that of tonic's client: it is read from the trailers.
     request.metadata_mut().insert("grpc-timeout", "300m".parse().unwrap());
     let mut client = server.client().await;
-    let mut answers = client.should_allow_stream(request).await.unwrap().into_inner();
-    let status = answers.message().await.unwrap_err();
+    let status = match client.should_allow_stream(request).await {
+        Ok(answers) => answers.into_inner().message().await.unwrap_err(),
+        // A machine may stall for so long that it has not begun.
+        Err(status) => status,
+    };
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
 }
 
@@ -134,7 +135,7 @@ async fn a_shutdown_ends_open_streams() {
 
 #[tokio::test]
 async fn a_connection_that_reached_its_age_ends_its_streams() {
-    let limits = ServerLimits { max_connection_age: Some(Micros::from_secs(1)), ..ServerLimits::default() };
+    let limits = ServerLimits { max_connection_age: Some(Micros::from_secs(4)), ..ServerLimits::default() };
     let server = Server::start(Config { server: ServerConfig { limits, ..config().server }, ..config() });
     let (sender, mut answers) = open(&server).await;
     sender.send(message([(1, ask_under("open", "r", "bob"))])).await.unwrap();

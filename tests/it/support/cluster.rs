@@ -9,11 +9,11 @@ use std::time::Duration;
 
 pub(crate) use self::migrate::Migration;
 use super::redis::RedisServer;
-use super::wait;
+use super::wait::{self, SOON};
 
-/// Long enough that a busy machine does not look like a failure, short enough to wait for a failover.
+/// Where there are replicas: long enough that a busy machine rarely looks like a failure, short enough to
+/// wait for a failover.
 const NODE_TIMEOUT: Duration = Duration::from_secs(1);
-const AGREE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Primaries that share the 16384 slots evenly, and their replicas. Every node dies on drop.
 #[derive(Debug)]
@@ -25,7 +25,9 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts a cluster, and returns when every node says that all is well.
     pub(crate) fn start(primaries: usize, replicas_per_primary: usize) -> Self {
-        Self::start_with(primaries, replicas_per_primary, NODE_TIMEOUT, &[])
+        // Without replicas there is no failover, and a machine that stands still is no failure.
+        let node_timeout = if replicas_per_primary > 0 { NODE_TIMEOUT } else { SOON };
+        Self::start_with(primaries, replicas_per_primary, node_timeout, &[])
     }
 
     /// [`Cluster::start`] with another `cluster-node-timeout`, and more arguments for every server.
@@ -55,7 +57,7 @@ impl Cluster {
 
     /// The node that owns the slot, which all nodes that answer must agree on. It may itself be dead.
     pub(crate) fn primary_of_slot(&self, slot: u16) -> &RedisServer {
-        wait::eventually_some(AGREE_TIMEOUT, "the nodes agree on the owner of a slot", || self.owner(slot))
+        wait::eventually_some(SOON, "the nodes agree on the owner of a slot", || self.owner(slot))
     }
 
     /// [`Cluster::primary_of_slot`] for the slot of a key.
@@ -66,7 +68,7 @@ impl Cluster {
     /// A replica of the slot's primary that is alive, and knows that it is one: after a failover, the old
     /// primary takes a moment to find out.
     pub(crate) fn replica_of(&self, slot: u16) -> &RedisServer {
-        wait::eventually_some(AGREE_TIMEOUT, "the slot's primary has a live replica", || {
+        wait::eventually_some(SOON, "the slot's primary has a live replica", || {
             let primary = self.owner(slot)?.port();
             let is_replica = |node: &RedisServer| {
                 view::of(node).is_some_and(|view| view.replica_ports(primary).any(|port| port == node.port()))

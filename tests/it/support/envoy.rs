@@ -5,15 +5,12 @@ use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::http::Http;
 use super::process::Process;
-use super::{eventually_async, ports, scratch};
-
-const SOON: Duration = Duration::from_secs(20);
+use super::{SOON, eventually_async, ports, scratch};
 
 /// An Envoy on loopback ports of its own. Dies on drop.
 pub(crate) struct Envoy {

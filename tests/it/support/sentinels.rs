@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::certificates::{Authority, Issued};
 use super::process::Process;
 use super::redis::RedisServer;
-use super::{eventually, ports, scratch};
+use super::{SOON, eventually, ports, scratch};
 
 /// How long a master may be silent before the sentinels replace it.
 const DOWN_AFTER_MS: u32 = 500;
@@ -75,7 +75,7 @@ impl Sentinels {
         });
         let processes = processes.collect();
         let sentinels = Self { servers: [master, replica], ports, tls, processes, _dir: dir };
-        eventually(Duration::from_secs(20), "the sentinels know everybody", || sentinels.agree());
+        eventually(SOON, "the sentinels know everybody", || sentinels.agree());
         sentinels
     }
 

@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use prometheus::Registry;
 use tokio::sync::oneshot;
@@ -23,6 +22,8 @@ use weir::store::Store;
 use weir::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
+
+use super::SOON;
 
 /// When the tests' clocks stand still: a multiple of every window in them.
 pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);
@@ -108,7 +109,7 @@ impl Server {
     /// GETs a path of the admin server: status and body.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.admin).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();

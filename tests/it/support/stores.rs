@@ -1,17 +1,24 @@
 //! Weir's own stores, ready to be asked.
 
-use std::time::Duration;
+use std::sync::Once;
 
 use tokio::sync::oneshot;
-use weir::clock::Clock;
-use weir::config::{RedisConfig, Topology};
+use weir::clock::{Clock, Monotonic};
+use weir::config::{Login, RedisConfig, Secret, Topology};
 use weir::key::KeySecret;
+use weir::store::Store;
+use weir::store::coalesce::Coalesce;
+use weir::store::denials::{Denials, DenialsShared};
 use weir::store::redis::{RedisShared, RedisStore};
 use weir::units::Micros;
 
-/// A configuration for a Redis that shares two cores with the rest of the tests.
+use super::{SOON, shared_cluster};
+
+/// A configuration for tests that are not about time: a machine that all of them share, or one that is
+/// moved, can keep ten thousand callers waiting for many seconds, and a connection's first answer as well.
 pub(crate) fn redis_config(nodes: Vec<String>, topology: Topology) -> RedisConfig {
-    RedisConfig { nodes, topology, deadline: Micros::from_secs(5), ..RedisConfig::default() }
+    let patience = Micros::from_secs(60);
+    RedisConfig { nodes, topology, deadline: patience, connect_timeout: patience, ..RedisConfig::default() }
 }
 
 /// A store on the current runtime, with its watcher, once it has found its nodes.
@@ -34,9 +41,66 @@ pub(crate) async fn watched(shared: &RedisShared) -> RedisStore {
         };
         shared.watch(report).await;
     });
-    tokio::time::timeout(Duration::from_secs(10), ready)
-        .await
-        .expect("Redis is found")
-        .expect("the watcher lives");
+    tokio::time::timeout(SOON, ready).await.expect("Redis is found").expect("the watcher lives");
     store
+}
+
+/// What stands before a Redis store in a service, and what spares it calls: each is exact, on and off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Accelerators {
+    /// Known denials are answered without the store.
+    pub(crate) denials: bool,
+    /// Who asks for the same keys meanwhile is decided together afterwards.
+    pub(crate) coalesce: bool,
+    /// A call to a cluster's node has keys of several slots.
+    pub(crate) spans: bool,
+}
+
+impl Accelerators {
+    /// All of them, each without the others, and none.
+    pub(crate) const SETS: [Self; 5] = [
+        Self::of(true, true, true),
+        Self::of(true, false, false),
+        Self::of(false, true, false),
+        Self::of(false, false, true),
+        Self::of(false, false, false),
+    ];
+
+    const fn of(denials: bool, coalesce: bool, spans: bool) -> Self {
+        Self { denials, coalesce, spans }
+    }
+
+    pub(crate) fn all(self) -> bool {
+        self.denials && self.coalesce && self.spans
+    }
+
+    /// The same store with these alone.
+    pub(crate) fn config(self, config: RedisConfig) -> RedisConfig {
+        let denials_max_age = if self.denials { config.denials_max_age } else { Micros::ZERO };
+        let login = (!self.spans && config.topology == Topology::Cluster).then(without_spans);
+        RedisConfig { denials_max_age, coalesce: self.coalesce, login: login.or(config.login), ..config }
+    }
+
+    /// As a service puts them before its store.
+    pub(crate) fn before<S: Store>(
+        self,
+        store: S,
+        config: &RedisConfig,
+        clock: &Clock,
+    ) -> Denials<Coalesce<S>> {
+        let config = self.config(config.clone());
+        let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
+        denials.before(Coalesce::before(store, &config))
+    }
+}
+
+/// A user of [`shared_cluster`] who may not ask what the trial of calls that span slots asks.
+fn without_spans() -> Login {
+    static MADE: Once = Once::new();
+    MADE.call_once(|| {
+        for node in shared_cluster().nodes() {
+            node.cli(&["ACL", "SETUSER", "apart", "on", ">apart", "~*", "+@all", "-cluster|countkeysinslot"]);
+        }
+    });
+    Login { username: Some("apart".to_owned()), password: Secret::new("apart") }
 }

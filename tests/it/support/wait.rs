@@ -1,8 +1,16 @@
 //! Waiting for something that becomes true, instead of sleeping and hoping.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
 const POLL: Duration = Duration::from_millis(5);
+
+/// How long anything may take that is to happen at all. So much longer than it does that only what is
+/// broken takes so long, on whatever machine.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// Polls `condition` until it holds; panics with `what` when it does not within `timeout`.
 #[track_caller]
@@ -40,4 +48,58 @@ pub(crate) async fn eventually_async(
 fn give_up_after(timeout: Duration, what: &str, started: Instant) {
     let waited = started.elapsed();
     assert!(waited < timeout, "not within {timeout:?}: {what} (waited {waited:?})");
+}
+
+/// Time as this thread's runtime had it: what passes while the thread is not run, because the machine is busy
+/// or stands still, or because it blocks, does not count. For how long the code under test takes its time.
+pub(crate) struct Stopwatch {
+    seen: Arc<Mutex<Seen>>,
+    ticker: AbortHandle,
+}
+
+struct Seen {
+    last: Instant,
+    ran: Duration,
+}
+
+impl Stopwatch {
+    /// Starts one on the current runtime, which must have one thread.
+    pub(crate) fn start() -> Self {
+        let seen = Arc::new(Mutex::new(Seen { last: Instant::now(), ran: Duration::ZERO }));
+        let ticked = Arc::clone(&seen);
+        let ticker = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(POLL).await;
+                ticked.lock().look();
+            }
+        });
+        Self { seen, ticker: ticker.abort_handle() }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.seen.lock().look()
+    }
+
+    /// What comes of it, and how long it took.
+    pub(crate) async fn time<T>(&self, work: impl Future<Output = T>) -> (T, Duration) {
+        let before = self.elapsed();
+        let done = work.await;
+        (done, self.elapsed() - before)
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        self.ticker.abort();
+    }
+}
+
+impl Seen {
+    /// A thread that runs looks every few milliseconds.
+    fn look(&mut self) -> Duration {
+        let gap = self.last.elapsed();
+        self.last += gap;
+        self.ran += gap.min(POLL * 2);
+        self.ran
+    }
 }

@@ -8,7 +8,7 @@ use weir::strategy::Strategy;
 use weir::units::Micros;
 
 use super::{LONG, World, each_engine, is_bucket, keys};
-use crate::support::eventually;
+use crate::support::{SOON, eventually};
 
 #[tokio::test]
 async fn every_key_expires_when_it_is_fresh() {
@@ -97,7 +97,7 @@ async fn an_expired_key_is_a_fresh_one() {
     }
     for strategy in &all {
         let key = &keys(strategy)[0];
-        eventually(Duration::from_secs(5), "the key expires", || world.redis.pttl(key) == -2);
+        eventually(SOON, "the key expires", || world.redis.pttl(key) == -2);
         let (verdict, limit) = world.ask(strategy, Op::Peek, 0).await;
         assert!(verdict.allowed && limit.remaining == 4 && limit.reset_after == Micros::ZERO);
         assert!(world.ask(strategy, Op::Charge, 4).await.0.allowed, "{}", strategy.name());
@@ -122,7 +122,7 @@ async fn no_key_expires_before_it_is_fresh() {
             }
             assert!(there, "{} was forgotten early", strategy.name());
         }
-        eventually(Duration::from_secs(5), "the time is over", || Instant::now() >= by);
+        eventually(SOON, "the time is over", || Instant::now() >= by);
         assert!(world.ask(&strategy, Op::Charge, 4).await.0.allowed, "{} is not fresh", strategy.name());
     }
 }

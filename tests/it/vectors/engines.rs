@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
+use futures_util::future::join_all;
 use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
 use weir::clock::{Clock, ManualClock};
 use weir::key::{self, Subject};
@@ -12,7 +13,7 @@ use weir::store::denials::Denials;
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Part, Store, StoreError, Verdicts};
-use weir::strategy::Strategy;
+use weir::strategy::{Field, Limit, Strategy};
 use weir::units::{LONGEST_SPAN, Micros};
 
 use super::table::Row;
@@ -106,11 +107,17 @@ impl Cells for MapCells<'_> {
 pub struct Stored<S> {
     store: Arc<S>,
     clock: ManualClock,
+    /// How many callers make each step at once, with other names; all are to be told the same.
+    callers: usize,
 }
 
 impl<S: Store> Stored<S> {
     pub fn new(store: S, clock: ManualClock) -> Self {
-        Self { store: Arc::new(store), clock }
+        Self { store: Arc::new(store), clock, callers: 1 }
+    }
+
+    pub fn with_callers(self, callers: usize) -> Self {
+        Self { callers, ..self }
     }
 
     /// The store, at a time.
@@ -126,6 +133,22 @@ impl<S: Store> Stored<S> {
         row: &Row,
         now: Micros,
     ) -> (Verdict, Vec<LimitVerdict>) {
+        // Another name is told something else where windows are spread, or where a limit is for all.
+        let is_named = |limit: &Limit| limit.scope.has(Field::Resource) || limit.scope.has(Field::Consumer);
+        let is_alone = |limit: &Limit| is_named(limit) && !limit.algorithm.is_spread();
+        let others = if strategy.limits().iter().all(is_alone) { self.callers - 1 } else { 0 };
+        let rows = (1..=others).map(|caller| Row {
+            resource: format!("{} of {caller}", row.resource),
+            consumer: format!("{} of {caller}", row.consumer),
+            ..row.clone()
+        });
+        let rows: Vec<Row> = std::iter::once(row.clone()).chain(rows).collect();
+        let told = join_all(rows.iter().map(|row| self.decide(strategy, row, now))).await;
+        assert!(told.iter().all(|one| *one == told[0]), "{}: {told:?}", strategy.name());
+        told.into_iter().next().expect("one at least")
+    }
+
+    async fn decide(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> (Verdict, Vec<LimitVerdict>) {
         let decision = Decision { strategy, subject: subject(row), deadline: None, part: Part::ALL };
         let mut out = Verdicts::default();
         let decided = self.at(now).decide(&decision, row.op, &[row.cost], &mut out).await;
@@ -142,8 +165,12 @@ impl<S: Fork> Stored<S> {
     /// tells it. A peek's own attempt is made first: it asks what would happen if it were one.
     pub async fn next_allowed_after(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> Option<u64> {
         let attempt = Row { op: Op::Charge, cost: 1, ..row.clone() };
-        let fork =
-            |pure: &Pure| pure.fork().map(|pure| Stored { clock: pure.clock.clone(), store: Arc::new(pure) });
+        let fork = |pure: &Pure| {
+            pure.fork().map(|pure| {
+                let clock = pure.clock.clone();
+                Stored::new(pure, clock)
+            })
+        };
         let after = self.store.fork().as_ref().and_then(fork)?;
         if row.op == Op::Peek {
             after.step(strategy, &attempt, now).await;

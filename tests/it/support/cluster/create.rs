@@ -1,13 +1,12 @@
 //! Making a cluster of single servers, as `redis-cli --cluster create` does, but faster.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Cluster, view};
 use crate::support::redis::RedisServer;
-use crate::support::wait::eventually;
+use crate::support::wait::{SOON, eventually};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
 const SLOTS: usize = 16_384;
 
 pub(super) fn create(primaries: usize, replicas: usize, node_timeout: Duration, args: &[&str]) -> Cluster {
@@ -16,7 +15,7 @@ pub(super) fn create(primaries: usize, replicas: usize, node_timeout: Duration, 
     assign_slots(&cluster);
     introduce(&cluster);
     assign_replicas(&cluster);
-    eventually(TIMEOUT, "the cluster is formed", || is_formed(&cluster, replicas));
+    eventually(SOON, "the cluster is formed", || is_formed(&cluster, replicas));
     cluster
 }
 
@@ -61,16 +60,27 @@ fn assign_slots(cluster: &Cluster) {
     }
 }
 
-/// Everybody to everybody, because gossip is slow.
+/// Everybody to everybody, because gossip is slow; and again, because two nodes that are not run for a
+/// second in the middle of it forget that they had met.
 fn introduce(cluster: &Cluster) {
+    let all = cluster.nodes.len();
+    let knows_all = |node| view::of(node).is_some_and(|view| view.known() == all);
+    let mut met = None::<Instant>;
+    eventually(SOON, "all nodes know each other", || {
+        if met.is_none_or(|met| met.elapsed() > Duration::from_secs(5)) {
+            meet(cluster);
+            met = Some(Instant::now());
+        }
+        cluster.nodes.iter().all(knows_all)
+    });
+}
+
+fn meet(cluster: &Cluster) {
     for (index, node) in cluster.nodes.iter().enumerate() {
         for other in &cluster.nodes[index + 1..] {
             node.cli(&["CLUSTER", "MEET", "127.0.0.1", &other.port().to_string()]);
         }
     }
-    let all = cluster.nodes.len();
-    let knows_all = |node| view::of(node).is_some_and(|view| view.known() == all);
-    eventually(TIMEOUT, "all nodes know each other", || cluster.nodes.iter().all(knows_all));
 }
 
 fn assign_replicas(cluster: &Cluster) {

@@ -11,12 +11,11 @@ use tempfile::TempDir;
 
 use super::RedisServer;
 use crate::support::process::Process;
-use crate::support::{ports, scratch, wait};
+use crate::support::{SOON, ports, scratch, wait};
 
-const START_TIMEOUT: Duration = Duration::from_secs(10);
 const PORT_ATTEMPTS: u32 = 10;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Chooses what a [`RedisServer`] starts with.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +77,7 @@ pub(super) fn launch(port: u16, args: &[String], dir: &TempDir) -> Result<Proces
     command.current_dir(dir.path()).stderr(log.try_clone().expect("share the log file")).stdout(log);
     let mut process = Process::spawn(command).map_err(|error| error.to_string())?;
 
-    let answered = wait::eventually_some(START_TIMEOUT, "redis-server answers or exits", || {
+    let answered = wait::eventually_some(SOON, "redis-server answers or exits", || {
         match (process.exited(), answering_pid(port)) {
             (Some(_), _) => Some(false),
             (None, Ok(pid)) if pid == process.pid() => Some(true),

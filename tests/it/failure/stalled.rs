@@ -1,0 +1,111 @@
+//! Stalls of our own: a process that was not run for a while (a throttled container, a machine that is
+//! moved) has not heard Redis, and that is not Redis' fault.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redis::Connection;
+use weir::algorithm::Op;
+use weir::config::{RedisConfig, Topology};
+use weir::store::coalesce::Coalesce;
+use weir::store::{Store, StoreError, Verdicts};
+use weir::strategy::Strategy;
+use weir::units::Micros;
+
+use super::{DEADLINE, config, decision, recovered, shared, strategy};
+use crate::support::{RedisServer, watched};
+
+const CALLS: usize = 20;
+
+/// The watcher has all the time it wants: the connections are counted.
+fn patient(redis: &RedisServer) -> RedisConfig {
+    RedisConfig { deadline: Micros::from(DEADLINE), ..config(vec![redis.url()], Topology::Single) }
+}
+
+/// Calls are on their way when the thread stalls for longer than the deadline. Their answers are there when
+/// it goes on, so that is what their callers get; and the connection stays.
+#[tokio::test]
+async fn answers_that_have_arrived_are_told() {
+    let redis = RedisServer::start();
+    let store = Arc::new(watched(&shared(&patient(&redis))).await);
+    recovered("the first decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
+    let mut own = redis.connection();
+    let before = connections(&mut own);
+    let each = |attempt| (0..CALLS).map(|index| format!("{attempt}-{index}")).collect();
+    for answer in through_a_stall(&redis, &mut own, &store, each).await {
+        assert_eq!(answer, Ok(99_999));
+    }
+    recovered("the next decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
+    assert_eq!(connections(&mut own), before, "none was given up");
+}
+
+/// The same for those who wait for a call together.
+#[tokio::test]
+async fn answers_to_callers_of_one_key_are_told() {
+    let redis = RedisServer::start();
+    let config = patient(&redis);
+    let store = Arc::new(Coalesce::before(watched(&shared(&config)).await, &config));
+    recovered("the first decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
+    let one = |attempt| vec![format!("{attempt}"); CALLS];
+    let answers = through_a_stall(&redis, &mut redis.connection(), &store, one).await;
+    let told: Vec<u64> = answers.into_iter().map(Result::unwrap).collect();
+    // The first has been sent too, when it gave up.
+    let expected: Vec<u64> = (1..CALLS as u64).map(|index| 99_999 - index).collect();
+    assert_eq!(told, expected);
+}
+
+/// What callers of these resources are told who had all asked when the thread stalled, Redis answering
+/// meanwhile; but the first, who gives up before that.
+async fn through_a_stall<S: Store>(
+    redis: &RedisServer,
+    own: &mut Connection,
+    store: &Arc<S>,
+    resources: impl Fn(u32) -> Vec<String>,
+) -> Vec<Result<u64, StoreError>> {
+    let strategy = strategy();
+    for attempt in 0..100 {
+        redis.freeze();
+        let began = Instant::now();
+        let calls = resources(attempt).into_iter().map(|resource| {
+            let (store, strategy) = (Arc::clone(store), Arc::clone(&strategy));
+            tokio::spawn(async move { charge(&*store, &strategy, &resource).await })
+        });
+        let mut calls: Vec<_> = calls.collect();
+        settle().await;
+        calls.remove(0).abort();
+        settle().await;
+        redis.thaw();
+        // On a machine that stalls by itself this may come too late.
+        let in_time = began.elapsed() < DEADLINE / 2;
+        std::thread::sleep(DEADLINE + Duration::from_millis(50));
+        // Whoever asks after the calls is answered after them.
+        redis::cmd("PING").exec(own).unwrap();
+        let mut answers = Vec::new();
+        for call in calls {
+            answers.push(call.await.unwrap());
+        }
+        if in_time {
+            return answers;
+        }
+    }
+    panic!("this machine stalls all the time");
+}
+
+/// Lets every other task of this thread's runtime run until it waits.
+async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn charge<S: Store>(store: &S, strategy: &Arc<Strategy>, resource: &str) -> Result<u64, StoreError> {
+    let mut out = Verdicts::default();
+    store.decide(&decision(strategy, resource), Op::Charge, &[1], &mut out).await?;
+    Ok(out.limits[0].remaining)
+}
+
+/// How many connections the server has ever taken.
+fn connections(own: &mut Connection) -> u64 {
+    let stats: redis::InfoDict = redis::cmd("INFO").arg("stats").query(own).unwrap();
+    stats.get("total_connections_received").unwrap()
+}

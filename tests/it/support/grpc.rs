@@ -1,0 +1,106 @@
+//! gRPC without generated types: messages as bytes, calls without a connection.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use http_body::{Body, Frame};
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::{Code, Status};
+use weir::service::{Call, Reply};
+
+/// A request body that arrives in these pieces.
+pub(crate) struct Pieces(VecDeque<Bytes>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(Frame::data).map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A message as gRPC frames it.
+pub(crate) fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
+    [&[flag], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat()
+}
+
+/// A call whose body arrives so many bytes at a time.
+pub(crate) fn request(bytes: &[u8], piece: usize) -> http::Request<Pieces> {
+    http::Request::new(Pieces(bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect()))
+}
+
+/// How a call ends: the messages of the answer, or the status.
+pub(crate) async fn ended(call: Call) -> Result<Vec<u8>, Code> {
+    let response = call.await.unwrap();
+    let status =
+        |headers: &http::HeaderMap| headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
+    if let Some(code) = status(response.headers()) {
+        return Err(code);
+    }
+    let mut reply: Reply = response.into_body();
+    let mut bytes = Vec::new();
+    loop {
+        let frame = std::future::poll_fn(|context| Pin::new(&mut reply).poll_frame(context)).await;
+        match frame.expect("trailers come before the end").unwrap().into_data() {
+            Ok(data) => bytes.extend_from_slice(&data),
+            Err(trailers) => {
+                let code = status(trailers.trailers_ref().unwrap()).unwrap();
+                return if code == Code::Ok { Ok(bytes) } else { Err(code) };
+            }
+        }
+    }
+}
+
+/// The bytes that these digits stand for.
+pub(crate) fn unhex(digits: &str) -> Vec<u8> {
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+}
+
+/// A codec of messages that are bytes, whatever they mean.
+#[derive(Clone, Copy)]
+pub(crate) struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    }
+}
