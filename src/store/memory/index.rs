@@ -31,6 +31,11 @@ impl Index {
         self.place_of(hash, is_it).map(|place| slot_of(self.places[place]))
     }
 
+    /// The first slot that may have this hash.
+    pub(super) fn guess(&self, hash: u64) -> Option<Slot> {
+        self.find(hash, |_| true)
+    }
+
     /// Bytes that must be found before `count` more keys fit; 0 if they do already.
     pub(super) fn growth(&self, count: usize) -> usize {
         let wanted = places_for(self.len + count);
