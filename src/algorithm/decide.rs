@@ -55,6 +55,15 @@ struct Judgement {
     retry: Retry,
     /// The level to write, if any.
     write: Option<u64>,
+    /// How long until fresh, once it is written.
+    reset_after: Option<Micros>,
+}
+
+impl Judgement {
+    #[inline(always)]
+    const fn new(reading: Reading, cause: Option<Cause>, retry: Retry) -> Self {
+        Self { reading, cause, retry, write: None, reset_after: None }
+    }
 }
 
 /// Decides `cost` over `limits` whose states are in `cells`, and appends what each limit says to
@@ -142,7 +151,9 @@ impl Asked {
             if let Some(level) = judgement.write {
                 cells.put(index, |state| {
                     limit.write(state, &mut judgement.reading, level);
-                    limit.kept(state.as_ref(), &judgement.reading, now)
+                    let reset_after = limit.reset_after(state.as_ref(), &judgement.reading);
+                    judgement.reset_after = Some(reset_after);
+                    limit.kept(reset_after, &judgement.reading, now)
                 });
             }
         }
@@ -150,7 +161,10 @@ impl Asked {
             cause: judgement.cause,
             remaining: limit.remaining_after(&judgement.reading, op, cost),
             retry: if allowed { Retry::Now } else { judgement.retry },
-            reset_after: limit.reset_after(cells.get(index), &judgement.reading),
+            reset_after: match judgement.reset_after {
+                Some(written) => written,
+                None => limit.reset_after(cells.get(index), &judgement.reading),
+            },
         }));
         Ok(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) })
     }
@@ -160,7 +174,7 @@ impl Algorithm {
     /// Whether `cost` fits on top of the level, and how long until it does.
     fn judge(&self, state: Option<&State>, reading: Reading, cost: u64) -> Judgement {
         if cost > self.limit {
-            return Judgement { reading, cause: Some(Cause::Never), retry: Retry::Never, write: None };
+            return Judgement::new(reading, Some(Cause::Never), Retry::Never);
         }
         let wanted = reading.level + cost * self.weight;
         let gap = if cost > 0 { self.gap(&reading) } else { 0 };
@@ -176,7 +190,7 @@ impl Algorithm {
             let count = if excess > 0 { self.wait(state, &reading, excess) } else { 0 };
             retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
         }
-        Judgement { reading, cause, retry, write: None }
+        Judgement::new(reading, cause, retry)
     }
 
     /// As much of `cost` as fits; denied only if not even 1 does.
@@ -233,10 +247,10 @@ impl Algorithm {
     }
 
     /// Counted from the store's own now, which is behind the state's time after a step back.
-    fn kept(&self, state: Option<&State>, reading: &Reading, now: Micros) -> Kept {
+    fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
         let behind = reading.at.saturating_sub(now.0);
-        let lasts = Micros(behind + self.reset_after(state, reading).0);
-        Kept { lasts, exhausted: self.remaining(reading) == 0 }
+        let room = self.capacity().saturating_sub(reading.level);
+        Kept { lasts: Micros(behind + reset_after.0), exhausted: room < self.weight }
     }
 
     fn remaining(&self, reading: &Reading) -> u64 {

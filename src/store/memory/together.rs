@@ -84,8 +84,17 @@ fn fetch(locked: &Locked<'_>, places: &[Place]) {
     if locked.decisions < 2 {
         return;
     }
+    let of_each = places.iter().zip(&locked.of).take(locked.decisions);
+    let mut read = 0_u32;
+    for (place, &of) in of_each.clone() {
+        let table = &locked.tables[usize::from(of)].1;
+        for &digest in &place.digests {
+            read ^= table.touch_index(digest);
+        }
+    }
+    black_box(read);
     let mut slots = SmallVec::<[_; TOGETHER]>::new();
-    for (place, &of) in places.iter().zip(&locked.of).take(locked.decisions) {
+    for (place, &of) in of_each {
         let table = &locked.tables[usize::from(of)].1;
         slots.extend(place.digests.iter().map(|&digest| (table, table.guess(digest))));
     }
