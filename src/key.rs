@@ -125,28 +125,40 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
     }
 }
 
-/// Appends the same as [`write_name`] for machines alone: every part as it is, behind its length, and which
-/// field it is as a letter. For digests that never leave the process, where nobody reads along.
-pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
-    let mut part = |kind: u8, text: &str| {
-        out.push(kind);
-        // Names and parts have bounds far below this.
-        out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        out.extend_from_slice(text.as_bytes());
-    };
-    part(b's', strategy.name());
-    part(b'l', &limit.name);
-    part(b'e', limit.algorithm.engine().name());
+/// Appends the same as [`write_name`] of limit number `index` for machines alone: every part as it is,
+/// behind its length, and which field it is as a letter. For digests that never leave the process, where
+/// nobody reads along.
+#[inline]
+pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subject: &Subject<'_>) {
+    let Some(limit) = strategy.limits().get(index) else { return };
+    out.extend_from_slice(strategy.identity(index));
     for field in limit.scope.fields() {
         match field {
-            Field::Resource => part(b'r', subject.resource),
-            Field::Consumer => part(b'c', subject.consumer),
+            Field::Resource => write_sized(out, b'r', subject.resource),
+            Field::Consumer => write_sized(out, b'c', subject.consumer),
             Field::Attribute(name) => {
-                part(b'a', name);
-                part(b'v', subject.attributes.get(name));
+                write_sized(out, b'a', name);
+                write_sized(out, b'v', subject.attributes.get(name));
             }
         }
     }
+}
+
+/// What the identities of all keys of one limit begin with.
+pub(crate) fn identity(strategy: &str, limit: &Limit) -> Box<[u8]> {
+    let mut out = Vec::new();
+    write_sized(&mut out, b's', strategy);
+    write_sized(&mut out, b'l', &limit.name);
+    write_sized(&mut out, b'e', limit.algorithm.engine().name());
+    out.into()
+}
+
+#[inline]
+fn write_sized(out: &mut Vec<u8>, kind: u8, text: &str) {
+    // Names and parts have bounds far below what four bytes count.
+    let [a, b, c, d] = (text.len() as u32).to_le_bytes();
+    out.extend_from_slice(&[kind, a, b, c, d]);
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Appends the full key that remembers a refund by its id.

@@ -4,21 +4,21 @@ mod bounds;
 mod deadline;
 pub mod envoy;
 mod round;
+mod several;
 mod undo;
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 pub use bounds::{Invalid, MAX_BATCH, MAX_REFUND_ID, check_batch};
 pub use round::Round;
+pub use several::Lent;
 pub use undo::Undone;
 
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::key::Subject;
-use crate::store::{Decision, Part, Store, StoreError, Verdicts};
+use crate::store::{Decision, Part, Single, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::{Attributes, FailurePolicy, Listed, Resolved, Rules, Strategy, Unknown};
 use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
@@ -49,24 +49,27 @@ pub struct Ask<'a> {
     pub deadline: Option<Instant>,
 }
 
-/// An answer, and the strategy that it is under.
+/// What each limit says.
+pub type Limits = smallvec::SmallVec<[LimitVerdict; 2]>;
+
+/// An answer, and the strategy that it is under. What its limits say is its own, or borrowed.
 #[derive(Debug, Clone)]
-pub struct Answer<'a> {
+pub struct Answer<'a, L = Limits> {
     /// The strategy that applied.
     pub strategy: &'a Strategy,
     /// What it says.
-    pub outcome: Outcome,
+    pub outcome: Outcome<L>,
 }
 
 /// What was decided, and by whom.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum Outcome<L = Limits> {
     /// The store decided.
     Decided {
         /// Over all limits.
         verdict: Verdict,
         /// Of each limit, in the order of the strategy.
-        limits: smallvec::SmallVec<[LimitVerdict; 2]>,
+        limits: L,
     },
     /// The consumer is on a list; no limit was asked and nothing was charged.
     Listed(Listed),
@@ -128,13 +131,17 @@ impl<S: Store> Limiter<S> {
 
     /// The strategy that applies, if the question can be asked at all.
     fn resolve(&self, ask: &Ask<'_>) -> Result<Resolved<'_>, LimiterError> {
-        let resolved = resolve(&self.rules, ask);
-        match &resolved {
-            Ok(_) => {}
-            Err(LimiterError::Unknown(_)) => self.recorder.rejected(Rejection::Unknown),
-            Err(_) => self.recorder.rejected(Rejection::Invalid),
-        }
-        resolved
+        resolve(&self.rules, ask).map_err(|error| self.refused(error))
+    }
+
+    /// Counts a question that cannot be asked.
+    #[cold]
+    fn refused(&self, error: LimiterError) -> LimiterError {
+        self.recorder.rejected(match error {
+            LimiterError::Unknown(_) => Rejection::Unknown,
+            _ => Rejection::Invalid,
+        });
+        error
     }
 
     async fn ask_store(
@@ -159,7 +166,7 @@ impl<S: Store> Limiter<S> {
         self.store.decide(&decision, op, &[ask.cost], &mut verdicts).await?;
         match verdicts.decisions.pop() {
             Some(verdict) => Ok(Outcome::Decided { verdict, limits: verdicts.limits }),
-            None => Err(StoreError::Refused("it answered without a verdict".into())),
+            None => Err(no_verdict()),
         }
     }
 
@@ -173,41 +180,49 @@ impl<S: Store> Limiter<S> {
     ) {
         let counted = count_as(answer);
         self.recorder.decided(resolved.index, counted, took);
-        log(ask, resolved, Some(took), counted, answer);
+        log(&Logged::of(ask, resolved.strategy), Some(took), counted, answer);
     }
 }
 
-fn log(
-    ask: &Ask<'_>,
-    resolved: &Resolved<'_>,
+/// What a log line says of a question.
+struct Logged<'a> {
+    strategy: &'a Strategy,
+    resource: &'a str,
+    consumer: &'a str,
+    cost: u64,
+    peek: bool,
+}
+
+impl<'a> Logged<'a> {
+    fn of(ask: &Ask<'a>, strategy: &'a Strategy) -> Self {
+        let Ask { resource, consumer, cost, peek, .. } = *ask;
+        Self { strategy, resource, consumer, cost, peek }
+    }
+
+    fn of_single(single: &Single<'a>) -> Self {
+        let Single { strategy, subject: Subject { resource, consumer, .. }, cost, peek } = *single;
+        Self { strategy, resource, consumer, cost, peek }
+    }
+}
+
+#[inline]
+fn log<L>(
+    asked: &Logged<'_>,
     took: Option<Duration>,
     counted: Counted,
-    answer: &Result<Outcome, LimiterError>,
+    answer: &Result<Outcome<L>, LimiterError>,
 ) {
     tracing::debug!(
-        strategy = resolved.strategy.name(),
-        resource = ?ask.resource,
-        consumer = ?ask.consumer,
-        cost = ask.cost,
-        peek = ask.peek,
+        strategy = asked.strategy.name(),
+        resource = ?asked.resource,
+        consumer = ?asked.consumer,
+        cost = asked.cost,
+        peek = asked.peek,
         outcome = counted.name(),
         error = answer.as_ref().err().map(tracing::field::display),
         took_us = took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
         "decided"
     );
-}
-
-/// What `future` is ready with when it is first polled.
-pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
-}
-
-/// For a store that breaks its word.
-fn not_at_once() -> StoreError {
-    StoreError::Refused("it answers at once, and did not".into())
 }
 
 /// What decides a question under `rules`, if it can be asked at all. A question that lacks something is
@@ -220,7 +235,8 @@ pub fn resolve<'a>(rules: &'a Rules, ask: &Ask<'_>) -> Result<Resolved<'a>, Limi
 }
 
 /// What the strategy says when the store says nothing.
-fn fall_back(strategy: &Strategy, error: StoreError) -> Result<Outcome, LimiterError> {
+#[cold]
+fn fall_back<L>(strategy: &Strategy, error: StoreError) -> Result<Outcome<L>, LimiterError> {
     tracing::debug!(strategy = strategy.name(), %error, "the store could not decide");
     match strategy.on_store_failure() {
         FailurePolicy::Allow => Ok(Outcome::Policy { allowed: true }),
@@ -229,12 +245,11 @@ fn fall_back(strategy: &Strategy, error: StoreError) -> Result<Outcome, LimiterE
     }
 }
 
-fn count_as(answer: &Result<Outcome, LimiterError>) -> Counted {
+#[inline]
+fn count_as<L: AsRef<[LimitVerdict]>>(answer: &Result<Outcome<L>, LimiterError>) -> Counted {
     match answer {
         Ok(Outcome::Decided { verdict, .. }) if verdict.allowed => Counted::Allowed,
-        Ok(Outcome::Decided { limits, .. }) if limits.iter().any(|limit| limit.retry == Retry::Never) => {
-            Counted::Never
-        }
+        Ok(Outcome::Decided { limits, .. }) if is_never(limits.as_ref()) => Counted::Never,
         Ok(Outcome::Decided { .. }) => Counted::Denied,
         Ok(Outcome::Listed(Listed::Deny)) => Counted::DenyList,
         Ok(Outcome::Listed(Listed::Allow)) => Counted::AllowList,
@@ -242,4 +257,8 @@ fn count_as(answer: &Result<Outcome, LimiterError>) -> Counted {
         Ok(Outcome::Policy { allowed: false }) => Counted::DegradedDenied,
         Err(_) => Counted::Error,
     }
+}
+
+fn is_never(limits: &[LimitVerdict]) -> bool {
+    limits.iter().any(|limit| limit.retry == Retry::Never)
 }

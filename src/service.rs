@@ -12,6 +12,7 @@ mod message;
 mod messages;
 mod refund;
 mod reply;
+mod several;
 mod should_allow;
 mod status;
 mod stream;

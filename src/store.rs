@@ -7,7 +7,9 @@ mod part;
 pub mod redis;
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -70,6 +72,79 @@ pub trait Store: Send + Sync + 'static {
         costs: &[u64],
         out: &mut Verdicts,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Decides each of `singles` for itself, in order, as [`Store::decide`] would, and appends how it
+    /// ended to `out`. Only for stores that answer at once; at most [`TOGETHER`] are worth being asked.
+    fn decide_each(&self, singles: &[Single<'_>], out: &mut Ended) {
+        for single in singles {
+            let mut verdicts = Verdicts::default();
+            let decided =
+                at_once(self.decide(&single.decision(), single.op(), &[single.cost], &mut verdicts));
+            let decided = decided.unwrap_or_else(|| Err(not_at_once()));
+            let verdict = decided.and_then(|()| verdicts.decisions.pop().ok_or_else(no_verdict));
+            if verdict.is_ok() {
+                out.limits.extend_from_slice(&verdicts.limits);
+            }
+            out.decisions.push(verdict);
+        }
+    }
+}
+
+/// As many decisions as are worth being made together: the memory of so many is fetched at a time.
+pub const TOGETHER: usize = 16;
+
+/// One of several decisions, each made for itself: a charge or a peek.
+#[derive(Debug, Clone, Copy)]
+pub struct Single<'a> {
+    /// The limits.
+    pub strategy: &'a Arc<Strategy>,
+    /// Whose state.
+    pub subject: Subject<'a>,
+    /// How much is taken.
+    pub cost: u64,
+    /// Answer as if charged, and charge nothing.
+    pub peek: bool,
+}
+
+impl<'a> Single<'a> {
+    /// The decision. Nobody waits for it, so that it has no deadline.
+    #[must_use]
+    pub fn decision(&self) -> Decision<'a> {
+        Decision { strategy: self.strategy, subject: self.subject, deadline: None, part: Part::ALL }
+    }
+
+    /// What it does with its cost.
+    #[must_use]
+    pub const fn op(&self) -> Op {
+        if self.peek { Op::Peek } else { Op::Charge }
+    }
+}
+
+/// How several decisions ended, in their order.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// One per decision.
+    pub decisions: Vec<Result<Verdict, StoreError>>,
+    /// For each decision that did not fail one per limit, in the order of its strategy.
+    pub limits: Vec<LimitVerdict>,
+}
+
+/// What `future` is ready with when it is first polled.
+pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// For a store that breaks its word.
+pub(crate) fn not_at_once() -> StoreError {
+    StoreError::Refused("it answers at once, and did not".into())
+}
+
+/// The same.
+pub(crate) fn no_verdict() -> StoreError {
+    StoreError::Refused("it answered without a verdict".into())
 }
 
 /// Why a store could not decide.

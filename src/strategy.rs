@@ -21,6 +21,7 @@ pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
+use crate::key;
 
 /// The longest name that a strategy or a limit may have, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -33,6 +34,8 @@ pub struct Strategy {
     name: Arc<str>,
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
+    /// What the identities of each limit's keys begin with.
+    identities: Vec<Box<[u8]>>,
     tag: Tag,
     /// Every field that a limit counts by.
     fields: Scope,
@@ -135,12 +138,14 @@ impl Strategy {
         let needed = attributes::needed(&limits)?;
         let tag = Tag::of(name, &limits, single_slot)?;
         let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
+        let identities = limits.iter().map(|limit| key::identity(name, limit)).collect();
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         Ok(Self {
             id: StrategyId::next(),
             name: name.into(),
             limits,
             algorithms,
+            identities,
             tag,
             fields: Scope::of(&fields),
             needed,
@@ -190,6 +195,11 @@ impl Strategy {
     #[must_use]
     pub fn algorithms(&self) -> &[Algorithm] {
         &self.algorithms
+    }
+
+    /// What the identities of the keys of limit number `index` begin with ([`key::write_identity`]).
+    pub(crate) fn identity(&self, index: usize) -> &[u8] {
+        self.identities.get(index).map_or(&[], |identity| identity)
     }
 
     /// What all keys of one decision have in common.

@@ -55,6 +55,15 @@ struct Judgement {
     retry: Retry,
     /// The level to write, if any.
     write: Option<u64>,
+    /// How long until fresh, once it is written.
+    reset_after: Option<Micros>,
+}
+
+impl Judgement {
+    #[inline(always)]
+    const fn new(reading: Reading, cause: Option<Cause>, retry: Retry) -> Self {
+        Self { reading, cause, retry, write: None, reset_after: None }
+    }
 }
 
 /// Decides `cost` over `limits` whose states are in `cells`, and appends what each limit says to
@@ -68,61 +77,104 @@ pub fn decide<C: Cells>(
     out: &mut impl Extend<LimitVerdict>,
 ) -> Result<Verdict, C::Full> {
     let (cost, now) = (cost.min(CEILING), now.min(LATEST));
-    let mut fitted = true;
-    let mut granted = cost;
-    let mut wait = 0;
-    let mut judged: SmallVec<[Judgement; MAX_LIMITS]> = SmallVec::new();
-    for (index, limit) in limits.iter().enumerate() {
+    let mut asked = Asked { op, cost, now, granted: cost, wait: 0 };
+    match limits {
+        // Nearly every decision is about one limit, and so need not keep a list.
+        [only] => {
+            let judged = &mut [asked.judge(only, 0, cells)];
+            asked.settle(std::slice::from_ref(only), judged, cells, out)
+        }
+        _ => {
+            let judge = |(index, limit)| asked.judge(limit, index, cells);
+            let mut judged: SmallVec<[Judgement; MAX_LIMITS]> =
+                limits.iter().enumerate().map(judge).collect();
+            asked.settle(limits, &mut judged, cells, out)
+        }
+    }
+}
+
+/// What is asked, and what it comes to.
+struct Asked {
+    op: Op,
+    cost: u64,
+    now: Micros,
+    granted: u64,
+    wait: u64,
+}
+
+impl Asked {
+    #[inline(always)]
+    fn judge(&mut self, limit: &Algorithm, index: usize, cells: &impl Cells) -> Judgement {
         let phase = if limit.is_spread() { cells.phase(index) } else { 0 };
-        let reading = limit.read(cells.get(index), now.0, phase);
-        let mut judgement = limit.judge(cells.get(index), reading, cost);
-        match op {
-            Op::AtMost => (judgement, granted) = limit.judge_at_most(cells.get(index), judgement, cost),
-            Op::Reserve { max_wait } => {
-                (judgement, wait) = limit.judge_reserve(cells.get(index), judgement, cost, max_wait.0);
+        let state = cells.get(index);
+        let judgement = limit.judge(state, limit.read(state, self.now.0, phase), self.cost);
+        match self.op {
+            Op::AtMost => {
+                let (judgement, granted) = limit.judge_at_most(state, judgement, self.cost);
+                self.granted = granted;
+                judgement
             }
-            _ => {}
-        }
-        fitted &= judgement.cause.is_none();
-        judged.push(judgement);
-    }
-    let allowed = fitted || matches!(op, Op::Force | Op::Refund | Op::Reset);
-    if !allowed {
-        granted = 0;
-    }
-    let (mut grows, mut absent) = (false, 0);
-    for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
-        judgement.write = limit.next_level(&mut judgement.reading, op, allowed, cost, granted);
-        if judgement.write.is_some_and(|level| level > judgement.reading.level) {
-            grows = true;
-            absent += usize::from(cells.get(index).is_none());
+            Op::Reserve { max_wait } => {
+                let (judgement, wait) = limit.judge_reserve(state, judgement, self.cost, max_wait.0);
+                self.wait = wait;
+                judgement
+            }
+            _ => judgement,
         }
     }
-    if grows {
-        cells.reserve(absent)?;
-    }
-    for (index, (limit, judgement)) in limits.iter().zip(&mut judged).enumerate() {
-        if let Some(level) = judgement.write {
-            cells.put(index, |state| {
-                limit.write(state, &mut judgement.reading, level);
-                limit.kept(state.as_ref(), &judgement.reading, now)
-            });
+
+    /// Charges all limits or none, now that each is judged.
+    #[inline(always)]
+    fn settle<C: Cells>(
+        self,
+        limits: &[Algorithm],
+        judged: &mut [Judgement],
+        cells: &mut C,
+        out: &mut impl Extend<LimitVerdict>,
+    ) -> Result<Verdict, C::Full> {
+        let Self { op, cost, now, .. } = self;
+        let fitted = judged.iter().all(|judgement| judgement.cause.is_none());
+        let allowed = fitted || matches!(op, Op::Force | Op::Refund | Op::Reset);
+        let granted = if allowed { self.granted } else { 0 };
+        let (mut grows, mut absent) = (false, 0);
+        for (index, (limit, judgement)) in limits.iter().zip(&mut *judged).enumerate() {
+            judgement.write = limit.next_level(&mut judgement.reading, op, allowed, cost, granted);
+            if judgement.write.is_some_and(|level| level > judgement.reading.level) {
+                grows = true;
+                absent += usize::from(cells.get(index).is_none());
+            }
         }
+        if grows {
+            cells.reserve(absent)?;
+        }
+        for (index, (limit, judgement)) in limits.iter().zip(&mut *judged).enumerate() {
+            if let Some(level) = judgement.write {
+                cells.put(index, |state| {
+                    limit.write(state, &mut judgement.reading, level);
+                    let reset_after = limit.reset_after(state.as_ref(), &judgement.reading);
+                    judgement.reset_after = Some(reset_after);
+                    limit.kept(reset_after, &judgement.reading, now)
+                });
+            }
+        }
+        out.extend(limits.iter().zip(&*judged).enumerate().map(|(index, (limit, judgement))| LimitVerdict {
+            cause: judgement.cause,
+            remaining: limit.remaining_after(&judgement.reading, op, cost),
+            retry: if allowed { Retry::Now } else { judgement.retry },
+            reset_after: match judgement.reset_after {
+                Some(written) => written,
+                None => limit.reset_after(cells.get(index), &judgement.reading),
+            },
+        }));
+        Ok(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) })
     }
-    out.extend(limits.iter().zip(&judged).enumerate().map(|(index, (limit, judgement))| LimitVerdict {
-        cause: judgement.cause,
-        remaining: limit.remaining_after(&judgement.reading, op, cost),
-        retry: if allowed { Retry::Now } else { judgement.retry },
-        reset_after: limit.reset_after(cells.get(index), &judgement.reading),
-    }));
-    Ok(Verdict { now, allowed, fitted, granted, wait: Micros(wait) })
 }
 
 impl Algorithm {
     /// Whether `cost` fits on top of the level, and how long until it does.
     fn judge(&self, state: Option<&State>, reading: Reading, cost: u64) -> Judgement {
         if cost > self.limit {
-            return Judgement { reading, cause: Some(Cause::Never), retry: Retry::Never, write: None };
+            return Judgement::new(reading, Some(Cause::Never), Retry::Never);
         }
         let wanted = reading.level + cost * self.weight;
         let gap = if cost > 0 { self.gap(&reading) } else { 0 };
@@ -138,7 +190,7 @@ impl Algorithm {
             let count = if excess > 0 { self.wait(state, &reading, excess) } else { 0 };
             retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
         }
-        Judgement { reading, cause, retry, write: None }
+        Judgement::new(reading, cause, retry)
     }
 
     /// As much of `cost` as fits; denied only if not even 1 does.
@@ -195,10 +247,10 @@ impl Algorithm {
     }
 
     /// Counted from the store's own now, which is behind the state's time after a step back.
-    fn kept(&self, state: Option<&State>, reading: &Reading, now: Micros) -> Kept {
+    fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
         let behind = reading.at.saturating_sub(now.0);
-        let lasts = Micros(behind + self.reset_after(state, reading).0);
-        Kept { lasts, exhausted: self.remaining(reading) == 0 }
+        let room = self.capacity().saturating_sub(reading.level);
+        Kept { lasts: Micros(behind + reset_after.0), exhausted: room < self.weight }
     }
 
     fn remaining(&self, reading: &Reading) -> u64 {

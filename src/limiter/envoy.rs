@@ -28,7 +28,7 @@ use crate::clock;
 use crate::config::EnvoyConfig;
 use crate::envoy::{Domains, Rule};
 use crate::key::Subject;
-use crate::store::{Decision, Part, Store, StoreError, Verdicts};
+use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::FailurePolicy;
 use crate::telemetry::{EnvoyMetrics, EnvoyRecorder, Event, Rejection, RuleCounts};
 
@@ -253,7 +253,6 @@ impl<S: Store> Limiter<S> {
             let took = clock::monotonic().saturating_duration_since(started);
             self.recorder.store_called(took, result.as_ref().err());
         }
-        let no_verdict = || StoreError::Refused("it answered without a verdict".into());
         let verdict = result.and_then(|()| {
             let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
             Ok((*verdict, *limits.first().ok_or_else(no_verdict)?))

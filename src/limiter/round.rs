@@ -2,20 +2,23 @@
 
 use std::time::Instant;
 
-use super::{Answer, Ask, Limiter, LimiterError, Outcome, at_once, count_as, fall_back, log, not_at_once};
+use super::{Answer, Ask, Limiter, LimiterError, Logged, Outcome, count_as, fall_back, log};
 use crate::clock;
-use crate::store::Store;
+use crate::store::{Ended, Store, StoreError, at_once, not_at_once};
+use crate::strategy::Strategy;
 use crate::telemetry::Outcome as Counted;
 
 /// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
 /// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
 pub struct Round<'a, S: Store> {
-    limiter: &'a Limiter<S>,
+    pub(super) limiter: &'a Limiter<S>,
     started: Instant,
     decided: u64,
     store_answers: u64,
     /// The decisions since the last that ended otherwise or under another strategy.
     run: Run,
+    /// What the store last said to several questions; kept for its room.
+    pub(super) ended: Ended,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +32,8 @@ impl<S: Store> Limiter<S> {
     /// Begins a round. Only for stores that answer at once ([`Store::AT_ONCE`]).
     pub fn round(&self) -> Round<'_, S> {
         let run = Run { strategy: 0, outcome: Counted::Allowed, count: 0 };
-        Round { limiter: self, started: clock::monotonic(), decided: 0, store_answers: 0, run }
+        let ended = Ended::default();
+        Round { limiter: self, started: clock::monotonic(), decided: 0, store_answers: 0, run, ended }
     }
 }
 
@@ -45,24 +49,38 @@ impl<'a, S: Store> Round<'a, S> {
                 let asked = at_once(limiter.ask_store(ask, &resolved, self.started));
                 match asked.unwrap_or_else(|| Err(not_at_once())) {
                     Ok(outcome) => {
-                        self.store_answers += 1;
+                        self.answered();
                         Ok(outcome)
                     }
-                    Err(error) => {
-                        let took = clock::monotonic().saturating_duration_since(self.started);
-                        limiter.recorder.store_called(took, Some(&error));
-                        fall_back(resolved.strategy, error)
-                    }
+                    Err(error) => self.failed(resolved.strategy, error),
                 }
             }
         };
         let counted = count_as(&answer);
         self.count(resolved.index, counted);
-        log(ask, &resolved, None, counted, &answer);
+        log(&Logged::of(ask, resolved.strategy), None, counted, &answer);
         answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
     }
 
-    fn count(&mut self, strategy: usize, outcome: Counted) {
+    /// The store has answered.
+    pub(super) fn answered(&mut self) {
+        self.store_answers += 1;
+    }
+
+    /// What is said when the store has failed.
+    #[cold]
+    pub(super) fn failed<L>(
+        &mut self,
+        strategy: &Strategy,
+        error: StoreError,
+    ) -> Result<Outcome<L>, LimiterError> {
+        let took = clock::monotonic().saturating_duration_since(self.started);
+        self.limiter.recorder.store_called(took, Some(&error));
+        fall_back(strategy, error)
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, strategy: usize, outcome: Counted) {
         self.decided += 1;
         if (self.run.strategy, self.run.outcome) != (strategy, outcome) {
             self.count_run();

@@ -13,7 +13,8 @@ use super::call::{self, Call, Sent};
 use super::messages::Messages;
 use super::wire::{self, Fields, Question};
 use super::{RateLimit, Reply, status};
-use crate::limiter::{Answer, LimiterError, Round, check_batch};
+use crate::algorithm::LimitVerdict;
+use crate::limiter::{Answer, LimiterError, check_batch};
 use crate::store::Store;
 
 /// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
@@ -69,10 +70,8 @@ impl<S: Store> RateLimit<S> {
         let count = count(batch)?;
         let mut round = self.limiter.round();
         Ok(Reply::message(count * RESULT_BYTES, |out| {
-            for question in questions(batch) {
-                let answered = self.decide_in(&mut round, question, deadline);
-                self.push(out, RESPONSE_FIELD, |_| {}, &answered);
-            }
+            let mut questions = questions(batch).map(|question| (0, Ok(question)));
+            while self.decide_next(&mut round, out, RESPONSE_FIELD, deadline, || questions.next()) > 0 {}
         }))
     }
 
@@ -87,21 +86,8 @@ impl<S: Store> RateLimit<S> {
         let answers = questions(batch).map(|question| self.answer(question, deadline));
         let answers = join_all(answers).await;
         Ok(Reply::message(count * RESULT_BYTES, |out| {
-            answers.iter().for_each(|answer| self.push(out, RESPONSE_FIELD, |_| {}, answer));
+            answers.iter().for_each(|answer| self.push(out, RESPONSE_FIELD, 0, answer));
         }))
-    }
-
-    /// The answer to one question of a round, with its cost.
-    #[inline]
-    pub(super) fn decide_in<'a>(
-        &'a self,
-        round: &mut Round<'a, S>,
-        question: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<(Answer<'a>, u64), Status> {
-        let question = Question::read(question).map_err(status::malformed)?;
-        let ask = question.ask(deadline);
-        Ok((round.decide(&ask).map_err(status::of)?, ask.cost))
     }
 
     /// The answer to one question, with its cost.
@@ -110,24 +96,25 @@ impl<S: Store> RateLimit<S> {
         question: &[u8],
         deadline: Option<Instant>,
     ) -> Result<(Answer<'_>, u64), Status> {
-        let question = Question::read(question).map_err(status::malformed)?;
+        let question = Question::read(question, None).map_err(status::malformed)?;
         let ask = question.ask(deadline);
         Ok((self.limiter.decide(&ask).await.map_err(status::of)?, ask.cost))
     }
 
-    /// Appends how a question ended: what `header` writes, then the response in field `first`, or the
-    /// error in the one after it.
-    pub(super) fn push(
+    /// Appends how a question ended: its `id`, which is 0 where there is none, then the response in field
+    /// `first`, or the error in the one after it.
+    #[inline]
+    pub(super) fn push<L: AsRef<[LimitVerdict]>>(
         &self,
         out: &mut Vec<u8>,
         first: u32,
-        header: impl FnOnce(&mut Vec<u8>),
-        answered: &Result<(Answer<'_>, u64), Status>,
+        id: u64,
+        answered: &Result<(Answer<'_, L>, u64), Status>,
     ) {
         let write = answered
             .as_ref()
             .map(|(answer, cost)| |out: &mut Vec<u8>| wire::response(out, answer, *cost, &self.templates));
-        wire::result(out, first, header, write);
+        wire::result(out, first, |out| wire::number(out, 1, id), write);
     }
 }
 

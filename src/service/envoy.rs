@@ -17,9 +17,8 @@ pub use headers::HeaderNames;
 use super::call::{self, Call, Sent};
 use super::messages::Messages;
 use super::{RateLimit, Reply, wire};
-use crate::limiter::at_once;
 use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
-use crate::store::Store;
+use crate::store::{Store, at_once};
 
 /// The largest request: values of 64 KiB are legal, and a request has several.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;

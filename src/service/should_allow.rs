@@ -34,7 +34,7 @@ impl<S: Store> RateLimit<S> {
         let service = Arc::clone(self);
         Call::waiting(&self.deadlines, deadline, async move {
             let message = poll_fn(|context| messages.poll_only(context)).await?;
-            let question = Question::read(&message).map_err(status::malformed)?;
+            let question = Question::read(&message, None).map_err(status::malformed)?;
             let ask = question.ask(deadline);
             let answer = service.limiter.decide(&ask).await.map_err(status::of)?;
             Ok(service.reply(&answer, ask.cost))
@@ -46,7 +46,7 @@ impl<S: Store> RateLimit<S> {
         message: &[u8],
         deadline: Option<Instant>,
     ) -> Result<http::Response<Reply>, Status> {
-        let question = Question::read(message).map_err(status::malformed)?;
+        let question = Question::read(message, None).map_err(status::malformed)?;
         let ask = question.ask(deadline);
         let answer = self.limiter.round().decide(&ask).map_err(status::of)?;
         Ok(self.reply(&answer, ask.cost))

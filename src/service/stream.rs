@@ -18,7 +18,7 @@ use tonic::Status;
 
 use super::call::{self, Call, Sent};
 use super::messages::Messages;
-use super::wire::{self, Fields, Malformed, Value};
+use super::wire::{Fields, Malformed, Value};
 use super::{RateLimit, Reply, deadline, reply, status};
 use crate::store::Store;
 
@@ -156,13 +156,13 @@ impl<B: Sent, S: Store> Stream<B, S> {
             let round = round.get_or_insert_with(|| service.limiter.round());
             let rest = std::mem::take(&mut self.rest);
             let mut fields = Fields::of(&rest);
-            while self.wants_more(out)
-                && let Some(streamed) = self.next_in(&mut fields)
-            {
-                let (id, question) = identified(streamed);
-                let answered = question.and_then(|question| service.decide_in(round, question, deadline));
-                service.push(out, RESPONSE_FIELD, |out| wire::number(out, 1, id), &answered);
-                self.answered += 1;
+            loop {
+                let next = || self.next_in(&mut fields).map(identified);
+                let answered = service.decide_next(round, out, RESPONSE_FIELD, deadline, next);
+                self.answered += answered;
+                if answered == 0 || !self.wants_more(out) {
+                    break;
+                }
             }
             self.rest = rest.slice(rest.len() - fields.left()..);
         }
@@ -198,7 +198,7 @@ impl<B: Sent, S: Store> Stream<B, S> {
                 Err(status) => Err(status),
             };
             let mut out = Vec::new();
-            service.push(&mut out, RESPONSE_FIELD, |out| wire::number(out, 1, id), &answered);
+            service.push(&mut out, RESPONSE_FIELD, id, &answered);
             out
         })
     }

@@ -8,6 +8,7 @@ mod budget;
 mod index;
 mod once;
 mod table;
+mod together;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use self::budget::Budget;
 use self::index::Slot;
 use self::once::Marker;
 use self::table::Table;
-use super::{Decision, Phases, Store, StoreError, Verdicts, check_supported};
-use crate::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
+use super::{Decision, Ended, Phases, Single, Store, StoreError, Verdicts, check_supported};
+use crate::algorithm::{Algorithm, Cells, Kept, LimitVerdict, MAX_LIMITS, Op, State, Verdict, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
 use crate::key::{self, KeySecret};
@@ -72,16 +73,30 @@ thread_local! {
 }
 
 impl Shard {
+    /// It is tried before it is looked at: the look would fetch the lock's cache line once to read it, and
+    /// the lock once more to write it.
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.try_lock().unwrap_or_else(|| self.lock_when_free())
+    }
+
+    #[cold]
+    fn lock_when_free(&self) -> MutexGuard<'_, Table> {
         for _ in 0..LOOKS {
+            std::hint::spin_loop();
             if !self.0.is_locked()
                 && let Some(table) = self.0.try_lock()
             {
                 return table;
             }
-            std::hint::spin_loop();
         }
         self.0.lock()
+    }
+
+    /// The lock, if nobody holds it.
+    #[inline]
+    fn lock_if_free(&self) -> Option<MutexGuard<'_, Table>> {
+        self.0.try_lock()
     }
 }
 
@@ -122,11 +137,11 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         check_supported(decision, op)?;
         let shared = &*self.0;
-        let (shard, digests, phases) = shared.locate(decision);
+        let at = SCRATCH.with_borrow_mut(|text| shared.locate(text, decision));
         let limits = &*decision.algorithms();
         let now = shared.clock.now();
         let marker = shared.marker(decision, op, now);
-        let mut table = shard.lock();
+        let mut table = shared.shards[at.shard].lock();
         for &cost in costs {
             let first = marker.filter(|marker| !marker.is_set(&table));
             // What has happened before takes nothing and only tells how things stand.
@@ -134,17 +149,7 @@ impl MemoryStore {
             if let Some(marker) = first {
                 marker.set(shared, &mut table)?;
             }
-            let slots = digests.iter().map(|&digest| table.find(digest)).collect();
-            let mut cells = ShardCells {
-                shared,
-                table: &mut table,
-                limits,
-                digests: &digests,
-                phases: &phases,
-                slots,
-                now,
-            };
-            let decided = decide(limits, &mut cells, op, cost, now, &mut out.limits);
+            let decided = shared.decide_at(&at, &mut table, limits, (op, cost, now), &mut out.limits);
             if let (Some(marker), Err(_)) = (first, &decided) {
                 marker.clear(&mut table);
             }
@@ -166,44 +171,80 @@ impl Store for MemoryStore {
     ) -> Result<(), StoreError> {
         self.decide_now(decision, op, costs, out)
     }
+
+    fn decide_each(&self, singles: &[Single<'_>], out: &mut Ended) {
+        self.0.decide_together(singles, out);
+    }
+}
+
+/// Where the states of one decision are.
+struct Place {
+    shard: usize,
+    /// Of each key.
+    digests: SmallVec<[u128; 2]>,
+    /// Of the keys of spread windows.
+    phases: Phases,
 }
 
 impl Shared {
-    /// The shard of a decision, the digest of each of its keys, and the phase of those of spread windows.
+    /// Decides once, in a shard that is locked.
+    #[inline]
+    fn decide_at(
+        &self,
+        at: &Place,
+        table: &mut Table,
+        limits: &[Algorithm],
+        (op, cost, now): (Op, u64, Micros),
+        out: &mut impl Extend<LimitVerdict>,
+    ) -> Result<Verdict, StoreError> {
+        let mut slots = [None; MAX_LIMITS];
+        for (slot, &digest) in slots.iter_mut().zip(&at.digests) {
+            *slot = table.find(digest);
+        }
+        let mut cells = ShardCells { shared: self, table, limits, at, slots, now };
+        decide(limits, &mut cells, op, cost, now, out)
+    }
+
+    /// Where a decision's states are.
     ///
     /// Where a strategy has several limits, their tag chooses the shard, so that one lock holds them all;
     /// a single one is enough by itself, and a hash less to make.
-    fn locate(&self, decision: &Decision<'_>) -> (&Shard, SmallVec<[u128; MAX_LIMITS]>, Phases) {
-        let Decision { strategy, subject, .. } = decision;
-        let name = |limit| self.digest(|text| key::write_identity(text, strategy, limit, subject));
-        let (tag, names) = match strategy.limits() {
-            [only] => {
-                let name = name(only);
-                (name, decision.limits().map(|_| name).collect())
+    #[inline]
+    fn locate(&self, text: &mut Vec<u8>, decision: &Decision<'_>) -> Place {
+        let Decision { strategy, subject, part, .. } = decision;
+        let mut name = |index| self.digest(text, |text| key::write_identity(text, strategy, index, subject));
+        let mut digests = SmallVec::new();
+        let tag = match strategy.limits() {
+            [_] => {
+                let name = name(0);
+                if part.limits.has(0) {
+                    digests.push(name);
+                }
+                name
             }
-            _ => {
-                let tag = self.digest(|text| key::write_tag(text, strategy, subject));
-                (tag, decision.limits().map(name).collect())
+            limits => {
+                digests.extend((0..limits.len()).filter(|&index| part.limits.has(index)).map(name));
+                self.digest(text, |text| key::write_tag(text, strategy, subject))
             }
         };
         // Not the bits that choose a key's place in the table.
-        (&self.shards[(tag >> 64) as usize % SHARDS], names, decision.phases())
+        Place { shard: (tag >> 64) as usize % SHARDS, digests, phases: decision.phases() }
     }
 
     /// The marker of a decision that may happen only once.
     fn marker(&self, decision: &Decision<'_>, op: Op, now: Micros) -> Option<Marker> {
         let id = decision.once(op)?;
         let Decision { strategy, subject, .. } = decision;
-        let digest = self.digest(|text| key::write_refund_name(text, strategy, subject, id));
+        let write = |text: &mut Vec<u8>| key::write_refund_name(text, strategy, subject, id);
+        let digest = SCRATCH.with_borrow_mut(|text| self.digest(text, write));
         Some(Marker { digest, now })
     }
 
-    fn digest(&self, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
-        SCRATCH.with_borrow_mut(|text| {
-            text.clear();
-            write(text);
-            self.secret.digest(text)
-        })
+    #[inline]
+    fn digest(&self, text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
+        text.clear();
+        write(text);
+        self.secret.digest(text)
     }
 
     /// The tables' second that has begun at `time`: what is due by then has lapsed.
@@ -222,9 +263,8 @@ struct ShardCells<'a> {
     shared: &'a Shared,
     table: &'a mut Table,
     limits: &'a [Algorithm],
-    digests: &'a [u128],
-    phases: &'a [u64],
-    slots: SmallVec<[Option<Slot>; MAX_LIMITS]>,
+    at: &'a Place,
+    slots: [Option<Slot>; MAX_LIMITS],
     now: Micros,
 }
 
@@ -232,22 +272,26 @@ impl Cells for ShardCells<'_> {
     type Full = StoreError;
 
     fn get(&self, index: usize) -> Option<&State> {
-        self.slots.get(index).copied().flatten().and_then(|slot| self.table.get(slot))
+        self.table.get(self.slots.get(index).copied().flatten()?)
     }
 
     fn phase(&self, index: usize) -> u64 {
-        self.phases.get(index).copied().unwrap_or(0)
+        self.at.phases.get(index).copied().unwrap_or(0)
     }
 
     fn reserve(&mut self, count: usize) -> Result<(), StoreError> {
+        let budget = &self.shared.budget;
+        let is_over = budget.is_over();
+        if count == 0 && !is_over {
+            return Ok(());
+        }
         let second = self.shared.second_begun(self.now);
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
         let evict = self.shared.when_full == WhenFull::Evict;
-        let budget = &self.shared.budget;
         // Boxed states take bytes beside their place, so a full budget must stop them before they are
         // charged.
         let has_boxed = || self.limits.iter().any(|limit| limit.engine().is_boxed());
-        if budget.is_over() && has_boxed() && !self.table.relieve(second, budget, evict, &keep) {
+        if is_over && has_boxed() && !self.table.relieve(second, budget, evict, &keep) {
             return Err(budget.refuse());
         }
         if count > 0 && !self.table.reserve(count, second, budget, evict, &keep) {
@@ -275,7 +319,7 @@ impl Cells for ShardCells<'_> {
             }
             (Some(slot), _) => self.table.lapses(slot, lapses, kept.exhausted),
             (None, Some(state)) => {
-                let slot = self.table.insert(self.digests[index], state, lapses, kept.exhausted);
+                let slot = self.table.insert(self.at.digests[index], state, lapses, kept.exhausted);
                 self.slots[index] = Some(slot);
             }
             (None, None) => {}

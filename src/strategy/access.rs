@@ -42,6 +42,13 @@ impl Access {
             allow: Patterns::new(allow.into_iter().map(list)),
         }
     }
+
+    /// Whether nobody is on either.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.deny.is_empty() && self.allow.is_empty()
+    }
 }
 
 /// The list that answers for `consumer`, if one does.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{Field, Pattern, Patterns, Strategy, StrategyId};
 use crate::algorithm::Algorithm;
+use crate::key;
 
 /// The overrides of one strategy.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +76,13 @@ impl Overrides {
         Self(Patterns::new(grouped))
     }
 
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The one for `consumer` on `resource`: of those whose patterns match both, the one that says most
     /// of the consumer, and then of the resource.
     #[must_use]
@@ -104,10 +112,13 @@ impl Strategy {
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
         self.id = StrategyId::next();
-        for (limit, own) in self.limits.iter_mut().zip(&mut self.algorithms) {
+        for ((limit, own), identity) in
+            self.limits.iter_mut().zip(&mut self.algorithms).zip(&mut self.identities)
+        {
             if *limit.name == *name {
                 limit.algorithm = algorithm;
                 *own = algorithm;
+                *identity = key::identity(&self.name, limit);
             }
         }
         Ok(())

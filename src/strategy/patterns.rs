@@ -61,6 +61,9 @@ impl<T> Patterns<T> {
     /// What is configured for `name`, if any pattern matches it: exact, else the longest prefix.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<(Pattern<'_>, &T)> {
+        if self.is_empty() {
+            return None;
+        }
         self.matches(name).next()
     }
 
@@ -84,6 +87,7 @@ impl<T> Patterns<T> {
     }
 
     /// Whether there is no pattern at all.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty()

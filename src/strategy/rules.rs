@@ -117,12 +117,21 @@ impl Rules {
         consumer: &str,
         strategy: &str,
     ) -> Result<Resolved<'_>, Unknown> {
-        let resolved = self.resolve(resource, strategy)?;
+        Ok(self.excepted(self.resolve(resource, strategy)?, resource, consumer))
+    }
+
+    /// What decides for `consumer`, where for everybody `resolved` does, on the same resource.
+    #[inline]
+    #[must_use]
+    pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {
         let exceptions = self.exceptions.get(resolved.index);
+        if self.access.is_empty() && exceptions.is_none_or(Exceptions::is_empty) {
+            return resolved;
+        }
         let listing = access::listing(&self.access, exceptions.map(|one| &one.access), consumer);
         let applied = exceptions.and_then(|one| one.overrides.find(consumer, resource));
         let strategy = applied.map_or(resolved.strategy, |one| one.strategy);
-        Ok(Resolved { strategy, listing, applied, ..resolved })
+        Resolved { strategy, listing, applied, ..resolved }
     }
 
     /// The strategy for a request, its index, and the routing group of its resource, whoever asks. An
@@ -165,6 +174,13 @@ impl Rules {
         let mut near: Vec<(f64, String)> = self.strategies.iter().filter_map(likeness).collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0));
         near.into_iter().take(3).map(|(_, name)| name).collect()
+    }
+}
+
+impl Exceptions {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.access.is_empty() && self.overrides.is_empty()
     }
 }
 

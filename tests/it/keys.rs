@@ -50,7 +50,7 @@ proptest! {
         let (mut owners, mut in_memory) = (HashMap::new(), HashMap::new());
         for rules in all_rules() {
             for names in &all {
-                for (limit, key) in rules.limits().iter().zip(keys(&rules, names)) {
+                for (index, (limit, key)) in rules.limits().iter().zip(keys(&rules, names)).enumerate() {
                     let value = |field: &Field| (field.clone(), names.subject().field(field).to_owned());
                     let values: Vec<(Field, String)> = limit.scope.fields().iter().map(value).collect();
                     let engine = limit.algorithm.engine().name();
@@ -58,7 +58,7 @@ proptest! {
                     let owner = owners.entry(key).or_insert_with(|| state.clone());
                     prop_assert_eq!(&*owner, &state);
                     let mut identity = Vec::new();
-                    write_identity(&mut identity, &rules, limit, &names.subject());
+                    write_identity(&mut identity, &rules, index, &names.subject());
                     let owner = in_memory.entry(identity).or_insert_with(|| state.clone());
                     prop_assert_eq!(&*owner, &state);
                 }

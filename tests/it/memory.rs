@@ -5,6 +5,7 @@ mod budget;
 mod concurrent;
 mod lapsing;
 mod size;
+mod together;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -45,17 +46,16 @@ impl Fixture {
 
     /// Charges `cost` to `consumer`; whether it was admitted.
     fn charge(&self, strategy: &Arc<Strategy>, consumer: &str, cost: u64) -> Result<bool, StoreError> {
-        decide(&self.store, strategy, consumer, Op::Charge, cost).map(|verdict| verdict.allowed)
+        decide_for(&self.store, strategy, consumer, Op::Charge, cost).map(|verdict| verdict.allowed)
     }
 
     /// Whether `cost` would be admitted.
     fn peek(&self, strategy: &Arc<Strategy>, consumer: &str, cost: u64) -> bool {
-        decide(&self.store, strategy, consumer, Op::Peek, cost).unwrap().allowed
+        decide_for(&self.store, strategy, consumer, Op::Peek, cost).unwrap().allowed
     }
 }
 
-/// The memory store never waits, so its future is ready at once.
-fn decide(
+fn decide_for(
     store: &MemoryStore,
     strategy: &Arc<Strategy>,
     consumer: &str,
@@ -64,16 +64,21 @@ fn decide(
 ) -> Result<Verdict, StoreError> {
     let subject = Subject { resource: "", consumer, ..Subject::default() };
     let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
+    decide(store, &decision, op, cost).map(|out| *out.get(0).unwrap().0)
+}
+
+/// The memory store never waits, so its future is ready at once.
+fn decide(store: &MemoryStore, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Verdicts, StoreError> {
     let mut out = Verdicts::default();
     let costs = [cost];
     let decided = {
-        let future = pin!(store.decide(&decision, op, &costs, &mut out));
+        let future = pin!(store.decide(decision, op, &costs, &mut out));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(decided) => decided,
             Poll::Pending => panic!("the memory store waits"),
         }
     };
-    decided.map(|()| *out.get(0).unwrap().0)
+    decided.map(|()| out)
 }
 
 /// One limit per consumer.

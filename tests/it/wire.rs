@@ -12,6 +12,7 @@ use weir::config::MemoryConfig;
 use weir::limiter::Limiter;
 use weir::proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
+    ShouldAllowStreamResponse, should_allow_result, streamed_result,
 };
 use weir::service::{RateLimit, Templates};
 use weir::store::memory::MemoryStore;
@@ -164,4 +165,65 @@ proptest! {
             }
         }
     }
+
+    /// What cannot be read fails alone and in its turn, wherever it stands in a message, of a batch and of a
+    /// stream; and what stands around it is answered as if it had been asked alone.
+    #[test]
+    fn what_cannot_be_read_fails_in_its_turn(
+        asks in prop::collection::vec((asks(), prop::bool::weighted(0.1)), 1..60),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (alone, batched, streamed) = (service(), service(), service());
+        let questions: Vec<Vec<u8>> = asks
+            .iter()
+            .map(|(ask, broken)| if *broken { b"\x0a\x05abc".to_vec() } else { ask.encode_to_vec() })
+            .collect();
+        let expected: Vec<_> = questions.iter().map(|question| told(runtime.block_on(should_allow(&alone, question)))).collect();
+
+        let batch: Vec<u8> = questions.iter().flat_map(|question| field(1, question)).collect();
+        let batch = runtime.block_on(ended(batched.should_allow_batch(request(&framed(0, &batch), usize::MAX))));
+        let results = ShouldAllowBatchResponse::decode(&batch.unwrap()[5..]).unwrap().results;
+        let in_batch: Vec<_> = results.into_iter().map(|one| match one.result {
+            Some(should_allow_result::Result::Response(answer)) => Ok(answer),
+            Some(should_allow_result::Result::Error(error)) => Err(Code::from_i32(error.code)),
+            None => panic!("a result without an end"),
+        }).collect();
+        prop_assert_eq!(&in_batch, &expected);
+
+        let stream: Vec<u8> = questions
+            .iter()
+            .zip(1..)
+            .flat_map(|(question, id)| field(1, &[vec![0x08, id], field(2, question)].concat()))
+            .collect();
+        let (_leave, leaving) = tokio::sync::watch::channel(());
+        let mut stream = &runtime.block_on(ended(
+            streamed.should_allow_stream(request(&framed(0, &stream), usize::MAX), leaving),
+        )).unwrap()[..];
+        let mut in_stream = Vec::new();
+        while let Some((prefix, rest)) = stream.split_first_chunk::<5>() {
+            let length = u32::from_be_bytes(prefix[1..].try_into().unwrap()) as usize;
+            in_stream.extend(ShouldAllowStreamResponse::decode(&rest[..length]).unwrap().results);
+            stream = &rest[length..];
+        }
+        let ids: Vec<u64> = in_stream.iter().map(|one| one.id).collect();
+        prop_assert_eq!(ids, (1..=questions.len() as u64).collect::<Vec<_>>());
+        let in_stream: Vec<_> = in_stream.into_iter().map(|one| match one.result {
+            Some(streamed_result::Result::Response(answer)) => Ok(answer),
+            Some(streamed_result::Result::Error(error)) => Err(Code::from_i32(error.code)),
+            None => panic!("a result without an end"),
+        }).collect();
+        prop_assert_eq!(&in_stream, &expected);
+    }
+}
+
+/// A field that holds a message.
+fn field(number: u8, message: &[u8]) -> Vec<u8> {
+    let mut field = vec![number << 3 | 2];
+    prost::encoding::encode_varint(message.len() as u64, &mut field);
+    field.extend_from_slice(message);
+    field
+}
+
+fn told(ended: Result<Vec<u8>, Code>) -> Result<ShouldAllowResponse, Code> {
+    ended.map(|bytes| ShouldAllowResponse::decode(&bytes[5..]).unwrap())
 }

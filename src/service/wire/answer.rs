@@ -18,10 +18,15 @@ const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 
 /// Appends the response for `answer` to a question of `cost`.
-pub(crate) fn response(out: &mut Vec<u8>, answer: &Answer<'_>, cost: u64, templates: &Templates) {
+pub(crate) fn response<L: AsRef<[LimitVerdict]>>(
+    out: &mut Vec<u8>,
+    answer: &Answer<'_, L>,
+    cost: u64,
+    templates: &Templates,
+) {
     match &answer.outcome {
         Outcome::Decided { verdict, limits } => {
-            decided(out, answer.strategy, verdict, limits, cost, templates);
+            decided(out, answer.strategy, verdict, limits.as_ref(), cost, templates);
         }
         Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
         Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),
@@ -142,15 +147,22 @@ pub(crate) fn number(out: &mut Vec<u8>, field: u32, number: u64) {
 /// A number of a field that tells 0 from none.
 #[inline]
 fn optional(out: &mut Vec<u8>, field: u32, number: Option<u64>) {
-    if let Some(number) = number {
-        out.push((field << 3) as u8);
-        varint(out, number);
+    match number {
+        None => {}
+        Some(number @ 0..0x80) => out.extend_from_slice(&[(field << 3) as u8, number as u8]),
+        Some(number) => {
+            out.push((field << 3) as u8);
+            varint(out, number);
+        }
     }
 }
 
 /// Exact: both sides are integers, and no span of ours comes near the largest duration.
 fn duration(out: &mut Vec<u8>, field: u32, span: Option<Micros>) {
     if let Some(span) = span {
+        if span == Micros::ZERO {
+            return out.extend_from_slice(&[(field << 3 | 2) as u8, 0]);
+        }
         nested(out, field, |out| {
             number(out, 1, span.0 / 1_000_000);
             number(out, 2, span.0 % 1_000_000 * 1_000);
@@ -160,7 +172,10 @@ fn duration(out: &mut Vec<u8>, field: u32, span: Option<Micros>) {
 
 /// A text, unless it is empty.
 pub(crate) fn text(out: &mut Vec<u8>, field: u32, text: &str) {
-    if !text.is_empty() {
+    if (1..0x80).contains(&text.len()) {
+        out.extend_from_slice(&[(field << 3 | 2) as u8, text.len() as u8]);
+        out.extend_from_slice(text.as_bytes());
+    } else if !text.is_empty() {
         nested(out, field, |out| out.extend_from_slice(text.as_bytes()));
     }
 }
@@ -176,14 +191,40 @@ pub(crate) fn nested(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<
     if length < 0x80 {
         out[start - 1] = length as u8;
     } else {
-        let mut prefix = Vec::with_capacity(10);
-        varint(&mut prefix, length as u64);
-        out.splice(start - 1..start, prefix);
+        lengthen(out, start - 1, length);
     }
 }
 
+/// Makes room for a length that is longer than the byte it was given.
+#[cold]
+fn lengthen(out: &mut Vec<u8>, at: usize, length: usize) {
+    let mut prefix = Vec::with_capacity(10);
+    varint(&mut prefix, length as u64);
+    out.splice(at..=at, prefix);
+}
+
 #[inline]
-fn varint(out: &mut Vec<u8>, mut number: u64) {
+fn varint(out: &mut Vec<u8>, number: u64) {
+    match number {
+        0..0x80 => out.push(number as u8),
+        0x80..0x100_0000_0000_0000 => {
+            // Seven bits to a byte: first halves of 28 bits apart, then of 14, then of 7.
+            let spread = number & 0x0fff_ffff | (number & 0x00ff_ffff_f000_0000) << 4;
+            let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
+            let spread = spread & 0x007f_007f_007f_007f | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+            let last = 7 - spread.leading_zeros() / 8;
+            // Every byte but the last says that there is another one.
+            let others = 0x8080_8080_8080_8080 & ((1 << (8 * last)) - 1);
+            let start = out.len();
+            out.extend_from_slice(&(spread | others).to_le_bytes());
+            out.truncate(start + last as usize + 1);
+        }
+        _ => long_varint(out, number),
+    }
+}
+
+#[cold]
+fn long_varint(out: &mut Vec<u8>, mut number: u64) {
     let (mut bytes, mut length) = ([0; 10], 0);
     while number >= 0x80 {
         bytes[length] = number as u8 | 0x80;

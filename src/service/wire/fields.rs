@@ -38,6 +38,18 @@ impl<'a> Fields<'a> {
     /// The next field's number and value.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
+        // Nearly every field is a short text or message with a small number.
+        if let [key @ 0x08..=0x7f, length @ 0..=0x7f, rest @ ..] = self.0
+            && key & 7 == 2
+            && let Some((bytes, rest)) = rest.split_at_checked(usize::from(*length))
+        {
+            self.0 = rest;
+            return Ok(Some((u32::from(key >> 3), Value::Bytes(bytes))));
+        }
+        self.next_of_any_kind()
+    }
+
+    fn next_of_any_kind(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -118,5 +130,14 @@ impl<'a> Value<'a> {
     #[inline]
     pub(crate) fn text(self) -> Result<&'a str, Malformed> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+
+    /// A text, or nothing else; the same one as `known`, if it is.
+    #[inline]
+    pub(crate) fn text_like(self, known: &'a str) -> Result<&'a str, Malformed> {
+        match self {
+            Self::Bytes(bytes) if !known.is_empty() && bytes == known.as_bytes() => Ok(known),
+            _ => self.text(),
+        }
     }
 }

@@ -21,8 +21,10 @@ pub(crate) struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// As the generated type reads it: of a field that is there twice the later one counts.
-    pub(crate) fn read(message: &'a [u8]) -> Result<Self, Malformed> {
+    /// As the generated type reads it: of a field that is there twice the later one counts. A text that
+    /// the question before it, `like`, has too is known to be one.
+    #[inline]
+    pub(crate) fn read(message: &'a [u8], like: Option<&Self>) -> Result<Self, Malformed> {
         let mut question = Question {
             resource: "",
             consumer: "",
@@ -34,9 +36,9 @@ impl<'a> Question<'a> {
         let mut fields = Fields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
-                1 => question.resource = value.text()?,
+                1 => question.resource = value.text_like(like.map_or("", |like| like.resource))?,
                 2 => question.consumer = value.text()?,
-                3 => question.strategy = value.text()?,
+                3 => question.strategy = value.text_like(like.map_or("", |like| like.strategy))?,
                 4 => question.cost = value.number()?,
                 5 => question.peek = value.number()? != 0,
                 6 => question.add(entry(value.bytes()?)?),
@@ -46,7 +48,12 @@ impl<'a> Question<'a> {
         Ok(question)
     }
 
+    pub(crate) const fn cost(&self) -> u64 {
+        self.cost
+    }
+
     /// What it asks of the limiter.
+    #[inline]
     pub(crate) fn ask(&self, deadline: Option<Instant>) -> Ask<'_> {
         Ask {
             resource: self.resource,

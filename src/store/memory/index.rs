@@ -31,6 +31,17 @@ impl Index {
         self.place_of(hash, is_it).map(|place| slot_of(self.places[place]))
     }
 
+    /// The first slot that may have this hash.
+    pub(super) fn guess(&self, hash: u64) -> Option<Slot> {
+        self.find(hash, |_| true)
+    }
+
+    /// Reads the first place where this hash may be.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) -> u32 {
+        self.places.get(hash as usize & self.places.len().wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
     /// Bytes that must be found before `count` more keys fit; 0 if they do already.
     pub(super) fn growth(&self, count: usize) -> usize {
         let wanted = places_for(self.len + count);

@@ -43,7 +43,7 @@ struct Cell {
 }
 
 /// When a state is as good as absent, in whole seconds, and whether it is exhausted until then.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Lapse(u32);
 
 impl Table {
@@ -66,6 +66,24 @@ impl Table {
         self.index.find(digest[0], |slot| self.cell(slot).digest == digest)
     }
 
+    /// The slot that this key most likely has, by what the index alone knows.
+    pub(super) fn guess(&self, digest: u128) -> Option<Slot> {
+        self.index.guess(digest as u64)
+    }
+
+    /// Reads where this key stands in the index, or near it; what is there means nothing.
+    #[inline]
+    pub(super) fn touch_index(&self, digest: u128) -> u32 {
+        self.index.touch(digest as u64)
+    }
+
+    /// Reads a word of every cache line that a slot is in; what it adds up to means nothing.
+    pub(super) fn touch(&self, slot: Slot) -> u64 {
+        let cell = self.cell(slot);
+        let state = u64::from(cell.state.is_some());
+        cell.digest[1].wrapping_add(state).wrapping_add(u64::from(self.lapse(slot).0))
+    }
+
     pub(super) fn get(&self, slot: Slot) -> Option<&State> {
         self.cell(slot).state.as_ref()
     }
@@ -78,7 +96,11 @@ impl Table {
 
     /// Says when a state that has changed lapses.
     pub(super) fn lapses(&mut self, slot: Slot, lapses: u64, exhausted: bool) {
-        *self.lapse_mut(slot) = Lapse::new(lapses, exhausted);
+        let lapse = Lapse::new(lapses, exhausted);
+        // Mostly it is the same second as before, and what is not written need not be fetched for it.
+        if self.lapse(slot) != lapse {
+            *self.lapse_mut(slot) = lapse;
+        }
     }
 
     /// Makes sure that `count` keys can be inserted: by dropping lapsed ones, then by growing within

@@ -5,7 +5,7 @@ use weir::config::WhenFull;
 use weir::store::StoreError;
 use weir::units::Micros;
 
-use super::{Fixture, HOUR, MIB, decide, hourly_log, slow_bucket};
+use super::{Fixture, HOUR, MIB, decide_for, hourly_log, slow_bucket};
 
 /// A log may grow past the budget by what one of its steps takes; then it must wait for room.
 const OVERSHOOT: usize = 4096;
@@ -170,8 +170,8 @@ fn tiny_budgets_refuse() {
                     Ok(admitted) => assert!(admitted && !fixture.peek(strategy, &consumer, 8)),
                     Err(error) => assert_eq!(error, StoreError::Full(budget)),
                 }
-                decide(&fixture.store, strategy, &consumer, Op::Peek, 1).unwrap();
-                decide(&fixture.store, strategy, &consumer, Op::Reset, 0).unwrap();
+                decide_for(&fixture.store, strategy, &consumer, Op::Peek, 1).unwrap();
+                decide_for(&fixture.store, strategy, &consumer, Op::Reset, 0).unwrap();
             }
         }
     }

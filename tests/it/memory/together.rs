@@ -1,0 +1,170 @@
+//! Decisions that are made together are those that would be made one after the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use proptest::prelude::*;
+use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
+use weir::config::WhenFull;
+use weir::key::Subject;
+use weir::store::{Ended, Single, Store as _, StoreError, TOGETHER};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir::units::Micros;
+
+use super::{Fixture, HOUR, MIB, SECOND, decide, hourly_log, per_consumer, slow_bucket};
+use crate::properties::random::{config, limits};
+
+type Rules = Arc<weir::strategy::Strategy>;
+
+/// A question of a message: under which rules, whose, for how much, and whether it only looks.
+type Asked = (bool, u8, u64, bool);
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Whatever the limits and however often a message names the same key.
+    #[test]
+    fn together_is_one_after_the_other(
+        pair in (rules("one"), rules("other")),
+        messages in prop::collection::vec(
+            (prop::collection::vec((any::<bool>(), 0..6_u8, 0..4_u64, any::<bool>()), 1..40), 0..2_000_000_u64),
+            1..6,
+        ),
+    ) {
+        let (alone, together) = (fixture(), fixture());
+        for (asked, pause) in &messages {
+            let expected: Vec<_> = asked.iter().map(|asked| one(&alone, &pair, asked)).collect();
+            let mut ended = Ended::default();
+            let names: Vec<String> = asked.iter().map(|asked| format!("consumer {}", asked.1)).collect();
+            let singles: Vec<_> = asked.iter().zip(&names).map(|(asked, name)| single(&pair, asked, name)).collect();
+            together.store.decide_each(&singles, &mut ended);
+            let told: Vec<_> = singles.iter().zip(ended.decisions).scan(0, |from, (single, decided)| {
+                let limits = &ended.limits[*from..*from + single.strategy.limits().len()];
+                *from += limits.len();
+                Some((decided.unwrap(), limits.to_vec()))
+            }).collect();
+            prop_assert_eq!(told, expected);
+            alone.pass(Micros(*pause));
+            together.pass(Micros(*pause));
+        }
+    }
+}
+
+/// Each thread's messages name the same keys in another order, so that who held a lock while waiting for
+/// another would soon wait for ever.
+#[test]
+fn many_threads_get_exactly_the_limit() {
+    const THREADS: usize = 8;
+    const MESSAGES: usize = 200;
+    const KEYS: usize = 40;
+    const LIMIT: u64 = 100;
+    let fixture = fixture();
+    let rules = per_consumer("hammered", Algorithm::bucket(LIMIT, Rate { count: 1, period: HOUR }).unwrap());
+    let names: Vec<String> = (0..KEYS).map(|key| format!("consumer {key}")).collect();
+    let admitted: Vec<AtomicU64> = (0..KEYS).map(|_| AtomicU64::new(0)).collect();
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (fixture, rules, names, admitted) = (&fixture, &rules, &names, &admitted);
+            scope.spawn(move || {
+                for message in 0..MESSAGES {
+                    let key = |index| if thread % 2 == 0 { index } else { KEYS - 1 - index };
+                    let keys: Vec<usize> = (0..KEYS).map(|index| key((index + message) % KEYS)).collect();
+                    let of = |&key: &usize| Single {
+                        strategy: rules,
+                        subject: Subject { consumer: &names[key], ..Subject::default() },
+                        cost: 1,
+                        peek: false,
+                    };
+                    let singles: Vec<Single<'_>> = keys.iter().map(of).collect();
+                    let mut ended = Ended::default();
+                    fixture.store.decide_each(&singles, &mut ended);
+                    for (key, decided) in keys.into_iter().zip(ended.decisions) {
+                        admitted[key].fetch_add(u64::from(decided.unwrap().allowed), Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    for admitted in admitted {
+        assert_eq!(admitted.into_inner(), LIMIT);
+    }
+}
+
+/// One that finds no room fails alone, and has no part in what the limits say.
+#[test]
+fn one_that_fails_fails_alone() {
+    let fixture = Fixture::new(MIB, WhenFull::Refuse);
+    let (log, bucket) = (hourly_log(10_000), slow_bucket());
+    let full = (0..).find(|call| fixture.charge(&log, &format!("consumer {call}"), 10_000).is_err());
+    assert!(full.is_some());
+    let of = |strategy, consumer| Single {
+        strategy,
+        subject: Subject { consumer, ..Subject::default() },
+        cost: 1,
+        peek: false,
+    };
+    let singles = [of(&bucket, "known"), of(&log, "new"), of(&bucket, "known")];
+    let mut ended = Ended::default();
+    fixture.store.decide_each(&singles, &mut ended);
+    let told: Vec<_> = ended.decisions.iter().map(|one| one.as_ref().map(|one| one.allowed)).collect();
+    assert_eq!(told, [Ok(true), Err(&StoreError::Full(MIB)), Ok(true)]);
+    let remaining: Vec<u64> = ended.limits.iter().map(|limit| limit.remaining).collect();
+    assert_eq!(remaining, [9, 8]);
+}
+
+/// Keys that lapse and are dropped while a message is decided, and more than are fetched at a time.
+#[test]
+fn what_is_fetched_may_be_gone() {
+    let fixture = fixture();
+    let rules = slow_bucket();
+    let names: Vec<String> = (0..4_000).map(|key| format!("consumer {key}")).collect();
+    for _ in 0..3 {
+        for some in names.chunks(3 * TOGETHER + 1) {
+            let of = |name| Single {
+                strategy: &rules,
+                subject: Subject { consumer: name, ..Subject::default() },
+                cost: 10,
+                peek: false,
+            };
+            let singles: Vec<Single<'_>> = some.iter().map(|name| of(name)).collect();
+            let mut ended = Ended::default();
+            fixture.store.decide_each(&singles, &mut ended);
+            assert!(ended.decisions.iter().all(|one| one.as_ref().is_ok_and(|one| one.allowed)));
+        }
+        fixture.pass(Micros(600 * SECOND.0));
+    }
+}
+
+fn fixture() -> Fixture {
+    Fixture::new(64 * MIB, WhenFull::Refuse)
+}
+
+fn single<'a>((one, other): &'a (Rules, Rules), asked: &Asked, consumer: &'a str) -> Single<'a> {
+    let (is_one, _, cost, peek) = *asked;
+    let subject = Subject { resource: "api", consumer, ..Subject::default() };
+    Single { strategy: if is_one { one } else { other }, subject, cost, peek }
+}
+
+fn one(fixture: &Fixture, pair: &(Rules, Rules), asked: &Asked) -> (Verdict, Vec<LimitVerdict>) {
+    let name = format!("consumer {}", asked.1);
+    let single = single(pair, asked, &name);
+    let op = if single.peek { Op::Peek } else { Op::Charge };
+    let out = decide(&fixture.store, &single.decision(), op, single.cost).unwrap();
+    let (verdict, limits) = out.get(0).unwrap();
+    (*verdict, limits.to_vec())
+}
+
+/// One limit or several, each counted by a scope of its own.
+fn rules(name: &'static str) -> impl Strategy<Value = Rules> {
+    let scope = prop::sample::subsequence(vec![Field::Resource, Field::Consumer], 0..=2);
+    (limits(), prop::collection::vec(scope, 4)).prop_map(move |(limits, scopes)| {
+        let named = |(index, (algorithm, scope)): (usize, (Algorithm, Vec<Field>))| Limit {
+            name: format!("limit-{index}").into(),
+            scope: Scope::of(&scope),
+            algorithm,
+        };
+        let limits = limits.into_iter().zip(scopes).enumerate().map(named).collect();
+        Arc::new(weir::strategy::Strategy::new(name, limits, true, FailurePolicy::Error).unwrap())
+    })
+}
