@@ -17,7 +17,7 @@ use crate::support::{Cluster, RedisServer, eventually, eventually_async, watched
 const PASSWORD: &str = "hunter2";
 
 /// What a user must be allowed; README.md says the same.
-const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +setrange +del +exists +rpush +rpop +llen +lindex +lset +ltrim +pexpireat";
+const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lindex +lset +ltrim +pexpireat";
 
 #[test]
 fn the_readme_says_the_same() {
