@@ -12,7 +12,7 @@ if raw_$ then
   local at, per_token
   level_$, at, per_token, expires_$ = unpack_struct('<dddd', raw_$)
   if not (per_token == weight_$ and at <= now and at >= 0 and level_$ >= 0 and level_$ <= CEILING
-      and (level_$ + at) % 1 == 0) then break end
+      and level_$ % 1 + at % 1 == 0) then break end
   level_$ = level_$ - (now - at) * p1_$
   if level_$ < 0 then level_$ = 0 end
 end

@@ -12,7 +12,8 @@ if raw_$ then
   local began, span
   began, current_$, previous_$, span = unpack_struct('<dddd', raw_$)
   if not (span == p1_$ and began <= now and began >= 0 and current_$ >= 0 and previous_$ >= 0
-      and current_$ * p1_$ <= CEILING and previous_$ * p1_$ <= CEILING and (began + current_$ + previous_$) % 1 == 0) then break end
+      and current_$ * p1_$ <= CEILING and previous_$ * p1_$ <= CEILING
+      and began % 1 + current_$ % 1 + previous_$ % 1 == 0) then break end
   local elapsed = now - began
   if elapsed >= p1_$ then
     if elapsed < 2 * p1_$ and current_$ > 0 then

@@ -13,7 +13,7 @@ if raw_$ then
   local span
   start_$, level_$, span = unpack_struct('<ddd', raw_$)
   if not (span == p1_$ and start_$ <= now and start_$ >= 0 and level_$ >= 0 and level_$ <= CEILING
-      and (start_$ + level_$) % 1 == 0) then break end
+      and start_$ % 1 + level_$ % 1 == 0) then break end
   if now >= start_$ + p1_$ then level_$, kept_$ = 0, false end
 end
 
