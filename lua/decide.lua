@@ -203,8 +203,6 @@ local function read_limit(request, position)
   return limit, position
 end
 
-local answers = {}
-
 local function decide_group(ones)
   local count, decisions, each, told, op, max_wait
   count, decisions, each, told, op, max_wait, position = unpack_struct('<dddddd', request, position)
@@ -232,10 +230,11 @@ local function decide_group(ones)
         if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait)
         else answer, why = decide(limits, count, ones, op, cost, max_wait) end
         if not (ran and answer) then
-          reply[#reply + 1] = why or answer
+          reasons = reasons or {}
+          reasons[#reasons + 1] = why or answer
           answer = pack_struct('<d', -1)
         end
-        answers[#answers + 1] = answer
+        reply[#reply + 1] = answer
       end
     end
     if number > skip then key_at = key_at + count + (op == REFUND_ONCE and 1 or 0) end
@@ -244,7 +243,8 @@ local function decide_group(ones)
 end
 
 local ones = {}
-if numbers_at == 1 then reply[1] = '' end
 for _ = 1, groups do decide_group(ones) end
-reply[numbers_at] = pack_struct('<ddd', now, short, admitted) .. table.concat(answers)
+reply[#reply + 1] = pack_struct('<ddd', now, short, admitted)
+reply = table.concat(reply)
+if reasons then return { reply, unpack(reasons) } end
 return reply

@@ -13,7 +13,8 @@
 local held = repeats > 0 and {}
 -- Whether all keys were read at once: then an absent one may be one of another type, too.
 local joined, apart = false, true
-local failures = {}
+-- What stands for an absent state: no number.
+local ABSENT = '\255\255\255\255\255\255\255\255'
 -- When keys go, as Redis is told: many go at the same time, and to write a number costs much.
 local px_told, px_text
 
@@ -69,7 +70,8 @@ while groups > 0 and now < CEILING do
     end
     key_at, done = key_at + count, done + 1
     if refusal then
-      failures[#failures + 1], failures[#failures + 2] = short + done, refusal
+      reasons = reasons or {}
+      reasons[#reasons + 1], reasons[#reasons + 2] = short + done, refusal
       admitted = before
     end
   end
@@ -80,8 +82,10 @@ while groups > 0 and now < CEILING do
   end
   groups, position = groups - 1, costs[told + 1]
 end
-numbers_at = key_count + 1
-for at = key_at + 1, key_count do reply[at] = false end
-reply[numbers_at] = pack_struct('<ddd', now, short, admitted)
-for at = 1, #failures do reply[numbers_at + at] = failures[at] end
-if groups == 0 then return reply end
+for at = key_at + 1, key_count do reply[at] = '' end
+if groups == 0 then
+  reply[key_count + 1] = pack_struct('<ddd', now, short, admitted)
+  reply = table.concat(reply)
+  if reasons then return { reply, unpack(reasons) } end
+  return reply
+end

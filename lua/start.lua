@@ -29,6 +29,6 @@ else
   SET_EXPIRY, KEY_EXPIRY, base_ms, least_ms = 'PX', 'PEXPIRE', (now - now % 1000) / 1000, 60000
 end
 
--- The reply, and where its numbers stand in it: behind the states of what was decided the short way. How
--- many decisions that were, how many charges they admitted, and how many were of the group to go on with.
-local reply, numbers_at, short, admitted, skip = {}, 1, 0, 0, 0
+-- The answers so far, and why decisions failed, if any did. How many decisions the short way has decided,
+-- how many charges it admitted, and how many decisions were of the group to go on with.
+local reply, reasons, short, admitted, skip = {}, false, 0, 0, 0

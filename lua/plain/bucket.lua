@@ -15,6 +15,8 @@ if raw_$ then
       and level_$ % 1 + at % 1 == 0) then break end
   level_$ = level_$ - (now - at) * p1_$
   if level_$ < 0 then level_$ = 0 end
+else
+  reply[at_$] = ABSENT
 end
 
 @charge

@@ -29,6 +29,8 @@ if raw_$ then
     local gone = previous_$ * elapsed
     level_$ = current_$ + previous_$ - (gone - gone % p1_$) / p1_$
   end
+else
+  reply[at_$] = ABSENT
 end
 -- A window that nothing was charged in has a key that goes with the window before it.
 local kept_$ = current_$ > 0

@@ -15,6 +15,8 @@ if raw_$ then
   if not (span == p1_$ and start_$ <= now and start_$ >= 0 and level_$ >= 0 and level_$ <= CEILING
       and start_$ % 1 + level_$ % 1 == 0) then break end
   if now >= start_$ + p1_$ then level_$, kept_$ = 0, false end
+else
+  reply[at_$] = ABSENT
 end
 
 @charge

@@ -145,7 +145,7 @@ impl Call {
     }
 
     fn answer_all(self, reply: &Value) -> Fate {
-        let answers = match decode(&self.requests, self.form, reply) {
+        let answers = match decode(&self.requests, reply) {
             Ok(answers) => answers,
             Err(error) => {
                 self.fail_all(&Fault::Failed(error));

@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::replay::replay;
 use super::request::{Answer, Request};
-use super::source::{Form, number_of};
+use super::source::number_of;
 use crate::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
 use crate::store::{StoreError, Verdicts};
 use crate::units::{CEILING, LATEST, Micros, Retry};
@@ -60,31 +60,30 @@ fn repeats(requests: &[Arc<Request>]) -> bool {
 }
 
 /// The answers to `requests`, or why nothing of the reply can be used.
-pub(super) fn decode(
-    requests: &[Arc<Request>],
-    form: Form,
-    reply: &Value,
-) -> Result<Vec<Answer>, StoreError> {
-    let Value::Array(parts) = reply else { return Err(garbled()) };
-    let keys = match form {
-        Form::Plain(_) => requests.iter().map(|request| request.keys().len()).sum(),
-        Form::Any => 0,
+pub(super) fn decode(requests: &[Arc<Request>], reply: &Value) -> Result<Vec<Answer>, StoreError> {
+    let (packed, reasons) = match reply {
+        Value::BulkString(packed) => (packed, &[][..]),
+        Value::Array(parts) => match parts.split_first() {
+            Some((Value::BulkString(packed), reasons)) => (packed, reasons),
+            _ => return Err(garbled()),
+        },
+        _ => return Err(garbled()),
     };
-    let (states, parts) = parts.split_at_checked(keys).ok_or_else(garbled)?;
-    let mut parts = parts.iter();
-    let Some(Value::BulkString(packed)) = parts.next() else { return Err(garbled()) };
+    let body = packed.len().checked_sub(24).ok_or_else(garbled)?;
     let mut numbers = packed.chunks_exact(8).map(number);
-    let now = Micros(whole(numbers.next())?);
-    let short = usize::try_from(whole(numbers.next())?).map_err(|_| garbled())?;
-    let admitted = whole(numbers.next())?;
+    let mut last = numbers.clone().skip(body / 8);
+    let now = Micros(whole(last.next())?);
+    let short = usize::try_from(whole(last.next())?).map_err(|_| garbled())?;
+    let admitted = whole(last.next())?;
+    let mut reasons = reasons.iter();
     let (first, others) = requests.split_at_checked(short).ok_or_else(garbled)?;
-    let mut answers = replay(first, states, now, admitted, &mut parts)?;
+    let mut answers = replay(first, now, admitted, &mut numbers, &mut reasons)?;
     answers.reserve(others.len());
     for request in others {
         let mut verdicts = Verdicts::default();
         let mut failed = None;
         for _ in &request.costs {
-            if let Some(why) = decode_decision(request, now, &mut numbers, &mut parts, &mut verdicts)? {
+            if let Some(why) = decode_decision(request, now, &mut numbers, &mut reasons, &mut verdicts)? {
                 failed.get_or_insert(why);
             }
         }
