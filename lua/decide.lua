@@ -204,15 +204,16 @@ local function read_limit(request, position)
 end
 
 local function decide_group(ones)
-  local count, decisions, each, op, max_wait
-  count, decisions, each, op, max_wait, position = unpack_struct('<ddddd', request, position)
+  local count, decisions, each, told, op, max_wait
+  count, decisions, each, told, op, max_wait, position = unpack_struct('<dddddd', request, position)
   local limits, runs_alone, spread = {}, false, false
   for i = 1, count do
     limits[i], position = read_limit(request, position)
     runs_alone, spread = runs_alone or limits[i].engine == LOG, spread or limits[i].spread
     ones[i] = ones[i] or {}
   end
-  local phase_at = position + 8 * decisions * each
+  local phase_from, cost = position + 8 * told, nil
+  local phase_at = phase_from
   for number = 1, decisions do
     if spread then
       for i = 1, count do
@@ -222,19 +223,18 @@ local function decide_group(ones)
       end
     end
     for _ = 1, each do
-      local cost
-      cost, position = unpack_struct('<d', request, position)
+      if position < phase_from then cost, position = unpack_struct('<d', request, position) end
       if number > skip then
         local ran, answer, why = true, nil, nil
         -- A log's entries are looked at one by one, and any of them may be something else.
         if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait)
         else answer, why = decide(limits, count, ones, op, cost, max_wait) end
         if not (ran and answer) then
-          reply[#reply + 1] = why or answer
+          reasons = reasons or {}
+          reasons[#reasons + 1] = why or answer
           answer = pack_struct('<d', -1)
         end
-        filled = filled + 1
-        answers[filled] = answer
+        reply[#reply + 1] = answer
       end
     end
     if number > skip then key_at = key_at + count + (op == REFUND_ONCE and 1 or 0) end
@@ -244,5 +244,7 @@ end
 
 local ones = {}
 for _ = 1, groups do decide_group(ones) end
-reply[1] = table.concat(answers)
+reply[#reply + 1] = pack_struct('<ddd', now, short, admitted)
+reply = table.concat(reply)
+if reasons then return { reply, unpack(reasons) } end
 return reply

@@ -3,57 +3,89 @@
 -- every call. It is a text for one list of engines: what stands in << >> is repeated for each limit, `$`
 -- being its number, and a line `@name` is that part of each limit's file in plain/.
 --
+-- It reads, admits and writes, and answers with the states as it read them: what they mean for a caller
+-- is told from them by src/algorithm/, which is cheaper than to tell it here. All keys are read at once.
+--
 -- What is not so plain (another operation, a clock that went back, a changed limit, something else
 -- under the key) it leaves as it is: decide.lua goes on from that decision.
 
+-- Where keys repeat, what each holds since it was written.
+local held = repeats > 0 and {}
+-- Whether all keys were read at once: then an absent one may be one of another type, too.
+local joined, apart = false, true
+-- What stands for an absent state: no number.
+local ABSENT = '\255\255\255\255\255\255\255\255'
+-- When keys go, as Redis is told: many go at the same time, and to write a number costs much.
+local px_told, px_text
+
 while groups > 0 and now < CEILING do
   local head = position
-  local count, decisions, each, op, _
-  count, decisions, each, op, _, position = unpack_struct('<ddddd', request, position)
-  if op > PEEK or decisions * each > 4000 then
+  local count, decisions, each, told, op, _
+  count, decisions, each, told, op, _, position = unpack_struct('<dddddd', request, position)
+  if op > PEEK or told > 4000 then
     position = head
     break
   end
-  @limit
-  local costs = { unpack_struct('<' .. string.rep('d', decisions * each), request, position) }
-  local done = 0
-  while done < decisions do
-    @read
-    local changed, before = false, filled
-    for number = done * each + 1, done * each + each do
-      local cost = costs[number]
-      local fits = true<< and cost <= limit_$ and level_$ + cost * weight_$ <= capacity_$>>
-      if fits and cost > 0 and op == CHARGE then
-        changed = true
-        @charge
+  if key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
+    local found = call('MGET', unpack(KEYS))
+    if not found.err then reply, joined = found, true end
+    if joined and count > 1 then
+      local absent = {}
+      for at = 1, key_count do
+        if not found[at] then absent[#absent + 1] = KEYS[at] end
       end
-      @stand
-      filled = filled + 1
-      if fits then
-        answers[filled] = pack_struct('<dddd<<dddd>>', 1, 1, cost, 0<<, 0, left_$, 0, reset_$>>)
-      else
-        @deny
-        answers[filled] = pack_struct('<dddd<<dddd>>', 0, 0, 0, 0<<, cause_$, left_$, retry_$, reset_$>>)
-      end
+      if #absent > 0 and call('EXISTS', unpack(absent)) ~= 0 then reply, joined = {}, false end
     end
-    if changed then
-      local written, refusal
-      @write
-      if refusal then
-        for number = before + 1, filled do
-          answers[number], reply[#reply + 1] = pack_struct('<d', -1), refusal
+    apart = held or not joined
+  end
+  @limit
+  local costs = { unpack_struct('<' .. string.rep('d', told), request, position) }
+  local cost, varied, done, number = costs[1], told > 1, 0, 0
+  if cost == 0 and not varied then op = PEEK end
+  <<local need_$ = cost * weight_$ >>
+  while done < decisions do
+    @state
+    @read
+    local before, refusal = admitted, false
+    if op == CHARGE then
+      local turn = 0
+      repeat
+        if varied then
+          number = number + 1
+          cost = costs[number]
+          <<need_$ = cost * weight_$ >>
         end
-      end
+        if cost > 0<< and level_$ + need_$ <= capacity_$>> then
+          admitted = admitted + 1
+          @charge
+        end
+        turn = turn + 1
+      until turn == each
+    end
+    if admitted > before then
+      @write
+    elseif joined and count == 1 and not raw_1 then
+      local found = call('GET', keys[at_1])
+      refusal = found and found.err
     end
     key_at, done = key_at + count, done + 1
+    if refusal then
+      reasons = reasons or {}
+      reasons[#reasons + 1], reasons[#reasons + 2] = short + done, refusal
+      admitted = before
+    end
   end
+  short = short + done
   if done < decisions then
     position, skip = head, done
     break
   end
-  groups, position = groups - 1, costs[decisions * each + 1]
+  groups, position = groups - 1, costs[told + 1]
 end
+for at = key_at + 1, key_count do reply[at] = '' end
 if groups == 0 then
-  reply[1] = table.concat(answers)
+  reply[key_count + 1] = pack_struct('<ddd', now, short, admitted)
+  reply = table.concat(reply)
+  if reasons then return { reply, unpack(reasons) } end
   return reply
 end

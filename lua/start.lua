@@ -1,8 +1,8 @@
--- What every call begins with: the request, the time, and the answer that is filled. README.md beside
+-- What every call begins with: the request, the time, and the reply that is filled. README.md beside
 -- this has the contract.
 
 local call, pack_struct, unpack_struct = redis.pcall, struct.pack, struct.unpack
-local request = ARGV[1]
+local request = ARGV[#ARGV]
 local CHARGE, PEEK = 1, 2
 local CEILING = 4503599627370496 -- 2^52
 
@@ -10,11 +10,12 @@ local CEILING = 4503599627370496 -- 2^52
 -- which costs as much as everything else that they do.
 local GRACE_MS = 4000
 
--- Keys of several slots cannot be declared: they come as arguments. Before `key_at` are those behind us.
-local keys, key_at = KEYS, 0
-if #keys == 0 then keys, key_at = ARGV, 1 end
+-- Keys of several slots cannot be declared: they are arguments, before the request. Up to `key_at` are
+-- those of the decisions that have been answered.
+local keys, key_at, key_count = KEYS, 0, #KEYS
+if key_count == 0 then keys, key_count = ARGV, #ARGV - 1 end
 
-local now, groups, position = unpack_struct('<dd', request)
+local now, groups, repeats, position = unpack_struct('<ddd', request)
 
 -- How a write says when its key goes: at a time on the server's clock, the one that was decided by. A
 -- span would count from the start of the call, which is earlier than the time that TIME told, and so a
@@ -28,7 +29,6 @@ else
   SET_EXPIRY, KEY_EXPIRY, base_ms, least_ms = 'PX', 'PEXPIRE', (now - now % 1000) / 1000, 60000
 end
 
--- The answers so far, and the decisions of the first group to go on with
--- that have been answered already.
-local filled, skip = 1, 0
-local answers, reply = { pack_struct('<d', now) }, { '' }
+-- The answers so far, and why decisions failed, if any did. How many decisions the short way has decided,
+-- how many charges it admitted, and how many decisions were of the group to go on with.
+local reply, reasons, short, admitted, skip = {}, false, 0, 0, 0

@@ -16,6 +16,7 @@ mod log;
 mod new;
 mod sliding;
 mod slots;
+mod stored;
 mod verdict;
 mod window;
 

@@ -11,6 +11,7 @@ mod fault;
 mod link;
 mod plain;
 mod probe;
+mod replay;
 mod request;
 mod script;
 mod sentinel;

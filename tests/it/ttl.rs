@@ -2,6 +2,7 @@
 //! that holds something else hurts nobody but its own decision.
 
 mod expiry;
+mod together;
 mod unreadable;
 
 use std::sync::Arc;

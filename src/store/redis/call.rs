@@ -146,17 +146,11 @@ impl Call {
     fn command(&self, name: &str, script: &str, request: &[u8]) -> Cmd {
         let mut command = redis::cmd(name);
         let keys = self.requests.iter().map(|request| request.keys().len()).sum::<usize>();
-        if self.spans {
-            command.arg(script).arg(0).arg(request);
-        } else {
-            command.arg(script).arg(keys);
-        }
+        command.arg(script).arg(if self.spans { 0 } else { keys });
         for key in self.requests.iter().flat_map(|request| request.keys()) {
             command.arg(key);
         }
-        if !self.spans {
-            command.arg(request);
-        }
+        command.arg(request);
         command
     }
 

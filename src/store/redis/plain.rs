@@ -21,6 +21,9 @@ const ENGINES: [(u8, usize, &str); 3] = [
 
 const PLAIN: &str = include_str!("../../../lua/plain.lua");
 
+/// The parts that are the same for every engine.
+const ANY: &str = include_str!("../../../lua/plain/any.lua");
+
 /// The form of decisions over these limits.
 pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
     let mut list = 0_u8;
@@ -47,10 +50,10 @@ pub(super) fn text(list: u8) -> String {
     let parts = parts(list);
     let mut out = String::new();
     for line in PLAIN.lines() {
-        match line.trim().strip_prefix('@') {
+        match part_named(line) {
             Some(name) => {
                 for (index, (_, file)) in parts.iter().enumerate() {
-                    out.push_str(&of_limit(section(file, name), index));
+                    write_part(&mut out, file, name, index);
                 }
             }
             None => out.push_str(&repeated(line, parts.len())),
@@ -60,16 +63,31 @@ pub(super) fn text(list: u8) -> String {
     out
 }
 
+/// Appends the part `name` of a limit, which may name further ones.
+fn write_part(out: &mut String, file: &'static str, name: &str, index: usize) {
+    for line in section(file, name).or_else(|| section(ANY, name)).unwrap_or("").lines() {
+        match part_named(line) {
+            Some(name) => write_part(out, file, name, index),
+            None => out.push_str(&of_limit(line, index)),
+        }
+        out.push('\n');
+    }
+}
+
+fn part_named(line: &str) -> Option<&str> {
+    line.trim().strip_prefix('@')
+}
+
 fn parts(list: u8) -> Vec<(usize, &'static str)> {
     let numbers = (0..MOST).map(|place| list >> (BITS * place) & ((1 << BITS) - 1));
     let found = numbers.filter_map(|number| ENGINES.iter().find(|(of, ..)| *of == number));
     found.map(|&(_, engine, file)| (engine, file)).collect()
 }
 
-/// What stands in `file` between `@name` and the next one.
-fn section(file: &'static str, name: &str) -> &'static str {
+/// What stands in `file` between `@name` at the start of a line and the next one.
+fn section(file: &'static str, name: &str) -> Option<&'static str> {
     let mut sections = file.split("\n@").filter_map(|section| section.split_once('\n'));
-    sections.find(|(of, _)| *of == name).map_or("", |(_, text)| text)
+    sections.find(|(of, _)| *of == name).map(|(_, text)| text)
 }
 
 /// A line with what stands in `<< >>` repeated for each of `limits`.

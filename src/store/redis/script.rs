@@ -1,9 +1,11 @@
 //! What the script is sent, and what it replies. `lua/README.md` is the contract.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use redis::Value;
 
+use super::replay::replay;
 use super::request::{Answer, Request};
 use super::source::number_of;
 use crate::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
@@ -16,16 +18,21 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
     let mut out = Doubles(Vec::with_capacity(256));
     out.put(now.map_or(-1.0, |now| now.min(LATEST).0 as f64));
     out.put(groups().count() as f64);
+    out.put(f64::from(u8::from(repeats(requests))));
     for group in groups() {
         let Some(first) = group.first() else { continue };
         out.put(first.algorithms().count() as f64);
         out.put(group.len() as f64);
         out.put(first.costs.len() as f64);
+        let costs = || group.iter().flat_map(|request| &request.costs).copied();
+        // Where all are the same, one is told for all.
+        let told = if costs().is_sorted_by(|a, b| a == b) { 1 } else { costs().count() };
+        out.put(told as f64);
         out.put_op(first);
         for limit in first.algorithms() {
             out.put_limit(limit);
         }
-        for &cost in group.iter().flat_map(|request| &request.costs) {
+        for cost in costs().take(told) {
             out.put(cost.min(CEILING) as f64);
         }
         for &phase in group.iter().flat_map(|request| &request.phases) {
@@ -35,26 +42,54 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
     out.0
 }
 
+/// Whether two of the requests have a key in common.
+fn repeats(requests: &[Arc<Request>]) -> bool {
+    // Keys that are the same are in the same slot, which is told without a look at them.
+    let mut slots = [0_u64; 256];
+    let met = |request: &Arc<Request>| {
+        let bits = &mut slots[usize::from(request.slot >> 6) % 256];
+        let bit = 1 << (request.slot & 63);
+        let met = *bits & bit != 0;
+        *bits |= bit;
+        met
+    };
+    requests.len() > 1 && requests.iter().any(met) && {
+        let mut keys = HashSet::with_hasher(foldhash::fast::RandomState::default());
+        !requests.iter().flat_map(|request| request.keys()).all(|key| keys.insert(key))
+    }
+}
+
 /// The answers to `requests`, or why nothing of the reply can be used.
 pub(super) fn decode(requests: &[Arc<Request>], reply: &Value) -> Result<Vec<Answer>, StoreError> {
-    let Value::Array(parts) = reply else { return Err(garbled()) };
-    let mut parts = parts.iter();
-    let Some(Value::BulkString(packed)) = parts.next() else { return Err(garbled()) };
+    let (packed, reasons) = match reply {
+        Value::BulkString(packed) => (packed, &[][..]),
+        Value::Array(parts) => match parts.split_first() {
+            Some((Value::BulkString(packed), reasons)) => (packed, reasons),
+            _ => return Err(garbled()),
+        },
+        _ => return Err(garbled()),
+    };
+    let body = packed.len().checked_sub(24).ok_or_else(garbled)?;
     let mut numbers = packed.chunks_exact(8).map(number);
-    let now = Micros(whole(numbers.next())?);
-    requests
-        .iter()
-        .map(|request| {
-            let mut verdicts = Verdicts::default();
-            let mut failed = None;
-            for _ in &request.costs {
-                if let Some(why) = decode_decision(request, now, &mut numbers, &mut parts, &mut verdicts)? {
-                    failed.get_or_insert(why);
-                }
+    let mut last = numbers.clone().skip(body / 8);
+    let now = Micros(whole(last.next())?);
+    let short = usize::try_from(whole(last.next())?).map_err(|_| garbled())?;
+    let admitted = whole(last.next())?;
+    let mut reasons = reasons.iter();
+    let (first, others) = requests.split_at_checked(short).ok_or_else(garbled)?;
+    let mut answers = replay(first, now, admitted, &mut numbers, &mut reasons)?;
+    answers.reserve(others.len());
+    for request in others {
+        let mut verdicts = Verdicts::default();
+        let mut failed = None;
+        for _ in &request.costs {
+            if let Some(why) = decode_decision(request, now, &mut numbers, &mut reasons, &mut verdicts)? {
+                failed.get_or_insert(why);
             }
-            Ok(failed.map_or(Ok(verdicts), Err))
-        })
-        .collect()
+        }
+        answers.push(failed.map_or(Ok(verdicts), Err));
+    }
+    Ok(answers)
 }
 
 /// Appends one decision, or tells why it alone failed.
@@ -95,7 +130,7 @@ fn decode_decision<'a>(
 }
 
 /// An error of one key within the script: the key's own fault, or the server's.
-fn reason_of(reason: &str) -> StoreError {
+pub(super) fn reason_of(reason: &str) -> StoreError {
     let code = reason.split(' ').next().unwrap_or_default();
     match code {
         "OOM" | "READONLY" | "MISCONF" | "NOREPLICAS" | "NOPERM" | "MASTERDOWN" => {
@@ -105,16 +140,16 @@ fn reason_of(reason: &str) -> StoreError {
     }
 }
 
-fn garbled() -> StoreError {
+pub(super) fn garbled() -> StoreError {
     StoreError::Refused("the script's reply is not one that this version understands".into())
 }
 
-fn number(bytes: &[u8]) -> f64 {
+pub(super) fn number(bytes: &[u8]) -> f64 {
     bytes.try_into().map_or(f64::NAN, f64::from_le_bytes)
 }
 
 /// A whole number that a decision may hold; anything else is a reply of something else.
-fn whole(number: Option<f64>) -> Result<u64, StoreError> {
+pub(super) fn whole(number: Option<f64>) -> Result<u64, StoreError> {
     const LIMIT: f64 = (1_u64 << 53) as f64;
     match number {
         Some(number) if (0.0..LIMIT).contains(&number) && number.fract() == 0.0 => Ok(number as u64),
