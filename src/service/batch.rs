@@ -14,6 +14,8 @@ use super::messages::Messages;
 use super::wire::{self, Fields, Question};
 use super::{RateLimit, Reply, status};
 use crate::algorithm::LimitVerdict;
+use crate::clock::monotonic;
+use crate::deadlines::Deadlines;
 use crate::limiter::{Answer, LimiterError, check_batch};
 use crate::store::Store;
 
@@ -52,8 +54,7 @@ impl<S: Store> RateLimit<S> {
             // An error would mean that somebody has closed the semaphore, which nobody does.
             let _place = service.batches.acquire().await;
             let arrives = poll_fn(|context| messages.poll_only(context));
-            let late = |_| Status::deadline_exceeded("the batch did not arrive within 10 seconds");
-            let message = tokio::time::timeout(ARRIVES_WITHIN, arrives).await.map_err(late)??;
+            let message = in_time(&service.deadlines, arrives).await?;
             if S::AT_ONCE {
                 return service.decide_all_at_once(&message, deadline);
             }
@@ -137,4 +138,13 @@ fn questions(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut fields = Fields::of(batch);
     let fields = std::iter::from_fn(move || fields.next().ok().flatten());
     fields.filter(|(number, _)| *number == 1).filter_map(|(_, value)| value.bytes().ok())
+}
+
+/// What has a place must arrive in time.
+pub(super) async fn in_time(
+    deadlines: &Deadlines,
+    arrives: impl Future<Output = Result<Bytes, Status>>,
+) -> Result<Bytes, Status> {
+    let late = |_| Status::deadline_exceeded("the message did not arrive within 10 seconds");
+    deadlines.until(monotonic() + ARRIVES_WITHIN, arrives).await.map_err(late)?
 }

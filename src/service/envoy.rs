@@ -16,7 +16,7 @@ pub use headers::HeaderNames;
 
 use super::call::{self, Call, Sent};
 use super::messages::Messages;
-use super::{RateLimit, Reply, wire};
+use super::{RateLimit, Reply, batch, wire};
 use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
 use crate::store::{Store, at_once};
 
@@ -64,14 +64,24 @@ impl<S: Store> EnvoyRateLimit<S> {
             Err(status) => return Call::done(Err(status)),
         };
         let mut messages = Messages::of(body, MAX_MESSAGE_BYTES);
+        let (largest, mut nobody) = (self.decisions.largest, Context::from_waker(Waker::noop()));
         if S::AT_ONCE
-            && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
+            && let Poll::Ready(false) = messages.poll_is_longer(largest, &mut nobody)
+            && let Poll::Ready(message) = messages.poll_only(&mut nobody)
         {
             return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
         }
         let service = Arc::clone(self);
         Call::waiting(&self.decisions.deadlines, deadline, async move {
-            let message = poll_fn(|context| messages.poll_only(context)).await?;
+            // Most requests are small; those that are not share the places of the batches.
+            let is_large = poll_fn(|context| messages.poll_is_longer(largest, context)).await;
+            let _place = if is_large { service.decisions.batches.acquire().await.ok() } else { None };
+            let arrives = poll_fn(|context| messages.poll_only(context));
+            let message = if is_large {
+                batch::in_time(&service.decisions.deadlines, arrives).await
+            } else {
+                arrives.await
+            }?;
             service.answer(&message, deadline).await
         })
     }

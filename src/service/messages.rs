@@ -57,6 +57,26 @@ impl<B: Body<Data = Bytes> + Unpin> Messages<B> {
         Poll::Ready(self.only.take().ok_or_else(|| not("none")))
     }
 
+    /// Whether the message that is arriving has more than `bytes`, as soon as it has said so. Where something
+    /// is amiss it has not: [`Messages::poll_only`] tells what.
+    pub(super) fn poll_is_longer(&mut self, bytes: usize, context: &mut Context<'_>) -> Poll<bool> {
+        while self.only.is_none() {
+            let arrived = if self.partial.is_empty() { &self.chunk } else { &self.partial[..] };
+            match self.whole(arrived) {
+                Ok(Some(whole)) => return Poll::Ready(whole > PREFIX + bytes),
+                Ok(None) => self.partial.extend_from_slice(&std::mem::take(&mut self.chunk)),
+                Err(_) => break,
+            }
+            let Some(Ok(frame)) = ready!(Pin::new(&mut self.body).poll_frame(context)) else { break };
+            self.chunk = frame.into_data().unwrap_or_default();
+            let missing = PREFIX.saturating_sub(self.partial.len()).min(self.chunk.len());
+            if !self.partial.is_empty() {
+                self.partial.extend_from_slice(&self.chunk.split_to(missing));
+            }
+        }
+        Poll::Ready(false)
+    }
+
     fn is_at_end(&self) -> bool {
         self.chunk.is_empty() && self.partial.is_empty() && self.body.is_end_stream()
     }

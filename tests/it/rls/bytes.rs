@@ -22,10 +22,10 @@ use super::properties::any_request;
 use crate::support::grpc::{ended, framed, request};
 use crate::support::server::{BASE, config};
 
-type Service = Arc<EnvoyRateLimit<MemoryStore>>;
+pub(super) type Service = Arc<EnvoyRateLimit<MemoryStore>>;
 
 /// A service of the cases' files with nothing counted, which tells all it can.
-fn service() -> Service {
+pub(super) fn service() -> Service {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
