@@ -124,7 +124,9 @@ impl Deadline {
 impl Drop for Deadline {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            self.shared.state.lock().waiting.try_remove(key);
+            // Dropped after the lock: whoever a waker belongs to may hold deadlines of its own.
+            let left = self.shared.state.lock().waiting.try_remove(key);
+            drop(left);
         }
     }
 }
