@@ -106,6 +106,9 @@ impl Call {
                 return Fate::Silent;
             }
         };
+        // Other nodes' answers that have arrived, and requests, are read first: a connection writes what
+        // it has to say at once.
+        tokio::task::yield_now().await;
         match reply {
             Ok(reply) => self.answer_all(&reply),
             Err(error) => {
