@@ -17,6 +17,7 @@ mod dispatch;
 mod health;
 mod http2;
 mod keepalive;
+mod questions;
 mod received;
 mod routes;
 mod worker;

@@ -27,6 +27,7 @@ pub use call::{Call, Sent};
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames};
 pub use message::Templates;
 pub use reply::{Reply, Whole};
+pub use should_allow::{Begun, Posed};
 
 use crate::deadlines::Deadlines;
 use crate::limiter::Limiter;

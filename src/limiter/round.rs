@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use super::{Answer, Ask, Limiter, LimiterError, Logged, Outcome, count_as, fall_back, log};
+use super::{Limiter, LimiterError, Outcome, fall_back};
 use crate::clock;
-use crate::store::{Ended, Store, StoreError, at_once, not_at_once};
+use crate::store::{Ended, Store, StoreError};
 use crate::strategy::Strategy;
 use crate::telemetry::Outcome as Counted;
 
@@ -37,31 +37,7 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-impl<'a, S: Store> Round<'a, S> {
-    /// Answers one question, as [`Limiter::decide`] does.
-    #[inline]
-    pub fn decide(&mut self, ask: &Ask<'_>) -> Result<Answer<'a>, LimiterError> {
-        let limiter = self.limiter;
-        let resolved = limiter.resolve(ask)?;
-        let answer = match resolved.listing {
-            Some(listing) => Ok(Outcome::Listed(listing.listed)),
-            None => {
-                let asked = at_once(limiter.ask_store(ask, &resolved, self.started));
-                match asked.unwrap_or_else(|| Err(not_at_once())) {
-                    Ok(outcome) => {
-                        self.answered();
-                        Ok(outcome)
-                    }
-                    Err(error) => self.failed(resolved.strategy, error),
-                }
-            }
-        };
-        let counted = count_as(&answer);
-        self.count(resolved.index, counted);
-        log(&Logged::of(ask, resolved.strategy), None, counted, &answer);
-        answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
-    }
-
+impl<S: Store> Round<'_, S> {
     /// The store has answered.
     pub(super) fn answered(&mut self) {
         self.store_answers += 1;

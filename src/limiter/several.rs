@@ -46,7 +46,7 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 impl<'a: 'q, 'q, S: Store> Round<'a, S> {
-    /// Answers several questions as [`Round::decide`] would one after the other, and gives `each` the
+    /// Answers several questions as [`Limiter::decide`] would one after the other, and gives `each` the
     /// answers in their order. More than [`TOGETHER`] at a time save nothing more.
     pub fn decide_each(
         &mut self,

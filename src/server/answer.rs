@@ -10,6 +10,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http_body::Body as _;
+use tonic::Status;
 
 use crate::service::{Call, Reply, Whole};
 
@@ -48,36 +49,43 @@ impl Future for Waiting {
 
 /// Sends a response, or has a task send it where it comes in pieces.
 pub(super) fn answer(respond: &mut SendResponse<Bytes>, response: http::Response<Reply>) {
-    if let Some((reply, stream)) = start(respond, response) {
-        tokio::spawn(pour(reply, stream));
+    let (head, reply) = response.into_parts();
+    let nothing_follows = reply.is_end_stream();
+    let Some(stream) = begin(respond, http::Response::from_parts(head, ()), nothing_follows) else { return };
+    match reply.whole() {
+        Ok(whole) => finish(stream, whole),
+        Err(_) if nothing_follows => {}
+        Err(reply) => {
+            tokio::spawn(pour(reply, stream));
+        }
     }
 }
 
-/// Sends the response's head, and all of it where it is whole. What cannot be sent is of a caller who has
-/// gone.
-fn start(
-    respond: &mut SendResponse<Bytes>,
-    response: http::Response<Reply>,
-) -> Option<(Reply, SendStream<Bytes>)> {
-    let (head, reply) = response.into_parts();
-    let nothing_follows = reply.is_end_stream();
-    let stream = respond.send_response(http::Response::from_parts(head, ()), nothing_follows);
-    let mut stream = match stream {
-        Ok(stream) if !nothing_follows => stream,
-        Ok(_) => return None,
-        Err(error) => {
-            tracing::debug!(%error, "a call could not be answered");
-            return None;
+/// Sends an answer of one message, or why there is none.
+pub(super) fn answer_whole(respond: &mut SendResponse<Bytes>, answered: Result<Whole, Status>) {
+    match answered {
+        Ok(whole) => {
+            if let Some(stream) = begin(respond, Whole::head(), false) {
+                finish(stream, whole);
+            }
         }
-    };
-    match reply.whole() {
-        // It is in memory anyway: h2 keeps what the caller has no room for yet, and the trailers behind it.
-        Ok(Whole { message, trailers }) => {
-            let _ = stream.send_data(message, false).and_then(|()| stream.send_trailers(trailers));
-            None
-        }
-        Err(reply) => Some((reply, stream)),
+        Err(status) => answer(respond, status.into_http()),
     }
+}
+
+/// Sends the response's head. What cannot be sent is of a caller who has gone.
+fn begin(
+    respond: &mut SendResponse<Bytes>,
+    head: http::Response<()>,
+    nothing_follows: bool,
+) -> Option<SendStream<Bytes>> {
+    let sent = respond.send_response(head, nothing_follows);
+    sent.inspect_err(|error| tracing::debug!(%error, "a call could not be answered")).ok()
+}
+
+/// It is in memory anyway: h2 keeps what the caller has no room for yet, and the trailers behind it.
+fn finish(mut stream: SendStream<Bytes>, whole: Whole) {
+    let _ = stream.send_data(whole.0, false).and_then(|()| stream.send_trailers(Whole::trailers()));
 }
 
 /// Sends frame by frame what comes, and no faster than the caller takes it.

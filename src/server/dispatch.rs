@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use h2::RecvStream;
 use tokio::sync::watch;
 use tonic::Status;
 use tonic::body::Body;
@@ -14,7 +15,7 @@ use tonic::service::Routes;
 use super::received::Received;
 use crate::deadlines::Deadlines;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
-use crate::service::{Call, EnvoyRateLimit, RateLimit, Reply};
+use crate::service::{Begun, Call, EnvoyRateLimit, Posed, RateLimit, Reply, Whole};
 use crate::store::Store;
 
 /// The one method of Envoy's service.
@@ -33,12 +34,26 @@ impl<S: Store> Dispatch<S> {
         Self { decisions, envoy, others: others.prepare(), deadlines: Deadlines::default() }
     }
 
-    /// One call. `leaving` tells when its connection is to end.
-    pub(super) fn call(&self, request: http::Request<Received>, leaving: &watch::Receiver<()>) -> Call {
+    /// Whether a call asks one question.
+    pub(super) fn is_question(request: &http::Request<RecvStream>) -> bool {
+        method(request.uri().path()) == Some("/ShouldAllow")
+    }
+
+    /// Begins a call that asks one question.
+    pub(super) fn ask(&self, request: http::Request<RecvStream>) -> Begun {
+        self.decisions.should_allow(request, Received::new)
+    }
+
+    /// Answers questions that have begun.
+    pub(super) fn answer_each(&self, posed: &[Posed], each: impl FnMut(usize, Result<Whole, Status>)) {
+        self.decisions.answer_each(posed, each);
+    }
+
+    /// One call of any other kind. `leaving` tells when its connection is to end.
+    pub(super) fn call(&self, request: http::Request<RecvStream>, leaving: &watch::Receiver<()>) -> Call {
+        let request = request.map(Received::new);
         let path = request.uri().path();
-        let method = path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE_NAME));
-        match method {
-            Some("/ShouldAllow") => self.decisions.should_allow(request),
+        match method(path) {
             Some("/ShouldAllowBatch") => self.decisions.should_allow_batch(request),
             Some("/ShouldAllowStream") => self.decisions.should_allow_stream(request, leaving.clone()),
             Some("/Refund") => self.decisions.refund(request),
@@ -57,6 +72,11 @@ impl<S: Store> Dispatch<S> {
             }
         })
     }
+}
+
+/// What follows the name of our service in a path, if that begins with it.
+fn method(path: &str) -> Option<&str> {
+    path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE_NAME))
 }
 
 fn unknown(method: &str) -> Status {

@@ -22,9 +22,9 @@ use super::answer::{self, Waiting};
 use super::connection::Connection;
 use super::dispatch::Dispatch;
 use super::keepalive::Keepalive;
-use super::received::Received;
+use super::questions::Questions;
 use crate::config::ServerLimits;
-use crate::service::Call;
+use crate::service::{Begun, Call};
 use crate::store::Store;
 
 /// What a caller may send ahead on one stream, and on all of a connection together. Eight streams whose
@@ -40,7 +40,17 @@ pub(super) struct Http2<S> {
     leaving: watch::Receiver<()>,
     /// The calls that have been read and not begun.
     arrived: Vec<Arrived>,
-    /// Those that have begun and wait for something.
+    /// Whether there was any since they were last run.
+    any: bool,
+    calls: Calls,
+}
+
+/// The calls that have begun.
+#[derive(Default)]
+struct Calls {
+    /// Those that can be answered at once.
+    questions: Questions,
+    /// Those that wait for something.
     waiting: FuturesUnordered<Waiting>,
 }
 
@@ -57,7 +67,8 @@ impl<S: Store> Http2<S> {
         let heard = connection.heard();
         let mut http = within(limits).handshake(connection).await?;
         let keepalive = http.ping_pong().map(|pings| Keepalive::new(pings, heard, limits));
-        Ok(Self { http, keepalive, services, leaving, arrived: Vec::new(), waiting: FuturesUnordered::new() })
+        let (arrived, any, calls) = (Vec::new(), false, Calls::default());
+        Ok(Self { http, keepalive, services, leaving, arrived, any, calls })
     }
 
     /// Until the connection ends.
@@ -78,13 +89,13 @@ impl<S: Store> Http2<S> {
             let _ = pin!(self.http.accept()).poll(context);
             return Poll::Ready(Ok(()));
         }
-        if !self.waiting.is_empty() {
+        if !self.calls.waiting.is_empty() {
             self.run(context);
         }
         loop {
             let polled = pin!(self.http.accept()).poll(context);
             match polled {
-                Poll::Ready(Some(Ok(arrived))) => self.arrived.push(arrived),
+                Poll::Ready(Some(Ok((request, respond)))) => self.take(request, respond),
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
                 Poll::Ready(None) => return Poll::Ready(Ok(())),
                 // What has been answered is sent, and what has come meanwhile is read, by looking again.
@@ -94,22 +105,49 @@ impl<S: Store> Http2<S> {
         }
     }
 
+    /// Takes a call. A question is read as long as it is at hand, unless what is to be decided before it is of
+    /// another kind.
+    fn take(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
+        self.any = true;
+        if self.arrived.is_empty() && Dispatch::<S>::is_question(&request) {
+            let services = &self.services;
+            self.calls.begin(respond, || services.ask(request));
+        } else {
+            self.arrived.push((request, respond));
+        }
+    }
+
     /// Runs what has been read and what need wait no longer; whether there was any.
     fn run(&mut self, context: &mut Context<'_>) -> bool {
-        let mut any = !self.arrived.is_empty();
-        for (request, mut respond) in self.arrived.drain(..) {
-            let begin = || self.services.call(request.map(Received::new), &self.leaving);
-            match catch_unwind(AssertUnwindSafe(begin)) {
-                Ok(Call::Done(Some(response))) => answer::answer(&mut respond, response),
-                Ok(call) => self.waiting.push(Waiting::new(call, respond)),
-                // A panic is the end of one call, and a log line that the hook has written.
-                Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+        let Self { services, leaving, arrived, calls, .. } = self;
+        calls.questions.answer(services);
+        for (request, respond) in arrived.drain(..) {
+            if Dispatch::<S>::is_question(&request) {
+                calls.begin(respond, || services.ask(request));
+            } else {
+                // What came before is decided before.
+                calls.questions.answer(services);
+                calls.begin(respond, || Begun::Call(services.call(request, leaving)));
             }
         }
-        while let Poll::Ready(Some(())) = self.waiting.poll_next_unpin(context) {
+        calls.questions.answer(services);
+        let mut any = std::mem::take(&mut self.any);
+        while let Poll::Ready(Some(())) = self.calls.waiting.poll_next_unpin(context) {
             any = true;
         }
         any
+    }
+}
+
+impl Calls {
+    fn begin(&mut self, mut respond: SendResponse<Bytes>, begin: impl FnOnce() -> Begun) {
+        match catch_unwind(AssertUnwindSafe(begin)) {
+            Ok(Begun::Posed(posed)) => self.questions.push(posed, respond),
+            Ok(Begun::Call(Call::Done(Some(response)))) => answer::answer(&mut respond, response),
+            Ok(Begun::Call(call)) => self.waiting.push(Waiting::new(call, respond)),
+            // A panic is the end of one call, and a log line that the hook has written.
+            Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+        }
     }
 }
 

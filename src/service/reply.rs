@@ -2,6 +2,7 @@
 //! one message.
 
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -16,12 +17,28 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
-/// An answer of one message.
-pub struct Whole {
-    /// With its prefix.
-    pub message: Bytes,
-    /// What ends it.
-    pub trailers: HeaderMap,
+/// What the answer to every call begins with, and what ends one that went well. A map is copied for less than
+/// it is made for.
+static HEAD: LazyLock<HeaderMap> = LazyLock::new(|| HeaderMap::from_iter([(CONTENT_TYPE, GRPC)]));
+static TRAILERS: LazyLock<HeaderMap> = LazyLock::new(|| HeaderMap::from_iter([(GRPC_STATUS, OK)]));
+
+/// An answer of one message with its prefix, to a call that went well.
+pub struct Whole(pub Bytes);
+
+impl Whole {
+    /// What comes before it.
+    #[must_use]
+    pub fn head() -> http::Response<()> {
+        let mut head = http::Response::new(());
+        *head.headers_mut() = HEAD.clone();
+        head
+    }
+
+    /// What comes after it.
+    #[must_use]
+    pub fn trailers() -> HeaderMap {
+        TRAILERS.clone()
+    }
 }
 
 /// The body of a response.
@@ -59,7 +76,7 @@ impl Reply {
     /// All of it, where it is one message that went well.
     pub fn whole(self) -> Result<Whole, Self> {
         match self.0 {
-            Kind::Message(message) => Ok(Whole { message, trailers: ok() }),
+            Kind::Message(message) => Ok(Whole(message)),
             other => Err(Self(other)),
         }
     }
@@ -71,22 +88,26 @@ impl Reply {
 }
 
 fn with_headers(kind: Kind) -> http::Response<Reply> {
-    let mut headers = HeaderMap::with_capacity(1);
-    headers.insert(CONTENT_TYPE, GRPC);
     let mut response = http::Response::new(Reply(kind));
-    *response.headers_mut() = headers;
+    *response.headers_mut() = HEAD.clone();
     response
 }
 
 /// What `write` appends as a message with its prefix.
 pub(super) fn framed(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     let mut out = Vec::with_capacity(PREFIX + capacity);
-    out.extend_from_slice(&[0; PREFIX]);
-    write(&mut out);
-    // No answer comes near four gigabytes.
-    let length = u32::try_from(out.len() - PREFIX).unwrap_or(u32::MAX);
-    out[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+    frame(&mut out, write);
     out.into()
+}
+
+/// Appends what `write` appends as a message with its prefix.
+pub(super) fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; PREFIX]);
+    write(out);
+    // No answer comes near four gigabytes.
+    let length = u32::try_from(out.len() - start - PREFIX).unwrap_or(u32::MAX);
+    out[start + 1..start + PREFIX].copy_from_slice(&length.to_be_bytes());
 }
 
 /// The same, but nothing where `write` appends nothing.
@@ -97,9 +118,7 @@ pub(super) fn framed_if_any(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -
 
 /// The trailers of a call that went well.
 pub(super) fn ok() -> HeaderMap {
-    let mut trailers = HeaderMap::with_capacity(1);
-    trailers.insert(GRPC_STATUS, OK);
-    trailers
+    Whole::trailers()
 }
 
 impl Body for Reply {

@@ -1,58 +1,100 @@
 //! `ShouldAllow`: one question, one answer.
+//!
+//! Where the store answers at once, questions that have arrived together are answered together: they share
+//! what a round costs, and the store fetches what it needs for all of them.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use bytes::Bytes;
+use smallvec::SmallVec;
 use tonic::Status;
 
 use super::call::{self, Call, Sent};
-use super::messages::Messages;
+use super::messages::{Messages, PREFIX};
 use super::wire::{self, Question};
-use super::{RateLimit, Reply, status};
-use crate::limiter::Answer;
-use crate::store::Store;
+use super::{RateLimit, Reply, Whole, reply, status};
+use crate::store::{Store, TOGETHER};
 
 /// Bytes of an ordinary answer.
 const ANSWER_BYTES: usize = 123;
 
+/// A question that has arrived and is to be answered at once.
+pub struct Posed {
+    message: Bytes,
+    deadline: Option<Instant>,
+}
+
+/// A call that has begun.
+pub enum Begun {
+    /// Its question is here, and [`RateLimit::answer_each`] answers it.
+    Posed(Posed),
+    /// It goes its own way.
+    Call(Call),
+}
+
 impl<S: Store> RateLimit<S> {
-    /// Answers one question; at once, where it has arrived and the store can.
-    pub fn should_allow<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        let (head, body) = request.into_parts();
-        let deadline = match call::deadline_of(&head.headers) {
+    /// Begins a call that asks one question, with what `body` reads of its body. Nothing is decided yet, where
+    /// it has arrived and the store answers at once.
+    pub fn should_allow<C, B: Sent>(
+        self: &Arc<Self>,
+        request: http::Request<C>,
+        body: impl FnOnce(C) -> B,
+    ) -> Begun {
+        let deadline = match call::deadline_of(request.headers()) {
             Ok(deadline) => deadline,
-            Err(status) => return Call::done(Err(status)),
+            Err(status) => return Begun::Call(Call::failed(status)),
         };
-        let mut messages = Messages::of(body, self.largest);
+        let mut messages = Messages::of(body(request.into_body()), self.largest);
         if S::AT_ONCE
             && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
         {
-            return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
+            return match message {
+                Ok(message) => Begun::Posed(Posed { message, deadline }),
+                Err(status) => Begun::Call(Call::failed(status)),
+            };
         }
         let service = Arc::clone(self);
-        Call::waiting(&self.deadlines, deadline, async move {
+        Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
             let message = poll_fn(|context| messages.poll_only(context)).await?;
             let question = Question::read(&message, None).map_err(status::malformed)?;
             let ask = question.ask(deadline);
             let answer = service.limiter.decide(&ask).await.map_err(status::of)?;
-            Ok(service.reply(&answer, ask.cost))
-        })
+            Ok(Reply::message(ANSWER_BYTES, |out| wire::response(out, &answer, ask.cost, &service.templates)))
+        }))
     }
 
-    fn answer_at_once(
-        &self,
-        message: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<http::Response<Reply>, Status> {
-        let question = Question::read(message, None).map_err(status::malformed)?;
-        let ask = question.ask(deadline);
-        let answer = self.limiter.round().decide(&ask).map_err(status::of)?;
-        Ok(self.reply(&answer, ask.cost))
-    }
-
-    fn reply(&self, answer: &Answer<'_>, cost: u64) -> http::Response<Reply> {
-        Reply::message(ANSWER_BYTES, |out| wire::response(out, answer, cost, &self.templates))
+    /// Answers several questions, each for itself and in their order, and gives `each` the answers with the
+    /// number of their question. More than [`TOGETHER`] at a time save nothing more.
+    pub fn answer_each(&self, posed: &[Posed], mut each: impl FnMut(usize, Result<Whole, Status>)) {
+        let mut questions = SmallVec::<[(usize, Question<'_>, Option<Instant>); TOGETHER]>::new();
+        for (number, Posed { message, deadline }) in posed.iter().enumerate() {
+            let like = questions.last().map(|(_, question, _)| question);
+            match Question::read(message, like) {
+                Ok(question) => questions.push((number, question, *deadline)),
+                Err(malformed) => each(number, Err(status::malformed(malformed))),
+            }
+        }
+        let mut asked = questions.iter();
+        let asks = questions.iter().map(|(_, question, deadline)| question.ask(*deadline));
+        let mut answers = SmallVec::<[(usize, Result<usize, Status>); TOGETHER]>::new();
+        let mut written = Vec::with_capacity(questions.len() * (PREFIX + ANSWER_BYTES));
+        self.limiter.round().decide_each(asks, |answer| {
+            let Some((number, question, _)) = asked.next() else { return };
+            let answer = answer.map_err(status::of).map(|answer| {
+                reply::frame(&mut written, |out| {
+                    wire::response(out, &answer, question.cost(), &self.templates);
+                });
+                written.len()
+            });
+            answers.push((*number, answer));
+        });
+        let (written, mut start) = (Bytes::from(written), 0);
+        for (number, answer) in answers {
+            let answer = answer.map(|end| written.slice(std::mem::replace(&mut start, end)..end));
+            each(number, answer.map(Whole));
+        }
     }
 }

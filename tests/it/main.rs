@@ -33,6 +33,7 @@ mod shutdown;
 mod soak;
 mod stream;
 mod support;
+mod together;
 mod ttl;
 mod undo;
 mod vectors;

@@ -14,11 +14,11 @@ use weir::proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
     ShouldAllowStreamResponse, should_allow_result, streamed_result,
 };
-use weir::service::{RateLimit, Templates};
+use weir::service::{Begun, Posed, RateLimit, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
 
-use crate::support::grpc::{ended, framed, request};
+use crate::support::grpc::{Pieces, ended, ended_alone, framed, request, together};
 use crate::support::server::{BASE, ask_under, config};
 
 type Service = Arc<RateLimit<MemoryStore>>;
@@ -32,7 +32,11 @@ fn service() -> Service {
 }
 
 async fn should_allow(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {
-    ended(service.should_allow(request(&framed(0, message), usize::MAX))).await
+    call(service, request(&framed(0, message), usize::MAX)).await
+}
+
+async fn call(service: &Service, request: http::Request<Pieces>) -> Result<Vec<u8>, Code> {
+    ended_alone(service, service.should_allow(request, |body| body)).await
 }
 
 #[tokio::test]
@@ -45,7 +49,7 @@ async fn a_call_is_the_same_in_whatever_pieces_it_arrives() {
     let expected_batch =
         ended(service().should_allow_batch(request(&whole_batch, usize::MAX))).await.unwrap();
     for piece in 1..whole.len() {
-        let told = ended(service().should_allow(request(&whole, piece))).await;
+        let told = call(&service(), request(&whole, piece)).await;
         assert_eq!(told.as_ref(), Ok(&expected), "{piece} bytes at a time");
         let told = ended(service().should_allow_batch(request(&whole_batch, piece))).await;
         assert_eq!(told.as_ref(), Ok(&expected_batch), "{piece} bytes at a time");
@@ -73,7 +77,7 @@ async fn what_is_not_one_message_is_refused() {
     ];
     for (body, code, what) in bodies {
         let service = service();
-        assert_eq!(ended(service.should_allow(request(&body, usize::MAX))).await, Err(code), "{what}");
+        assert_eq!(call(&service, request(&body, usize::MAX)).await, Err(code), "{what}");
         let answer = should_allow(&service, &message).await.unwrap();
         let answer = ShouldAllowResponse::decode(&answer[5..]).unwrap();
         assert_eq!(answer.remaining, Some(4), "{what}: nothing was charged");
@@ -81,7 +85,7 @@ async fn what_is_not_one_message_is_refused() {
     for (encoding, expected) in [("identity", None), ("gzip", Some(Code::Unimplemented))] {
         let mut request = request(&fine, usize::MAX);
         request.headers_mut().insert("grpc-encoding", encoding.parse().unwrap());
-        assert_eq!(ended(service().should_allow(request)).await.err(), expected, "{encoding}");
+        assert_eq!(call(&service(), request).await.err(), expected, "{encoding}");
     }
 }
 
@@ -166,19 +170,23 @@ proptest! {
         }
     }
 
-    /// What cannot be read fails alone and in its turn, wherever it stands in a message, of a batch and of a
-    /// stream; and what stands around it is answered as if it had been asked alone.
+    /// What cannot be read fails alone and in its turn, wherever it stands among calls that arrive together, in
+    /// a batch and in a stream; and what stands around it is answered as if it had been asked alone.
     #[test]
     fn what_cannot_be_read_fails_in_its_turn(
         asks in prop::collection::vec((asks(), prop::bool::weighted(0.1)), 1..60),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (alone, batched, streamed) = (service(), service(), service());
+        let (alone, called, batched, streamed) = (service(), service(), service(), service());
         let questions: Vec<Vec<u8>> = asks
             .iter()
             .map(|(ask, broken)| if *broken { b"\x0a\x05abc".to_vec() } else { ask.encode_to_vec() })
             .collect();
         let expected: Vec<_> = questions.iter().map(|question| told(runtime.block_on(should_allow(&alone, question)))).collect();
+
+        let posed: Vec<_> = questions.iter().map(|question| posed(&called, question)).collect();
+        let together: Vec<_> = together(&called, &posed).into_iter().map(told).collect();
+        prop_assert_eq!(&together, &expected);
 
         let batch: Vec<u8> = questions.iter().flat_map(|question| field(1, question)).collect();
         let batch = runtime.block_on(ended(batched.should_allow_batch(request(&framed(0, &batch), usize::MAX))));
@@ -213,6 +221,14 @@ proptest! {
             None => panic!("a result without an end"),
         }).collect();
         prop_assert_eq!(&in_stream, &expected);
+    }
+}
+
+/// A question that has arrived.
+fn posed(service: &Service, question: &[u8]) -> Posed {
+    match service.should_allow(request(&framed(0, question), usize::MAX), |body| body) {
+        Begun::Posed(posed) => posed,
+        Begun::Call(_) => panic!("the memory store answers at once"),
     }
 }
 

@@ -9,7 +9,8 @@ use bytes::{Buf as _, BufMut as _, Bytes};
 use http_body::{Body, Frame};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
-use weir::service::{Call, Reply};
+use weir::service::{Begun, Call, Posed, RateLimit, Reply, Whole};
+use weir::store::Store;
 
 /// A request body that arrives in these pieces.
 pub(crate) struct Pieces(VecDeque<Bytes>);
@@ -38,6 +39,24 @@ pub(crate) fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
 /// A call whose body arrives so many bytes at a time.
 pub(crate) fn request(bytes: &[u8], piece: usize) -> http::Request<Pieces> {
     http::Request::new(Pieces(bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect()))
+}
+
+/// How a call that asks one question ends, if it is answered alone.
+pub(crate) async fn ended_alone<S: Store>(service: &RateLimit<S>, begun: Begun) -> Result<Vec<u8>, Code> {
+    match begun {
+        Begun::Call(call) => ended(call).await,
+        Begun::Posed(posed) => together(service, &[posed]).remove(0),
+    }
+}
+
+/// What questions that have arrived together are answered with.
+pub(crate) fn together<S: Store>(service: &RateLimit<S>, posed: &[Posed]) -> Vec<Result<Vec<u8>, Code>> {
+    let mut answers: Vec<_> = posed.iter().map(|_| None).collect();
+    service.answer_each(posed, |number, answer| {
+        let answer = answer.map(|Whole(message)| message.to_vec()).map_err(|status| status.code());
+        assert!(answers[number].replace(answer).is_none(), "question {number} has two answers");
+    });
+    answers.into_iter().map(|answer| answer.expect("every question has an answer")).collect()
 }
 
 /// How a call ends: the messages of the answer, or the status.

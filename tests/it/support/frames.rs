@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::support::SOON;
+use super::SOON;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
@@ -15,10 +16,10 @@ const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
 /// One connection.
-pub(super) struct Raw(TcpStream);
+pub(crate) struct Raw(TcpStream);
 
 impl Raw {
-    pub(super) fn connect(address: SocketAddr) -> Self {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
         stream.set_write_timeout(Some(SOON)).unwrap();
@@ -26,45 +27,45 @@ impl Raw {
     }
 
     /// A connection that has said what every one begins with.
-    pub(super) fn open(address: SocketAddr) -> Self {
+    pub(crate) fn open(address: SocketAddr) -> Self {
         let raw = Self::connect(address);
         raw.send(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat());
         raw
     }
 
-    pub(super) fn stream(&self) -> &TcpStream {
+    pub(crate) fn stream(&self) -> &TcpStream {
         &self.0
     }
 
-    pub(super) fn send(&self, bytes: &[u8]) {
+    pub(crate) fn send(&self, bytes: &[u8]) {
         assert!(self.try_send(bytes));
     }
 
     /// Whether the other side still takes it.
-    pub(super) fn try_send(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn try_send(&self, bytes: &[u8]) -> bool {
         (&self.0).write_all(bytes).is_ok()
     }
 
     /// The server's settings.
-    pub(super) fn settings(&mut self) -> HashMap<u16, u32> {
+    pub(crate) fn settings(&mut self) -> HashMap<u16, u32> {
         let (_, _, payload) = self.next(|kind, _| kind == SETTINGS).expect("the server's settings");
         let entry = |entry: &[u8]| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]));
         payload.chunks(6).map(entry).collect()
     }
 
     /// The code with which the connection is ended, if it still says so.
-    pub(super) fn goaway(&mut self) -> Option<u32> {
+    pub(crate) fn goaway(&mut self) -> Option<u32> {
         self.next(|kind, _| kind == GOAWAY).map(|(_, _, payload)| number(&payload[4..]))
     }
 
     /// The code with which the stream is reset.
-    pub(super) fn reset(&mut self, stream: u32) -> Option<u32> {
+    pub(crate) fn reset(&mut self, stream: u32) -> Option<u32> {
         self.next(|kind, of| kind == RST_STREAM && of == stream).map(|(_, _, payload)| number(&payload))
     }
 
     /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
     /// was still on its way to a socket that is closed) without.
-    pub(super) fn end(&mut self) -> End {
+    pub(crate) fn end(&mut self) -> End {
         let mut code = None;
         loop {
             match self.read_frame() {
@@ -76,6 +77,29 @@ impl Raw {
                 Err(_) => return End::Closed(code),
             }
         }
+    }
+
+    /// What these streams are told until each has ended.
+    pub(crate) fn told(&mut self, streams: &[u32]) -> Vec<Told> {
+        let mut told: HashMap<u32, Told> = HashMap::new();
+        let mut decoder = fluke_hpack::Decoder::new();
+        let has_ended = |told: Option<&Told>| told.is_some_and(|told| told.status.or(told.reset).is_some());
+        while !streams.iter().all(|stream| has_ended(told.get(stream))) {
+            let (kind, stream, payload) = self.read_frame().expect("a frame");
+            let told = told.entry(stream).or_default();
+            match kind {
+                DATA => told.data.extend(payload),
+                RST_STREAM => told.reset = Some(number(&payload)),
+                HEADERS => {
+                    let headers = decoder.decode(&payload).unwrap();
+                    let status = headers.iter().find(|(name, _)| name == b"grpc-status");
+                    let status = status.map(|(_, value)| String::from_utf8_lossy(value).parse().unwrap());
+                    told.status = told.status.or(status);
+                }
+                _ => {}
+            }
+        }
+        streams.iter().map(|stream| told.remove(stream).unwrap()).collect()
     }
 
     fn next(&mut self, wanted: impl Fn(u8, u32) -> bool) -> Option<(u8, u32, Vec<u8>)> {
@@ -96,31 +120,53 @@ impl Raw {
     }
 }
 
+/// What a stream is told.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) data: Vec<u8>,
+    /// The gRPC status, where the stream has ended with one.
+    pub(crate) status: Option<u32>,
+    /// The code that it was reset with.
+    pub(crate) reset: Option<u32>,
+}
+
 /// Whether the server has ended a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Closed(Option<u32>),
     Open,
 }
 
 /// A POST to `/` of nobody in particular.
-pub(super) fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
+pub(crate) fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
     const END_HEADERS: u8 = 4;
     let block = [0x83, 0x86, 0x84, 0x41, 1, b'a'];
     frame(HEADERS, END_HEADERS | u8::from(end_stream), stream, &block)
 }
 
-pub(super) fn rst_stream(stream: u32) -> Vec<u8> {
+/// A whole gRPC call of `path` with one message, which is framed already.
+pub(crate) fn call(stream: u32, path: &str, further: &[(&str, &str)], framed: &[u8]) -> Vec<u8> {
+    const END_STREAM: u8 = 1;
+    const END_HEADERS: u8 = 4;
+    let literal = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let mut block = [&[0x83, 0x86, 0x41, 1, b'a', 0x04][..], &literal(path)].concat();
+    for (name, value) in [("content-type", "application/grpc"), ("te", "trailers")].iter().chain(further) {
+        block.extend([&[0][..], &literal(name), &literal(value)].concat());
+    }
+    [frame(HEADERS, END_HEADERS, stream, &block), frame(DATA, END_STREAM, stream, framed)].concat()
+}
+
+pub(crate) fn rst_stream(stream: u32) -> Vec<u8> {
     const CANCEL: u32 = 8;
     frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
 }
 
 /// Which is an error of that stream.
-pub(super) fn overflowing_window_update(stream: u32) -> Vec<u8> {
+pub(crate) fn overflowing_window_update(stream: u32) -> Vec<u8> {
     frame(WINDOW_UPDATE, 0, stream, &(u32::MAX >> 1).to_be_bytes())
 }
 
-pub(super) fn settings_ack() -> Vec<u8> {
+pub(crate) fn settings_ack() -> Vec<u8> {
     frame(SETTINGS, 1, 0, &[])
 }
 

@@ -1,0 +1,171 @@
+//! Calls that arrive in one piece on one connection: they are read, decided and answered together, and none
+//! of them may notice.
+
+use prost::Message as _;
+use tonic::Code;
+use weir::algorithm::Op;
+use weir::clock::{Clock, ManualClock};
+use weir::config::MemoryConfig;
+use weir::proto::v1::{
+    ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
+    should_allow_result,
+};
+use weir::store::memory::MemoryStore;
+use weir::store::{Decision, Store, StoreError, TOGETHER, Verdicts};
+
+use crate::support::frames::{Raw, Told, call};
+use crate::support::grpc::framed;
+use crate::support::server::{BASE, Server, ask_under, config};
+
+const ASK: &str = "/weir.v1.RateLimitService/ShouldAllow";
+const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
+
+/// A call of a method with a message, and what its head says beside.
+type Asked<'a> = (&'a str, &'a [(&'a str, &'a str)], Vec<u8>);
+
+/// What these calls are told, which a server reads in one piece.
+fn told(server: &Server, calls: &[Asked<'_>]) -> Vec<Told> {
+    let mut raw = Raw::open(server.grpc);
+    // Once it speaks, what follows is read at once.
+    raw.settings();
+    let streams: Vec<u32> = (0..).map(|index| 1 + 2 * index).take(calls.len()).collect();
+    let frames =
+        streams.iter().zip(calls).map(|(stream, (path, head, body))| call(*stream, path, head, body));
+    raw.send(&frames.collect::<Vec<_>>().concat());
+    raw.told(&streams)
+}
+
+fn one(strategy: &str, consumer: &str, cost: u64) -> Asked<'static> {
+    let ask = ShouldAllowRequest { cost: Some(cost), ..ask_under(strategy, "r", consumer) };
+    (ASK, &[], framed(0, &ask.encode_to_vec()))
+}
+
+/// Whether the call may go ahead, and what remains.
+fn answer(told: &Told) -> Result<(bool, Option<u64>), Code> {
+    match told.status {
+        Some(0) => {
+            let answer = ShouldAllowResponse::decode(&told.data[5..]).unwrap();
+            Ok((answer.allowed, answer.remaining))
+        }
+        Some(code) => Err(Code::from_i32(code.try_into().unwrap())),
+        None => panic!("{told:?}"),
+    }
+}
+
+#[test]
+fn one_that_fails_fails_alone() {
+    let server = Server::start(config());
+    let calls = [
+        one("burst", "bob", 3),
+        (ASK, &[], framed(0, b"\x0a\x05abc")),
+        one("burst", "bob", 1),
+        one("nobody", "bob", 1),
+        (ASK, &[("grpc-encoding", "gzip")], framed(1, b"")),
+        one("burst", "", 1),
+        (ASK, &[], vec![]),
+        one("burst", "bob", 2),
+        // It has arrived, and so is decided, although nobody may wait for it any more.
+        (ASK, &[("grpc-timeout", "0n")], one("burst", "bob", 1).2),
+        ("/weir.v1.RateLimitService/Nothing", &[], framed(0, b"")),
+        one("burst", "bob", 1),
+    ];
+    let told: Vec<_> = told(&server, &calls).iter().map(answer).collect();
+    let expected = [
+        Ok((true, Some(2))),
+        Err(Code::Internal),
+        Ok((true, Some(1))),
+        Err(Code::NotFound),
+        Err(Code::Unimplemented),
+        Err(Code::InvalidArgument),
+        Err(Code::Unimplemented),
+        Ok((false, Some(1))),
+        Ok((true, Some(0))),
+        Err(Code::Unimplemented),
+        Ok((false, Some(0))),
+    ];
+    assert_eq!(told, expected);
+}
+
+/// Also across the boundary of what is decided at a time, and around calls of another method.
+#[test]
+fn they_are_decided_in_the_order_in_which_they_arrive() {
+    let server = Server::start(config());
+    let batch = ShouldAllowBatchRequest { requests: vec![ask_under("closed", "r", "carol")] };
+    let batch = || (BATCH, &[][..], framed(0, &batch.encode_to_vec()));
+    let mut calls: Vec<_> =
+        (0..2 * TOGETHER + 3).map(|index| one("burst", "bob", u64::from(index % 9 == 0))).collect();
+    calls.extend([one("closed", "carol", 2), batch(), one("closed", "carol", 2), batch()]);
+    let told = told(&server, &calls);
+    let (singles, mixed) = told.split_at(2 * TOGETHER + 3);
+    let remaining = |index: usize| 5 - (index / 9 + 1) as u64;
+    for (index, one) in singles.iter().enumerate() {
+        assert_eq!(answer(one), Ok((true, Some(remaining(index)))), "call {index}");
+    }
+    let in_batch = |told: &Told| {
+        let results = ShouldAllowBatchResponse::decode(&told.data[5..]).unwrap().results;
+        match &results[0].result {
+            Some(should_allow_result::Result::Response(answer)) => (answer.allowed, answer.remaining),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(answer(&mixed[0]), Ok((true, Some(3))));
+    assert_eq!(in_batch(&mixed[1]), (true, Some(2)));
+    assert_eq!(answer(&mixed[2]), Ok((true, Some(0))));
+    assert_eq!(in_batch(&mixed[3]), (false, Some(0)));
+}
+
+#[test]
+fn each_is_counted() {
+    let server = Server::start(config());
+    let calls: Vec<_> = (0..20).map(|index| one("burst", ["bob", "carol"][index % 2], 1)).collect();
+    let malformed = (ASK, &[][..], framed(0, b"\x0a\x05abc"));
+    told(&server, &[&calls[..], &[malformed, one("nobody", "bob", 1)]].concat());
+    let (_, page) = server.get("/metrics");
+    for line in [
+        r#"weir_decisions_total{strategy="burst",outcome="allowed"} 10"#,
+        r#"weir_decisions_total{strategy="burst",outcome="denied"} 10"#,
+        r#"weir_rejected_requests_total{reason="unknown"} 1"#,
+        r#"weir_store_calls_total{result="ok"} 20"#,
+        "weir_decision_duration_seconds_count 20",
+        "weir_store_call_duration_seconds_count 20",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} is missing in\n{page}");
+    }
+}
+
+/// The memory store, but for one consumer.
+#[derive(Clone)]
+struct Breaks(MemoryStore);
+
+impl Store for Breaks {
+    const AT_ONCE: bool = true;
+
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        assert_ne!(decision.subject.consumer, "mallory", "a test of what a panic ends");
+        self.0.decide(decision, op, costs, out).await
+    }
+}
+
+/// Those that were being decided with the one that breaks, and nothing else.
+#[test]
+fn a_panic_is_the_end_of_no_connection() {
+    const INTERNAL_ERROR: u32 = 2;
+    let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
+    let server = Server::with_store(config(), move || Breaks(store.clone()));
+    let mut calls: Vec<_> = (0..TOGETHER).map(|_| one("burst", "bob", 0)).collect();
+    calls.extend([one("burst", "bob", 1), one("burst", "mallory", 1)]);
+    let batch = ShouldAllowBatchRequest { requests: vec![ask_under("burst", "r", "carol")] };
+    calls.extend([(BATCH, &[][..], framed(0, &batch.encode_to_vec())), one("burst", "carol", 1)]);
+    let told = told(&server, &calls);
+    assert!(told[..TOGETHER].iter().all(|one| answer(one) == Ok((true, Some(5)))), "{told:?}");
+    assert_eq!(told[TOGETHER].reset, Some(INTERNAL_ERROR));
+    assert_eq!(told[TOGETHER + 1].reset, Some(INTERNAL_ERROR));
+    assert_eq!(told[TOGETHER + 2].status, Some(0));
+    assert_eq!(answer(&told[TOGETHER + 3]), Ok((true, Some(3))));
+}
