@@ -1,8 +1,6 @@
 //! What a caller cannot make the server hold or do, with bytes that no client library would send; and
 //! that others are served meanwhile.
 
-mod frames;
-
 use std::error::Error as _;
 use std::io::{ErrorKind, Read as _};
 use std::iter;
@@ -13,7 +11,7 @@ use tonic::{Code, Request, Status};
 use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::units::Micros;
 
-use self::frames::{End, Raw, rst_stream};
+use crate::support::frames::{self, End, Raw, rst_stream};
 use crate::support::server::{Server, ask, ask_under, config};
 use crate::support::{SOON, eventually, eventually_async};
 

@@ -10,6 +10,7 @@ pub(crate) mod certificates;
 pub(crate) mod clients;
 mod cluster;
 pub(crate) mod envoy;
+pub(crate) mod frames;
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod ports;
