@@ -16,6 +16,7 @@ mod mutations;
 mod reactions;
 mod requests;
 mod session;
+mod tables;
 mod tolerated;
 mod windows;
 
