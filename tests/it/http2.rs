@@ -16,6 +16,7 @@ mod mutations;
 mod reactions;
 mod requests;
 mod session;
+mod strict;
 mod tables;
 mod tolerated;
 mod windows;
@@ -28,11 +29,11 @@ const STREAM_CLOSED: u32 = 0x5;
 const FRAME_SIZE_ERROR: u32 = 0x6;
 const COMPRESSION_ERROR: u32 = 0x9;
 
-/// What may be told of faults that have a code of their own: that, or the general one.
-const SIZE: &[u32] = &[FRAME_SIZE_ERROR, PROTOCOL_ERROR];
-const COMPRESSION: &[u32] = &[COMPRESSION_ERROR, PROTOCOL_ERROR];
-const CLOSED: &[u32] = &[STREAM_CLOSED, PROTOCOL_ERROR];
-const FLOW: &[u32] = &[FLOW_CONTROL_ERROR, PROTOCOL_ERROR];
+/// What is told of faults that have a code of their own.
+const SIZE: &[u32] = &[FRAME_SIZE_ERROR];
+const COMPRESSION: &[u32] = &[COMPRESSION_ERROR];
+const CLOSED: &[u32] = &[STREAM_CLOSED];
+const FLOW: &[u32] = &[FLOW_CONTROL_ERROR];
 
 /// And its settings.
 const HEADER_TABLE_SIZE: u16 = 1;
