@@ -3,7 +3,6 @@
 use super::ground::Ground;
 use super::reactions::each;
 use super::requests::{ONE, STREAM, body, fields, head, headers, literal, plain, question};
-use super::session::Session;
 use crate::support::frames::{DATA, END_STREAM, frame};
 
 /// Headers with this besides, as bytes.
@@ -28,16 +27,13 @@ fn before(name: &str, value: &str) -> Vec<u8> {
     plain(&[vec![(name, value)], fields(ONE)].concat())
 }
 
-/// Each as the headers of a whole call, all on one connection.
+/// Each as the headers of a whole call, and of one without a body.
 fn are_refused(rows: &[(&str, Vec<u8>)]) {
-    refused(rows, |session, what, stream, request| session.refuses_request_only(what, stream, request));
-}
-
-fn refused(rows: &[(&str, Vec<u8>)], check: impl Fn(&mut Session, &str, u32, &[u8])) {
     let ground = Ground::new();
     each(rows, |(what, block)| {
-        check(&mut ground.open(), what, 1, &[headers(1, 0, block), body(1, &question())].concat());
-        check(&mut ground.open(), what, 1, &headers(1, END_STREAM, block));
+        let call = [headers(1, 0, block), body(1, &question())].concat();
+        ground.open().refuses_request_only(what, 1, &call);
+        ground.open().refuses_request_only(what, 1, &headers(1, END_STREAM, block));
         ground.serves();
     });
 }
@@ -66,9 +62,7 @@ fn unknown_pseudo_headers() {
         ("the last one", with(&[(b":weir", b"1")])),
         ("one without a name", with(&[(b":", b"1")])),
     ];
-    refused(&rows, |session, what, stream, request| {
-        session.refuses_request_or_ends_connection(what, stream, request);
-    });
+    are_refused(&rows);
 }
 
 #[test]
@@ -100,9 +94,7 @@ fn names_and_values() {
         ("a value with LF", with(&[(b"x-a", b"1\n2")])),
         ("a value that is LF", with(&[(b"x-a", b"\n")])),
     ];
-    refused(&rows, |session, what, stream, request| {
-        session.refuses_request_or_ends_connection(what, stream, request);
-    });
+    are_refused(&rows);
 }
 
 #[test]

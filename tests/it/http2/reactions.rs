@@ -66,29 +66,16 @@ impl Session {
     /// connection lives: stream `stream + 2` is answered.
     #[track_caller]
     pub(super) fn refuses_request_only(&mut self, what: &str, stream: u32, request: &[u8]) {
-        self.refuses_request(what, stream, request);
-        assert!(!self.closed, "{what}: the connection ended: {:?}", self.goaways);
-        self.send(&call(stream + 2));
-        self.ended(stream + 2).allows();
-    }
-
-    /// The same, and the connection may end for it (RFC 9113, 5.4.1).
-    #[track_caller]
-    pub(super) fn refuses_request_or_ends_connection(&mut self, what: &str, stream: u32, request: &[u8]) {
-        self.refuses_request(what, stream, request);
-    }
-
-    fn refuses_request(&mut self, what: &str, stream: u32, request: &[u8]) {
         self.try_send(request);
         let is_over = |it: &mut Self| it.seen(stream).reset.is_some() || it.seen(stream).ended;
-        if !self.until(what, is_over) {
-            return self.has_ended(what, &[PROTOCOL_ERROR]);
-        }
+        assert!(self.until(what, is_over), "{what}: the connection ended: {:?}", self.goaways);
         let answer = self.seen(stream);
         if answer.reset != Some(PROTOCOL_ERROR) {
             let status = answer.of(&answer.head, ":status");
             assert!(status.starts_with('4'), "{what}: {answer:?}");
         }
+        self.send(&call(stream + 2));
+        self.ended(stream + 2).allows();
     }
 
     /// Sends what must not matter: stream `stream` is answered as ever.
