@@ -1,4 +1,4 @@
-//! HTTP/2 by hand, as far as misbehaving needs it.
+//! HTTP/2 by hand: frames as bytes, and a connection that sends and reads them without a library's opinion.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -6,14 +6,35 @@ use std::net::{SocketAddr, TcpStream};
 
 use super::SOON;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
-const WINDOW_UPDATE: u8 = 8;
+/// RFC 9113's types of frames.
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const PRIORITY: u8 = 2;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PUSH_PROMISE: u8 = 5;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
+
+/// Its flags.
+pub(crate) const ACK: u8 = 1;
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
+pub(crate) const PADDED: u8 = 8;
+pub(crate) const WITH_PRIORITY: u8 = 0x20;
+
+/// One frame that has been read.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
+}
 
 /// One connection.
 pub(crate) struct Raw(TcpStream);
@@ -29,7 +50,7 @@ impl Raw {
     /// A connection that has said what every one begins with.
     pub(crate) fn open(address: SocketAddr) -> Self {
         let raw = Self::connect(address);
-        raw.send(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat());
+        raw.send(&[PREFACE, &settings(&[])].concat());
         raw
     }
 
@@ -48,19 +69,18 @@ impl Raw {
 
     /// The server's settings.
     pub(crate) fn settings(&mut self) -> HashMap<u16, u32> {
-        let (_, _, payload) = self.next(|kind, _| kind == SETTINGS).expect("the server's settings");
-        let entry = |entry: &[u8]| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]));
-        payload.chunks(6).map(entry).collect()
+        settings_of(&self.next(|frame| frame.kind == SETTINGS).expect("the server's settings").payload)
     }
 
     /// The code with which the connection is ended, if it still says so.
     pub(crate) fn goaway(&mut self) -> Option<u32> {
-        self.next(|kind, _| kind == GOAWAY).map(|(_, _, payload)| number(&payload[4..]))
+        self.next(|frame| frame.kind == GOAWAY).map(|frame| number(&frame.payload[4..]))
     }
 
     /// The code with which the stream is reset.
     pub(crate) fn reset(&mut self, stream: u32) -> Option<u32> {
-        self.next(|kind, of| kind == RST_STREAM && of == stream).map(|(_, _, payload)| number(&payload))
+        let found = self.next(|frame| frame.kind == RST_STREAM && frame.stream == stream);
+        found.map(|frame| number(&frame.payload))
     }
 
     /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
@@ -68,12 +88,10 @@ impl Raw {
     pub(crate) fn end(&mut self) -> End {
         let mut code = None;
         loop {
-            match self.read_frame() {
-                Ok((GOAWAY, _, payload)) => code = Some(number(&payload[4..])),
+            match self.read() {
+                Ok(frame) if frame.kind == GOAWAY => code = Some(number(&frame.payload[4..])),
                 Ok(_) => {}
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return End::Open;
-                }
+                Err(error) if is_timeout(&error) => return End::Open,
                 Err(_) => return End::Closed(code),
             }
         }
@@ -85,7 +103,7 @@ impl Raw {
         let mut decoder = fluke_hpack::Decoder::new();
         let has_ended = |told: Option<&Told>| told.is_some_and(|told| told.status.or(told.reset).is_some());
         while !streams.iter().all(|stream| has_ended(told.get(stream))) {
-            let (kind, stream, payload) = self.read_frame().expect("a frame");
+            let Frame { kind, stream, payload, .. } = self.read().expect("a frame");
             let told = told.entry(stream).or_default();
             match kind {
                 DATA => told.data.extend(payload),
@@ -102,21 +120,22 @@ impl Raw {
         streams.iter().map(|stream| told.remove(stream).unwrap()).collect()
     }
 
-    fn next(&mut self, wanted: impl Fn(u8, u32) -> bool) -> Option<(u8, u32, Vec<u8>)> {
-        loop {
-            let (kind, stream, payload) = self.read_frame().ok()?;
-            if wanted(kind, stream) {
-                return Some((kind, stream, payload));
-            }
-        }
-    }
-
-    fn read_frame(&mut self) -> io::Result<(u8, u32, Vec<u8>)> {
+    /// The next frame.
+    pub(crate) fn read(&mut self) -> io::Result<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head)?;
         let mut payload = vec![0; number(&[0, head[0], head[1], head[2]]) as usize];
         self.0.read_exact(&mut payload)?;
-        Ok((head[3], number(&head[5..]), payload))
+        Ok(Frame { kind: head[3], flags: head[4], stream: number(&head[5..]), payload })
+    }
+
+    fn next(&mut self, wanted: impl Fn(&Frame) -> bool) -> Option<Frame> {
+        loop {
+            let frame = self.read().ok()?;
+            if wanted(&frame) {
+                return Some(frame);
+            }
+        }
     }
 }
 
@@ -130,6 +149,11 @@ pub(crate) struct Told {
     pub(crate) reset: Option<u32>,
 }
 
+/// Whether nothing came in time.
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
 /// Whether the server has ended a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -139,15 +163,12 @@ pub(crate) enum End {
 
 /// A POST to `/` of nobody in particular.
 pub(crate) fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
-    const END_HEADERS: u8 = 4;
     let block = [0x83, 0x86, 0x84, 0x41, 1, b'a'];
     frame(HEADERS, END_HEADERS | u8::from(end_stream), stream, &block)
 }
 
 /// A whole gRPC call of `path` with one message, which is framed already.
 pub(crate) fn call(stream: u32, path: &str, further: &[(&str, &str)], framed: &[u8]) -> Vec<u8> {
-    const END_STREAM: u8 = 1;
-    const END_HEADERS: u8 = 4;
     let literal = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let mut block = [&[0x83, 0x86, 0x41, 1, b'a', 0x04][..], &literal(path)].concat();
     for (name, value) in [("content-type", "application/grpc"), ("te", "trailers")].iter().chain(further) {
@@ -161,16 +182,35 @@ pub(crate) fn rst_stream(stream: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
 }
 
+pub(crate) fn window_update(stream: u32, increment: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, &increment.to_be_bytes())
+}
+
 /// Which is an error of that stream.
 pub(crate) fn overflowing_window_update(stream: u32) -> Vec<u8> {
-    frame(WINDOW_UPDATE, 0, stream, &(u32::MAX >> 1).to_be_bytes())
+    window_update(stream, u32::MAX >> 1)
+}
+
+pub(crate) fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
+    let entry = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
+    frame(SETTINGS, 0, 0, &entries.iter().flat_map(entry).collect::<Vec<_>>())
+}
+
+/// What a SETTINGS says.
+pub(crate) fn settings_of(payload: &[u8]) -> HashMap<u16, u32> {
+    let entry = |entry: &[u8]| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]));
+    payload.chunks(6).map(entry).collect()
 }
 
 pub(crate) fn settings_ack() -> Vec<u8> {
-    frame(SETTINGS, 1, 0, &[])
+    frame(SETTINGS, ACK, 0, &[])
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn ping(payload: [u8; 8]) -> Vec<u8> {
+    frame(PING, 0, 0, &payload)
+}
+
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut bytes = vec![length[1], length[2], length[3], kind, flags];
     bytes.extend(stream.to_be_bytes());
@@ -178,6 +218,6 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn number(bytes: &[u8]) -> u32 {
+pub(crate) fn number(bytes: &[u8]) -> u32 {
     bytes[..4].try_into().map(u32::from_be_bytes).unwrap()
 }

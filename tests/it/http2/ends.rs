@@ -1,0 +1,196 @@
+//! How streams and connections end, from either side; and that nothing is left of them.
+
+use std::net::Shutdown;
+use std::time::Duration;
+
+use weir::config::ServerLimits;
+use weir::units::Micros;
+
+use super::ground::Ground;
+use super::requests::{ONE, STREAM, body, call, head, question, streamed};
+use super::session::Session;
+use super::{NO_ERROR, PROTOCOL_ERROR};
+use crate::support::frames::{DATA, GOAWAY, PREFACE, frame, rst_stream, settings};
+
+/// The client leaves: it opens nothing more.
+fn goaway(code: u32) -> Vec<u8> {
+    frame(GOAWAY, 0, 0, &[&[0; 4][..], &code.to_be_bytes(), b"farewell"].concat())
+}
+
+#[test]
+fn a_waiting_call_is_reset() {
+    let (ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.send(&[call(1), call(3), call(5)].concat());
+    store.waits_for(3);
+    session.send(&rst_stream(3));
+    store.waits_for(2);
+    store.open();
+    session.allow(&[1, 5]);
+    session.does_not_mind(7, &[]);
+    assert_eq!(session.seen(3).head, [], "nothing is said to who has gone");
+    ground.serves();
+}
+
+#[test]
+fn streams_are_reset_wherever_they_are() {
+    let ground = Ground::new();
+    let mut session = ground.open();
+    session.send(&[head(1, ONE), rst_stream(1)].concat());
+    session.send(&[head(3, ONE), frame(DATA, 0, 3, &question()[..4]), rst_stream(3)].concat());
+    session.send(&[head(5, STREAM), frame(DATA, 0, 5, &streamed(9)), rst_stream(5)].concat());
+    session.send(&[call(7), rst_stream(7)].concat());
+    session.does_not_mind(9, &[]);
+    ground.serves();
+    drop(session);
+    ground.holds(0);
+}
+
+#[test]
+fn the_connection_ends_while_calls_wait() {
+    let (ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.send(&(0..50).flat_map(|index| call(1 + 2 * index)).collect::<Vec<_>>());
+    store.waits_for(50);
+    ground.holds(1);
+    drop(session);
+    ground.holds(0);
+    store.waits_for(0);
+    store.open();
+    ground.serves();
+}
+
+/// They may be answered or not.
+#[test]
+fn a_half_of_the_connection_is_closed_behind_calls() {
+    let ground = Ground::new();
+    for count in [0, 1, 2, 50] {
+        let mut session = ground.open();
+        session.send(&(0..count).flat_map(|index| call(1 + 2 * index)).collect::<Vec<_>>());
+        session.raw().stream().shutdown(Shutdown::Write).unwrap();
+        assert!(session.until("the connection's end", |it| it.closed));
+        for stream in (0..count).map(|index| 1 + 2 * index) {
+            let answer = session.seen(stream);
+            assert!(!answer.ended || answer.reset.is_some() || answer.code() == "0", "{answer:?}");
+        }
+        ground.serves();
+    }
+    ground.holds(0);
+}
+
+/// In the middle of a frame, of a header block, of a message, of a preface.
+#[test]
+fn connections_that_end_in_the_middle() {
+    let ground = Ground::new();
+    let whole =
+        [PREFACE, &settings(&[]), &call(1), &head(3, STREAM), &frame(DATA, 0, 3, &streamed(3))].concat();
+    for length in (0..whole.len()).step_by(3) {
+        let raw = ground.raw();
+        raw.send(&whole[..length]);
+        if length % 2 == 0 {
+            raw.stream().shutdown(Shutdown::Both).unwrap();
+        }
+    }
+    ground.serves();
+    ground.holds(0);
+}
+
+#[test]
+fn a_client_that_leaves_gets_its_answers() {
+    let (ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.send(&[call(1), call(3), goaway(NO_ERROR)].concat());
+    store.waits_for(2);
+    store.open();
+    session.allow(&[1, 3]);
+    drop(session);
+    ground.holds(0);
+    ground.serves();
+}
+
+/// Whether it still gets its answers is open.
+#[test]
+fn a_client_that_leaves_for_an_error_leaves_nothing_behind() {
+    let (ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.send(&[call(1), call(3), goaway(PROTOCOL_ERROR)].concat());
+    session.raw().stream().shutdown(Shutdown::Write).unwrap();
+    store.open();
+    assert!(session.until("the connection's end", |it| it.closed));
+    ground.holds(0);
+    ground.serves();
+}
+
+/// RFC 9113, 6.8: calls in flight finish, later ones are not heard, and then the connection ends.
+#[test]
+fn the_server_stops() {
+    let (mut ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.send(&[call(1), call(3), head(5, ONE)].concat());
+    store.waits_for(2);
+    ground.server.stop();
+    assert!(session.until("the last stream's number", |it| it.goaways.iter().any(|(last, _)| *last == 5)));
+    session.send(&call(7));
+    session.send(&body(5, &question()));
+    session.settle();
+    store.waits_for(3);
+    store.open();
+    session.allow(&[1, 3, 5]);
+    assert!(session.until("the connection's end", |it| it.closed));
+    assert!(session.seen(7).head.is_empty(), "{:?}", session.seen(7));
+    assert!(session.goaways.iter().all(|(last, code)| *last >= 5 && *code == NO_ERROR));
+    assert!(session.goaways.is_sorted_by_key(|(last, _)| std::cmp::Reverse(*last)));
+    assert_eq!(ground.server.ended(), Ok(()));
+}
+
+#[test]
+fn the_server_stops_while_nobody_asks() {
+    let mut ground = Ground::new();
+    let mut session = ground.open();
+    session.does_not_mind(1, &[]);
+    ground.server.stop();
+    session.has_ended("an idle connection", &[NO_ERROR]);
+    assert_eq!(ground.server.ended(), Ok(()));
+}
+
+#[test]
+fn an_old_connection_ends_and_another_is_served() {
+    let age = Some(Micros::from_millis(200));
+    let ground = Ground::limited(ServerLimits { max_connection_age: age, ..ServerLimits::default() });
+    let mut session = ground.open();
+    session.send(&head(1, ONE));
+    assert!(session.until("the last stream's number", |it| it.goaways.iter().any(|(last, _)| *last == 1)));
+    session.send(&body(1, &question()));
+    session.ended(1).allows();
+    session.has_ended("an old connection", &[NO_ERROR]);
+    ground.serves();
+}
+
+#[test]
+fn who_answers_pings_stays() {
+    let limits = ServerLimits {
+        keepalive_interval: Micros::from_millis(100),
+        keepalive_timeout: Micros::from_secs(5),
+        ..ServerLimits::default()
+    };
+    let ground = Ground::limited(limits);
+    let mut session: Session = ground.open();
+    assert!(session.until("five PINGs", |it| it.pings == 5), "{:?}", session.goaways);
+    session.does_not_mind(1, &[]);
+    ground.serves();
+}
+
+/// And who answers with other bytes, or only talks, need not be let go; whoever is silent is.
+#[test]
+fn who_does_not_answer_pings_goes() {
+    let limits = ServerLimits {
+        keepalive_interval: Micros::from_millis(100),
+        keepalive_timeout: Micros::from(Duration::from_millis(300)),
+        ..ServerLimits::default()
+    };
+    let ground = Ground::limited(limits);
+    let mut session = ground.open();
+    session.answers_pings = false;
+    session.has_ended("a silent connection", &[NO_ERROR]);
+    ground.serves();
+}

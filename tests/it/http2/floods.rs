@@ -1,0 +1,201 @@
+//! Peers that want memory or time: what they cost is bounded, and others are served. Each against a process of
+//! its own, whose memory is its alone.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tonic::transport::Endpoint;
+use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+
+use super::requests::{ONE, STREAM, call, data, fields, head, headers, literal, plain, streamed, text};
+use super::session::Session;
+use crate::support::frames::{
+    CONTINUATION, DATA, END_STREAM, End, HEADERS, PREFACE, Raw, frame, ping, rst_stream, settings,
+    window_update,
+};
+use crate::support::server::ask_under;
+use crate::support::{Process, SOON, eventually, ports, scratch};
+
+/// What a process may grow by, whatever its peers do: the windows, the buffers and the tables of one connection
+/// are some hundred KiB.
+const BOUND: u64 = 24 << 20;
+
+/// What a peer sends, if it is let: more than that.
+const FLOOD: usize = 40 << 20;
+
+const RULES: &str = "
+strategies:
+  open: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 5, rate: 1/s } }] }
+";
+
+struct Attacked {
+    process: Process,
+    address: SocketAddr,
+    before: u64,
+    _folder: TempDir,
+}
+
+impl Attacked {
+    fn start() -> Self {
+        let folder = scratch::dir("floods-");
+        let (port, file) = (ports::free(), folder.path().join("weir.yaml"));
+        let server =
+            format!("server: {{ listen: \"127.0.0.1:{port}\", admin: \"127.0.0.1:0\", workers: 2 }}");
+        std::fs::write(&file, format!("{server}\n{RULES}")).unwrap();
+        let mut command = Process::command(env!("CARGO_BIN_EXE_weir"));
+        command.args(["serve", "--config"]).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = Process::spawn(command).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        eventually(SOON, "it listens", || std::net::TcpStream::connect(address).is_ok());
+        let mut attacked = Self { process, address, before: 0, _folder: folder };
+        (0..8).for_each(|_| attacked.serves());
+        attacked.before = attacked.memory();
+        attacked
+    }
+
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    }
+
+    /// Others are served, and little memory has been taken.
+    fn serves(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+            let mut client = RateLimitServiceClient::new(endpoint.connect().await.unwrap());
+            let peek = weir::proto::v1::ShouldAllowRequest { peek: true, ..ask_under("open", "x", "bob") };
+            assert!(client.should_allow(peek).await.expect("others are served").into_inner().allowed);
+        });
+    }
+
+    fn has_not_grown(&mut self) {
+        assert!(self.process.is_responsive());
+        self.serves();
+        let now = self.memory();
+        let grown = now.saturating_sub(self.before);
+        assert!(grown < BOUND, "from {} by {grown} bytes", self.before);
+    }
+
+    /// Sends what `next` makes until it is too much, or the other side takes no more of it; how it ended.
+    fn flood(&mut self, opening: &[&[u8]], mut next: impl FnMut(u32) -> Vec<u8>) -> End {
+        let mut raw = Raw::connect(self.address);
+        raw.stream().set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+        raw.send(&opening.concat());
+        let (mut sent, mut index) = (0, 0);
+        let started = Instant::now();
+        while sent < FLOOD && started.elapsed() < Duration::from_secs(5) {
+            let mut bytes = Vec::new();
+            while bytes.len() < 64 << 10 {
+                bytes.extend(next(index));
+                index += 1;
+            }
+            sent += bytes.len();
+            if raw.stream().write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        self.has_not_grown();
+        raw.stream().set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let end = raw.end();
+        self.has_not_grown();
+        end
+    }
+}
+
+const OPENING: [&[u8]; 2] = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]];
+
+/// Nothing but the connection's end stops it (CVE-2024-27316).
+#[test]
+fn continuations_without_end() {
+    let mut attacked = Attacked::start();
+    let block = plain(&fields(ONE));
+    let begin = frame(HEADERS, END_STREAM, 1, &block);
+    let small = literal(b"x-a", b"1");
+    for piece in [&small[..], &small[..1], &[]] {
+        let opening = [&OPENING[..], &[&begin]].concat();
+        let mut bytes = small.iter().cycle();
+        let end = attacked.flood(&opening, |_| {
+            let piece: Vec<u8> = bytes.by_ref().take(piece.len()).copied().collect();
+            frame(CONTINUATION, 0, 1, &piece)
+        });
+        assert!(matches!(end, End::Closed(_)), "pieces of {}: {end:?}", piece.len());
+    }
+}
+
+/// One string over many CONTINUATIONs, which is never whole.
+#[test]
+fn a_header_without_end() {
+    let mut attacked = Attacked::start();
+    let begin = [&plain(&fields(ONE))[..], &[0, 3, b'x', b'-', b'a', 0x7f, 0xff, 0xff, 0xff, 0x3f]].concat();
+    let begin = frame(HEADERS, 0, 1, &begin);
+    let opening = [&OPENING[..], &[&begin]].concat();
+    let end = attacked.flood(&opening, |_| frame(CONTINUATION, 0, 1, &[b'y'; 16_384]));
+    assert!(matches!(end, End::Closed(_)), "{end:?}");
+}
+
+/// One entry of 4 KiB, named 10,000 times by each of many calls.
+#[test]
+fn a_header_bomb() {
+    let mut attacked = Attacked::start();
+    let entry = [&[0x40][..], &text(b"x-bomb"), &text(&[b'y'; 4000])].concat();
+    let first = [plain(&fields(ONE)), entry].concat();
+    let bomb = [plain(&fields(ONE)), vec![0x80 | 62; 10_000]].concat();
+    let mut session = Session::open(attacked.address, &[]);
+    session.send(&headers(1, END_STREAM, &first));
+    for stream in (1..300).map(|index| 1 + 2 * index) {
+        if !session.try_send(&headers(stream, END_STREAM, &bomb)) {
+            break;
+        }
+    }
+    attacked.has_not_grown();
+    let refused = |it: &mut Session| {
+        let answer = it.seen(3);
+        answer.reset.is_some() || (answer.ended && answer.head[0] != (":status".into(), "200".into()))
+    };
+    session.until("a call's or the connection's end", |it| it.closed || refused(it));
+    attacked.has_not_grown();
+}
+
+type Flood = (&'static str, fn(u32) -> Vec<u8>);
+
+/// What the peer never reads is not kept for it.
+#[test]
+fn answers_that_nobody_reads() {
+    let mut attacked = Attacked::start();
+    let floods: [Flood; 6] = [
+        ("PING", |_| ping(*b"flooding")),
+        ("SETTINGS", |_| settings(&[])),
+        ("SETTINGS that change", |index| settings(&[(1, index % 4096), (4, index)])),
+        ("calls", |index| call(1 + 2 * index)),
+        ("calls that fail", |index| headers(1 + 2 * index, END_STREAM, &plain(&fields("/no/thing")))),
+        ("streams", |index| [head(1 + 2 * index, STREAM), data(1 + 2 * index, &streamed(1))].concat()),
+    ];
+    for (what, next) in floods {
+        let end = attacked.flood(&OPENING, next);
+        println!("{what}: {end:?}");
+    }
+}
+
+/// Frames that cost work and carry nothing: the connection may end or be read on and on.
+#[test]
+fn frames_for_nothing() {
+    let mut attacked = Attacked::start();
+    let opened = head(1, STREAM);
+    let floods: [(&str, Vec<u8>); 5] = [
+        ("empty DATA", frame(DATA, 0, 1, &[])),
+        ("PRIORITY", frame(2, 0, 1, &[0, 0, 0, 3, 7])),
+        ("WINDOW_UPDATE", window_update(1, 1)),
+        ("unknown frames", frame(0x42, 0, 0, &[0; 100])),
+        ("resets of what has been reset", rst_stream(1)),
+    ];
+    for (what, bytes) in floods {
+        let opening = [&OPENING[..], &[&opened]].concat();
+        let end = attacked.flood(&opening, |_| bytes.clone());
+        println!("{what}: {end:?}");
+    }
+}

@@ -1,0 +1,125 @@
+//! What tests stand on: a server, and an ordinary client that must be served whatever others do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use weir::algorithm::{Op, Verdict};
+use weir::config::{Config, ServerConfig, ServerLimits};
+use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::units::Micros;
+
+use super::session::Session;
+use crate::support::frames::Raw;
+use crate::support::server::{BASE, Server, ask, config};
+use crate::support::{SOON, eventually};
+
+pub(super) struct Ground {
+    pub(super) server: Server,
+    runtime: Runtime,
+}
+
+impl Ground {
+    pub(super) fn new() -> Self {
+        Self::limited(ServerLimits::default())
+    }
+
+    pub(super) fn limited(limits: ServerLimits) -> Self {
+        let server = ServerConfig { limits, ..config().server };
+        Self::on(Server::start(Config { server, ..config() }))
+    }
+
+    pub(super) fn on(server: Server) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { server, runtime }
+    }
+
+    /// On a store whose decisions wait for its gate.
+    pub(super) fn gated(limits: ServerLimits) -> (Self, Gated) {
+        let (server, gated) = (ServerConfig { limits, ..config().server }, Gated::closed());
+        let made = gated.clone();
+        (Self::on(Server::with_store(Config { server, ..config() }, move || made.clone())), gated)
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        Raw::connect(self.server.grpc)
+    }
+
+    pub(super) fn open(&self) -> Session {
+        self.open_with(&[])
+    }
+
+    pub(super) fn open_with(&self, settings: &[(u16, u32)]) -> Session {
+        Session::open(self.server.grpc, settings)
+    }
+
+    /// An ordinary client is served, on a connection of its own.
+    pub(super) fn serves(&self) {
+        self.runtime.block_on(async {
+            let peek = weir::proto::v1::ShouldAllowRequest { peek: true, ..ask("burst/x", "bob") };
+            let answer = self.server.client().await.should_allow(peek).await;
+            assert!(answer.expect("others are served").into_inner().allowed);
+        });
+    }
+
+    /// Waits until there are so many connections.
+    pub(super) fn holds(&self, connections: usize) {
+        eventually(SOON, "as many connections as there are", || self.connections() == connections);
+    }
+
+    fn connections(&self) -> usize {
+        let text = self.server.get("/metrics").1;
+        text.lines().find_map(|line| line.strip_prefix("weir_connections ")).unwrap().parse().unwrap()
+    }
+}
+
+/// A store whose decisions wait for a permit each.
+#[derive(Clone)]
+pub(super) struct Gated {
+    gate: Arc<Semaphore>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Gated {
+    fn closed() -> Self {
+        Self { gate: Arc::new(Semaphore::new(0)), waiting: Arc::default() }
+    }
+
+    /// Waits until so many decisions wait.
+    pub(super) fn waits_for(&self, count: usize) {
+        eventually(SOON, "as many decisions wait", || self.waiting.load(SeqCst) == count);
+    }
+
+    /// Lets whoever waits or comes go on.
+    pub(super) fn open(&self) {
+        self.gate.add_permits(1 << 20);
+    }
+}
+
+impl Store for Gated {
+    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], out: &mut Verdicts) -> Result<(), StoreError> {
+        let waits = Waits::new(&self.waiting);
+        self.gate.acquire().await.unwrap().forget();
+        drop(waits);
+        let allowed = Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+        out.decisions.push(allowed);
+        Ok(())
+    }
+}
+
+/// Counts one decision for as long as somebody waits for it.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, SeqCst);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
