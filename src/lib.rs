@@ -23,6 +23,7 @@ pub mod clock;
 pub mod config;
 mod deadlines;
 pub mod envoy;
+mod http2;
 pub mod key;
 pub mod limiter;
 pub mod load;

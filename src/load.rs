@@ -14,11 +14,11 @@ mod answer;
 mod connection;
 mod cpu;
 mod fields;
-mod frames;
-mod headers;
 mod link;
 mod plan;
 mod report;
+mod request;
+mod response;
 mod run;
 mod schedule;
 mod service;
@@ -26,6 +26,8 @@ mod spread;
 mod stamp;
 mod tally;
 mod worker;
+
+use crate::http2::frames;
 
 pub use self::plan::{Ask, End, Method, Mode, Pace, Plan, Spread};
 pub use self::report::{Cpu, Latency, OpenLoop, Report, ServerCpu};

@@ -10,15 +10,12 @@
 //! call's CPU compared with one runtime that moves work between cores.
 
 mod accept;
-mod answer;
 mod connection;
 mod connections;
 mod dispatch;
 mod health;
 mod http2;
 mod keepalive;
-mod questions;
-mod received;
 mod routes;
 mod worker;
 

@@ -26,7 +26,7 @@ pub use admin::Admin;
 pub use call::{Call, Sent};
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames};
 pub use message::Templates;
-pub use reply::{Reply, Whole};
+pub use reply::{Poured, Reply};
 pub use should_allow::{Begun, Posed};
 
 use crate::deadlines::Deadlines;

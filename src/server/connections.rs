@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::connection::{Connection, Open};
 use super::dispatch::Dispatch;
-use super::http2::Http2;
+use super::http2::{Ended, Http2};
 use super::worker::stopped;
 use crate::config::{ServerConfig, ServerLimits};
 use crate::store::Store;
@@ -91,24 +91,23 @@ async fn live<S: Store>(
     limits: &ServerLimits,
     age: Option<Duration>,
     stop: watch::Receiver<()>,
-) -> Result<(), h2::Error> {
+) -> Result<(), Ended> {
     let (leave, leaving) = watch::channel(());
-    let mut over = pin!(async {
+    let over = pin!(async {
         tokio::select! {
             () = too_old(age) => {}
             () = stopped(stop) => {}
         }
     });
-    let mut http = tokio::select! {
-        biased;
-        opened = Http2::open(connection, services, limits, leaving) => opened?,
-        // It carries no calls yet.
-        () = &mut over => return Ok(()),
-    };
+    let mut http = Http2::new(connection, services, limits, leaving);
     tokio::select! {
         biased;
         ended = http.serve() => return ended,
         () = over => {}
+    }
+    // Who has not begun has no calls.
+    if !http.has_begun() {
+        return Ok(());
     }
     http.leave();
     drop(leave);

@@ -5,21 +5,27 @@
 
 use std::sync::Arc;
 
-use h2::RecvStream;
 use tokio::sync::watch;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
 
-use super::received::Received;
+use super::http2::Received;
 use crate::deadlines::Deadlines;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
-use crate::service::{Begun, Call, EnvoyRateLimit, Posed, RateLimit, Reply, Whole};
+use crate::service::{Begun, Call, EnvoyRateLimit, Posed, RateLimit, Reply};
 use crate::store::Store;
 
-/// The one method of Envoy's service.
-const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+/// What decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    ShouldAllow,
+    ShouldAllowBatch,
+    ShouldAllowStream,
+    Refund,
+    ShouldRateLimit,
+}
 
 /// All services of one worker.
 pub(super) struct Dispatch<S> {
@@ -29,54 +35,60 @@ pub(super) struct Dispatch<S> {
     deadlines: Deadlines,
 }
 
+impl Method {
+    /// The method at this path.
+    pub(super) fn of(path: &[u8]) -> Option<Self> {
+        Some(match path {
+            b"/weir.v1.RateLimitService/ShouldAllow" => Self::ShouldAllow,
+            b"/weir.v1.RateLimitService/ShouldAllowBatch" => Self::ShouldAllowBatch,
+            b"/weir.v1.RateLimitService/ShouldAllowStream" => Self::ShouldAllowStream,
+            b"/weir.v1.RateLimitService/Refund" => Self::Refund,
+            b"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit" => Self::ShouldRateLimit,
+            _ => return None,
+        })
+    }
+}
+
 impl<S: Store> Dispatch<S> {
     pub(super) fn new(decisions: Arc<RateLimit<S>>, envoy: Arc<EnvoyRateLimit<S>>, others: Routes) -> Self {
         Self { decisions, envoy, others: others.prepare(), deadlines: Deadlines::default() }
     }
 
-    /// Whether a call asks one question.
-    pub(super) fn is_question(request: &http::Request<RecvStream>) -> bool {
-        method(request.uri().path()) == Some("/ShouldAllow")
-    }
-
-    /// Begins a call that asks one question.
-    pub(super) fn ask(&self, request: http::Request<RecvStream>) -> Begun {
-        self.decisions.should_allow(request, Received::new)
+    /// Begins a call. `leaving` tells when its connection is to end.
+    pub(super) fn call(
+        &self,
+        method: Option<Method>,
+        request: http::Request<Received>,
+        leaving: &watch::Receiver<()>,
+    ) -> Begun {
+        Begun::Call(match method {
+            Some(Method::ShouldAllow) => return self.decisions.should_allow(request),
+            Some(Method::ShouldAllowBatch) => self.decisions.should_allow_batch(request),
+            Some(Method::ShouldAllowStream) => self.decisions.should_allow_stream(request, leaving.clone()),
+            Some(Method::Refund) => self.decisions.refund(request),
+            Some(Method::ShouldRateLimit) => self.envoy.should_rate_limit(request),
+            None => self.call_other(request),
+        })
     }
 
     /// Answers questions that have begun.
-    pub(super) fn answer_each(&self, posed: &[Posed], each: impl FnMut(usize, Result<Whole, Status>)) {
+    pub(super) fn answer_each(&self, posed: &[Posed], each: impl FnMut(usize, Result<&[u8], Status>)) {
         self.decisions.answer_each(posed, each);
     }
 
-    /// One call of any other kind. `leaving` tells when its connection is to end.
-    pub(super) fn call(&self, request: http::Request<RecvStream>, leaving: &watch::Receiver<()>) -> Call {
-        let request = request.map(Received::new);
-        let path = request.uri().path();
-        match method(path) {
-            Some("/ShouldAllowBatch") => self.decisions.should_allow_batch(request),
-            Some("/ShouldAllowStream") => self.decisions.should_allow_stream(request, leaving.clone()),
-            Some("/Refund") => self.decisions.refund(request),
-            Some(method) if method.starts_with('/') => Call::failed(unknown(method)),
-            None if path == SHOULD_RATE_LIMIT => self.envoy.should_rate_limit(request),
-            _ => self.call_other(request),
-        }
-    }
-
     fn call_other(&self, request: http::Request<Received>) -> Call {
+        let ours = request.uri().path().strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE_NAME));
+        if let Some(method) = ours.filter(|method| method.starts_with('/')) {
+            return Call::failed(unknown(method));
+        }
         let mut others = self.others.clone();
         Call::until_deadline(&self.deadlines, request, |request| async move {
             match others.call(request.map(Body::new)).await {
-                Ok(response) => Ok(response.map(Reply::other)),
+                Ok(response) => Ok(Reply::Other(Box::new(response))),
                 Err(never) => match never {},
             }
         })
     }
-}
-
-/// What follows the name of our service in a path, if that begins with it.
-fn method(path: &str) -> Option<&str> {
-    path.strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE_NAME))
 }
 
 fn unknown(method: &str) -> Status {

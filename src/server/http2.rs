@@ -1,164 +1,262 @@
-//! One connection's calls: those that arrive together are run one after the other, as soon as all of them
-//! have been read, and answered together as far as they can be.
+//! HTTP/2 as this server speaks it: one connection, its socket and its calls, all in one task.
 //!
-//! A call that is run before the others have been read would cost a write to the socket of its own; and a
-//! task for each an allocation and a turn of the scheduler, so that also those that wait for a store are
-//! part of their connection. This drives the h2 crate itself: a general server's layer over it (its request
-//! and response bodies, its clocks) costs more than a decision does.
+//! Frames are read and written by our own code (`session`), because a general library costs several times
+//! what it serves: it makes each call a request, a response and two maps of headers, on heaps of their
+//! own. What arrives together is run together and answered in one write; calls that wait for a store are
+//! part of their connection's task (`work`).
 
+mod blocks;
+mod body;
+mod code;
+mod head;
+mod questions;
+mod session;
+mod stream;
+mod work;
+
+use std::cell::RefCell;
 use std::future::poll_fn;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::sync::watch;
 
-use super::answer::{self, Waiting};
+pub(super) use self::body::Received;
+use self::code::Broken;
+use self::head::Head;
+use self::questions::Questions;
+pub(super) use self::session::Session;
+use self::work::{Event, Works};
 use super::connection::Connection;
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, Method};
 use super::keepalive::Keepalive;
-use super::questions::Questions;
 use crate::config::ServerLimits;
 use crate::service::{Begun, Call};
 use crate::store::Store;
 
-/// What a caller may send ahead on one stream, and on all of a connection together. Eight streams whose
-/// answers nobody reads leave room for the other calls of their connection.
-const STREAM_WINDOW: u32 = 128 << 10;
-const CONNECTION_WINDOW: u32 = 1 << 20;
+/// Bytes that are read at a time.
+const READ: usize = 64 << 10;
 
-/// A connection that has begun to speak.
+/// Reads after which other connections have their turn.
+const TURN: usize = 16;
+
+/// Room that a connection keeps for what it has to write, when it has written it.
+const KEPT_ROOM: usize = 4 << 10;
+
+thread_local! {
+    /// What is read lies here until its frames have been taken: an idle connection has no buffer.
+    static READING: RefCell<Vec<u8>> = RefCell::new(vec![0; READ]);
+}
+
+/// One connection.
 pub(super) struct Http2<S> {
-    http: h2::server::Connection<Connection, Bytes>,
-    keepalive: Option<Keepalive>,
+    connection: Connection,
+    session: Session,
+    keepalive: Keepalive,
     services: Arc<Dispatch<S>>,
     leaving: watch::Receiver<()>,
-    /// The calls that have been read and not begun.
-    arrived: Vec<Arrived>,
-    /// Whether there was any since they were last run.
-    any: bool,
-    calls: Calls,
-}
-
-/// The calls that have begun.
-#[derive(Default)]
-struct Calls {
-    /// Those that can be answered at once.
+    works: Works,
     questions: Questions,
-    /// Those that wait for something.
-    waiting: FuturesUnordered<Waiting>,
+    /// The beginning of a frame whose rest has not come.
+    partial: Vec<u8>,
+    /// Why it cannot go on.
+    broken: Option<Broken>,
 }
 
-type Arrived = (http::Request<RecvStream>, SendResponse<Bytes>);
+/// Why a connection ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ended {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{why} ({code:?})", why = .0.why, code = .0.code)]
+    Broken(Broken),
+}
 
 impl<S: Store> Http2<S> {
-    /// Waits for the other side to begin. `leaving` tells its streams when they are to end.
-    pub(super) async fn open(
+    /// `leaving` tells its streams when they are to end. Within the worker's runtime.
+    pub(super) fn new(
         connection: Connection,
         services: Arc<Dispatch<S>>,
         limits: &ServerLimits,
         leaving: watch::Receiver<()>,
-    ) -> Result<Self, h2::Error> {
-        let heard = connection.heard();
-        let mut http = within(limits).handshake(connection).await?;
-        let keepalive = http.ping_pong().map(|pings| Keepalive::new(pings, heard, limits));
-        let (arrived, any, calls) = (Vec::new(), false, Calls::default());
-        Ok(Self { http, keepalive, services, leaving, arrived, any, calls })
+    ) -> Self {
+        let keepalive = Keepalive::new(connection.heard(), limits);
+        Self {
+            connection,
+            session: Session::new(limits),
+            keepalive,
+            services,
+            leaving,
+            works: Works::default(),
+            questions: Questions::default(),
+            partial: Vec::new(),
+            broken: None,
+        }
     }
 
     /// Until the connection ends.
-    pub(super) async fn serve(&mut self) -> Result<(), h2::Error> {
+    pub(super) async fn serve(&mut self) -> Result<(), Ended> {
         poll_fn(|context| self.poll(context)).await
+    }
+
+    /// Whether the other side has begun to speak HTTP/2.
+    pub(super) fn has_begun(&self) -> bool {
+        self.session.has_begun()
     }
 
     /// Takes no further calls: [`Http2::serve`] ends when those in flight have ended.
     pub(super) fn leave(&mut self) {
-        self.http.graceful_shutdown();
+        self.session.leave();
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
-        if self.keepalive.as_mut().is_some_and(|it| it.poll_vanished(context).is_ready()) {
-            tracing::debug!("a connection was closed: it did not answer a PING in time");
-            // As much of a farewell as goes out at once.
-            self.http.abrupt_shutdown(Reason::NO_ERROR);
-            let _ = pin!(self.http.accept()).poll(context);
-            return Poll::Ready(Ok(()));
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        let mut watched = false;
+        for _ in 0..TURN {
+            // Nothing but the handshake's own patience watches one that has not begun.
+            if !watched && self.has_begun() {
+                watched = true;
+                if self.keepalive.poll_vanished(&mut self.session, context).is_ready() {
+                    tracing::debug!("a connection was closed: it did not answer a PING in time");
+                    self.session.end(None);
+                    // As much of a farewell as goes out at once.
+                    let _ = self.poll_write(context);
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            loop {
+                self.run(context);
+                let was_full = self.session.is_full();
+                let written = self.poll_write(context)?;
+                if self.session.is_over() || self.broken.is_some() {
+                    return self.poll_end(context, written);
+                }
+                // What there was no room for may go on.
+                if !was_full || self.session.is_full() {
+                    break;
+                }
+            }
+            if self.session.is_full() {
+                return Poll::Pending;
+            }
+            if !ready!(self.poll_read(context))? {
+                return Poll::Ready(Ok(()));
+            }
         }
-        if !self.calls.waiting.is_empty() {
-            self.run(context);
-        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Runs what has been read and what need wait no longer.
+    fn run(&mut self, context: &mut Context<'_>) {
         loop {
-            let polled = pin!(self.http.accept()).poll(context);
-            match polled {
-                Poll::Ready(Some(Ok((request, respond)))) => self.take(request, respond),
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
-                Poll::Ready(None) => return Poll::Ready(Ok(())),
-                // What has been answered is sent, and what has come meanwhile is read, by looking again.
-                Poll::Pending if self.run(context) => {}
-                Poll::Pending => return Poll::Pending,
+            self.begin();
+            let Self { session, works, .. } = self;
+            works.drop_all_of(session.take_dropped());
+            session.pump();
+            session.take_asked().into_iter().for_each(|pouring| works.pour(pouring));
+            let mut any = false;
+            while !session.is_full()
+                && let Poll::Ready(Some(event)) = works.poll_next(context)
+            {
+                any = true;
+                match event {
+                    Event::Answered(stream, ended) => session.answer(stream, ended),
+                    Event::Poured(pouring, piece) => session.poured(pouring, piece),
+                    Event::Failed(stream) => session.failed(stream),
+                    Event::Dropped => {}
+                }
+            }
+            session.settle();
+            if !any {
+                return;
             }
         }
     }
 
-    /// Takes a call. A question is read as long as it is at hand, unless what is to be decided before it is of
-    /// another kind.
-    fn take(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
-        self.any = true;
-        if self.arrived.is_empty() && Dispatch::<S>::is_question(&request) {
-            let services = &self.services;
-            self.calls.begin(respond, || services.ask(request));
-        } else {
-            self.arrived.push((request, respond));
-        }
+    /// Begins the calls that have arrived, in their order: each is decided after those before it.
+    fn begin(&mut self) {
+        let Self { session, services, leaving, works, questions, .. } = self;
+        session.calls(|session, stream, head, body| {
+            let is_question = head.method == Some(Method::ShouldAllow);
+            if !is_question {
+                questions.answer(services, session);
+            }
+            let Head { method, .. } = head;
+            let begin = || services.call(method, head.request(body), leaving);
+            match catch_unwind(AssertUnwindSafe(begin)) {
+                Ok(Begun::Posed(posed)) => questions.push(posed, stream),
+                Ok(Begun::Call(Call::Done(Some(ended)))) => session.answer(stream, ended),
+                Ok(Begun::Call(call)) => works.call(stream, call),
+                // A panic is the end of one call, and a log line that the hook has written.
+                Err(_) => session.failed(stream),
+            }
+        });
+        questions.answer(services, session);
     }
 
-    /// Runs what has been read and what need wait no longer; whether there was any.
-    fn run(&mut self, context: &mut Context<'_>) -> bool {
-        let Self { services, leaving, arrived, calls, .. } = self;
-        calls.questions.answer(services);
-        for (request, respond) in arrived.drain(..) {
-            if Dispatch::<S>::is_question(&request) {
-                calls.begin(respond, || services.ask(request));
+    /// Writes what there is to be written; whether that was all.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Result<bool, io::Error> {
+        let out = self.session.out();
+        let mut written = 0;
+        while written < out.len() {
+            match Pin::new(&mut self.connection).poll_write(context, &out[written..])? {
+                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(bytes) => written += bytes,
+                Poll::Pending => {
+                    out.drain(..written);
+                    return Ok(false);
+                }
+            }
+        }
+        out.clear();
+        out.shrink_to(KEPT_ROOM);
+        Ok(true)
+    }
+
+    /// Reads once, and takes what frames are whole; false at the end.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Ended>> {
+        READING.with_borrow_mut(|room| {
+            let mut room = ReadBuf::new(room);
+            ready!(Pin::new(&mut self.connection).poll_read(context, &mut room))?;
+            let bytes = room.filled();
+            if bytes.is_empty() {
+                return Poll::Ready(Ok(false));
+            }
+            let taken = if self.partial.is_empty() {
+                let taken = self.session.read(bytes);
+                self.partial.extend_from_slice(&bytes[*taken.as_ref().unwrap_or(&bytes.len())..]);
+                taken
             } else {
-                // What came before is decided before.
-                calls.questions.answer(services);
-                calls.begin(respond, || Begun::Call(services.call(request, leaving)));
+                self.partial.extend_from_slice(bytes);
+                let taken = self.session.read(&self.partial);
+                self.partial.drain(..*taken.as_ref().unwrap_or(&0));
+                if self.partial.is_empty() {
+                    self.partial = Vec::new();
+                }
+                taken
+            };
+            if let Err(broken) = taken {
+                self.session.end(Some(broken));
+                self.broken = Some(broken);
             }
-        }
-        calls.questions.answer(services);
-        let mut any = std::mem::take(&mut self.any);
-        while let Poll::Ready(Some(())) = self.calls.waiting.poll_next_unpin(context) {
-            any = true;
-        }
-        any
+            Poll::Ready(Ok(true))
+        })
     }
-}
 
-impl Calls {
-    fn begin(&mut self, mut respond: SendResponse<Bytes>, begin: impl FnOnce() -> Begun) {
-        match catch_unwind(AssertUnwindSafe(begin)) {
-            Ok(Begun::Posed(posed)) => self.questions.push(posed, respond),
-            Ok(Begun::Call(Call::Done(Some(response)))) => answer::answer(&mut respond, response),
-            Ok(Begun::Call(call)) => self.waiting.push(Waiting::new(call, respond)),
-            // A panic is the end of one call, and a log line that the hook has written.
-            Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+    /// The last of what was written goes out; after a fault only what goes at once.
+    fn poll_end(&mut self, context: &mut Context<'_>, written: bool) -> Poll<Result<(), Ended>> {
+        if let Some(broken) = self.broken {
+            let _ = Pin::new(&mut self.connection).poll_shutdown(context);
+            return Poll::Ready(Err(Ended::Broken(broken)));
         }
+        if !written {
+            return Poll::Pending;
+        }
+        ready!(Pin::new(&mut self.connection).poll_shutdown(context))?;
+        Poll::Ready(Ok(()))
     }
-}
-
-/// HTTP/2 within its bounds.
-fn within(limits: &ServerLimits) -> h2::server::Builder {
-    let mut http = h2::server::Builder::new();
-    http.initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(limits.max_streams)
-        .max_pending_accept_reset_streams(limits.max_pending_resets)
-        .max_local_error_reset_streams(Some(limits.max_local_resets))
-        .max_header_list_size(limits.max_header_bytes);
-    http
 }

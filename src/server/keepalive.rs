@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use h2::{Ping, PingPong};
 use tokio::time::Sleep;
 
+use super::http2::Session;
 use crate::clock::monotonic;
 use crate::config::ServerLimits;
 
 /// Looks after one connection.
 pub(super) struct Keepalive {
-    pings: PingPong,
     heard: Heard,
     interval: Duration,
     timeout: Duration,
@@ -45,16 +44,16 @@ impl Heard {
 
 impl Keepalive {
     /// Within the worker's runtime.
-    pub(super) fn new(pings: PingPong, heard: Heard, limits: &ServerLimits) -> Self {
+    pub(super) fn new(heard: Heard, limits: &ServerLimits) -> Self {
         let (interval, timeout) = (limits.keepalive_interval.into(), limits.keepalive_timeout.into());
         let timer = Box::pin(tokio::time::sleep(interval));
-        Self { pings, heard, interval, timeout, timer, asked: false }
+        Self { heard, interval, timeout, timer, asked: false }
     }
 
     /// Ready when the other side has not answered in time.
-    pub(super) fn poll_vanished(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_vanished(&mut self, session: &mut Session, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            if self.asked && self.pings.poll_pong(context).is_ready() {
+            if self.asked && session.take_pong() {
                 self.asked = false;
                 self.timer.as_mut().reset((self.heard.at() + self.interval).into());
             }
@@ -66,8 +65,7 @@ impl Keepalive {
             if due > now {
                 self.timer.as_mut().reset(due.into());
             } else {
-                // It fails only where the connection is at its end.
-                let _ = self.pings.send_ping(Ping::opaque());
+                session.ping();
                 self.asked = true;
                 self.timer.as_mut().reset((now + self.timeout).into());
             }

@@ -63,11 +63,7 @@ impl<S: Store> RateLimit<S> {
     }
 
     /// In order, one after the other.
-    fn decide_all_at_once(
-        &self,
-        batch: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<http::Response<Reply>, Status> {
+    fn decide_all_at_once(&self, batch: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
         let count = count(batch)?;
         let mut round = self.limiter.round();
         Ok(Reply::message(count * RESULT_BYTES, |out| {
@@ -78,11 +74,7 @@ impl<S: Store> RateLimit<S> {
 
     /// All questions are put to the store before any answer is awaited, in order and from one task: Redis
     /// is sent what is for one node together.
-    async fn decide_all(
-        &self,
-        batch: &Bytes,
-        deadline: Option<Instant>,
-    ) -> Result<http::Response<Reply>, Status> {
+    async fn decide_all(&self, batch: &Bytes, deadline: Option<Instant>) -> Result<Reply, Status> {
         let count = count(batch)?;
         let answers = questions(batch).map(|question| self.answer(question, deadline));
         let answers = join_all(answers).await;

@@ -1,6 +1,5 @@
 //! One call: its context, and its end, which may be there at once.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -17,15 +16,15 @@ const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
 /// The end of a call. It is boxed only where it has to be waited for.
 pub enum Call {
-    /// It is there.
-    Done(Option<http::Response<Reply>>),
+    /// It is there, and taken once.
+    Done(Option<Result<Reply, Status>>),
     /// It will come.
     Waiting(Waiting),
 }
 
 /// A call that ends some time, but no later than at its caller's deadline.
 pub struct Waiting {
-    future: Pin<Box<dyn Future<Output = Result<http::Response<Reply>, Status>> + Send>>,
+    future: Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>,
     deadline: Option<Deadline>,
 }
 
@@ -35,8 +34,8 @@ pub trait Sent: Body<Data = Bytes> + Send + Unpin + 'static {}
 impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Sent for B {}
 
 impl Call {
-    pub(super) fn done(ended: Result<http::Response<Reply>, Status>) -> Self {
-        Self::Done(Some(ended.unwrap_or_else(Status::into_http)))
+    pub(super) fn done(ended: Result<Reply, Status>) -> Self {
+        Self::Done(Some(ended))
     }
 
     /// A call that has failed.
@@ -51,7 +50,7 @@ impl Call {
         serve: impl FnOnce(http::Request<B>) -> F,
     ) -> Self
     where
-        F: Future<Output = Result<http::Response<Reply>, Status>> + Send + 'static,
+        F: Future<Output = Result<Reply, Status>> + Send + 'static,
     {
         let deadline = deadline::of(request.headers());
         Self::waiting(deadlines, deadline, serve(request))
@@ -61,7 +60,7 @@ impl Call {
     pub(super) fn waiting(
         deadlines: &Deadlines,
         deadline: Option<Instant>,
-        future: impl Future<Output = Result<http::Response<Reply>, Status>> + Send + 'static,
+        future: impl Future<Output = Result<Reply, Status>> + Send + 'static,
     ) -> Self {
         let deadline = deadline.map(|deadline| deadlines.at(deadline));
         Self::Waiting(Waiting { future: Box::pin(future), deadline })
@@ -69,22 +68,18 @@ impl Call {
 }
 
 impl Future for Call {
-    type Output = Result<http::Response<Reply>, Infallible>;
+    type Output = Result<Reply, Status>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
-            Self::Done(response) => {
-                response.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
-            }
-            Self::Waiting(waiting) => {
-                waiting.poll(context).map(|ended| Ok(ended.unwrap_or_else(Status::into_http)))
-            }
+            Self::Done(ended) => ended.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Waiting(waiting) => waiting.poll(context),
         }
     }
 }
 
 impl Waiting {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<http::Response<Reply>, Status>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply, Status>> {
         if let Poll::Ready(ended) = self.future.as_mut().poll(context) {
             return Poll::Ready(ended);
         }

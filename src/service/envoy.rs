@@ -86,20 +86,12 @@ impl<S: Store> EnvoyRateLimit<S> {
         })
     }
 
-    fn answer_at_once(
-        &self,
-        message: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<http::Response<Reply>, Status> {
+    fn answer_at_once(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
         let broken = || Err(Status::internal("the store answers at once, and did not"));
         at_once(self.answer(message, deadline)).unwrap_or_else(broken)
     }
 
-    async fn answer(
-        &self,
-        message: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<http::Response<Reply>, Status> {
+    async fn answer(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
         let live = self.live.load();
         let Some(loaded) = &*live else {
             return Err(Status::failed_precondition("no rate limit configuration loaded"));

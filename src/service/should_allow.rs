@@ -15,7 +15,7 @@ use tonic::Status;
 use super::call::{self, Call, Sent};
 use super::messages::{Messages, PREFIX};
 use super::wire::{self, Question};
-use super::{RateLimit, Reply, Whole, reply, status};
+use super::{RateLimit, Reply, reply, status};
 use crate::store::{Store, TOGETHER};
 
 /// Bytes of an ordinary answer.
@@ -36,18 +36,14 @@ pub enum Begun {
 }
 
 impl<S: Store> RateLimit<S> {
-    /// Begins a call that asks one question, with what `body` reads of its body. Nothing is decided yet, where
-    /// it has arrived and the store answers at once.
-    pub fn should_allow<C, B: Sent>(
-        self: &Arc<Self>,
-        request: http::Request<C>,
-        body: impl FnOnce(C) -> B,
-    ) -> Begun {
+    /// Begins a call that asks one question. Nothing is decided yet, where it has arrived and the store answers
+    /// at once.
+    pub fn should_allow<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Begun {
         let deadline = match call::deadline_of(request.headers()) {
             Ok(deadline) => deadline,
             Err(status) => return Begun::Call(Call::failed(status)),
         };
-        let mut messages = Messages::of(body(request.into_body()), self.largest);
+        let mut messages = Messages::of(request.into_body(), self.largest);
         if S::AT_ONCE
             && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
         {
@@ -66,9 +62,9 @@ impl<S: Store> RateLimit<S> {
         }))
     }
 
-    /// Answers several questions, each for itself and in their order, and gives `each` the answers with the
-    /// number of their question. More than [`TOGETHER`] at a time save nothing more.
-    pub fn answer_each(&self, posed: &[Posed], mut each: impl FnMut(usize, Result<Whole, Status>)) {
+    /// Answers several questions, each for itself and in their order, and gives `each` the answers (messages with
+    /// their prefixes) with the number of their question. More than [`TOGETHER`] at a time save nothing more.
+    pub fn answer_each(&self, posed: &[Posed], mut each: impl FnMut(usize, Result<&[u8], Status>)) {
         let mut questions = SmallVec::<[(usize, Question<'_>, Option<Instant>); TOGETHER]>::new();
         for (number, Posed { message, deadline }) in posed.iter().enumerate() {
             let like = questions.last().map(|(_, question, _)| question);
@@ -79,22 +75,16 @@ impl<S: Store> RateLimit<S> {
         }
         let mut asked = questions.iter();
         let asks = questions.iter().map(|(_, question, deadline)| question.ask(*deadline));
-        let mut answers = SmallVec::<[(usize, Result<usize, Status>); TOGETHER]>::new();
-        let mut written = Vec::with_capacity(questions.len() * (PREFIX + ANSWER_BYTES));
+        let mut message = Vec::with_capacity(PREFIX + ANSWER_BYTES);
         self.limiter.round().decide_each(asks, |answer| {
             let Some((number, question, _)) = asked.next() else { return };
             let answer = answer.map_err(status::of).map(|answer| {
-                reply::frame(&mut written, |out| {
+                message.clear();
+                reply::frame(&mut message, |out| {
                     wire::response(out, &answer, question.cost(), &self.templates);
                 });
-                written.len()
             });
-            answers.push((*number, answer));
+            each(*number, answer.map(|()| &message[..]));
         });
-        let (written, mut start) = (Bytes::from(written), 0);
-        for (number, answer) in answers {
-            let answer = answer.map(|end| written.slice(std::mem::replace(&mut start, end)..end));
-            each(number, answer.map(Whole));
-        }
     }
 }

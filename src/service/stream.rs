@@ -68,7 +68,7 @@ impl<S: Store> RateLimit<S> {
             Err(status) => return Call::failed(status),
         };
         let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
-        Call::done(Ok(Reply::stream(Stream {
+        Call::done(Ok(Reply::Messages(Box::pin(Stream {
             service: Arc::clone(self),
             messages: Messages::of(body, self.largest),
             rest: Bytes::new(),
@@ -79,7 +79,7 @@ impl<S: Store> RateLimit<S> {
             answered: 0,
             usual: 0,
             over: false,
-        })))
+        }))))
     }
 }
 

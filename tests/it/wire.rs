@@ -36,7 +36,7 @@ async fn should_allow(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code
 }
 
 async fn call(service: &Service, request: http::Request<Pieces>) -> Result<Vec<u8>, Code> {
-    ended_alone(service, service.should_allow(request, |body| body)).await
+    ended_alone(service, service.should_allow(request)).await
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ proptest! {
 
 /// A question that has arrived.
 fn posed(service: &Service, question: &[u8]) -> Posed {
-    match service.should_allow(request(&framed(0, question), usize::MAX), |body| body) {
+    match service.should_allow(request(&framed(0, question), usize::MAX)) {
         Begun::Posed(posed) => posed,
         Begun::Call(_) => panic!("the memory store answers at once"),
     }

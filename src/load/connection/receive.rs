@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Connection, Failure, Outcome};
 use crate::load::answer;
 use crate::load::frames::{self, Broken, Frame, flag, kind, settings};
-use crate::load::headers::{ResponseBlocks, Said};
+use crate::load::response::{ResponseBlocks, Said};
 
 /// The server gets back what it has used of the connection's window when it is so much.
 const GIVE_BACK: u32 = 1 << 28;
@@ -33,7 +33,7 @@ impl Incoming {
     pub(super) fn new() -> Self {
         Self {
             rest: Vec::new(),
-            blocks: ResponseBlocks::new(),
+            blocks: ResponseBlocks::default(),
             block: None,
             messages: HashMap::new(),
             used: 0,

@@ -3,7 +3,7 @@
 use crate::load::frames::{
     DEFAULT_WINDOW, LARGEST_PAYLOAD, PREFACE, flag, kind, setting, write, write_settings,
 };
-use crate::load::headers::RequestBlock;
+use crate::load::request::RequestBlock;
 
 /// As much as HTTP/2 lets a window be: what we receive is counted, not held back.
 const OUR_WINDOW: u32 = u32::MAX >> 1;

@@ -9,7 +9,7 @@ use bytes::{Buf as _, BufMut as _, Bytes};
 use http_body::{Body, Frame};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
-use weir::service::{Begun, Call, Posed, RateLimit, Reply, Whole};
+use weir::service::{Begun, Call, Posed, RateLimit, Reply};
 use weir::store::Store;
 
 /// A request body that arrives in these pieces.
@@ -53,7 +53,7 @@ pub(crate) async fn ended_alone<S: Store>(service: &RateLimit<S>, begun: Begun) 
 pub(crate) fn together<S: Store>(service: &RateLimit<S>, posed: &[Posed]) -> Vec<Result<Vec<u8>, Code>> {
     let mut answers: Vec<_> = posed.iter().map(|_| None).collect();
     service.answer_each(posed, |number, answer| {
-        let answer = answer.map(|Whole(message)| message.to_vec()).map_err(|status| status.code());
+        let answer = answer.map(<[u8]>::to_vec).map_err(|status| status.code());
         assert!(answers[number].replace(answer).is_none(), "question {number} has two answers");
     });
     answers.into_iter().map(|answer| answer.expect("every question has an answer")).collect()
@@ -61,16 +61,16 @@ pub(crate) fn together<S: Store>(service: &RateLimit<S>, posed: &[Posed]) -> Vec
 
 /// How a call ends: the messages of the answer, or the status.
 pub(crate) async fn ended(call: Call) -> Result<Vec<u8>, Code> {
-    let response = call.await.unwrap();
+    let mut body = match call.await.map_err(|status| status.code())? {
+        Reply::Message(message) => return Ok(message.to_vec()),
+        Reply::Messages(body) => body,
+        Reply::Other(_) => panic!("tonic answers none of these calls"),
+    };
     let status =
         |headers: &http::HeaderMap| headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
-    if let Some(code) = status(response.headers()) {
-        return Err(code);
-    }
-    let mut reply: Reply = response.into_body();
     let mut bytes = Vec::new();
     loop {
-        let frame = std::future::poll_fn(|context| Pin::new(&mut reply).poll_frame(context)).await;
+        let frame = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await;
         match frame.expect("trailers come before the end").unwrap().into_data() {
             Ok(data) => bytes.extend_from_slice(&data),
             Err(trailers) => {

@@ -1,10 +1,10 @@
 //! The headers of a request. They are always the same, so a block is prepared once.
 
-use super::TABLE;
+use crate::http2::hpack::{TABLE, write_text};
 
 /// The header block of every request: spelled out in the first, and five references to it in the others.
 #[derive(Debug)]
-pub(in crate::load) struct RequestBlock {
+pub(super) struct RequestBlock {
     spelled: Vec<u8>,
     /// None when the server has no room for our headers: they are spelled out every time then.
     short: Option<&'static [u8]>,
@@ -37,22 +37,22 @@ const SHORT: &[u8] = &[
 ];
 
 impl RequestBlock {
-    pub(in crate::load) fn new(authority: &str, path: &str) -> Self {
+    pub(super) fn new(authority: &str, path: &str) -> Self {
         let mut spelled = vec![INDEXED | METHOD_POST, INDEXED | SCHEME_HTTP];
         for (place, value) in [(PATH, path), (AUTHORITY, authority), (CONTENT_TYPE, "application/grpc")] {
             spelled.push(LITERAL_KEPT | place);
-            write_text(value, &mut spelled);
+            write_text(value.as_bytes(), &mut spelled);
         }
         spelled.push(LITERAL_KEPT);
-        write_text("te", &mut spelled);
-        write_text("trailers", &mut spelled);
+        write_text(b"te", &mut spelled);
+        write_text(b"trailers", &mut spelled);
         spelled.push(LITERAL_KEPT | USER_AGENT);
-        write_text(concat!("weir-load/", env!("CARGO_PKG_VERSION")), &mut spelled);
+        write_text(concat!("weir-load/", env!("CARGO_PKG_VERSION")).as_bytes(), &mut spelled);
         Self { spelled, short: Some(SHORT), is_first: true }
     }
 
     /// The next request's block.
-    pub(in crate::load) fn next(&mut self) -> &[u8] {
+    pub(super) fn next(&mut self) -> &[u8] {
         match self.short {
             Some(short) if !self.is_first => short,
             _ => {
@@ -64,25 +64,13 @@ impl RequestBlock {
 
     /// The server's table takes so many bytes only. A smaller one than usual is not used at all: a block
     /// must say so once, with an update to 0, and may say so always.
-    pub(in crate::load) fn set_table_size(&mut self, size: u32) {
+    pub(super) fn set_table_size(&mut self, size: u32) {
         const UPDATE_TO_ZERO: u8 = 0x20;
         if (size as usize) < TABLE && self.short.is_some() {
             self.short = None;
             self.spelled.insert(0, UPDATE_TO_ZERO);
         }
     }
-}
-
-/// A text as it is: not in Huffman's code.
-fn write_text(text: &str, out: &mut Vec<u8>) {
-    const PREFIX: usize = 0x7f;
-    if text.len() < PREFIX {
-        out.push(text.len() as u8);
-    } else {
-        out.push(PREFIX as u8);
-        prost::encoding::encode_varint((text.len() - PREFIX) as u64, out);
-    }
-    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]

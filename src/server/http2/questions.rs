@@ -2,12 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bytes::Bytes;
-use h2::Reason;
-use h2::server::SendResponse;
-
-use super::answer;
-use super::dispatch::Dispatch;
+use super::session::Session;
+use crate::server::dispatch::Dispatch;
 use crate::service::Posed;
 use crate::store::{Store, TOGETHER};
 
@@ -17,28 +13,30 @@ use crate::store::{Store, TOGETHER};
 pub(super) struct Questions {
     posed: Vec<Posed>,
     /// Of each question; those that are answered are gone.
-    streams: Vec<Option<SendResponse<Bytes>>>,
+    streams: Vec<Option<u32>>,
 }
 
 impl Questions {
-    pub(super) fn push(&mut self, posed: Posed, respond: SendResponse<Bytes>) {
+    pub(super) fn push(&mut self, posed: Posed, stream: u32) {
         self.posed.push(posed);
-        self.streams.push(Some(respond));
+        self.streams.push(Some(stream));
     }
 
     /// Answers all of them, so many at a time as are worth it.
-    pub(super) fn answer<S: Store>(&mut self, services: &Dispatch<S>) {
+    pub(super) fn answer<S: Store>(&mut self, services: &Dispatch<S>, session: &mut Session) {
         for (posed, streams) in self.posed.chunks(TOGETHER).zip(self.streams.chunks_mut(TOGETHER)) {
             let answer = || {
                 services.answer_each(posed, |number, answer| {
-                    if let Some(mut respond) = streams.get_mut(number).and_then(Option::take) {
-                        answer::answer_whole(&mut respond, answer);
+                    let Some(stream) = streams.get_mut(number).and_then(Option::take) else { return };
+                    match answer {
+                        Ok(message) => session.answer_message(stream, message),
+                        Err(status) => session.answer(stream, Err(status)),
                     }
                 });
             };
             if catch_unwind(AssertUnwindSafe(answer)).is_err() {
                 // A panic is the end of those that have no answer yet, and a log line that the hook has written.
-                streams.iter_mut().flatten().for_each(|respond| respond.send_reset(Reason::INTERNAL_ERROR));
+                streams.iter_mut().flatten().for_each(|stream| session.failed(*stream));
             }
         }
         self.posed.clear();

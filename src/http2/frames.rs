@@ -1,60 +1,64 @@
-//! HTTP/2 frames, RFC 9113: as many as a client of unary calls meets.
+//! HTTP/2 frames, RFC 9113: how they are read and written.
 
 /// What a client says first.
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The largest payload that every peer takes, and that we take.
-pub(super) const LARGEST_PAYLOAD: usize = 16_384;
+pub(crate) const LARGEST_PAYLOAD: usize = 16_384;
 
 /// A window until the peer says otherwise.
-pub(super) const DEFAULT_WINDOW: i64 = 65_535;
+pub(crate) const DEFAULT_WINDOW: i64 = 65_535;
 
-const HEAD: usize = 9;
+/// Bytes before every payload.
+pub(crate) const HEAD: usize = 9;
 
 /// A frame's type.
-pub(super) mod kind {
-    pub(in crate::load) const DATA: u8 = 0;
-    pub(in crate::load) const HEADERS: u8 = 1;
-    pub(in crate::load) const RST_STREAM: u8 = 3;
-    pub(in crate::load) const SETTINGS: u8 = 4;
-    pub(in crate::load) const PUSH_PROMISE: u8 = 5;
-    pub(in crate::load) const PING: u8 = 6;
-    pub(in crate::load) const GOAWAY: u8 = 7;
-    pub(in crate::load) const WINDOW_UPDATE: u8 = 8;
-    pub(in crate::load) const CONTINUATION: u8 = 9;
+pub(crate) mod kind {
+    pub(crate) const DATA: u8 = 0;
+    pub(crate) const HEADERS: u8 = 1;
+    pub(crate) const PRIORITY: u8 = 2;
+    pub(crate) const RST_STREAM: u8 = 3;
+    pub(crate) const SETTINGS: u8 = 4;
+    pub(crate) const PUSH_PROMISE: u8 = 5;
+    pub(crate) const PING: u8 = 6;
+    pub(crate) const GOAWAY: u8 = 7;
+    pub(crate) const WINDOW_UPDATE: u8 = 8;
+    pub(crate) const CONTINUATION: u8 = 9;
 }
 
 /// A frame's flags.
-pub(super) mod flag {
-    pub(in crate::load) const ACK: u8 = 1;
-    pub(in crate::load) const END_STREAM: u8 = 1;
-    pub(in crate::load) const END_HEADERS: u8 = 4;
-    pub(in crate::load) const PADDED: u8 = 8;
-    pub(in crate::load) const PRIORITY: u8 = 32;
+pub(crate) mod flag {
+    pub(crate) const ACK: u8 = 1;
+    pub(crate) const END_STREAM: u8 = 1;
+    pub(crate) const END_HEADERS: u8 = 4;
+    pub(crate) const PADDED: u8 = 8;
+    pub(crate) const PRIORITY: u8 = 32;
 }
 
 /// Settings that are said or heeded.
-pub(super) mod setting {
-    pub(in crate::load) const HEADER_TABLE_SIZE: u16 = 1;
-    pub(in crate::load) const ENABLE_PUSH: u16 = 2;
-    pub(in crate::load) const MAX_CONCURRENT_STREAMS: u16 = 3;
-    pub(in crate::load) const INITIAL_WINDOW_SIZE: u16 = 4;
+pub(crate) mod setting {
+    pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(crate) const ENABLE_PUSH: u16 = 2;
+    pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+    pub(crate) const MAX_FRAME_SIZE: u16 = 5;
+    pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
 /// One frame, where it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame<'a> {
-    pub(super) kind: u8,
-    pub(super) flags: u8,
-    pub(super) stream: u32,
-    pub(super) payload: &'a [u8],
+pub(crate) struct Frame<'a> {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: &'a [u8],
 }
 
 /// What breaks the protocol, for people.
-pub(super) type Broken = &'static str;
+pub(crate) type Broken = &'static str;
 
 /// The first frame in `bytes` and its length; None when it is not all there yet.
-pub(super) fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Broken> {
+pub(crate) fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Broken> {
     let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
     if length > LARGEST_PAYLOAD {
@@ -66,12 +70,12 @@ pub(super) fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Broken> 
 }
 
 impl<'a> Frame<'a> {
-    pub(super) const fn has(&self, flag: u8) -> bool {
+    pub(crate) const fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
     /// The payload of a DATA or HEADERS frame without its padding and priority.
-    pub(super) fn content(&self) -> Result<&'a [u8], Broken> {
+    pub(crate) fn content(&self) -> Result<&'a [u8], Broken> {
         const TOO_SHORT: Broken = "it sent a frame that is too short for its padding";
         let mut content = self.payload;
         if self.has(flag::PADDED) {
@@ -86,23 +90,29 @@ impl<'a> Frame<'a> {
     }
 
     /// The number that RST_STREAM and WINDOW_UPDATE carry; the one of GOAWAY follows the last stream.
-    pub(super) fn number(&self, at: usize) -> Result<u32, Broken> {
+    pub(crate) fn number(&self, at: usize) -> Result<u32, Broken> {
         let bytes = self.payload.get(at..).and_then(|rest| rest.first_chunk());
         bytes.map(|bytes| u32::from_be_bytes(*bytes)).ok_or("it sent a frame that is too short")
     }
 }
 
 /// Appends a frame.
-pub(super) fn write(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    // Nothing longer is ever written; the length has 24 bits.
-    let [_, a, b, c] = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
-    let [d, e, f, g] = stream.to_be_bytes();
-    out.extend_from_slice(&[a, b, c, kind, flags, d, e, f, g]);
+pub(crate) fn write(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    out.extend_from_slice(&head(kind, flags, stream, payload.len()));
     out.extend_from_slice(payload);
 }
 
+/// What stands before a payload of so many bytes.
+#[inline]
+pub(crate) fn head(kind: u8, flags: u8, stream: u32, length: usize) -> [u8; HEAD] {
+    // Nothing longer is ever written; the length has 24 bits.
+    let [_, a, b, c] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    let [d, e, f, g] = stream.to_be_bytes();
+    [a, b, c, kind, flags, d, e, f, g]
+}
+
 /// Appends SETTINGS.
-pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
+pub(crate) fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
     let mut payload = Vec::with_capacity(6 * settings.len());
     for (name, value) in settings {
         payload.extend_from_slice(&name.to_be_bytes());
@@ -112,7 +122,7 @@ pub(super) fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
 }
 
 /// The settings in a SETTINGS frame.
-pub(super) fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
+pub(crate) fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
     payload.chunks_exact(6).map(|bytes| {
         let [a, b, c, d, e, f] = [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]];
         (u16::from_be_bytes([a, b]), u32::from_be_bytes([c, d, e, f]))

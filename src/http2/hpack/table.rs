@@ -1,0 +1,103 @@
+//! The fields that every peer knows, and those that this one has put into its table.
+
+use std::collections::VecDeque;
+
+use super::{Field, TABLE};
+
+/// A field that the peer may refer to.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The name, and the value behind it.
+    bytes: Box<[u8]>,
+    name_length: usize,
+    allowed: bool,
+}
+
+/// The dynamic table, the newest first.
+#[derive(Debug)]
+pub(super) struct Table {
+    entries: VecDeque<Entry>,
+    size: usize,
+    largest: usize,
+}
+
+impl Entry {
+    pub(super) fn of(field: Field<'_>) -> Self {
+        let Field { name, value, allowed } = field;
+        Self { bytes: [name, value].concat().into(), name_length: name.len(), allowed }
+    }
+
+    /// As RFC 7541 counts it.
+    fn size(&self) -> usize {
+        const OVERHEAD: usize = 32;
+        self.bytes.len() + OVERHEAD
+    }
+
+    fn field(&self) -> Field<'_> {
+        let (name, value) = self.bytes.split_at(self.name_length);
+        Field { name, value, allowed: self.allowed }
+    }
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { entries: VecDeque::new(), size: 0, largest: TABLE }
+    }
+}
+
+impl Table {
+    /// The field at this place, counted from 1: the static ones, then the peer's.
+    #[inline]
+    pub(super) fn field(&self, place: usize) -> Option<Field<'_>> {
+        match place.checked_sub(STATIC.len() + 1) {
+            Some(index) => self.entries.get(index).map(Entry::field),
+            None => STATIC.get(place.checked_sub(1)?).map(|&(name, value)| Field {
+                name: name.as_bytes(),
+                value: value.as_bytes(),
+                allowed: true,
+            }),
+        }
+    }
+
+    /// Takes in a new field, and drops the oldest as far as there is no room.
+    pub(super) fn add(&mut self, entry: Entry) {
+        let size = entry.size();
+        self.make_room(size);
+        if size <= self.largest {
+            self.size += size;
+            self.entries.push_front(entry);
+        }
+    }
+
+    /// The peer uses so much of the table from now on.
+    pub(super) fn resize(&mut self, largest: usize) {
+        self.largest = largest;
+        self.make_room(0);
+    }
+
+    fn make_room(&mut self, size: usize) {
+        while self.size + size > self.largest
+            && let Some(oldest) = self.entries.pop_back()
+        {
+            self.size -= oldest.size();
+        }
+    }
+}
+
+/// RFC 7541, appendix A.
+#[rustfmt::skip]
+const STATIC: [(&str, &str); 61] = [
+    (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"), (":path", "/index.html"),
+    (":scheme", "http"), (":scheme", "https"), (":status", "200"), (":status", "204"), (":status", "206"),
+    (":status", "304"), (":status", "400"), (":status", "404"), (":status", "500"), ("accept-charset", ""),
+    ("accept-encoding", "gzip, deflate"), ("accept-language", ""), ("accept-ranges", ""), ("accept", ""),
+    ("access-control-allow-origin", ""), ("age", ""), ("allow", ""), ("authorization", ""), ("cache-control", ""),
+    ("content-disposition", ""), ("content-encoding", ""), ("content-language", ""), ("content-length", ""),
+    ("content-location", ""), ("content-range", ""), ("content-type", ""), ("cookie", ""), ("date", ""),
+    ("etag", ""), ("expect", ""), ("expires", ""), ("from", ""), ("host", ""), ("if-match", ""),
+    ("if-modified-since", ""), ("if-none-match", ""), ("if-range", ""), ("if-unmodified-since", ""),
+    ("last-modified", ""), ("link", ""), ("location", ""), ("max-forwards", ""), ("proxy-authenticate", ""),
+    ("proxy-authorization", ""), ("range", ""), ("referer", ""), ("refresh", ""), ("retry-after", ""),
+    ("server", ""), ("set-cookie", ""), ("strict-transport-security", ""), ("transfer-encoding", ""),
+    ("user-agent", ""), ("vary", ""), ("via", ""), ("www-authenticate", ""),
+];

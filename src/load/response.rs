@@ -1,0 +1,92 @@
+//! What a response says in its header blocks.
+
+use std::sync::Arc;
+
+use super::frames::Broken;
+use crate::http2::hpack::{Decoder, Field};
+
+/// Reads the header blocks of one connection's responses, all and in order.
+#[derive(Debug, Default)]
+pub(super) struct ResponseBlocks(Decoder);
+
+/// What a block says about its call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// The HTTP status; in a block of trailers there is none.
+    pub(super) http: Option<u16>,
+    /// The gRPC status; in the first of two blocks there is none.
+    pub(super) grpc: Option<i32>,
+    /// What is wrong, for people.
+    pub(super) message: Option<Arc<str>>,
+}
+
+const UNREADABLE: Broken = "it sent headers that cannot be read";
+
+const UNKNOWN: i32 = 2;
+
+impl ResponseBlocks {
+    pub(super) fn read(&mut self, block: &[u8]) -> Result<Said, Broken> {
+        let mut said = Said::default();
+        self.0.read(block, |field| said.hear(field)).map_err(|_| UNREADABLE)?;
+        Ok(said)
+    }
+}
+
+impl Said {
+    fn hear(&mut self, Field { name, value, .. }: Field<'_>) {
+        match name {
+            b":status" => self.http = Some(parsed(value).unwrap_or_default()),
+            b"grpc-status" => self.grpc = Some(parsed(value).unwrap_or(UNKNOWN)),
+            b"grpc-message" => self.message = Some(percent_decoded(value).into()),
+            _ => {}
+        }
+    }
+}
+
+fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// gRPC writes what is no printable ASCII in a message as %XX.
+fn percent_decoded(text: &[u8]) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        let code =
+            after.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As servers send them: first spelled out, then as places in their table.
+    #[test]
+    fn statuses_are_read_however_they_are_written() {
+        let mut blocks = ResponseBlocks::default();
+        let mut server = fluke_hpack::Encoder::new();
+        let mut read =
+            |headers: &[(&[u8], &[u8])]| blocks.read(&server.encode(headers.iter().copied())).unwrap();
+        for _ in 0..3 {
+            assert_eq!(read(&[(b":status", b"200"), (b"date", b"today")]).http, Some(200));
+            assert_eq!(read(&[(b":status", b"418")]).http, Some(418));
+            assert_eq!(read(&[(b"grpc-status", b"0")]).grpc, Some(0));
+            let said = read(&[(b"grpc-status", b"5"), (b"grpc-message", b"no%20such%zz %E2%82%AC")]);
+            assert_eq!((said.grpc, said.message.as_deref()), (Some(5), Some("no such%zz €")));
+        }
+        assert_eq!(read(&[(b"grpc-status", b"many")]).grpc, Some(UNKNOWN));
+        assert_eq!(blocks.read(b"\x80"), Err(UNREADABLE));
+    }
+}
