@@ -129,6 +129,26 @@ impl<S: Store> Limiter<S> {
         answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
     }
 
+    /// Whether [`Limiter::decide_known`] is worth being asked.
+    pub fn knows_some(&self) -> bool {
+        self.store.knows_some()
+    }
+
+    /// The answer to a question, where the store knows it without waiting: a denial that still stands. What is
+    /// not known is to be asked with [`Limiter::decide`], and counts only then.
+    pub fn decide_known(&self, ask: &Ask<'_>) -> Option<Answer<'_>> {
+        let resolved = resolve(&self.rules, ask).ok().filter(|resolved| resolved.listing.is_none())?;
+        let started = clock::monotonic();
+        let mut verdicts = Verdicts::default();
+        let known = self.store.known(&decision(ask, &resolved, started), op(ask), ask.cost, &mut verdicts);
+        let verdict = verdicts.decisions.pop().filter(|_| known)?;
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, None);
+        let answer = Ok(Outcome::Decided { verdict, limits: verdicts.limits });
+        self.tell(ask, &resolved, took, &answer);
+        answer.ok().map(|outcome| Answer { strategy: resolved.strategy, outcome })
+    }
+
     /// The strategy that applies, if the question can be asked at all.
     fn resolve(&self, ask: &Ask<'_>) -> Result<Resolved<'_>, LimiterError> {
         resolve(&self.rules, ask).map_err(|error| self.refused(error))
@@ -150,20 +170,9 @@ impl<S: Store> Limiter<S> {
         resolved: &Resolved<'_>,
         started: Instant,
     ) -> Result<Outcome, StoreError> {
-        let decision = Decision {
-            strategy: resolved.strategy,
-            subject: Subject {
-                resource: ask.resource,
-                consumer: ask.consumer,
-                group: resolved.group,
-                attributes: ask.attributes,
-            },
-            deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
-            part: Part::ALL,
-        };
-        let op = if ask.peek { Op::Peek } else { Op::Charge };
         let mut verdicts = Verdicts::default();
-        self.store.decide(&decision, op, &[ask.cost], &mut verdicts).await?;
+        let decision = decision(ask, resolved, started);
+        self.store.decide(&decision, op(ask), &[ask.cost], &mut verdicts).await?;
         match verdicts.decisions.pop() {
             Some(verdict) => Ok(Outcome::Decided { verdict, limits: verdicts.limits }),
             None => Err(no_verdict()),
@@ -182,6 +191,21 @@ impl<S: Store> Limiter<S> {
         self.recorder.decided(resolved.index, counted, took);
         log(&Logged::of(ask, resolved.strategy), Some(took), counted, answer);
     }
+}
+
+/// What the store is asked.
+fn decision<'a>(ask: &Ask<'a>, resolved: &Resolved<'a>, started: Instant) -> Decision<'a> {
+    let Ask { resource, consumer, attributes, .. } = *ask;
+    Decision {
+        strategy: resolved.strategy,
+        subject: Subject { resource, consumer, group: resolved.group, attributes },
+        deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
+        part: Part::ALL,
+    }
+}
+
+const fn op(ask: &Ask<'_>) -> Op {
+    if ask.peek { Op::Peek } else { Op::Charge }
 }
 
 /// What a log line says of a question.

@@ -73,6 +73,17 @@ pub trait Store: Send + Sync + 'static {
         out: &mut Verdicts,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Whether [`Store::known`] is worth being asked.
+    fn knows_some(&self) -> bool {
+        false
+    }
+
+    /// Puts into `out` what [`Store::decide`] would answer to one cost, where that is known without waiting and
+    /// changes nothing; whether it is.
+    fn known(&self, _decision: &Decision<'_>, _op: Op, _cost: u64, _out: &mut Verdicts) -> bool {
+        false
+    }
+
     /// Decides each of `singles` for itself, in order, as [`Store::decide`] would, and appends how it
     /// ended to `out`. Only for stores that answer at once; at most [`TOGETHER`] are worth being asked.
     fn decide_each(&self, singles: &[Single<'_>], out: &mut Ended) {

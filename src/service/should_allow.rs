@@ -16,6 +16,7 @@ use super::call::{self, Call, Sent};
 use super::messages::{Messages, PREFIX};
 use super::wire::{self, Question};
 use super::{RateLimit, Reply, reply, status};
+use crate::limiter::Answer;
 use crate::store::{Store, TOGETHER};
 
 /// Bytes of an ordinary answer.
@@ -44,22 +45,39 @@ impl<S: Store> RateLimit<S> {
             Err(status) => return Begun::Call(Call::failed(status)),
         };
         let mut messages = Messages::of(request.into_body(), self.largest);
-        if S::AT_ONCE
-            && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
-        {
-            return match message {
-                Ok(message) => Begun::Posed(Posed { message, deadline }),
-                Err(status) => Begun::Call(Call::failed(status)),
-            };
+        let arrived = match messages.poll_only(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(message)) if S::AT_ONCE => return Begun::Posed(Posed { message, deadline }),
+            Poll::Ready(Ok(message)) => Some(message),
+            Poll::Ready(Err(status)) => return Begun::Call(Call::failed(status)),
+            Poll::Pending => None,
+        };
+        if let Some(reply) = arrived.as_ref().and_then(|message| self.answer_known(message, deadline)) {
+            return Begun::Call(Call::done(Ok(reply)));
         }
         let service = Arc::clone(self);
         Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
-            let message = poll_fn(|context| messages.poll_only(context)).await?;
+            let message = match arrived {
+                Some(message) => message,
+                None => poll_fn(|context| messages.poll_only(context)).await?,
+            };
             let question = Question::read(&message, None).map_err(status::malformed)?;
             let ask = question.ask(deadline);
             let answer = service.limiter.decide(&ask).await.map_err(status::of)?;
-            Ok(Reply::message(ANSWER_BYTES, |out| wire::response(out, &answer, ask.cost, &service.templates)))
+            Ok(service.reply(&answer, ask.cost))
         }))
+    }
+
+    /// The answer that need not be waited for, although others have to be: neither a box nor a place among
+    /// those that wait is made for it.
+    fn answer_known(&self, message: &[u8], deadline: Option<Instant>) -> Option<Reply> {
+        let question = self.limiter.knows_some().then(|| Question::read(message, None).ok())??;
+        let ask = question.ask(deadline);
+        let answer = self.limiter.decide_known(&ask)?;
+        Some(self.reply(&answer, ask.cost))
+    }
+
+    fn reply(&self, answer: &Answer<'_>, cost: u64) -> Reply {
+        Reply::message(ANSWER_BYTES, |out| wire::response(out, answer, cost, &self.templates))
     }
 
     /// Answers several questions, each for itself and in their order, and gives `each` the answers (messages with

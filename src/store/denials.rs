@@ -24,7 +24,7 @@
 mod known;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -41,7 +41,13 @@ pub struct Denials<S> {
     store: S,
     shared: DenialsShared,
     known: Mutex<Table>,
+    /// How much it is worth to look before a call is begun: as long as one in nine is found.
+    worth: AtomicU32,
 }
+
+/// What a look that finds something is worth, in looks that do not; and the most that is put by.
+const FOUND: u32 = 8;
+const MOST_WORTH: u32 = 1024;
 
 /// What the denials of all workers of a node share.
 #[derive(Clone)]
@@ -72,6 +78,12 @@ struct Epochs<'a> {
 }
 
 impl Epochs<'_> {
+    /// An override has its strategy's keys, but other numbers; and so has the same strategy of a configuration
+    /// that has changed. Each has a number of its own, which is never used again.
+    fn question(&self, decision: &Decision<'_>, cost: u64) -> Question {
+        Question { fields: self.fields, strategy: decision.strategy.id(), cost }
+    }
+
     /// Neither of them is ever lowered, so that the sum tells whether one has been raised.
     fn sum(&self) -> u64 {
         self.tag.load(SeqCst).wrapping_add(self.keys.load(SeqCst))
@@ -89,7 +101,7 @@ impl DenialsShared {
     /// One worker's denials, in front of `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
-        Denials { store, shared: self.clone(), known: Mutex::default() }
+        Denials { store, shared: self.clone(), known: Mutex::default(), worth: AtomicU32::new(0) }
     }
 
     fn epochs(&self, decision: &Decision<'_>) -> Epochs<'_> {
@@ -114,6 +126,19 @@ impl DenialsShared {
 }
 
 impl<S: Store> Store for Denials<S> {
+    fn knows_some(&self) -> bool {
+        self.worth.load(Relaxed) > 0
+    }
+
+    fn known(&self, decision: &Decision<'_>, op: Op, cost: u64, out: &mut Verdicts) -> bool {
+        let Some(cost) = self.shared.cost(decision, op, &[cost]) else { return false };
+        let epochs = self.shared.epochs(decision);
+        let question = epochs.question(decision, cost);
+        let answer = self.known.lock().answer(&question, epochs.sum(), self.shared.clock.now());
+        self.looked(answer.is_some());
+        answer.map(|answer| *out = answer).is_some()
+    }
+
     async fn decide(
         &self,
         decision: &Decision<'_>,
@@ -133,11 +158,10 @@ impl<S: Store> Store for Denials<S> {
             }
             return result;
         };
-        // An override has its strategy's keys, but other numbers; and so has the same strategy of a
-        // configuration that has changed. Each has a number of its own, which is never used again.
-        let question = Question { fields: epochs.fields, strategy: decision.strategy.id(), cost };
+        let question = epochs.question(decision, cost);
         let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
         if let Some(answer) = self.known.lock().answer(&question, epoch, sent) {
+            self.looked(true);
             *out = answer;
             return Ok(());
         }
@@ -154,6 +178,13 @@ impl<S: Store> Store for Denials<S> {
 }
 
 impl<S> Denials<S> {
+    /// A worker's own count: what two threads would lose of it is no matter.
+    fn looked(&self, found: bool) {
+        let worth = self.worth.load(Relaxed);
+        let worth = if found { (worth + FOUND).min(MOST_WORTH) } else { worth.saturating_sub(1) };
+        self.worth.store(worth, Relaxed);
+    }
+
     /// Keeps a denial, for as long as it holds.
     fn learn(
         &self,

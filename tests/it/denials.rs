@@ -63,9 +63,16 @@ impl Node {
         let before = self.asked.load(SeqCst);
         let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
         let decision = Decision { strategy: s, subject, deadline: None, part: Part::ALL };
-        let mut out = Verdicts::default();
+        let (mut out, mut known) = (Verdicts::default(), Verdicts::default());
+        let is_known = self.workers[worker].known(&decision, op, cost, &mut known);
         self.workers[worker].decide(&decision, op, &[cost], &mut out).await.unwrap();
-        (out.decisions[0], out.limits[0], self.asked.load(SeqCst) > before)
+        let asked = self.asked.load(SeqCst) > before;
+        // Who need not wait is told the same, and is told whenever the store is not asked.
+        assert_eq!(is_known, !asked);
+        if is_known {
+            assert_eq!((&known.decisions, &known.limits), (&out.decisions, &out.limits));
+        }
+        (out.decisions[0], out.limits[0], asked)
     }
 }
 
@@ -106,6 +113,23 @@ async fn a_denial_is_asked_once_and_its_wait_grows_shorter() {
     }
     let (allowed, _, asked) = node.ask(0, &gate, Op::Charge, 1, 10 * SECOND).await;
     assert!(allowed.allowed && asked, "nobody who waits is denied");
+}
+
+/// It costs a look at every call, which is worth it while one in nine finds something.
+#[tokio::test]
+async fn looking_before_a_call_begins_is_given_up_where_nothing_is_found() {
+    let (node, gate) = (Node::new(Micros::from_secs(60)), strategy(&[uniform(10)]));
+    let knows_some = || node.workers[0].knows_some();
+    assert!(!knows_some());
+    for at in 0..3 {
+        node.ask(0, &gate, Op::Charge, 1, at).await;
+    }
+    assert!(knows_some());
+    let other = strategy(&[bucket(1_000)]);
+    for _ in 0..100 {
+        node.ask(0, &other, Op::Charge, 1, 3).await;
+    }
+    assert!(!knows_some());
 }
 
 #[tokio::test]
