@@ -113,7 +113,6 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
     let with_calls = |mode| Plan { mode, ..plan("allow", 100_000) };
     let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
     rows.extend([
-        row("memory-deny", "unary, denied", "memory", "memory", plan("deny", 1_000)),
         row("memory-1k", "unary, 1 k keys", "memory", "memory", plan("keep", 1_000)),
         row("memory-many", effort.many_keys_name(), "memory", "memory-1k", many),
         row("memory-strategies", "unary, 10,000 strategies and patterns", "memory", "memory", strategies),
@@ -132,6 +131,10 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
     let plan = |resource, keys| plan(effort, &servers.single, &redis, resource, keys);
     let unaided = |resource, keys| self::plan(effort, &servers.unaided, &redis, resource, keys);
     let cluster = self::plan(effort, &servers.cluster, &nodes, "allow", 100_000);
+    let memory_deny = self::plan(effort, &servers.memory, &[], "deny", 1_000);
+    // More than the service can work on: what it costs when it has no time left.
+    let saturated = |plan: &Plan| Plan { in_flight: 1_024, ..plan.clone() };
+    let (single_full, cluster_full) = (saturated(&plan("allow", 100_000)), saturated(&cluster));
     let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
     let zipf = |resource| {
         let plan = plan(resource, 100_000);
@@ -148,6 +151,8 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
         row("redis-hot-second", "unary, one key, 1,000/s pass", "redis", "redis", plan("second", 1)),
         row("redis-zipf", "unary, zipf(1.0)", "redis", "redis", zipf("allow")),
         row("redis-zipf-second", "unary, zipf(1.0), 1,000/s pass", "redis", "redis", zipf("second")),
+        // Side by side, because they are compared.
+        row("memory-deny", "unary, denied", "memory", "memory", memory_deny),
         row("redis-deny", "unary, denied", "redis", "memory-deny", plan("deny", 1_000)),
         row(
             "redis-deny-off",
@@ -157,7 +162,10 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
             unaided("deny", 1_000),
         ),
         row("redis-open", "unary, 10,000 calls/s", "redis", "redis", open),
-        row("cluster", "unary, 100 k keys", "redis cluster", "redis", cluster),
+        row("redis-again", "unary, 100 k keys, once more", "redis", "redis", plan("allow", 100_000)),
+        row("cluster", "unary, 100 k keys", "redis cluster", "redis-again", cluster),
+        row("redis-full", "unary, 1,024 in flight", "redis", "redis", single_full),
+        row("cluster-full", "unary, 1,024 in flight", "redis cluster", "redis-full", cluster_full),
     ]
 }
 
