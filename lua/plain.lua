@@ -15,8 +15,11 @@ local held = repeats > 0 and {}
 local joined, apart = false, true
 -- What stands for an absent state: no number.
 local ABSENT = '\255\255\255\255\255\255\255\255'
--- When keys go, as Redis is told: many go at the same time, and to write a number costs much.
-local px_told, px_text
+-- When keys go, and what is recorded as now, as Redis is told: to write a number costs much, and many keys
+-- go at the same time.
+local px_told, px_text, now_text
+-- Whether all keys are read at once. What is no string cannot be.
+local gathers = true
 
 while groups > 0 and now < CEILING do
   local head = position
@@ -26,7 +29,8 @@ while groups > 0 and now < CEILING do
     position = head
     break
   end
-  if key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
+  @limit
+  if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
     local found = call('MGET', unpack(KEYS))
     if not found.err then reply, joined = found, true end
     if joined and count > 1 then
@@ -38,7 +42,6 @@ while groups > 0 and now < CEILING do
     end
     apart = held or not joined
   end
-  @limit
   local costs = { unpack_struct('<' .. string.rep('d', told), request, position) }
   local cost, varied, done, number = costs[1], told > 1, 0, 0
   if cost == 0 and not varied then op = PEEK end
@@ -62,6 +65,7 @@ while groups > 0 and now < CEILING do
         turn = turn + 1
       until turn == each
     end
+    @told
     if admitted > before then
       @write
     elseif joined and count == 1 and not raw_1 then
