@@ -2,8 +2,7 @@
 -- that only a charge which takes one more period sets an expiry.
 
 @limit
-local weight_$, capacity_$, ceiling_$, p1_$, p2_$, p3_$ = 1
-_, capacity_$, _, ceiling_$, _, p1_$, p2_$, p3_$, position = unpack_struct('<dddddddd', request, position)
+local capacity_$ = limit_$
 
 @read
 local last_$, goes_$ = now, 0

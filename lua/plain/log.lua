@@ -3,8 +3,6 @@
 -- lacks (the oldest, where none was denied), and the newest, which is a log that says the same.
 
 @limit
-local weight_$, limit_$, p1_$, p2_$ = 1
-_, limit_$, _, _, _, p1_$, p2_$, _, position = unpack_struct('<dddddddd', request, position)
 gathers = false
 
 @state
@@ -64,7 +62,7 @@ if p2_$ > 0 then capacity_$ = -1 end
 if length_$ > 0 and dead_$ >= 0 then
   local excess, freed = level_$ + need_$ - limit_$, total_$ - base_$
   if freed < 0 then freed = freed + CEILING end
-  local denied = op ~= CHARGE or admitted - before < each
+  local denied = turns == 0 or admitted - before < turns
   if denied and excess > freed and excess <= was_$ then
     local low, high, step, found = dead_$ + 1, (call('LLEN', key_$) - 3) / 2, 1, false
     repeat

@@ -2,8 +2,7 @@
 -- so that only the first write of a slot sets an expiry, and only that one moves the others.
 
 @limit
-local weight_$, capacity_$, p1_$, p2_$ = 1
-_, capacity_$, _, _, _, p1_$, p2_$, _, position = unpack_struct('<dddddddd', request, position)
+local capacity_$, lasts_$ = limit_$, p1_$ * p2_$
 
 @read
 -- The newest slot, what the older ones hold, how many those are, and how many of them no longer count.
@@ -15,12 +14,12 @@ if raw_$ then
   if not (#raw_$ == 48 + 16 * older_$ and width == p1_$ and slots == p2_$ and start_$ <= now and start_$ >= 0
       and hits_$ >= 0 and rest_$ >= 0 and hits_$ + rest_$ <= CEILING
       and start_$ % 1 + hits_$ % 1 + rest_$ % 1 == 0) then break end
-  if now - start_$ >= p1_$ * p2_$ then
+  if now - start_$ >= lasts_$ then
     hits_$, rest_$, gone_$ = 0, 0, older_$
   else
     while gone_$ < older_$ do
       local from, its = unpack_struct('<dd', raw_$, 49 + 16 * gone_$)
-      if not (now - from >= p1_$ * p2_$) then break end
+      if not (now - from >= lasts_$) then break end
       rest_$, gone_$ = rest_$ - its, gone_$ + 1
     end
     if not (rest_$ >= 0 and rest_$ % 1 == 0) then break end
@@ -51,7 +50,7 @@ if not refusal then
       older_$, rest_$, hits_$ = older_$ + 1, rest_$ + hits_$, 0
     end
     local state = pack_struct('<dddddd', older_$, p1_$, p2_$, rest_$, start, hits_$ + charged_$) .. kept .. newest
-    local fresh = start + p1_$ * p2_$
+    local fresh = start + lasts_$
     local expires_$ = (fresh - fresh % 1000) / 1000 + 2
     @set
   end
