@@ -8,9 +8,16 @@
 
 local LOG_ENTRIES = 10000
 
+-- A short list is read at once: of which key, and what it held, until it is written.
+local LOG_SHORT = 31
+local log_at_once, log_held
+
 -- Raises what makes the decision fail, and it alone, where the list holds something else.
 local function log_number(key, index)
-  local number = tonumber(call('LINDEX', key, index))
+  local number
+  if log_at_once ~= key then number = tonumber(call('LINDEX', key, index))
+  elseif index < 0 then number = tonumber(log_held[#log_held + 1 + index])
+  else number = tonumber(log_held[index + 1]) end
   if not exact(number) then error(NOT_A_STATE, 0) end
   return number
 end
@@ -41,6 +48,11 @@ local function log_read(key, now, p1)
   if type(length) == 'table' then return nil, unreadable(length) end
   if length < 3 then return 0, now, now, 0, 0, nil, { length = length } end
   if fmod(length, 2) == 0 then return nil, NOT_A_STATE end
+  log_at_once = nil
+  if length <= LOG_SHORT then
+    log_held = call('LRANGE', key, 0, -1)
+    if #log_held == length then log_at_once = key end
+  end
   local newest, total = log_number(key, -2), log_number(key, -1)
   local head, base = log_number(key, 1), log_number(key, 0)
   local ahead, shift = newest - now, 0
@@ -72,6 +84,7 @@ end
 
 -- Rewrites every time as `shift` earlier: the clock that wrote them was ahead and has gone back.
 local function log_move(key, shift, length)
+  log_at_once = nil
   for entry = 0, (length - 1) / 2 - 1 do
     local index = 2 * entry + 1
     call('LSET', key, index, whole(max(log_number(key, index) - shift, 0)))
@@ -80,6 +93,7 @@ end
 
 -- Takes `cost` out of the newest entries; returns the time of the newest that is left.
 local function log_pull(key, cost, shift)
+  log_at_once = nil
   while true do
     local before, newest, total = log_number(key, -3), log_number(key, -2), log_number(key, -1)
     local has = log_between(before, total)
@@ -112,6 +126,7 @@ local function log_write(key, one, cost, keep, goes)
   local length = held.length
   if one.shift > 0 then log_move(key, one.shift, length) end
   if keep and length >= 3 then extra = log_beyond(key, extra, length, held.total, max(keep - cost, 0)) end
+  log_at_once = nil
   if cost > 0 then
     local entries = 0
     if length >= 3 then entries = (length - 1) / 2 - extra end
