@@ -54,6 +54,8 @@ fn main() {
     let chosen = |name: &str| wanted.as_ref().is_none_or(|part| name.contains(part.as_str()));
     for (name, strategy, plain) in strategies().into_iter().filter(|(name, ..)| chosen(name)) {
         print!("{name:<32}");
+        // Nothing of the row before is looked up among, or expires in this one.
+        redis.forget();
         for ready in READY {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..TURNS {
@@ -261,6 +263,11 @@ impl Redis {
 
     fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    fn forget(&self) {
+        let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
+        redis::cmd("FLUSHALL").arg("SYNC").exec(&mut connection).unwrap();
     }
 
     /// Seconds of CPU that the server has used.
