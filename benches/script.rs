@@ -2,8 +2,13 @@
 //! decisions are ready at once, beside a straightforward script of the same limit (`benches/script/`), called
 //! once a decision and pipelined as much. Both by turns, the medians. Needs `redis-server`.
 //!
+//! The first columns are those of one connection: Redis falls asleep between its calls, and to be woken, some
+//! 25 µs, is part of what a call costs. `4 x 16` is at saturation: four connections, as four workers have, with
+//! 16 decisions ready on each, so that Redis is never idle (`script/saturated.rs`).
+//!
 //! `cargo bench --bench script`, or of some rows only: `cargo bench --bench script -- window`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // reads its own arguments
 
 use std::process::{Child, Command, Stdio};
@@ -19,9 +24,18 @@ use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
+use saturated::{Packet, Recorder};
+
+#[path = "script/saturated.rs"]
+mod saturated;
+
 const KEYS: usize = 6_000;
 const TURNS: usize = 3;
 const READY: [usize; 3] = [1, 16, 64];
+
+/// How many connections saturate Redis, and how many decisions are ready on each.
+const CONNECTIONS: usize = 4;
+const READY_EACH: usize = 16;
 
 /// Decisions of one measurement: one at a time takes the longest, and is told apart from others with fewest.
 const fn decisions(ready: usize) -> usize {
@@ -35,22 +49,36 @@ fn main() {
     println!("µs of Redis CPU a decision, by how many are ready: Weir's script, and a straightforward one");
     print!("{:<32}", "");
     READY.iter().for_each(|ready| print!("{ready:>10}{:>9}", ""));
-    println!();
+    println!("{:>10}", format!("{CONNECTIONS} x {READY_EACH}"));
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let chosen = |name: &str| wanted.as_ref().is_none_or(|part| name.contains(part.as_str()));
     for (name, strategy, plain) in strategies().into_iter().filter(|(name, ..)| chosen(name)) {
         print!("{name:<32}");
+        // Nothing of the row before is looked up among, or expires in this one.
+        redis.forget();
         for ready in READY {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..TURNS {
                 ours.push(runtime.block_on(measure(&redis, &strategy, ready)));
                 theirs.extend(plain.map(|plain| runtime.block_on(straightforward(&redis, plain, ready))));
             }
-            print!("{:>10.2}", median(ours));
-            if theirs.is_empty() { print!("{:>9}", "") } else { print!("{:>9.2}", median(theirs)) }
+            print_both(ours, theirs);
         }
+        let ours = runtime.block_on(calls(&redis, &strategy));
+        let theirs = plain.map(|plain| plain_calls(&redis, plain));
+        let (mut our_figures, mut their_figures) = (Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            our_figures.push(saturated(&redis, &ours));
+            their_figures.extend(theirs.iter().map(|theirs| saturated(&redis, theirs)));
+        }
+        print_both(our_figures, their_figures);
         println!();
     }
+}
+
+fn print_both(ours: Vec<f64>, theirs: Vec<f64>) {
+    print!("{:>10.2}", median(ours));
+    if theirs.is_empty() { print!("{:>9}", "") } else { print!("{:>9.2}", median(theirs)) }
 }
 
 fn median(mut figures: Vec<f64>) -> f64 {
@@ -111,34 +139,50 @@ fn strategy(algorithms: &[Algorithm]) -> Arc<Strategy> {
 
 /// Keeps `ready` decisions in flight, so that about as many leave together.
 async fn measure(redis: &Redis, strategy: &Arc<Strategy>, ready: usize) -> f64 {
-    let config = RedisConfig {
-        nodes: vec![redis.url()],
-        topology: Topology::Single,
-        deadline: Micros::from_secs(5),
-        ..RedisConfig::default()
-    };
-    let store = Arc::new(RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store());
+    let store = store(redis.port);
     run(&store, strategy, ready, 2_000).await;
     let before = redis.cpu();
     run(&store, strategy, ready, decisions(ready)).await;
     (redis.cpu() - before) * 1e6 / decisions(ready) as f64
 }
 
+fn store(port: u16) -> Arc<RedisStore> {
+    let config = RedisConfig {
+        nodes: vec![format!("redis://127.0.0.1:{port}")],
+        topology: Topology::Single,
+        deadline: Micros::from_secs(5),
+        ..RedisConfig::default()
+    };
+    Arc::new(RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store())
+}
+
+/// The calls that a store makes of decisions for all keys.
+async fn calls(redis: &Redis, strategy: &Arc<Strategy>) -> Vec<Packet> {
+    let recorder = Recorder::before(redis.port);
+    let store = store(recorder.port);
+    run(&store, strategy, READY_EACH, 2_000).await;
+    recorder.take();
+    run(&store, strategy, READY_EACH, KEYS).await;
+    recorder.take()
+}
+
+/// What one of the decisions for all keys costs where Redis is never idle.
+fn saturated(redis: &Redis, packets: &[Packet]) -> f64 {
+    const ROUNDS: usize = 4;
+    let before = redis.cpu();
+    (0..ROUNDS).for_each(|_| saturated::send(redis.port, CONNECTIONS, packets));
+    (redis.cpu() - before) * 1e6 / (KEYS * ROUNDS) as f64
+}
+
 /// The same decisions by a script of one limit, `ready` of them in every packet.
-async fn straightforward(redis: &Redis, Plain(source, arguments): Plain, ready: usize) -> f64 {
+async fn straightforward(redis: &Redis, plain: Plain, ready: usize) -> f64 {
     let client = redis::Client::open(redis.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let load = redis::cmd("SCRIPT").arg("LOAD").arg(source).to_owned();
-    let sha: String = load.query_async(&mut connection).await.unwrap();
-    let mut number = 0;
+    let sha = plain.load(redis);
+    let mut numbers = (0..).map(|number| number * 7919 % KEYS);
     let mut decide = async |decisions: usize| {
         for _ in 0..decisions / ready {
-            let mut packet = redis::pipe();
-            for _ in 0..ready {
-                number += 7919;
-                let user = format!("{sha}:{{api:user_{}}}", number % KEYS);
-                packet.cmd("EVALSHA").arg(&sha).arg(2).arg(&user).arg(format!("{user}:2")).arg(arguments);
-            }
+            let packet = plain.packet(&sha, numbers.by_ref().take(ready));
             let _: Vec<redis::Value> = packet.query_async(&mut connection).await.unwrap();
         }
     };
@@ -146,6 +190,31 @@ async fn straightforward(redis: &Redis, Plain(source, arguments): Plain, ready: 
     let before = redis.cpu();
     decide(decisions(ready)).await;
     (redis.cpu() - before) * 1e6 / decisions(ready) as f64
+}
+
+fn plain_calls(redis: &Redis, plain: Plain) -> Vec<Packet> {
+    let sha = plain.load(redis);
+    let packet = |first: usize| {
+        let numbers = (first..first + READY_EACH).map(|number| number * 7919 % KEYS);
+        Packet { bytes: plain.packet(&sha, numbers).get_packed_pipeline(), answers: READY_EACH }
+    };
+    (0..KEYS).step_by(READY_EACH).map(packet).collect()
+}
+
+impl Plain {
+    fn load(self, redis: &Redis) -> String {
+        let mut connection = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
+        redis::cmd("SCRIPT").arg("LOAD").arg(self.0).query(&mut connection).unwrap()
+    }
+
+    fn packet(self, sha: &str, numbers: impl Iterator<Item = usize>) -> redis::Pipeline {
+        let mut packet = redis::pipe();
+        for number in numbers {
+            let user = format!("{sha}:{{api:user_{number}}}");
+            packet.cmd("EVALSHA").arg(sha).arg(2).arg(&user).arg(format!("{user}:2")).arg(self.1);
+        }
+        packet
+    }
 }
 
 async fn run(store: &Arc<RedisStore>, strategy: &Arc<Strategy>, ready: usize, decisions: usize) {
@@ -194,6 +263,11 @@ impl Redis {
 
     fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    fn forget(&self) {
+        let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
+        redis::cmd("FLUSHALL").arg("SYNC").exec(&mut connection).unwrap();
     }
 
     /// Seconds of CPU that the server has used.

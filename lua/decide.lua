@@ -26,7 +26,7 @@ local function wait(limit, key, one, excess)
   if engine == INTERVAL then return interval_wait(one.at, one.origin, excess, limit.p1, limit.p2) end
   if engine == SLIDING then return sliding_wait(one, excess, limit.p1) end
   if engine == SLOTS then return slots_wait(one, excess) end
-  return log_wait(key, one.level, one.at, one.origin, one.extra, one.shift, excess, limit.p1)
+  return log_wait(key, one, excess, limit.p1)
 end
 
 local function reset_after(limit, key, one)
@@ -89,7 +89,7 @@ local function write(limit, key, one, level)
   if engine == SLOTS then return slots_write(key, one, goes) end
   local keep
   if limit.count_denied == 1 then keep = limit.limit + 1 end
-  return log_write(key, cost, one.at, one.extra, one.shift, keep, goes)
+  return log_write(key, one, cost, keep, goes)
 end
 
 -- Whether `cost` fits on top of the level, and how long until it does.

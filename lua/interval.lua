@@ -1,6 +1,6 @@
 -- Interval refill. Twin: src/algorithm/interval.rs.
 --
--- Stored: last, spent (two doubles). Of the limit: p1 = refill, p2 = period, p3 = 1 if aligned. A
+-- Stored: last, spent, when the key goes in ms (three doubles). Of the limit: p1 = refill, p2 = period, p3 = 1 if aligned. A
 -- reading's origin is the last refill.
 
 local function interval_grid(now, p2, p3)
@@ -11,7 +11,7 @@ end
 local function interval_read(key, now, ceiling, p1, p2, p3)
   local raw = call('GET', key)
   if not raw then return 0, now, interval_grid(now, p2, p3), 0, 0 end
-  if type(raw) == 'table' or #raw ~= 16 then return nil, unreadable(raw) end
+  if type(raw) == 'table' or #raw ~= 24 then return nil, unreadable(raw) end
   local last, spent = unpack_struct('<dd', raw)
   if not (exact(last) and exact(spent)) then return nil, unreadable(raw) end
   spent = min(spent, ceiling)
@@ -33,5 +33,5 @@ local function interval_wait(at, origin, excess, p1, p2)
 end
 
 local function interval_write(key, level, origin, goes)
-  return call('SET', key, pack_struct('<dd', origin, level), SET_EXPIRY, span_of(goes))
+  return call('SET', key, pack_struct('<ddd', origin, level, goes), SET_EXPIRY, span_of(goes))
 end

@@ -3,13 +3,21 @@
 -- Stored: a list  base, t1, total1, t2, total2, …  Entry k (from 0) has its time at index 2k+1 and the
 -- running total up to it at 2k+2, so the total before it is at 2k. Totals are modulo CEILING. Of the
 -- limit: p1 = span, p2 = min_gap. A reading's origin is the newest entry's time, its extra the number of entries
--- that no longer count.
+-- that no longer count; it holds the list's length, the total before what counts, the newest entry's time and
+-- total, because each look at the list is a command.
 
 local LOG_ENTRIES = 10000
 
+-- A short list is read at once: of which key, and what it held, until it is written.
+local LOG_SHORT = 31
+local log_at_once, log_held
+
 -- Raises what makes the decision fail, and it alone, where the list holds something else.
 local function log_number(key, index)
-  local number = tonumber(call('LINDEX', key, index))
+  local number
+  if log_at_once ~= key then number = tonumber(call('LINDEX', key, index))
+  elseif index < 0 then number = tonumber(log_held[#log_held + 1 + index])
+  else number = tonumber(log_held[index + 1]) end
   if not exact(number) then error(NOT_A_STATE, 0) end
   return number
 end
@@ -38,8 +46,13 @@ end
 local function log_read(key, now, p1)
   local length = call('LLEN', key)
   if type(length) == 'table' then return nil, unreadable(length) end
-  if length < 3 then return 0, now, now, 0, 0 end
+  if length < 3 then return 0, now, now, 0, 0, nil, { length = length } end
   if fmod(length, 2) == 0 then return nil, NOT_A_STATE end
+  log_at_once = nil
+  if length <= LOG_SHORT then
+    log_held = call('LRANGE', key, 0, -1)
+    if #log_held == length then log_at_once = key end
+  end
   local newest, total = log_number(key, -2), log_number(key, -1)
   local head, base = log_number(key, 1), log_number(key, 0)
   local ahead, shift = newest - now, 0
@@ -52,27 +65,27 @@ local function log_read(key, now, p1)
     end)
     base = log_number(key, 2 * dead)
   end
-  return log_between(base, total), at, newest - shift, dead, shift
+  local held = { length = length, base = base, newest = newest - shift, total = total }
+  return log_between(base, total), at, newest - shift, dead, shift, nil, held
 end
 
-local function log_wait(key, level, at, origin, extra, shift, excess, p1)
-  if excess > level then return p1 end
-  local freed_at = origin
-  if excess < level then
-    local base = log_number(key, 2 * extra)
-    local count = (call('LLEN', key) - 1) / 2
-    local entry = log_search(extra, count, function(entry)
+local function log_wait(key, one, excess, p1)
+  if excess > one.level then return p1 end
+  local freed_at = one.origin
+  if excess < one.level then
+    local base = one.held.base
+    local entry = log_search(one.extra, (one.held.length - 1) / 2, function(entry)
       return log_between(base, log_number(key, 2 * entry + 2)) < excess
     end)
-    freed_at = max(log_number(key, 2 * entry + 1) - shift, 0)
+    freed_at = max(log_number(key, 2 * entry + 1) - one.shift, 0)
   end
-  return max(freed_at + p1 - at, 0)
+  return max(freed_at + p1 - one.at, 0)
 end
 
 -- Rewrites every time as `shift` earlier: the clock that wrote them was ahead and has gone back.
-local function log_move(key, shift)
-  local count = (call('LLEN', key) - 1) / 2
-  for entry = 0, count - 1 do
+local function log_move(key, shift, length)
+  log_at_once = nil
+  for entry = 0, (length - 1) / 2 - 1 do
     local index = 2 * entry + 1
     call('LSET', key, index, whole(max(log_number(key, index) - shift, 0)))
   end
@@ -80,6 +93,7 @@ end
 
 -- Takes `cost` out of the newest entries; returns the time of the newest that is left.
 local function log_pull(key, cost, shift)
+  log_at_once = nil
   while true do
     local before, newest, total = log_number(key, -3), log_number(key, -2), log_number(key, -1)
     local has = log_between(before, total)
@@ -98,31 +112,29 @@ local function log_pull(key, cost, shift)
 end
 
 -- How many of the oldest entries do not count, or have `keep` units or more after them.
-local function log_beyond(key, extra, length, keep)
-  local newest = log_number(key, -1)
+local function log_beyond(key, extra, length, newest, keep)
   return log_search(extra, (length - 1) / 2, function(entry)
     return log_between(log_number(key, 2 * entry + 2), newest) >= keep
   end)
 end
 
--- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes first, so that a
--- server without any refuses before something has changed.
-local function log_write(key, cost, at, extra, shift, keep, goes)
+-- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes
+-- first, so that a server without any refuses before something has changed.
+local function log_write(key, one, cost, keep, goes)
   cost = max(cost, 0)
-  local length = call('LLEN', key)
-  if shift > 0 then log_move(key, shift) end
-  if keep and length >= 3 then extra = log_beyond(key, extra, length, max(keep - cost, 0)) end
+  local at, extra, held = one.at, one.extra, one.held
+  local length = held.length
+  if one.shift > 0 then log_move(key, one.shift, length) end
+  if keep and length >= 3 then extra = log_beyond(key, extra, length, held.total, max(keep - cost, 0)) end
+  log_at_once = nil
   if cost > 0 then
     local entries = 0
     if length >= 3 then entries = (length - 1) / 2 - extra end
-    local total = 0
-    if length > 0 then total = log_number(key, -1) end
+    local total = held.total or length > 0 and log_number(key, -1) or 0
     total = total + cost
     if total >= CEILING then total = total - CEILING end
-    local newest
-    if entries > 0 then newest = log_number(key, -2) end
     local reply
-    if entries > 0 and (newest == at or entries >= LOG_ENTRIES) then
+    if entries > 0 and (held.newest == at or entries >= LOG_ENTRIES) then
       reply = call('LSET', key, -1, whole(total))
       if not refused(reply) then reply = call('LSET', key, -2, whole(at)) end
     elseif length > 0 then

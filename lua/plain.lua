@@ -15,18 +15,24 @@ local held = repeats > 0 and {}
 local joined, apart = false, true
 -- What stands for an absent state: no number.
 local ABSENT = '\255\255\255\255\255\255\255\255'
--- When keys go, as Redis is told: many go at the same time, and to write a number costs much.
-local px_told, px_text
+-- When keys go, and what is recorded as now, as Redis is told: to write a number costs much, and many keys
+-- go at the same time.
+local px_told, px_text, now_text
+-- Whether all keys are read at once. What is no string cannot be.
+local gathers = true
 
 while groups > 0 and now < CEILING do
   local head = position
-  local count, decisions, each, told, op, _
-  count, decisions, each, told, op, _, position = unpack_struct('<dddddd', request, position)
+  local count, decisions, each, told, op, cost, _
+  local <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>varied
+  count, decisions, each, told, op, _, <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>cost, position =
+    unpack_struct('<dddddd<<dddddddd>>d', request, position)
   if op > PEEK or told > 4000 then
     position = head
     break
   end
-  if key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
+  @limit
+  if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
     local found = call('MGET', unpack(KEYS))
     if not found.err then reply, joined = found, true end
     if joined and count > 1 then
@@ -38,37 +44,37 @@ while groups > 0 and now < CEILING do
     end
     apart = held or not joined
   end
-  @limit
-  local costs = { unpack_struct('<' .. string.rep('d', told), request, position) }
-  local cost, varied, done, number = costs[1], told > 1, 0, 0
-  if cost == 0 and not varied then op = PEEK end
+  local costs, number, done, turns = nil, 0, 0, each
+  if told > 1 then
+    costs, varied = { unpack_struct('<' .. string.rep('d', told), request, position - 8) }, true
+    position = costs[told + 1]
+  end
+  if op == PEEK or cost == 0 and not varied then turns = 0 end
   <<local need_$ = cost * weight_$ >>
-  while done < decisions do
+  for place = 1, decisions do
     @state
     @read
     local before, refusal = admitted, false
-    if op == CHARGE then
-      local turn = 0
-      repeat
-        if varied then
-          number = number + 1
-          cost = costs[number]
-          <<need_$ = cost * weight_$ >>
-        end
-        if cost > 0<< and level_$ + need_$ <= capacity_$>> then
-          admitted = admitted + 1
-          @charge
-        end
-        turn = turn + 1
-      until turn == each
+    for _ = 1, turns do
+      if varied then
+        number = number + 1
+        cost = costs[number]
+        <<need_$ = cost * weight_$ >>
+      end
+      if cost > 0<< and level_$ + need_$ <= capacity_$>> then
+        admitted = admitted + 1
+        @charge
+      end
     end
+    @told
     if admitted > before then
       @write
     elseif joined and count == 1 and not raw_1 then
       local found = call('GET', keys[at_1])
       refusal = found and found.err
     end
-    key_at, done = key_at + count, done + 1
+    key_at = key_at + count
+    done = place
     if refusal then
       reasons = reasons or {}
       reasons[#reasons + 1], reasons[#reasons + 2] = short + done, refusal
@@ -80,7 +86,7 @@ while groups > 0 and now < CEILING do
     position, skip = head, done
     break
   end
-  groups, position = groups - 1, costs[told + 1]
+  groups = groups - 1
 end
 for at = key_at + 1, key_count do reply[at] = '' end
 if groups == 0 then

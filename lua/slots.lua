@@ -1,7 +1,8 @@
 -- Bucketed window. Twin: src/algorithm/slots.rs.
 --
--- Stored: width, count, then start and hits of each slot that was hit, oldest first (doubles). Of the
--- limit: p1 = width, p2 = count. A reading's origin is the newest slot's start, its span how long it
+-- Stored: how many slots were hit before the newest, width, count, what those before hold, start and hits
+-- of the newest, then start and hits of each before, oldest first (doubles). Of the limit: p1 = width,
+-- p2 = count. A reading's origin is the newest slot's start, its span how long it
 -- counts, and it holds the slots that count: { width, count, start1, hits1, start2, hits2, … }, moved by
 -- the shift already, and those of another width or count as one.
 
@@ -11,23 +12,29 @@ local function slots_opening(at, p1, p2)
   return 0, at, at, 0, 0, p1 * p2, { p1, p2 }
 end
 
--- The numbers of a stored string, or nil.
+-- The numbers of a stored string, as a reading holds them, or nil.
 local function slots_parse(raw)
-  local numbers, position, number = {}, 1, nil
-  for i = 1, #raw / 8 do
-    number, position = unpack_struct('<d', raw, position)
-    if not exact(number) then return nil end
-    numbers[i] = number
+  local older, width, count, rest, start, hits, position = unpack_struct('<dddddd', raw)
+  if not (#raw == 48 + 16 * older and exact(width) and exact(count) and exact(rest) and exact(start) and exact(hits))
+      or width == 0 or count == 0 or width * count > 2 * CEILING then
+    return nil
   end
-  local width, count = numbers[1], numbers[2]
-  if width == 0 or count == 0 or width * count > 2 * CEILING then return nil end
+  local numbers = { width, count }
+  for i = 3, 2 * older + 2, 2 do
+    local from, its
+    from, its, position = unpack_struct('<dd', raw, position)
+    if not (exact(from) and exact(its)) then return nil end
+    numbers[i], numbers[i + 1], rest = from, its, rest - its
+  end
+  if rest ~= 0 then return nil end
+  numbers[#numbers + 1], numbers[#numbers + 2] = start, hits
   return numbers
 end
 
 local function slots_read(key, now, p1, p2)
   local raw = call('GET', key)
   if not raw then return slots_opening(now, p1, p2) end
-  if type(raw) == 'table' or #raw < 32 or fmod(#raw, 16) ~= 0 or #raw > 16 * (SLOTS_MOST + 1) then
+  if type(raw) == 'table' or #raw < 48 or #raw > 48 + 16 * SLOTS_MOST then
     return nil, unreadable(raw)
   end
   local numbers = slots_parse(raw)
@@ -86,7 +93,11 @@ local function slots_change(one, cost, p1, p2)
 end
 
 local function slots_write(key, one, goes)
-  local packed = {}
-  for i, number in ipairs(one.held) do packed[i] = pack_struct('<d', number) end
+  local held, packed, rest = one.held, { '' }, 0
+  local newest = #held - 1
+  for i = 3, newest - 2, 2 do
+    packed[#packed + 1], rest = pack_struct('<dd', held[i], held[i + 1]), rest + held[i + 1]
+  end
+  packed[1] = pack_struct('<dddddd', (newest - 3) / 2, held[1], held[2], rest, held[newest], held[newest + 1])
   return call('SET', key, table.concat(packed), SET_EXPIRY, span_of(goes))
 end

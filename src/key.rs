@@ -1,8 +1,8 @@
 //! Keys and hash tags: the one place that turns a request into the name of its state.
 //!
 //! ```text
-//!   weir:{5f0c…32 hex digits…}:tiger-feeding:each:bucket:r25:zewtopia.com/tigerfeeding:c3:bob
-//!        └ SipHash-128 of the tag ┘ strategy  limit engine  └ parts: field, length, escaped text ┘
+//!   weir:{5f0c…16 hex digits…}:tiger-feeding:each:bucket:r25:zewtopia.com/tigerfeeding:c3:bob
+//!        └ SipHash of the tag ────┘ strategy  limit engine  └ parts: field, length, escaped text ┘
 //! ```
 //!
 //! Injective: the names before the parts hold no colon, and every part says which field it is (`r` the
@@ -269,8 +269,10 @@ fn write_decimal(out: &mut Vec<u8>, number: usize) {
     out.push(b'0' + (number % 10) as u8);
 }
 
-fn write_hex(out: &mut Vec<u8>, number: u128) {
-    out.extend((0..32).rev().map(|digit| hex_digit((number >> (4 * digit)) as u8 & 15)));
+/// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each of its
+/// commands. What tells keys apart stands after it.
+fn write_hex(out: &mut Vec<u8>, tag: u128) {
+    out.extend((0..16).rev().map(|digit| hex_digit((tag >> (4 * digit)) as u8 & 15)));
 }
 
 const fn hex_digit(nibble: u8) -> u8 {
@@ -280,7 +282,7 @@ const fn hex_digit(nibble: u8) -> u8 {
 /// The Redis Cluster slot of every key with this tag: CRC16 of the tag's hex digits, modulo 16384.
 #[must_use]
 pub fn slot(tag: u128) -> u16 {
-    let mut hex = Vec::with_capacity(32);
+    let mut hex = Vec::with_capacity(16);
     write_hex(&mut hex, tag);
     crc16::State::<crc16::XMODEM>::calculate(&hex) % 16384
 }

@@ -1,4 +1,4 @@
--- What is the same for each limit, whatever its engine, the short way.
+-- What is the same for each limit, whatever its engine, the short way. A part within a part is indented.
 
 @state
 local at_$, level_$ = key_at + $, 0
@@ -10,10 +10,13 @@ if apart then
   reply[at_$] = raw_$
 end
 
-@set
+@expiry
 local px = expires_$ - base_ms
 if px < least_ms then px = least_ms end
 if px ~= px_told then px_told, px_text = px, string.format('%.0f', px) end
+
+@set
+  @expiry
 local written
 if joined and not raw_$ then written = call('SET', keys[at_$], state, SET_EXPIRY, px_text, 'NX')
 else written = call('SET', keys[at_$], state, SET_EXPIRY, px_text) end

@@ -1,9 +1,7 @@
 -- A token bucket, the short way. Twin: ../bucket.lua.
 
 @limit
-local weight_$, capacity_$, p1_$
-_, capacity_$, weight_$, _, _, p1_$, _, _, position = unpack_struct('<dddddddd', request, position)
-capacity_$ = capacity_$ * weight_$
+local capacity_$ = limit_$ * weight_$
 
 @read
 local expires_$

@@ -2,8 +2,7 @@
 -- the start of a window that was used, so that only the first write of a window sets an expiry.
 
 @limit
-local weight_$, capacity_$, p1_$ = 1
-_, capacity_$, _, _, _, p1_$, _, _, position = unpack_struct('<dddddddd', request, position)
+local capacity_$ = limit_$
 
 @read
 local start_$, current_$, previous_$ = now - now % p1_$, 0, 0

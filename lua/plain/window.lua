@@ -2,8 +2,7 @@
 -- when the window ends, so that only the first write of a window sets an expiry.
 
 @limit
-local weight_$, capacity_$, p1_$, p2_$, p3_$ = 1
-_, capacity_$, _, _, _, p1_$, p2_$, p3_$, position = unpack_struct('<dddddddd', request, position)
+local capacity_$ = limit_$
 
 @read
 local start_$

@@ -24,6 +24,7 @@
 use std::collections::VecDeque;
 
 use super::Reading;
+use crate::units::LATEST;
 
 /// The most entries that one log keeps. Limits are capped at it; a forced debit beyond it joins the
 /// newest entry.
@@ -110,6 +111,15 @@ impl Log {
 }
 
 impl State {
+    /// A log of two entries, times and running totals, which says the same as one with others between them, as
+    /// long as what is asked is what the first or all of it frees; of one, where both are the same.
+    pub(super) fn of_two(base: u64, first: (u64, u64), newest: (u64, u64)) -> Option<Self> {
+        let fine = base.max(first.1).max(newest.1) < MODULUS && first.0 <= newest.0 && newest.0 <= LATEST.0;
+        let entry = |(at, total)| Entry { at, total };
+        let entries = if first == newest { vec![entry(first)] } else { vec![entry(first), entry(newest)] };
+        fine.then_some(Self { base, entries: entries.into() })
+    }
+
     /// Bytes that the entries take.
     pub(super) fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()

@@ -16,6 +16,7 @@
 //! Sources: the ring buffers of redback (strict) and of sliding-limiter (lenient).
 
 use super::Reading;
+use crate::units::{CEILING, LATEST};
 
 /// The most buckets that a window may have.
 pub const MAX_BUCKETS: u64 = 360;
@@ -123,6 +124,18 @@ impl Slots {
 }
 
 impl State {
+    /// Slots that were hit: starts and hits, oldest first, of which all but the newest hold `rest`.
+    pub(super) fn of(slots: Slots, hit: Vec<(u64, u64)>, rest: u64) -> Option<Self> {
+        let (newest, older) = hit.split_last()?;
+        let held = older.iter().try_fold(0, |held: u64, (_, hits)| held.checked_add(*hits));
+        let fine = held == Some(rest)
+            && hit.is_sorted_by_key(|(start, _)| *start)
+            && newest.0 <= LATEST.0
+            && rest.checked_add(newest.1).is_some_and(|level| level <= CEILING);
+        let hit = hit.into_iter().map(|(start, hits)| Hit { start, hits }).collect();
+        fine.then_some(Self { slots, hit })
+    }
+
     /// Bytes that the slots take.
     pub(super) fn heap_bytes(&self) -> usize {
         self.hit.capacity() * size_of::<Hit>()

@@ -67,10 +67,7 @@ fn cluster() {
 #[test]
 fn a_log_that_is_full() {
     let limit = Algorithm::sliding_log(10_000, Micros::from_secs(1)).unwrap();
-    let call = |cost, times| {
-        let step = Step { pause: Pause::Exactly(1), op: Op::Force, cost: Cost::Exactly(cost) };
-        vec![Call { step, clock: ClockStep::None, more_costs: vec![], changed: false }; times]
-    };
+    let forced = |cost, times| vec![told(1, Op::Force, cost, &[]); times];
     let again = [Pause::Share(65_535), Pause::Exactly(8_000), Pause::Exactly(2_100), Pause::Reset(-1)];
     let later = again.map(|pause| Call {
         step: Step { pause, op: Op::Charge, cost: Cost::Remaining(0) },
@@ -78,9 +75,61 @@ fn a_log_that_is_full() {
         more_costs: vec![Cost::Exactly(0), Cost::Limit(0)],
         changed: false,
     });
-    let calls = [call(1, 9_998), call(3, 5), later.to_vec()].concat();
+    let calls = [forced(1, 9_998), forced(3, 5), later.to_vec()].concat();
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+}
+
+/// A log of so many entries that those which no longer count, and the one that frees enough, are searched for.
+#[test]
+fn a_log_of_many_entries() {
+    let limit = Algorithm::sliding_log(300, Micros::from_secs(1)).unwrap();
+    let mut calls = Vec::new();
+    for round in 0..3 {
+        calls.extend((0..150).map(|number| told(1_000 + number, Op::Charge, 1 + number % 3, &[])));
+        for pause in [0, 1_000, 2_000, 3_000, 40_000, 1] {
+            calls.extend([1, 2, 7, 64, 150, 299].map(|cost| told(pause, Op::Peek, cost, &[])));
+            calls.extend([300, 2, 291, 5].map(|cost| told(pause, Op::Charge, cost, &[])));
+            calls.push(told(pause, Op::Charge, 3, &[3, 3, 3]));
+            calls.push(told(pause, Op::Charge, 1, &[200, 3, 0, 9]));
+        }
+        calls.push(told(870_000 + round * 70_000, Op::Charge, 1, &[]));
+    }
+    // Some at a time leave, to the microsecond.
+    calls.push(told(5_000_000, Op::Charge, 1, &[]));
+    calls.extend((0..50).map(|_| told(10_000, Op::Charge, 1, &[])));
+    calls.push(told(490_000, Op::Charge, 1, &[]));
+    for leaving in [1, 2, 3, 4, 2, 7, 9] {
+        calls.push(told(10_000 * leaving - 1, Op::Peek, 290, &[]));
+        calls.push(told(1, Op::Peek, 290, &[]));
+        calls.push(told(0, Op::Charge, 1, &[]));
+    }
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+}
+
+/// Slots that stop to count one by one, several at a time, and all.
+#[test]
+fn a_window_of_many_slots() {
+    let limit = Algorithm::bucketed_window(16, Micros::from_millis(600), 60, false).unwrap();
+    // To the microsecond when a slot begins, and then anywhen.
+    let mut calls = vec![told(10_000 - START % 10_000, Op::Charge, 1, &[])];
+    calls.extend((0..90).map(|number| told(number * 7_919 % 13 * 10_000, Op::Charge, 1 + number % 3, &[])));
+    calls.extend((0..600).map(|number| match number % 10 {
+        0 => told(number * 7_919 % 90_001, Op::Charge, 1, &[]),
+        3 => told(number * 7_919 % 1_009, Op::Charge, 2, &[1, 9]),
+        5 => told(0, Op::Peek, number % 17, &[1, 16]),
+        9 if number % 200 == 199 => told(598_000 + number, Op::Charge, 1, &[]),
+        _ => told(number * 7_919 % 10_007, Op::Charge, number % 3, &[]),
+    }));
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+}
+
+fn told(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
+    let step = Step { pause: Pause::Exactly(pause), op, cost: Cost::Exactly(cost) };
+    let more_costs = more.iter().map(|&cost| Cost::Exactly(cost)).collect();
+    Call { step, clock: ClockStep::None, more_costs, changed: false }
 }
 
 /// Tells one `share`th of the usual number of stories.

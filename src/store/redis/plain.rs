@@ -1,22 +1,25 @@
 //! The short way's text, for one list of engines: `lua/plain.lua` with the parts of `lua/plain/` in it.
 
-use super::source::Form;
-use crate::algorithm::{Algorithm, Engine, Grid};
+use super::source::{Form, number_of};
+use crate::algorithm::{Algorithm, Engine, Grid, Window};
 
 /// The most limits that a list has: every further one multiplies the scripts that there may be.
 const MOST: u32 = 3;
 
 /// Bits of each engine in a list; no engine is 0.
-const BITS: u32 = 2;
+const BITS: u32 = 3;
 
 /// Lists that there may be.
 pub(super) const FORMS: usize = 1 << (BITS * MOST);
 
-/// Each plain engine: its number in a list, its number in `lua/decide.lua`, its file.
-const ENGINES: [(u8, usize, &str); 3] = [
-    (1, 1, include_str!("../../../lua/plain/bucket.lua")),
-    (2, 2, include_str!("../../../lua/plain/window.lua")),
-    (3, 5, include_str!("../../../lua/plain/sliding.lua")),
+/// Each engine: its number, in a list and in `lua/decide.lua`, and its file.
+const ENGINES: [(usize, &str); 6] = [
+    (1, include_str!("../../../lua/plain/bucket.lua")),
+    (2, include_str!("../../../lua/plain/window.lua")),
+    (3, include_str!("../../../lua/plain/interval.lua")),
+    (4, include_str!("../../../lua/plain/log.lua")),
+    (5, include_str!("../../../lua/plain/sliding.lua")),
+    (6, include_str!("../../../lua/plain/slots.lua")),
 ];
 
 const PLAIN: &str = include_str!("../../../lua/plain.lua");
@@ -26,27 +29,28 @@ const ANY: &str = include_str!("../../../lua/plain/any.lua");
 
 /// The form of decisions over these limits.
 pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
-    let mut list = 0_u8;
+    let mut list = 0_u16;
     for (place, limit) in limits.enumerate() {
-        let number = match limit.engine() {
-            _ if limit.counts_denied() || place >= MOST as usize => return Form::Any,
-            Engine::Bucket(_) => 1,
-            Engine::Window(window) if matches!(window.grid, Grid::Aligned { .. } | Grid::Anchored) => 2,
-            Engine::Sliding(_) => 3,
-            _ => return Form::Any,
-        };
-        list |= number << (BITS * place as u32);
+        if place >= MOST as usize || !is_plain(limit) {
+            return Form::Any;
+        }
+        list |= (number_of(limit.engine()) as u16) << (BITS * place as u32);
     }
     if list == 0 { Form::Any } else { Form::Plain(list) }
 }
 
+fn is_plain(limit: &Algorithm) -> bool {
+    let by_the_clock = |window: &Window| matches!(window.grid, Grid::Month { .. } | Grid::Spread);
+    !limit.counts_denied() && !matches!(limit.engine(), Engine::Window(window) if by_the_clock(window))
+}
+
 /// The numbers that `lua/decide.lua` knows the engines of a list by.
-pub(super) fn engines(list: u8) -> impl Iterator<Item = usize> {
+pub(super) fn engines(list: u16) -> impl Iterator<Item = usize> {
     parts(list).into_iter().map(|(engine, _)| engine)
 }
 
 /// The text for a list.
-pub(super) fn text(list: u8) -> String {
+pub(super) fn text(list: u16) -> String {
     let parts = parts(list);
     let mut out = String::new();
     for line in PLAIN.lines() {
@@ -78,10 +82,9 @@ fn part_named(line: &str) -> Option<&str> {
     line.trim().strip_prefix('@')
 }
 
-fn parts(list: u8) -> Vec<(usize, &'static str)> {
-    let numbers = (0..MOST).map(|place| list >> (BITS * place) & ((1 << BITS) - 1));
-    let found = numbers.filter_map(|number| ENGINES.iter().find(|(of, ..)| *of == number));
-    found.map(|&(_, engine, file)| (engine, file)).collect()
+fn parts(list: u16) -> Vec<(usize, &'static str)> {
+    let numbers = (0..MOST).map(|place| usize::from(list >> (BITS * place) & ((1 << BITS) - 1)));
+    numbers.filter_map(|number| ENGINES.into_iter().find(|(of, _)| *of == number)).collect()
 }
 
 /// What stands in `file` between `@name` at the start of a line and the next one.

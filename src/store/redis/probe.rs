@@ -37,7 +37,7 @@ pub(super) async fn spans_slots(
     let mut command = redis::cmd("EVAL");
     command.arg(TRIAL).arg(0);
     for (tag, _) in [one, two] {
-        command.arg(format!("weir:{{{tag:032x}}}:probe"));
+        command.arg(format!("weir:{{{:016x}}}:probe", tag as u64));
     }
     command.arg(one.1).arg(two.1);
     match connection.send(&command).await {

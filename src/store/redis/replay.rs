@@ -15,6 +15,9 @@ use crate::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use crate::store::{LimitSet, StoreError, Verdicts};
 use crate::units::Micros;
 
+/// Why a key is refused that only looks like a state of its limit.
+const NOT_A_STATE: &str = "the key holds something else than this limit's state";
+
 /// Answers `requests` from the states that `numbers` begin with. `reasons` begin with what failed.
 pub(super) fn replay(
     requests: &[Arc<Request>],
@@ -24,24 +27,30 @@ pub(super) fn replay(
     reasons: &mut Iter<'_, Value>,
 ) -> Result<Vec<Answer>, StoreError> {
     let mut failure = next_failure(reasons)?;
-    let mut counted = 0;
+    // How many charges are admitted here, and how many may have been of states that are none.
+    let (mut counted, mut doubtful) = (0, 0);
     let mut answers = Vec::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
         let states = request.algorithms().map(|limit| restored(limit, numbers));
-        let mut cells = Replayed(states.collect::<Result<_, _>>()?);
+        let states: SmallVec<[_; 3]> = states.collect::<Result<_, _>>()?;
+        let charge = |cost: &&u64| request.op == Op::Charge && **cost > 0;
         if let Some((_, why)) = failure.take_if(|(failed, _)| *failed == index) {
             answers.push(Err(why));
             failure = next_failure(reasons)?;
-        } else {
-            let verdicts = verdicts(request, &mut cells, now);
-            let fitting = verdicts.decisions.iter().zip(&request.costs);
-            let charges = fitting.filter(|(verdict, cost)| verdict.allowed && **cost > 0).count();
-            counted += if request.op == Op::Charge { charges as u64 } else { 0 };
+        } else if let Some(states) = states.into_iter().collect() {
+            let verdicts = verdicts(request, &mut Replayed(states), now);
+            let fitting =
+                verdicts.decisions.iter().zip(&request.costs).filter(|(verdict, _)| verdict.allowed);
+            counted += fitting.filter(|(_, cost)| charge(cost)).count() as u64;
             answers.push(Ok(verdicts));
+        } else {
+            doubtful += request.costs.iter().filter(charge).count() as u64;
+            answers.push(Err(StoreError::Unreadable(NOT_A_STATE.into())));
         }
     }
     // The script and this process have decided alike, or one of them is not what the other takes it for.
-    if counted == admitted && failure.is_none() { Ok(answers) } else { Err(garbled()) }
+    let alike = counted <= admitted && admitted - counted <= doubtful;
+    if alike && failure.is_none() { Ok(answers) } else { Err(garbled()) }
 }
 
 /// The next decision that failed alone, by its place, and why.
@@ -70,15 +79,18 @@ fn verdicts(request: &Request, cells: &mut Replayed, now: Micros) -> Verdicts {
     out
 }
 
-/// The state that the script read, which it has found to be one.
-fn restored(limit: &Algorithm, numbers: &mut impl Iterator<Item = f64>) -> Result<Option<State>, StoreError> {
+/// What the script read: nothing, a state, or (`None`) numbers that it took for one.
+fn restored(
+    limit: &Algorithm,
+    numbers: &mut impl Iterator<Item = f64>,
+) -> Result<Option<Option<State>>, StoreError> {
     let first = numbers.next().ok_or_else(garbled)?;
     if first.is_nan() {
-        return Ok(None);
+        return Ok(Some(None));
     }
     let all = std::iter::once(first).chain(numbers);
     let mut whole = all.map(|number| whole(Some(number)).unwrap_or(u64::MAX));
-    limit.engine().restore(&mut whole).map(Some).ok_or_else(garbled)
+    Ok(limit.engine().restore(&mut whole).map(Some))
 }
 
 /// The states of one decision.

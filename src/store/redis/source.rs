@@ -20,8 +20,8 @@ pub(super) struct Script {
 pub(super) enum Form {
     /// Any limits.
     Any,
-    /// Limits of the plain kind: their engines' numbers, the first in the lowest bits.
-    Plain(u8),
+    /// Limits that the short way decides: their engines' numbers, the first in the lowest bits.
+    Plain(u16),
 }
 
 /// One engine's number in `lua/decide.lua`, and its file.

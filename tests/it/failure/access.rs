@@ -15,7 +15,7 @@ use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, w
 const PASSWORD: &str = "hunter2";
 
 /// What a user must be allowed; README.md says the same.
-const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lindex +lset +ltrim +pexpireat";
+const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
 #[test]
 fn the_readme_says_the_same() {
