@@ -34,8 +34,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const WORKS: [(&str, u64, u64); 4] = [
     ("unary", 1, 6_600),
     ("unary denied", 1, 7_200),
-    ("unary together", TOGETHER as u64, 4_600),
-    ("batch", 100, 4_000),
+    ("unary together", TOGETHER as u64, 4_200),
+    ("batch", 100, 3_600),
 ];
 
 fn main() {

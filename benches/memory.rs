@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
 use weir::config::MemoryConfig;
-use weir::key::Subject;
+use weir::key::{KeySecret, Subject};
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
@@ -78,9 +79,48 @@ fn two_workers(bencher: Bencher<'_, '_>) {
         .bench_refs(|consumer| black_box(decide(&store, &strategy, consumer)));
 }
 
-/// Two workers on one key.
-#[divan::bench(threads = 2)]
+/// As many at a time that two threads meet, however long it takes to begin.
+const MANY: usize = 100_000;
+
+/// Two workers on one key: what a decision takes each of them.
+#[divan::bench(threads = 2, sample_count = 50, sample_size = 1)]
 fn two_workers_one_key(bencher: Bencher<'_, '_>) {
     let (store, strategy) = (store(), strategy());
-    bencher.bench(|| black_box(decide(&store, &strategy, "hot")));
+    bencher.counter(ItemsCount::new(MANY)).bench(|| {
+        for _ in 0..MANY {
+            black_box(decide(&store, &strategy, "hot"));
+        }
+    });
+}
+
+/// The same by one, which nobody disturbs.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn one_worker_one_key(bencher: Bencher<'_, '_>) {
+    let (store, strategy) = (store(), strategy());
+    bencher.counter(ItemsCount::new(MANY)).bench_local(|| {
+        for _ in 0..MANY {
+            black_box(decide(&store, &strategy, "hot"));
+        }
+    });
+}
+
+/// The same decision without a lock: the key is digested, the clock is read, and one word is swapped.
+#[divan::bench(threads = [1, 2], sample_count = 50, sample_size = 1)]
+fn compare_and_swap(bencher: Bencher<'_, '_>) {
+    let (word, secret) = (AtomicU64::new(0), KeySecret::random());
+    bencher.counter(ItemsCount::new(MANY)).bench(|| {
+        for _ in 0..MANY {
+            let digest = secret.digest(black_box(b"a text as long as that of a key that is decided"));
+            let taken = Clock::System.now().0 ^ black_box(digest) as u64;
+            let mut seen = word.load(Ordering::Relaxed);
+            while let Err(other) = word.compare_exchange_weak(
+                seen,
+                seen.wrapping_add(taken),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                seen = other;
+            }
+        }
+    });
 }

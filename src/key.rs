@@ -90,9 +90,30 @@ impl KeySecret {
     /// nobody can therefore look for collisions of.
     #[must_use]
     pub fn digest(&self, bytes: &[u8]) -> u128 {
-        let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(bytes);
-        hasher.finish128().as_u128()
+        self.digester().and(bytes).finish()
+    }
+
+    /// The digest of nothing yet.
+    pub(crate) fn digester(&self) -> Digester {
+        Digester(SipHasher13::new_with_key(&self.0))
+    }
+}
+
+/// A digest of what begins with the bytes so far. A copy goes on with others.
+#[derive(Clone, Copy)]
+pub(crate) struct Digester(SipHasher13);
+
+impl Digester {
+    /// The same, and `bytes` behind it.
+    #[inline]
+    pub(crate) fn and(mut self, bytes: &[u8]) -> Self {
+        self.0.write(bytes);
+        self
+    }
+
+    #[inline]
+    pub(crate) fn finish(self) -> u128 {
+        self.0.finish128().as_u128()
     }
 }
 
@@ -130,9 +151,33 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
 /// nobody reads along.
 #[inline]
 pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subject: &Subject<'_>) {
-    let Some(limit) = strategy.limits().get(index) else { return };
+    let begun = begin_identity(out, strategy, index, subject.resource);
+    end_identity(out, strategy, index, subject, begun);
+}
+
+/// Appends what [`write_identity`] does for every subject with this resource; says how many fields that has.
+#[inline]
+pub(crate) fn begin_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, resource: &str) -> usize {
+    let Some(limit) = strategy.limits().get(index) else { return 0 };
     out.extend_from_slice(strategy.identity(index));
-    for field in limit.scope.fields() {
+    let by_resource = matches!(limit.scope.fields(), [Field::Resource, ..]);
+    if by_resource {
+        write_sized(out, b'r', resource);
+    }
+    usize::from(by_resource)
+}
+
+/// Appends the rest of what [`write_identity`] does, after the first `begun` fields.
+#[inline]
+pub(crate) fn end_identity(
+    out: &mut Vec<u8>,
+    strategy: &Strategy,
+    index: usize,
+    subject: &Subject<'_>,
+    begun: usize,
+) {
+    let Some(limit) = strategy.limits().get(index) else { return };
+    for field in limit.scope.fields().iter().skip(begun) {
         match field {
             Field::Resource => write_sized(out, b'r', subject.resource),
             Field::Consumer => write_sized(out, b'c', subject.consumer),

@@ -7,10 +7,10 @@
 mod budget;
 mod index;
 mod once;
+mod place;
 mod table;
 mod together;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -19,8 +19,9 @@ use smallvec::SmallVec;
 use self::budget::Budget;
 use self::index::Slot;
 use self::once::Marker;
+use self::place::Place;
 use self::table::Table;
-use super::{Decision, Ended, Phases, Single, Store, StoreError, Verdicts, check_supported};
+use super::{Decision, Ended, Single, Store, StoreError, Verdicts, check_supported};
 use crate::algorithm::{Algorithm, Cells, Kept, LimitVerdict, MAX_LIMITS, Op, State, Verdict, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
@@ -65,11 +66,6 @@ pub struct MemoryStats {
     pub evictions: u64,
     /// New keys that found no room.
     pub refusals: u64,
-}
-
-thread_local! {
-    /// Key text is built here, hashed, and forgotten.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Shard {
@@ -137,7 +133,7 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         check_supported(decision, op)?;
         let shared = &*self.0;
-        let at = SCRATCH.with_borrow_mut(|text| shared.locate(text, decision));
+        let at = shared.locate(|locator| locator.locate(decision));
         let limits = &*decision.algorithms();
         let now = shared.clock.now();
         let marker = shared.marker(decision, op, now);
@@ -177,15 +173,6 @@ impl Store for MemoryStore {
     }
 }
 
-/// Where the states of one decision are.
-struct Place {
-    shard: usize,
-    /// Of each key.
-    digests: SmallVec<[u128; 2]>,
-    /// Of the keys of spread windows.
-    phases: Phases,
-}
-
 impl Shared {
     /// Decides once, in a shard that is locked.
     #[inline]
@@ -205,46 +192,13 @@ impl Shared {
         decide(limits, &mut cells, op, cost, now, out)
     }
 
-    /// Where a decision's states are.
-    ///
-    /// Where a strategy has several limits, their tag chooses the shard, so that one lock holds them all;
-    /// a single one is enough by itself, and a hash less to make.
-    #[inline]
-    fn locate(&self, text: &mut Vec<u8>, decision: &Decision<'_>) -> Place {
-        let Decision { strategy, subject, part, .. } = decision;
-        let mut name = |index| self.digest(text, |text| key::write_identity(text, strategy, index, subject));
-        let mut digests = SmallVec::new();
-        let tag = match strategy.limits() {
-            [_] => {
-                let name = name(0);
-                if part.limits.has(0) {
-                    digests.push(name);
-                }
-                name
-            }
-            limits => {
-                digests.extend((0..limits.len()).filter(|&index| part.limits.has(index)).map(name));
-                self.digest(text, |text| key::write_tag(text, strategy, subject))
-            }
-        };
-        // Not the bits that choose a key's place in the table.
-        Place { shard: (tag >> 64) as usize % SHARDS, digests, phases: decision.phases() }
-    }
-
     /// The marker of a decision that may happen only once.
     fn marker(&self, decision: &Decision<'_>, op: Op, now: Micros) -> Option<Marker> {
         let id = decision.once(op)?;
         let Decision { strategy, subject, .. } = decision;
         let write = |text: &mut Vec<u8>| key::write_refund_name(text, strategy, subject, id);
-        let digest = SCRATCH.with_borrow_mut(|text| self.digest(text, write));
+        let digest = self.locate(|locator| locator.digest(write));
         Some(Marker { digest, now })
-    }
-
-    #[inline]
-    fn digest(&self, text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
-        text.clear();
-        write(text);
-        self.secret.digest(text)
     }
 
     /// The tables' second that has begun at `time`: what is due by then has lapsed.

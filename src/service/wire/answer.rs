@@ -53,6 +53,11 @@ fn decided(
     cost: u64,
     templates: &Templates,
 ) {
+    if let ([limit], [one], true) = (strategy.limits(), verdicts, verdict.allowed)
+        && passed(out, limit, one)
+    {
+        return;
+    }
     let allowed = verdict.allowed;
     let limit = strategy.algorithms().iter().map(|algorithm| algorithm.limit()).min();
     let retry = verdicts.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
@@ -74,6 +79,36 @@ fn decided(
         let facts = Facts { retry_after, cost, limit: limit.unwrap_or(0) };
         text(out, 9, &templates.render(facts));
     }
+}
+
+/// The same for the answer that nearly every call gets: it may pass, under one limit, so that everything is
+/// said twice, of the decision and of its limit. Writes nothing where that does not hold.
+#[inline]
+fn passed(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) -> bool {
+    let (most, left) = (limit.algorithm.limit(), verdict.remaining);
+    if !verdict.fits() || verdict.retry != Retry::Now || most.max(left) > MOST_PACKED {
+        return false;
+    }
+    let name = limit.name.as_bytes();
+    let reset = Packed::duration(5, verdict.reset_after);
+    let left_of_limit = if left == 0 { Packed::NOTHING } else { Packed::NOTHING.number(4, left) };
+    let most_of_limit = Packed::NOTHING.number(2, 1).number(3, most);
+    let further = most_of_limit.length + left_of_limit.length + reset.length;
+    let length = 2 + name.len() + further as usize;
+    if length >= 0x80 || name.is_empty() {
+        return false;
+    }
+    put(out, Packed::NOTHING.number(1, 1).number(2, most));
+    put(out, Packed::NOTHING.number(3, left));
+    put(out, reset);
+    let reason = [6 << 3, Reason::Ok as u8];
+    let begin = [8 << 3 | 2, length as u8, 1 << 3 | 2, name.len() as u8];
+    out.extend_from_slice(&[reason[0], reason[1], begin[0], begin[1], begin[2], begin[3]]);
+    out.extend_from_slice(name);
+    put(out, most_of_limit);
+    put(out, left_of_limit);
+    put(out, reset.under(6 << 3 | 2));
+    true
 }
 
 fn status(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) {
@@ -157,25 +192,11 @@ fn optional(out: &mut Vec<u8>, field: u32, number: Option<u64>) {
     }
 }
 
-/// Exact: both sides are integers. The longest takes 16 bytes.
 #[inline]
 fn duration(out: &mut Vec<u8>, field: u32, span: Option<Micros>) {
-    let Some(Micros(span)) = span else { return };
-    let (seconds, nanos) = (span / 1_000_000, span % 1_000_000 * 1_000);
-    let mut both = Packed::NOTHING;
-    if seconds != 0 {
-        both = both.number(1, seconds);
+    if let Some(span) = span {
+        put(out, Packed::duration(field, span));
     }
-    if nanos != 0 {
-        both = both.number(2, nanos);
-    }
-    put(
-        out,
-        Packed {
-            bytes: both.bytes << 16 | u128::from(both.length << 8 | field << 3 | 2),
-            length: both.length + 2,
-        },
-    );
 }
 
 /// Up to 16 bytes that are put together in registers, the first one lowest.
@@ -190,6 +211,27 @@ const MOST_PACKED: u64 = (1 << 56) - 1;
 
 impl Packed {
     const NOTHING: Self = Self { bytes: 0, length: 0 };
+
+    /// Exact: both sides are integers. The longest takes all sixteen bytes.
+    #[inline]
+    const fn duration(field: u32, Micros(span): Micros) -> Self {
+        let (seconds, nanos) = (span / 1_000_000, span % 1_000_000 * 1_000);
+        let mut both = Self::NOTHING;
+        if seconds != 0 {
+            both = both.number(1, seconds);
+        }
+        if nanos != 0 {
+            both = both.number(2, nanos);
+        }
+        let begin = both.length << 8 | field << 3 | 2;
+        Self { bytes: both.bytes << 16 | begin as u128, length: both.length + 2 }
+    }
+
+    /// The same with another first byte.
+    #[inline]
+    const fn under(self, first: u8) -> Self {
+        Self { bytes: self.bytes & !0xff | first as u128, length: self.length }
+    }
 
     /// The same, and a field with a number, which is at most [`MOST_PACKED`], behind it.
     #[inline]
@@ -263,6 +305,9 @@ fn long_varint(out: &mut Vec<u8>, mut number: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::{Algorithm, Rate};
+    use crate::proto::v1::{LimitStatus, ShouldAllowResponse};
+    use crate::strategy::{FailurePolicy, Scope};
     use prost::Message as _;
 
     #[derive(Clone, PartialEq, prost::Message)]
@@ -285,6 +330,45 @@ mod tests {
             duration(&mut out, 15, Some(Micros(number)));
             let expected = Expected { number: Some(number), span: Some(span) }.encode_to_vec();
             assert_eq!(out.strip_prefix(b"before"), Some(&expected[..]), "{number}");
+        }
+    }
+
+    #[test]
+    fn the_usual_answer_is_written_as_the_generated_type_writes_it() {
+        let templates = Templates::new(&crate::config::Messages::default());
+        let edges = (0..50).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]);
+        for (number, name) in edges.flat_map(|number| [1, 60, 127].map(|length| (number, "n".repeat(length))))
+        {
+            let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
+            let algorithm = Algorithm::bucket(number.max(1), rate).unwrap();
+            let limits = vec![Limit { name: name.clone().into(), scope: Scope::default(), algorithm }];
+            let strategy = Strategy::new("s", limits, false, FailurePolicy::Error).unwrap();
+            let said = LimitVerdict {
+                cause: None,
+                remaining: number / 3,
+                retry: Retry::Now,
+                reset_after: Micros(number / 2),
+            };
+            let verdict =
+                Verdict { now: Micros::ZERO, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+            let mut out = Vec::new();
+            decided(&mut out, &strategy, &verdict, std::slice::from_ref(&said), 1, &templates);
+            let (limit, remaining) = (number.max(1), number / 3);
+            let seconds = (number / 2 / 1_000_000) as i64;
+            let nanos = (number / 2 % 1_000_000 * 1_000) as i32;
+            let reset_after = Some(prost_types::Duration { seconds, nanos });
+            let of_limit =
+                LimitStatus { name, allowed: true, limit, remaining, reset_after, ..LimitStatus::default() };
+            let expected = ShouldAllowResponse {
+                allowed: true,
+                limit: Some(limit),
+                remaining: Some(remaining),
+                reset_after,
+                reason: Reason::Ok.into(),
+                limits: vec![of_limit],
+                ..ShouldAllowResponse::default()
+            };
+            assert_eq!(out, expected.encode_to_vec(), "{number}");
         }
     }
 }

@@ -9,8 +9,9 @@ use std::hint::black_box;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
+use super::place::Place;
 use super::table::Table;
-use super::{Place, SCRATCH, SHARDS, Shared};
+use super::{SHARDS, Shared};
 use crate::store::{Ended, Single, TOGETHER};
 use crate::units::Micros;
 
@@ -29,9 +30,8 @@ struct Locked<'a> {
 impl Shared {
     pub(super) fn decide_together(&self, singles: &[Single<'_>], out: &mut Ended) {
         for singles in singles.chunks(TOGETHER) {
-            let places: SmallVec<[Place; TOGETHER]> = SCRATCH.with_borrow_mut(|text| {
-                singles.iter().map(|single| self.locate(text, &single.decision())).collect()
-            });
+            let places: SmallVec<[Place; TOGETHER]> = self
+                .locate(|locator| singles.iter().map(|single| locator.locate(&single.decision())).collect());
             let now = self.clock.now();
             let (mut singles, mut places) = (singles, &places[..]);
             while !singles.is_empty() {
