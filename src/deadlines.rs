@@ -2,9 +2,9 @@
 //!
 //! A timer of the runtime for each decision would cost more than the decision's keys: besides its place in
 //! the timer wheel, a system call whenever it is the earliest since the thread last slept, which after every
-//! burst is each of them. Here one timer per worker sleeps until the earliest deadline that it knows of; by
-//! then most of them are gone, and it looks for the next one. A deadline is kept to the moment, as a timer of
-//! its own would.
+//! burst is each of them. Here one timer for each floor of a worker (services, coalescing, Redis) sleeps
+//! until the earliest deadline that it knows of; by then most of them are gone, and it looks for the next
+//! one. A deadline is kept to the moment, as a timer of its own would.
 //!
 //! A process that was not run for a while (a throttled container, a machine that is moved) finds its
 //! deadlines passed and the answers arrived at the same moment. What has arrived is read first, then: it
@@ -26,7 +26,7 @@ use crate::clock::monotonic;
 /// connection's task, its call's and, where callers share a call, that call's task.
 const TURNS: usize = 4;
 
-/// The deadlines of one worker. Clones share them.
+/// The deadlines of one floor of a worker. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deadlines(Arc<Shared>);
 

@@ -56,4 +56,9 @@ impl<S: Store> RateLimit<S> {
         let batches = Semaphore::new(batch::MAX_BATCHES);
         Arc::new(Self { limiter, templates, largest, batches, deadlines: Deadlines::default() })
     }
+
+    /// Those of all services of its worker.
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
+    }
 }

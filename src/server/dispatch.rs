@@ -51,7 +51,8 @@ impl Method {
 
 impl<S: Store> Dispatch<S> {
     pub(super) fn new(decisions: Arc<RateLimit<S>>, envoy: Arc<EnvoyRateLimit<S>>, others: Routes) -> Self {
-        Self { decisions, envoy, others: others.prepare(), deadlines: Deadlines::default() }
+        let deadlines = decisions.deadlines().clone();
+        Self { decisions, envoy, others: others.prepare(), deadlines }
     }
 
     /// Begins a call. `leaving` tells when its connection is to end.

@@ -42,14 +42,17 @@ use crate::store::Store;
 const READ: usize = 64 << 10;
 
 /// Reads after which other connections have their turn.
-const TURN: usize = 16;
+const TURN: usize = 4;
 
-/// Room that a connection keeps for what it has to write, when it has written it.
-const KEPT_ROOM: usize = 4 << 10;
+/// The most room that is kept for what is to be written.
+const MOST_ROOM: usize = 1 << 20;
 
 thread_local! {
     /// What is read lies here until its frames have been taken: an idle connection has no buffer.
     static READING: RefCell<Vec<u8>> = RefCell::new(vec![0; READ]);
+
+    /// Room for what is to be written, of whichever connection has its turn.
+    static WRITING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// One connection.
@@ -114,6 +117,22 @@ impl<S: Store> Http2<S> {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        if self.session.out().capacity() == 0 {
+            *self.session.out() = WRITING.take();
+        }
+        let polled = self.poll_turn(context);
+        if self.session.out().is_empty() {
+            let room = std::mem::take(self.session.out());
+            WRITING.with_borrow_mut(|kept| {
+                if room.capacity() > kept.capacity() && room.capacity() <= MOST_ROOM {
+                    *kept = room;
+                }
+            });
+        }
+        polled
+    }
+
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Ended>> {
         let mut watched = false;
         for _ in 0..TURN {
             // Nothing but the handshake's own patience watches one that has not begun.
@@ -213,7 +232,6 @@ impl<S: Store> Http2<S> {
             }
         }
         out.clear();
-        out.shrink_to(KEPT_ROOM);
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use http_body::Body;
 use tonic::Status;
 
@@ -85,7 +85,12 @@ impl<B: Body<Data = Bytes> + Unpin> Messages<B> {
     fn next_arrived(&mut self) -> Result<Option<Bytes>, Status> {
         if self.partial.is_empty() {
             if let Some(whole) = self.whole(&self.chunk)?.filter(|&whole| whole <= self.chunk.len()) {
-                return Ok(Some(self.chunk.split_to(whole).split_off(PREFIX)));
+                // What is the chunk's end needs no share in it.
+                let is_last = whole == self.chunk.len();
+                let mut message =
+                    if is_last { std::mem::take(&mut self.chunk) } else { self.chunk.split_to(whole) };
+                message.advance(PREFIX);
+                return Ok(Some(message));
             }
             self.partial.extend_from_slice(&std::mem::take(&mut self.chunk));
             return Ok(None);

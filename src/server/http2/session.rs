@@ -6,6 +6,8 @@
 
 mod receive;
 mod send;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
@@ -28,6 +30,9 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Bytes that may wait to be written before a peer who does not read them is read from no more.
 const FULL: usize = 128 << 10;
+
+/// Streams that a connection keeps room for when it has none.
+const KEPT_STREAMS: usize = 512;
 
 /// Streams that we ended before their callers did: what was on its way for them is no fault.
 const FORGIVEN: usize = 1024;
@@ -68,6 +73,8 @@ pub(in crate::server) struct Session {
     local_resets: usize,
     forgiven: VecDeque<u32>,
     leaving: Leaving,
+    /// The peer has said that it leaves.
+    is_left: bool,
     /// A PING of ours has been answered.
     ponged: bool,
 }
@@ -145,6 +152,7 @@ impl Session {
             local_resets: 0,
             forgiven: VecDeque::new(),
             leaving: Leaving::No,
+            is_left: false,
             ponged: false,
         }
     }
@@ -225,7 +233,7 @@ impl Session {
 
     /// Whether no call is left, and none will come.
     pub(super) fn is_over(&self) -> bool {
-        self.leaving == Leaving::Closing && self.streams.is_empty()
+        (self.is_left || self.leaving == Leaving::Closing) && self.streams.is_empty()
     }
 
     /// Whether so much waits to be written that nothing further is to be read or asked for.
@@ -286,6 +294,9 @@ impl Session {
     pub(super) fn settle(&mut self) {
         for (stream, bytes) in self.ledger.take() {
             self.has_read_of(stream, bytes);
+        }
+        if self.streams.is_empty() && self.streams.capacity() > KEPT_STREAMS {
+            self.streams = Streams::default();
         }
     }
 

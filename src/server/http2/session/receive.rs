@@ -34,7 +34,7 @@ impl Session {
             }
             kind::SETTINGS => self.settings(frame),
             kind::PING => self.ping_or_pong(frame),
-            kind::GOAWAY => sized(frame, frame.payload.len() >= 8).map(|()| self.close()),
+            kind::GOAWAY => sized(frame, frame.payload.len() >= 8).map(|()| self.is_left = true),
             kind::PUSH_PROMISE => Err(Broken::protocol("it sent a PUSH_PROMISE, which only servers may")),
             // What is new is of no interest to who does not know it.
             _ => Ok(()),
@@ -256,13 +256,9 @@ impl Session {
         } else if frame.payload == FAREWELL && self.leaving == Leaving::Announced {
             // All that was sent before it knew has come.
             self.goaway(self.last, Code::NoError, "");
-            self.close();
+            self.leaving = Leaving::Closing;
         }
         Ok(())
-    }
-
-    fn close(&mut self) {
-        self.leaving = Leaving::Closing;
     }
 
     /// Frames of a stream that has never been open are faults of the connection.

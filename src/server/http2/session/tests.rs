@@ -1,0 +1,121 @@
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use tonic::Status;
+
+use super::*;
+use crate::http2::frames::{Frame, LARGEST_PAYLOAD};
+use crate::service::Reply;
+
+const ASK: &[(&[u8], &[u8])] =
+    &[(b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/weir.v1.RateLimitService/ShouldAllow")];
+
+/// A session whose peer has said what these settings are.
+fn begun(settings: &[(u16, u32)]) -> Session {
+    let mut session = Session::new(&ServerLimits::default());
+    let mut bytes = PREFACE.to_vec();
+    frames::write_settings(&mut bytes, settings);
+    assert_eq!(session.read(&bytes), Ok(bytes.len()));
+    session.out().clear();
+    session
+}
+
+/// Opens streams, and begins their calls.
+fn open(session: &mut Session, streams: &[u32]) -> Vec<u32> {
+    for &stream in streams {
+        let block = fluke_hpack::Encoder::new().encode(ASK.iter().copied());
+        let mut bytes = Vec::new();
+        frames::write(&mut bytes, kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, stream, &block);
+        assert_eq!(session.read(&bytes), Ok(bytes.len()));
+    }
+    let mut begun = Vec::new();
+    session.calls(|_, stream, _, _| begun.push(stream));
+    begun
+}
+
+fn hear(session: &mut Session, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Result<usize, Broken> {
+    let mut bytes = Vec::new();
+    frames::write(&mut bytes, kind, flags, stream, payload);
+    session.read(&bytes)
+}
+
+/// What is to be written: kinds, streams and lengths; and takes it.
+fn said(session: &mut Session) -> Vec<(u8, u32, usize)> {
+    let bytes = std::mem::take(session.out());
+    let (mut rest, mut said) = (&bytes[..], Vec::new());
+    while let Some((Frame { kind, stream, payload, .. }, length)) = frames::first(rest).unwrap() {
+        said.push((kind, stream, payload.len()));
+        rest = &rest[length..];
+    }
+    said
+}
+
+fn message(bytes: usize) -> Result<Reply, Status> {
+    Ok(Reply::Message(Bytes::from(vec![7; bytes])))
+}
+
+#[test]
+fn streams_that_wait_for_the_connections_window_take_turns() {
+    let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 1 << 20)]);
+    open(&mut session, &[1, 3]);
+    for stream in [1, 3] {
+        session.answer(stream, message(100_000));
+    }
+    let sent: usize = said(&mut session).iter().filter(|it| it.0 == kind::DATA).map(|it| it.2).sum();
+    assert_eq!(sent, DEFAULT_WINDOW as usize, "no byte more than the window");
+    hear(&mut session, kind::WINDOW_UPDATE, 0, 0, &(6 * LARGEST_PAYLOAD as u32).to_be_bytes()).unwrap();
+    session.pump();
+    let order: Vec<u32> = said(&mut session).iter().filter(|it| it.0 == kind::DATA).map(|it| it.1).collect();
+    assert_eq!(order[..4], [1, 3, 1, 3], "{order:?}");
+    hear(&mut session, kind::WINDOW_UPDATE, 0, 0, &(1_u32 << 20).to_be_bytes()).unwrap();
+    session.pump();
+    let ended = said(&mut session).iter().filter(|it| it.0 == kind::HEADERS).count();
+    assert_eq!(ended, 2, "both have their trailers");
+    assert!(session.streams.is_empty() && session.blocked.is_empty());
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_asked_for_nothing_more() {
+    let window = (1 << 31) - 1;
+    let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, window)]);
+    hear(&mut session, kind::WINDOW_UPDATE, 0, 0, &(window - 65_535).to_be_bytes()).unwrap();
+    open(&mut session, &[1, 3]);
+    let body =
+        || Box::pin(http_body_util::Empty::new().map_err(|never: std::convert::Infallible| match never {}));
+    session.answer(1, Ok(Reply::Messages(body())));
+    assert_eq!(session.take_asked().len(), 1);
+    session.answer(3, message(10 << 20));
+    assert!(session.is_full() && session.out().len() < 2 * FULL, "not all of it at once");
+    session.answer(1, Ok(Reply::Messages(body())));
+    assert!(session.take_asked().is_empty());
+    said(&mut session);
+    assert_eq!(session.take_asked().len(), 1, "it has read");
+}
+
+#[test]
+fn what_is_sent_before_the_farewell_is_known_is_answered() {
+    let mut session = begun(&[]);
+    open(&mut session, &[1]);
+    session.leave();
+    assert_eq!(said(&mut session).iter().map(|it| it.0).collect::<Vec<_>>(), [kind::GOAWAY, kind::PING]);
+    assert_eq!(open(&mut session, &[3]), [3]);
+    hear(&mut session, kind::PING, flag::ACK, 0, &FAREWELL).unwrap();
+    assert_eq!(said(&mut session)[0].0, kind::GOAWAY);
+    assert_eq!(open(&mut session, &[5]), [0_u32; 0], "it has been told");
+    hear(&mut session, kind::DATA, 0, 5, b"and so this means nothing").unwrap();
+    assert!(!session.is_over());
+    session.answer(1, message(1));
+    session.answer(3, Err(Status::internal("also an answer")));
+    assert!(session.is_over());
+}
+
+#[test]
+fn a_stream_that_was_reset_is_answered_no_more_and_its_call_given_up() {
+    let mut session = begun(&[]);
+    open(&mut session, &[1, 3]);
+    hear(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
+    assert_eq!(session.take_dropped(), [1]);
+    for stream in [1, 3] {
+        session.answer(stream, message(1));
+    }
+    assert!(said(&mut session).iter().all(|it| it.1 == 3));
+}
