@@ -151,21 +151,16 @@ impl Session {
         } else if !stream.push(kept(content)) {
             Some(Code::Protocol)
         } else {
-            let fine = !frame.has(flag::END_STREAM) || stream.done();
-            (!fine).then_some(Code::Protocol)
+            None
         };
-        // Padding is read as soon as it is there; of what is at fault, all is.
-        let padding = length - content.len();
-        match fault {
-            Some(code) => {
-                self.has_read(if code == Code::Protocol { padding } else { length });
-                self.reset(frame.stream, code)
-            }
-            None => {
-                self.has_read_of(frame.stream, padding);
-                Ok(())
-            }
+        if let Some(code) = fault {
+            self.has_read(length);
+            return self.reset(frame.stream, code);
         }
+        let is_whole = !frame.has(flag::END_STREAM) || stream.done();
+        // Padding is read as soon as it is there.
+        self.has_read_of(frame.stream, length - content.len());
+        if is_whole { Ok(()) } else { self.reset(frame.stream, Code::Protocol) }
     }
 
     fn window_update(&mut self, frame: &Frame<'_>) -> Taken {

@@ -78,9 +78,14 @@ impl Session {
         }
     }
 
-    /// The answers that may go on, where not too much waits to be written already.
+    /// The answers that may go on, where not too much waits to be written already. Those of streams that have
+    /// been reset meanwhile may not.
     pub(in crate::server::http2) fn take_asked(&mut self) -> Vec<Pouring> {
-        if self.is_full() { Vec::new() } else { std::mem::take(&mut self.asked) }
+        if self.is_full() {
+            return Vec::new();
+        }
+        self.asked.retain(|pouring| self.streams.contains_key(&pouring.stream));
+        std::mem::take(&mut self.asked)
     }
 
     /// Sends what has found no room so far, each stream a frame at a time.

@@ -120,3 +120,38 @@ fn a_stream_that_was_reset_is_answered_no_more_and_its_call_given_up() {
     }
     assert!(said(&mut session).iter().all(|it| it.1 == 3));
 }
+
+/// An answer that was about to go on is in no list of what goes on, so that a reset found nothing to give up
+/// there, and it was asked for more for as long as the connection lived.
+#[test]
+fn an_answer_that_waits_for_its_turn_is_given_up_with_its_stream() {
+    let mut session = begun(&[]);
+    open(&mut session, &[1, 3]);
+    let body =
+        || Box::pin(http_body_util::Empty::new().map_err(|never: std::convert::Infallible| match never {}));
+    for stream in [1, 3] {
+        session.answer(stream, Ok(Reply::Messages(body())));
+    }
+    hear(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
+    let asked: Vec<u32> = session.take_asked().iter().map(|pouring| pouring.stream).collect();
+    assert_eq!(asked, [3]);
+}
+
+/// What was more than a call had announced was never read by anybody, and once was never given back.
+#[test]
+fn all_that_is_sent_is_given_back_whatever_becomes_of_it() {
+    let mut session = begun(&[]);
+    let length: &[(&[u8], &[u8])] = &[(b"content-length", b"10")];
+    for (number, (flags, bytes)) in
+        [(0, 11), (flag::END_STREAM, 9), (flag::PADDED, 300), (0, 5)].into_iter().enumerate()
+    {
+        let stream = 1 + 2 * number as u32;
+        let block = fluke_hpack::Encoder::new().encode(ASK.iter().chain(length).copied());
+        hear(&mut session, kind::HEADERS, flag::END_HEADERS, stream, &block).unwrap();
+        hear(&mut session, kind::DATA, flags, stream, &vec![250; bytes]).unwrap();
+        hear(&mut session, kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes()).unwrap();
+        session.calls(|_, _, _, _| {});
+        session.settle();
+        assert_eq!(session.left + session.owed as i64, i64::from(CONNECTION_WINDOW), "{bytes} bytes");
+    }
+}
