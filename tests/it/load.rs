@@ -181,8 +181,9 @@ fn keys_are_spread_as_asked() {
 fn a_process_tells_its_cpu_time() {
     let server = Server::start(config());
     let this = std::process::id().to_string();
-    let (report, _) =
-        load(&server, &[&BURST[..], &["--requests", "5000", "--warm-up", "0s", "--pid", &this]].concat());
+    // The system counts in hundredths of a second, which is what some thousand calls take.
+    let args = ["--requests", "100000", "--warm-up", "0s", "--pid", &this];
+    let (report, _) = load(&server, &[&BURST[..], &args].concat());
     let told = &report["cpu"]["servers"][0];
     assert_eq!(told["pid"], std::process::id());
     assert!(told["us_per_decision"].as_f64().unwrap() > 0.0);
