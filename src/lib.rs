@@ -3,6 +3,7 @@
 //! The floors, from the ground up; each uses only those below it.
 //!
 //! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock.
+//! * `http2`: frames and header blocks, as both ends of a connection need them.
 //! * [`algorithm`]: what every limit means, as pure arithmetic.
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
 //! * [`envoy`]: which rule of Envoy's files a descriptor matches.

@@ -7,7 +7,7 @@
 //!
 //! * [`Plan`]: what to do. [`run`]: does it. [`Report`]: what came of it.
 //! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
-//! * `frames`, `headers`, `connection`: HTTP/2, without a socket. `link`: the socket.
+//! * `request`, `response`, `connection`: HTTP/2, without a socket. `link`: the socket.
 //! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.
 
 mod answer;

@@ -12,8 +12,6 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
-
 use super::blocks::Blocks;
 use super::body::{Ledger, Received};
 use super::code::{Broken, Code};
@@ -280,11 +278,6 @@ impl Session {
             self.has_read(stream.end());
         }
     }
-}
-
-/// A payload as a body keeps it.
-fn kept(payload: &[u8]) -> Bytes {
-    Bytes::copy_from_slice(payload)
 }
 
 /// Answers to SETTINGS and PING carry this.

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use smallvec::SmallVec;
 
 use super::body::{Gone, Inbox, Ledger, Received};
 use super::head::Head;
@@ -33,7 +32,7 @@ pub(super) struct Stream {
 /// What has arrived.
 enum Arrival {
     /// Before the call begins.
-    Early(SmallVec<[Bytes; 1]>),
+    Early(BytesMut),
     /// For whom it goes on.
     Inbox(Arc<Inbox>),
     /// All of it was there when the call began.
@@ -59,20 +58,20 @@ pub(super) enum Then {
 impl Stream {
     pub(super) fn new(head: Head, left: i64, room: i64) -> Self {
         let expected = head.length;
-        let arrival = Arrival::Early(SmallVec::new());
+        let arrival = Arrival::Early(BytesMut::new());
         Self { head: Some(head), arrival, is_done: false, left, owed: 0, expected, room, tail: None }
     }
 
     /// Takes another piece; false where it is more than was announced.
-    pub(super) fn push(&mut self, piece: Bytes) -> bool {
+    pub(super) fn push(&mut self, piece: &[u8]) -> bool {
         if let Some(expected) = &mut self.expected {
             let Some(left) = expected.checked_sub(piece.len() as u64) else { return false };
             *expected = left;
         }
         match &mut self.arrival {
-            Arrival::Early(early) if !piece.is_empty() => early.push(piece),
+            Arrival::Early(early) => early.extend_from_slice(piece),
             Arrival::Inbox(inbox) => inbox.push(piece),
-            Arrival::Early(_) | Arrival::Over => {}
+            Arrival::Over => {}
         }
         true
     }
@@ -90,18 +89,15 @@ impl Stream {
     pub(super) fn begin(&mut self, id: u32, ledger: &Ledger) -> Option<(Head, Received, usize)> {
         let head = self.head.take()?;
         let Arrival::Early(early) = &mut self.arrival else { return None };
-        let whole = self.is_done && early.len() <= 1;
-        if whole {
-            let body = early.pop().unwrap_or_default();
+        let early = std::mem::take(early);
+        if self.is_done {
+            let body = early.freeze();
             let read = body.len();
             self.arrival = Arrival::Over;
             return Some((head, Received::whole(body), read));
         }
         let inbox = Inbox::new(id, ledger);
-        early.drain(..).for_each(|piece| inbox.push(piece));
-        if self.is_done {
-            inbox.end(Ok(()));
-        }
+        inbox.push(&early);
         self.arrival = Arrival::Inbox(Arc::clone(&inbox));
         Some((head, Received::pieces(inbox), 0))
     }
@@ -113,7 +109,7 @@ impl Stream {
     /// Its end, also for whoever still reads: how many bytes nobody will.
     pub(super) fn end(self) -> usize {
         match self.arrival {
-            Arrival::Early(early) => early.iter().map(Bytes::len).sum(),
+            Arrival::Early(early) => early.len(),
             Arrival::Inbox(inbox) => {
                 inbox.end(Err(Gone));
                 inbox.clear();

@@ -3,7 +3,7 @@
 use super::super::code::{Broken, Code};
 use super::super::head::{Reader, Wrong};
 use super::super::stream::Stream;
-use super::{ACK, Begun, Block, FAREWELL, KEEPALIVE, Leaving, STREAM_WINDOW, Session, kept};
+use super::{ACK, Begun, Block, FAREWELL, KEEPALIVE, Leaving, STREAM_WINDOW, Session};
 use crate::http2::frames::{self, Frame, HEAD, LARGEST_PAYLOAD, flag, kind, setting, settings};
 
 /// The largest window there may be.
@@ -148,7 +148,7 @@ impl Session {
             Some(Code::StreamClosed)
         } else if stream.left < 0 {
             Some(Code::FlowControl)
-        } else if !stream.push(kept(content)) {
+        } else if !stream.push(content) {
             Some(Code::Protocol)
         } else {
             None
