@@ -9,6 +9,7 @@
 #![allow(unreachable_pub, clippy::disallowed_methods)]
 
 mod bare;
+mod cluster;
 mod goals;
 mod processes;
 mod rows;

@@ -111,8 +111,8 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
     // As many decisions in flight as the service works on at once, not more that only wait.
     let with = |mode| Plan { mode, in_flight: 16, ..plan("allow", 100_000) };
     let with_calls = |mode| Plan { mode, ..plan("allow", 100_000) };
-    let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
     rows.extend([
+        row("memory-hot", "unary, one key", "memory", "memory", plan("allow", 1)),
         row("memory-1k", "unary, 1 k keys", "memory", "memory", plan("keep", 1_000)),
         row("memory-many", effort.many_keys_name(), "memory", "memory-1k", many),
         row("memory-strategies", "unary, 10,000 strategies and patterns", "memory", "memory", strategies),
@@ -120,7 +120,8 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
         row("memory-batch", "batches of 100", "memory", "memory", with(Mode::Batch(100))),
         row("memory-stream", "streams, 100 a message", "memory", "memory", with(Mode::Stream(100))),
         row("memory-stream-1", "streams, 1 a message", "memory", "memory", with_calls(Mode::Stream(1))),
-        row("memory-open", "unary, 10,000 calls/s", "memory", "memory", open),
+        row("bare-open", "unary, 10,000 calls/s", "bare tonic", "bare-open", open(&on(&servers.bare))),
+        row("memory-open", "unary, 10,000 calls/s", "memory", "bare-open", open(&plan("allow", 100_000))),
     ]);
     rows
 }
@@ -131,11 +132,12 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
     let plan = |resource, keys| plan(effort, &servers.single, &redis, resource, keys);
     let unaided = |resource, keys| self::plan(effort, &servers.unaided, &redis, resource, keys);
     let cluster = self::plan(effort, &servers.cluster, &nodes, "allow", 100_000);
+    let of_one = self::plan(effort, &servers.cluster_of_one, &[&servers.only_node], "allow", 100_000);
     let memory_deny = self::plan(effort, &servers.memory, &[], "deny", 1_000);
     // More than the service can work on: what it costs when it has no time left.
     let saturated = |plan: &Plan| Plan { in_flight: 1_024, ..plan.clone() };
     let (single_full, cluster_full) = (saturated(&plan("allow", 100_000)), saturated(&cluster));
-    let open = Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan("allow", 100_000) };
+    let open = open(&plan("allow", 100_000));
     let zipf = |resource| {
         let plan = plan(resource, 100_000);
         Plan { ask: Ask { spread: Spread::Zipf(1.0), ..plan.ask.clone() }, ..plan }
@@ -161,9 +163,10 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
             "redis-deny",
             unaided("deny", 1_000),
         ),
-        row("redis-open", "unary, 10,000 calls/s", "redis", "redis", open),
+        row("redis-open", "unary, 10,000 calls/s", "redis", "bare-open", open),
         row("redis-again", "unary, 100 k keys, once more", "redis", "redis", plan("allow", 100_000)),
         row("cluster", "unary, 100 k keys", "redis cluster", "redis-again", cluster),
+        row("cluster-one", "unary, 100 k keys", "redis cluster of one", "redis-again", of_one),
         row("redis-full", "unary, 1,024 in flight", "redis", "redis", single_full),
         row("cluster-full", "unary, 1,024 in flight", "redis cluster", "redis-full", cluster_full),
     ]
@@ -171,6 +174,11 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
 
 fn row(id: &'static str, work: &'static str, server: &'static str, against: &'static str, plan: Plan) -> Row {
     Row { id, work, server, against, plan }
+}
+
+/// Calls that are made when they are due.
+fn open(plan: &Plan) -> Plan {
+    Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan.clone() }
 }
 
 /// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.

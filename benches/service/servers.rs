@@ -11,7 +11,7 @@ use weir::load::{End, Mode, Plan, Watch};
 
 use crate::processes::{Process, free_port, is_on_path};
 use crate::rows::plan;
-use crate::{Effort, bare};
+use crate::{Effort, bare, cluster};
 
 pub struct Servers {
     pub memory: Process,
@@ -27,6 +27,9 @@ pub struct Servers {
     pub unaided: Process,
     pub cluster: Process,
     pub nodes: Vec<Process>,
+    /// On a cluster of one primary: what there is to a cluster besides that it is several servers.
+    pub cluster_of_one: Process,
+    pub only_node: Process,
     pub bare: Process,
     pub throttlecrab: Option<Process>,
     _files: TempDir,
@@ -53,15 +56,16 @@ impl Servers {
     pub fn start(effort: Effort) -> Self {
         let files = tempfile::tempdir().expect("make a folder");
         let redis = redis(&files, &[]);
-        let nodes = redis_cluster(&files);
-        let urls: Vec<String> = nodes.iter().map(|node| format!("\"redis://{}\"", node.address())).collect();
+        let nodes = cluster::start(&files, &["0-5460", "5461-10922", "10923-16383"]);
+        let only_node = cluster::start(&files, &["0-16383"]).remove(0);
+        let urls: Vec<String> = nodes.iter().map(url).collect();
         let memory = "{ memory: { budget: 4GiB } }";
         let on_redis =
             |nodes: &str, more: &str| format!("{{ redis: {{ nodes: [{nodes}], {more}, deadline: 1s }} }}");
-        let node = format!("\"redis://{}\"", redis.address());
-        let single = on_redis(&node, "topology: single");
-        let unaided = on_redis(&node, "coalesce: false, denials_max_age: 0s");
+        let single = on_redis(&url(&redis), "topology: single");
+        let unaided = on_redis(&url(&redis), "coalesce: false, denials_max_age: 0s");
         let clustered = on_redis(&urls.join(", "), "topology: cluster");
+        let clustered_alone = on_redis(&url(&only_node), "topology: cluster");
         let plain = format!("{STRATEGIES}{PATTERNS}");
         let many_keys = filled(weir(&files, memory, &plain), effort);
         let bytes_per_key = bytes_per_key(&weir(&files, memory, &plain), effort);
@@ -73,10 +77,12 @@ impl Servers {
             single: weir(&files, &single, &plain),
             unaided: weir(&files, &unaided, &plain),
             cluster: weir(&files, &clustered, &plain),
+            cluster_of_one: weir(&files, &clustered_alone, &plain),
             bare: bare_peer(),
             throttlecrab: throttlecrab(),
             redis,
             nodes,
+            only_node,
             _files: files,
         }
     }
@@ -172,54 +178,16 @@ fn is_ready(admin: u16) -> bool {
     asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.starts_with("HTTP/1.1 200")
 }
 
-fn redis(files: &TempDir, more: &[&str]) -> Process {
+fn url(redis: &Process) -> String {
+    format!("\"redis://{}\"", redis.address())
+}
+
+pub fn redis(files: &TempDir, more: &[&str]) -> Process {
     let port = free_port();
     let mut command = Command::new("redis-server");
     command.args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", &port.to_string()]);
     command.arg("--dir").arg(files.path()).args(more);
     Process::start(command, port)
-}
-
-/// Three primaries, a third of the slots each.
-fn redis_cluster(files: &TempDir) -> Vec<Process> {
-    const SLOTS: [(u16, u16); 3] = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
-    let nodes: Vec<Process> = (0..SLOTS.len())
-        .map(|node| {
-            let file = format!("nodes-{node}.conf");
-            redis(files, &["--cluster-enabled", "yes", "--cluster-config-file", &file])
-        })
-        .collect();
-    let mut connections: Vec<_> = nodes
-        .iter()
-        .map(|node| {
-            let client = redis::Client::open(format!("redis://{}", node.address())).expect("an address");
-            client.get_connection().expect("connect to a node")
-        })
-        .collect();
-    for (connection, (first, last)) in connections.iter_mut().zip(SLOTS) {
-        redis::cmd("CLUSTER")
-            .arg("ADDSLOTSRANGE")
-            .arg(first)
-            .arg(last)
-            .exec(connection)
-            .expect("give it slots");
-    }
-    for node in &nodes[1..] {
-        let meet =
-            redis::cmd("CLUSTER").arg("MEET").arg("127.0.0.1").arg(node.port).exec(&mut connections[0]);
-        meet.expect("introduce the nodes");
-    }
-    let is_whole = |connection: &mut redis::Connection| {
-        let info: String = redis::cmd("CLUSTER").arg("INFO").query(connection).expect("ask a node");
-        info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
-    };
-    for _ in 0..500 {
-        if connections.iter_mut().all(is_whole) {
-            return nodes;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("the cluster is not whole within 10 s");
 }
 
 fn bare_peer() -> Process {
