@@ -9,6 +9,7 @@ mod connect;
 mod context;
 mod fault;
 mod link;
+mod links;
 mod plain;
 mod probe;
 mod replay;
@@ -19,17 +20,14 @@ mod source;
 mod topology;
 mod watch;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use self::context::LinkContext;
 use self::fault::Fault;
-use self::link::Link;
+use self::links::Links;
 use self::request::Request;
-use self::topology::{Address, Topology};
+use self::topology::Topology;
 use super::{Decision, Store, StoreError, Verdicts, check_supported};
 use crate::algorithm::Op;
 use crate::clock::{Clock, monotonic};
@@ -50,10 +48,10 @@ pub struct RedisShared {
     secret: KeySecret,
 }
 
-/// One worker's store: its own connections, opened as they are needed.
+/// One worker's store: its own connections.
 pub struct RedisStore {
     shared: RedisShared,
-    links: Mutex<HashMap<Address, Arc<Link>, foldhash::fast::RandomState>>,
+    links: Arc<Links>,
     deadlines: Deadlines,
 }
 
@@ -67,10 +65,12 @@ impl RedisShared {
         Self { context, secret }
     }
 
-    /// A store for the current thread's runtime, which its connections then live on.
+    /// A store for the current thread's runtime, on which its connections are opened now.
     #[must_use]
     pub fn store(&self) -> RedisStore {
-        RedisStore { shared: self.clone(), links: Mutex::default(), deadlines: Deadlines::default() }
+        let deadlines = Deadlines::default();
+        let links = Links::open(Arc::clone(&self.context), deadlines.clone());
+        RedisStore { shared: self.clone(), links, deadlines }
     }
 
     /// Keeps the map of slots, and reports whether Redis can be reached whenever it has looked. Runs
@@ -114,7 +114,7 @@ impl RedisStore {
         let (mut asking, mut alone) = (false, false);
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.link(&address).ask(request, asking, alone).await {
+            match self.links.to(&address).ask(request, asking, alone).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();
@@ -138,19 +138,6 @@ impl RedisStore {
             }
         }
         Err(last)
-    }
-
-    fn link(&self, address: &Address) -> Arc<Link> {
-        let mut links = self.links.lock();
-        if let Some(link) = links.get(address) {
-            return Arc::clone(link);
-        }
-        // A new node is the moment to let go of those that have left.
-        links.retain(|known, _| self.topology().knows(known));
-        let link =
-            Arc::new(Link::open(address.clone(), Arc::clone(&self.shared.context), self.deadlines.clone()));
-        links.insert(address.clone(), Arc::clone(&link));
-        link
     }
 
     fn topology(&self) -> &Topology {

@@ -3,6 +3,7 @@
 
 mod access;
 mod cluster;
+mod connections;
 mod sentinel;
 mod spans;
 mod stalled;

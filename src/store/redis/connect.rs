@@ -4,22 +4,34 @@
 //! shows an unknown server's reply to `AUTH`, which may repeat the password.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisConnectionInfo, RedisResult, Value};
 use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use super::topology::Address;
 use crate::config::{Login, RedisConfig};
 
+/// What lies between forgets connections over which nothing is said, and tells nobody: the system asks the
+/// other end often enough to be remembered, and finds out within half a minute if it is gone.
+const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_secs(15))
+    .with_interval(Duration::from_secs(5))
+    .with_retries(3);
+
 /// A connection to one node. All clones share it; it is closed with the last.
 #[derive(Clone)]
 pub(super) struct Connection {
     multiplexed: MultiplexedConnection,
+    /// Its sender goes when the line has ended.
+    ended: watch::Receiver<()>,
     _driver: Arc<Driver>,
 }
 
@@ -43,6 +55,12 @@ impl Connection {
         let last = commands.len().saturating_sub(1);
         let replies = self.multiplexed.req_packed_commands(commands, last, 1).await?;
         replies.into_iter().next().unwrap_or(Value::Nil).extract_error()
+    }
+
+    /// Until the server, or what lies between, has closed it.
+    pub(super) async fn closed(&self) {
+        let mut ended = self.ended.clone();
+        while ended.changed().await.is_ok() {}
     }
 }
 
@@ -68,6 +86,7 @@ async fn dial(address: &Address, config: &RedisConfig, login: Option<&Login>) ->
         TcpStream::connect((&*address.host, address.port)).await.map_err(|error| error.to_string())?;
     // A request is one small packet.
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE).map_err(|error| error.to_string())?;
     let mut connection = match &config.tls {
         None => over(stream).await?,
         Some(files) => {
@@ -91,8 +110,13 @@ async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> R
     let settings = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let made = MultiplexedConnection::new_with_config(&info, stream, settings).await;
     let (multiplexed, driver) = made.map_err(|error| error.to_string())?;
+    let (end, ended) = watch::channel(());
+    let driver = async move {
+        driver.await;
+        drop(end);
+    };
     let driver = Arc::new(Driver(tokio::spawn(driver).abort_handle()));
-    Ok(Connection { multiplexed, _driver: driver })
+    Ok(Connection { multiplexed, ended, _driver: driver })
 }
 
 /// A frozen server accepts connections too: only one that answers is there. What it answers is for the

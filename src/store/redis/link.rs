@@ -98,6 +98,14 @@ struct Task {
 /// The link was dropped: nobody will ask again.
 struct Closed;
 
+/// Why a connection is not used any more.
+enum Parted {
+    /// The server closed it, or what lies between: many do so where nothing is said for a while.
+    Ended,
+    /// It was of no use.
+    GivenUp,
+}
+
 impl Task {
     async fn run(mut self) {
         let mut failures = 0_u32;
@@ -113,51 +121,62 @@ impl Task {
                     Err(Closed) => return,
                 }
             };
-            let ended = match outcome {
+            let error = match outcome {
                 Ok(connection) => {
                     let began = monotonic();
-                    match self.serve(&connection).await {
-                        // A server that takes connections and is of no use (a demoted master that
-                        // answers READONLY) is dialled no more often than one that takes none.
-                        Ok(()) if began.elapsed() < BRIEF => {
-                            failures = failures.saturating_add(1);
-                            let pause = tokio::time::sleep(backoff(failures));
-                            self.meanwhile_refuse(pause, "its connections are of no use").await
-                        }
-                        ended => {
-                            failures = 0;
-                            ended
-                        }
+                    let parted = match self.serve(&connection).await {
+                        Ok(parted) => parted,
+                        Err(Closed) => return,
+                    };
+                    // A server that takes connections and is of no use (a demoted master that answers
+                    // READONLY) is dialled no more often than one that takes none.
+                    if began.elapsed() >= BRIEF {
+                        failures = u32::from(matches!(parted, Parted::GivenUp));
+                        continue;
                     }
+                    "its connections are of no use".to_owned()
                 }
                 Err(error) => {
-                    failures = failures.saturating_add(1);
-                    tracing::warn!(node = %self.address, %error, failures, "cannot reach Redis");
                     self.context.topology.suspect();
-                    let pause = tokio::time::sleep(backoff(failures));
-                    self.meanwhile_refuse(pause, &error).await
+                    self.tell(&error, failures);
+                    error
                 }
             };
-            if ended.is_err() {
+            failures = failures.saturating_add(1);
+            let pause = tokio::time::sleep(backoff(failures));
+            if self.meanwhile_refuse(pause, &error).await.is_err() {
                 return;
             }
-            failures = failures.max(1);
         }
     }
 
-    /// Sends what comes until the connection is given up.
-    async fn serve(&mut self, connection: &Connection) -> Result<(), Closed> {
+    /// Every worker tries on, several times a second: the first failure says it all.
+    fn tell(&self, error: &str, failures: u32) {
+        if failures == 0 {
+            tracing::warn!(node = %self.address, error, "cannot reach Redis; trying on");
+        } else {
+            tracing::debug!(node = %self.address, error, failures, "cannot reach Redis");
+        }
+    }
+
+    /// Sends what comes until the connection has ended or is given up.
+    async fn serve(&mut self, connection: &Connection) -> Result<Parted, Closed> {
         let health = Arc::new(Health::default());
         let cluster = self.context.topology.is_cluster();
         let (mut slots, mut probing) = (if cluster { Slots::Apart } else { Slots::Any }, cluster);
         let probe = probe(connection.clone(), Arc::clone(&self.context), self.address.clone());
-        tokio::pin!(probe);
+        let ended = connection.closed();
+        tokio::pin!(probe, ended);
         loop {
             let first = tokio::select! {
                 biased;
                 () = health.given_up.notified() => {
                     tracing::warn!(node = %self.address, "gave up a connection to Redis");
-                    return Ok(());
+                    return Ok(Parted::GivenUp);
+                }
+                () = &mut ended => {
+                    tracing::debug!(node = %self.address, "a connection to Redis was closed");
+                    return Ok(Parted::Ended);
                 }
                 found = &mut probe, if probing => {
                     (slots, probing) = (found, false);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use redis::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::config::{RedisConfig, Topology as Kind};
 use crate::store::StoreError;
@@ -31,6 +31,8 @@ pub(super) struct Topology {
     seeds: Vec<Address>,
     map: ArcSwapOption<SlotMap>,
     suspicion: Notify,
+    /// Told when other nodes hold slots than before.
+    changes: watch::Sender<()>,
 }
 
 /// The owner of every slot.
@@ -45,7 +47,8 @@ const NOBODY: u16 = u16::MAX;
 impl Topology {
     pub(super) fn new(config: &RedisConfig) -> Self {
         let seeds = config.nodes.iter().filter_map(|url| Address::of_url(url)).collect();
-        Self { kind: config.topology, seeds, map: ArcSwapOption::empty(), suspicion: Notify::new() }
+        let (map, suspicion, changes) = (ArcSwapOption::empty(), Notify::new(), watch::Sender::new(()));
+        Self { kind: config.topology, seeds, map, suspicion, changes }
     }
 
     /// The node that holds `slot`.
@@ -66,6 +69,14 @@ impl Topology {
 
     pub(super) fn is_cluster(&self) -> bool {
         self.kind == Kind::Cluster
+    }
+
+    /// All nodes that hold slots, as far as is known.
+    pub(super) fn nodes(&self) -> Vec<Address> {
+        match self.kind {
+            Kind::Single => self.seeds.iter().take(1).cloned().collect(),
+            _ => self.map.load().as_ref().map_or_else(Vec::new, |map| map.nodes.clone()),
+        }
     }
 
     /// Every address worth asking: those of the map, then the seeds. Masters are not asked for masters.
@@ -95,8 +106,17 @@ impl Topology {
         self.suspicion.notified().await;
     }
 
+    /// Tells of changes of [`Topology::nodes`].
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
     pub(super) fn replace(&self, map: SlotMap) {
+        let before = self.nodes();
         self.map.store(Some(Arc::new(map)));
+        if self.nodes() != before {
+            self.changes.send_replace(());
+        }
     }
 }
 
