@@ -176,9 +176,9 @@ fn row(id: &'static str, work: &'static str, server: &'static str, against: &'st
     Row { id, work, server, against, plan }
 }
 
-/// Calls that are made when they are due.
+/// Calls that are made when they are due, and not when the generator is woken.
 fn open(plan: &Plan) -> Plan {
-    Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan.clone() }
+    Plan { pace: Pace::Open(10_000.0), spin: true, in_flight: 1_024, ..plan.clone() }
 }
 
 /// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.
@@ -203,6 +203,7 @@ pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str
         in_flight: 128,
         threads: 1,
         pace: Pace::Closed,
+        spin: false,
         warm_up: effort.warm_up,
         end: End::After(effort.duration),
         timeout: Duration::from_secs(10),
