@@ -5,8 +5,7 @@ use std::time::Duration;
 use redis::{Client, Connection, cmd};
 use tempfile::TempDir;
 
-use crate::processes::Process;
-use crate::servers;
+use crate::processes::{self, Process};
 
 /// A primary for each range of slots (`0-5460`), once all of them know each other.
 pub fn start(files: &TempDir, slots: &[&str]) -> Vec<Process> {
@@ -37,7 +36,7 @@ pub fn start(files: &TempDir, slots: &[&str]) -> Vec<Process> {
 
 fn node(files: &TempDir, slots: &str) -> Process {
     let file = format!("nodes-{slots}.conf");
-    servers::redis(files, &["--cluster-enabled", "yes", "--cluster-config-file", &file])
+    processes::redis(files, &["--cluster-enabled", "yes", "--cluster-config-file", &file])
 }
 
 fn connect(node: &Process) -> Connection {

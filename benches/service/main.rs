@@ -11,6 +11,7 @@
 mod bare;
 mod cluster;
 mod goals;
+mod plan;
 mod processes;
 mod rows;
 mod servers;

@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 /// A child that is killed when it is dropped.
 pub struct Process {
     child: Child,
@@ -60,4 +62,13 @@ pub fn free_port() -> u16 {
 pub fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// A Redis without persistence.
+pub fn redis(files: &TempDir, more: &[&str]) -> Process {
+    let port = free_port();
+    let mut command = Command::new("redis-server");
+    command.args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", &port.to_string()]);
+    command.arg("--dir").arg(files.path()).args(more);
+    Process::start(command, port)
 }

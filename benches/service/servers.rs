@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use weir::load::{End, Mode, Plan, Watch};
 
-use crate::processes::{Process, free_port, is_on_path};
-use crate::rows::plan;
+use crate::plan::plan;
+use crate::processes::{Process, free_port, is_on_path, redis};
 use crate::{Effort, bare, cluster};
 
 pub struct Servers {
@@ -180,14 +180,6 @@ fn is_ready(admin: u16) -> bool {
 
 fn url(redis: &Process) -> String {
     format!("\"redis://{}\"", redis.address())
-}
-
-pub fn redis(files: &TempDir, more: &[&str]) -> Process {
-    let port = free_port();
-    let mut command = Command::new("redis-server");
-    command.args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", &port.to_string()]);
-    command.arg("--dir").arg(files.path()).args(more);
-    Process::start(command, port)
 }
 
 fn bare_peer() -> Process {

@@ -1,0 +1,45 @@
+//! The load of most rows.
+
+use std::time::Duration;
+
+use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
+
+use crate::Effort;
+use crate::processes::Process;
+
+/// Calls that are made when they are due, and not when the generator is woken.
+pub fn open(plan: &Plan) -> Plan {
+    Plan { pace: Pace::Open(10_000.0), spin: true, in_flight: 1_024, ..plan.clone() }
+}
+
+/// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.
+pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str, keys: u64) -> Plan {
+    let ask = Ask {
+        resource: resource.to_owned(),
+        consumer: "user_{key}".to_owned(),
+        strategy: String::new(),
+        attributes: vec![],
+        cost: 1,
+        domain: "bench".to_owned(),
+        descriptor: vec![("user".to_owned(), "user_{key}".to_owned())],
+        keys,
+        spread: Spread::Uniform,
+    };
+    Plan {
+        address: ([127, 0, 0, 1], server.port).into(),
+        authority: server.address(),
+        mode: Mode::Unary,
+        ask,
+        connections: 8,
+        in_flight: 128,
+        threads: 1,
+        pace: Pace::Closed,
+        spin: false,
+        warm_up: effort.warm_up,
+        end: End::After(effort.duration),
+        timeout: Duration::from_secs(10),
+        seed: 1,
+        record: None,
+        pids: std::iter::once(server.pid()).chain(redis.iter().map(|redis| redis.pid())).collect(),
+    }
+}
