@@ -6,10 +6,12 @@
 
 mod answer;
 mod fields;
+mod put;
 mod question;
 mod rate_limit;
 
-pub(super) use answer::{nested, number, response, result, text};
+pub(super) use answer::{response, result};
 pub(super) use fields::{Fields, Malformed, Value};
+pub(super) use put::{nested, number, text};
 pub(super) use question::Question;
 pub(super) use rate_limit::rate_limit;
