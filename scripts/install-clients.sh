@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the gRPC clients of other languages that the tests call Weir with, and the validator of
-# Kubernetes manifests, all of them into .cache/clients and nowhere else. Says nothing when they are
-# there. SKIP_CLIENTS=1 goes without: their tests then pass without having run, and say so.
+# Kubernetes manifests, into .cache/clients and nowhere else, but for Go and its gRPC, which come with apt.
+# Says nothing when they are there. SKIP_CLIENTS=1 goes without, SKIP_GO=1 without the one in Go: their
+# tests then pass without having run, and say so.
 #
 #   install-clients.sh            install what is missing or out of date
 #   install-clients.sh --check    install nothing, and fail if anything is
@@ -12,6 +13,7 @@ cache=$PWD/.cache/clients
 wanted=tests/clients
 
 check=${1:-}
+gopath=/usr/share/gocode
 
 say() { echo "install-clients: $*" >&2; }
 
@@ -68,9 +70,46 @@ python_stubs() {
         --python_out="$cache/stubs" --grpc_python_out="$cache/stubs" $1
 }
 
+# Without modules, whose proxy not every machine can reach: Debian has the sources of grpc-go as a package.
+go_packages() {
+    if ! command -v go >/dev/null; then
+        set -- golang-go
+    fi
+    if [ ! -d "$gopath/src/google.golang.org/grpc" ]; then
+        set -- "$@" golang-google-grpc-dev
+    fi
+    [ $# -gt 0 ] || return 0
+    . scripts/apt.sh
+    if ! can_apt; then
+        say "the tests need Go with grpc-go in $gopath (on Debian and Ubuntu: apt-get install $*), or SKIP_GO=1"
+        say "to go without"
+        exit 1
+    fi
+    say "installing $* (up to 570 MB)"
+    if ! apt_install "$@" >&2; then
+        say "apt-get could not install $*; SKIP_GO=1 goes without"
+        exit 1
+    fi
+}
+
+go_client() {
+    go_packages
+    say "building the Go client"
+    rm -rf "$cache/go"
+    if ! GOENV=off GO111MODULE=off GOFLAGS='' GOPATH="$gopath" GOCACHE="$cache/go/build" \
+        go build -o "$cache/go/client" "./$wanted/go" >&2; then
+        say "go build failed (it must be Go 1.18 or later); SKIP_GO=1 goes without"
+        exit 1
+    fi
+    rm -rf "$cache/go/build"
+}
+
 if [ "${SKIP_CLIENTS:-}" = 1 ]; then
     say "SKIP_CLIENTS=1: clients of other languages and Kubernetes manifests are NOT tested"
     exit 0
+fi
+if [ "${SKIP_GO:-}" = 1 ]; then
+    say "SKIP_GO=1: Weir is NOT tested with Go's gRPC"
 fi
 mkdir -p "$cache"
 if ! done_for python "$wanted/requirements.txt"; then
@@ -90,4 +129,9 @@ if ! (cd proto && done_for stubs $protos); then
     python_stubs "$protos"
     stamp=$(cd proto && cat $protos | cksum)
     finish stubs
+fi
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go; then
+    missing go
+    go_client
+    finish go
 fi

@@ -2,20 +2,10 @@
 # Makes sure that there is a redis-server for the tests, which start and stop their own servers.
 # Says nothing when there is one.
 set -eu
+cd "$(dirname "$0")/.."
+. scripts/apt.sh
 
 say() { echo "install-redis: $*" >&2; }
-
-as_root() {
-    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
-}
-
-can_be_root() {
-    [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null
-}
-
-apt_install() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends redis-server
-}
 
 # The package may start a service of its own and enable it. The tests have no use for it.
 stop_service() {
@@ -29,17 +19,13 @@ stop_service() {
 if command -v redis-server >/dev/null; then
     exit 0
 fi
-if ! command -v apt-get >/dev/null || ! can_be_root; then
+if ! can_apt; then
     say "the tests need redis-server (on Debian and Ubuntu: apt-get install redis-server)"
     exit 1
 fi
 
 say "installing redis-server"
-# The package lists are only fetched when there are none, or when they are out of date.
-if ! apt_install; then
-    as_root apt-get update -q
-    apt_install
-fi >&2
+apt_install redis-server >&2
 stop_service >&2
 command -v redis-server >/dev/null || { say "redis-server is installed, but not in the PATH"; exit 1; }
 say "done"

@@ -1,10 +1,11 @@
 //! Clients that nobody here wrote, against the real process.
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Output, Stdio};
 
 use crate::cli::Serve;
-use crate::support::clients::{environment, node, python, root, run};
-use crate::support::scratch;
+use crate::support::clients::{environment, go, node, python, root, run};
+use crate::support::{Process, SOON, eventually_some, scratch};
 
 fn serve() -> Serve {
     Serve::start(&["--config", root().join("tests/clients/weir.yaml").to_str().unwrap()])
@@ -30,6 +31,38 @@ fn grpc_js_from_node() {
     let mut client = node(&environment);
     client.args(["tests/clients/client.js", address(&serve), "proto"]);
     assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+#[test]
+fn grpc_go() {
+    let Some(mut client) = go() else { return };
+    let serve = serve();
+    client.arg(address(&serve));
+    assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+/// No call is lost with a connection that reaches its age, nor when the server stops.
+#[test]
+fn grpc_go_while_connections_end() {
+    let Some(mut client) = go() else { return };
+    let folder = scratch::dir("age-");
+    let config = folder.path().join("weir.yaml");
+    let same = std::fs::read_to_string(root().join("tests/clients/weir.yaml")).unwrap();
+    std::fs::write(&config, same.replace("limits: { max_", "limits: { max_connection_age: 1s, max_"))
+        .unwrap();
+    let serve = Serve::start(&["--config", config.to_str().unwrap()]);
+
+    client.args([address(&serve), "until-it-ends"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut client = Process::spawn(client).unwrap();
+    let mut lines = BufReader::new(client.child().stdout.take().unwrap()).lines().map_while(Result::ok);
+    let stopped = lines.any(|line| line == "stop the server").then(|| serve.stop("TERM").0);
+    let rest: Vec<String> = lines.collect();
+    let status = eventually_some(SOON, "the client ends", || client.exited());
+    let mut errors = String::new();
+    client.child().stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(status.success(), "{rest:?} {errors}");
+    assert_eq!(rest.last().map(String::as_str), Some("all ok"));
+    assert_eq!(stopped, Some(Some(0)));
 }
 
 /// What the README shows is what is run.
@@ -70,6 +103,7 @@ fn installer(argument: &str, variable: (&str, &str)) -> Output {
     script
         .arg(tree.path().join("scripts/install-clients.sh"))
         .env_remove("SKIP_CLIENTS")
+        .env_remove("SKIP_GO")
         .env(variable.0, variable.1)
         .arg(argument)
         .output()
@@ -83,6 +117,10 @@ fn missing_clients_are_a_failure_and_going_without_is_told() {
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(said.contains("python in .cache/clients is missing or out of date"), "{said}");
     assert!(said.contains("make test") && said.contains("SKIP_CLIENTS=1"), "{said}");
+
+    let without = installer("--check", ("SKIP_GO", "1"));
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(said.contains("SKIP_GO=1") && said.contains("NOT tested"), "{said}");
 
     let skipped = installer("--check", ("SKIP_CLIENTS", "1"));
     assert!(skipped.status.success());

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use super::process::Process;
+
 /// The root of the sources.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,8 +28,7 @@ pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
 /// of date fails the test, because a test that has not run has shown nothing.
 #[track_caller]
 pub(crate) fn environment() -> Option<PathBuf> {
-    if std::env::var_os("SKIP_CLIENTS").is_some_and(|value| value == "1") {
-        eprintln!("SKIP_CLIENTS=1: this test has NOT run");
+    if is_skipped("SKIP_CLIENTS") {
         return None;
     }
     static CHECKED: OnceLock<Result<(), String>> = OnceLock::new();
@@ -43,6 +44,15 @@ pub(crate) fn environment() -> Option<PathBuf> {
     Some(root().join(".cache/clients"))
 }
 
+/// Whether this variable asks to go without, which is told.
+fn is_skipped(variable: &str) -> bool {
+    let is_skipped = std::env::var_os(variable).is_some_and(|value| value == "1");
+    if is_skipped {
+        eprintln!("{variable}=1: this test has NOT run");
+    }
+    is_skipped
+}
+
 /// Python with every package of tests/clients/requirements.txt and the stubs of our protos.
 pub(crate) fn python(environment: &Path) -> Command {
     let mut command = Command::new(environment.join("python/bin/python"));
@@ -55,6 +65,13 @@ pub(crate) fn node(environment: &Path) -> Command {
     let mut command = Command::new("node");
     command.env("NODE_PATH", environment.join("node/node_modules"));
     command
+}
+
+/// The program of tests/clients/go, tied to the life of the test. `None` where SKIP_GO=1 or SKIP_CLIENTS=1.
+#[track_caller]
+pub(crate) fn go() -> Option<Command> {
+    let environment = environment().filter(|_| !is_skipped("SKIP_GO"))?;
+    Some(Process::command(environment.join("go/client").to_str().unwrap()))
 }
 
 /// Runs it to its end.
