@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the gRPC clients of other languages that the tests call Weir with, and the validator of
+# Installs the gRPC clients of other languages that the tests call Weir with, a Valkey, and the validator of
 # Kubernetes manifests, into .cache/clients and nowhere else, but for Go and its gRPC, which come with apt.
 # Says nothing when they are there. SKIP_CLIENTS=1 goes without, SKIP_GO=1 without the one in Go: their
 # tests then pass without having run, and say so.
@@ -105,7 +105,7 @@ go_client() {
 }
 
 if [ "${SKIP_CLIENTS:-}" = 1 ]; then
-    say "SKIP_CLIENTS=1: clients of other languages and Kubernetes manifests are NOT tested"
+    say "SKIP_CLIENTS=1: clients of other languages, Valkey and Kubernetes manifests are NOT tested"
     exit 0
 fi
 if [ "${SKIP_GO:-}" = 1 ]; then

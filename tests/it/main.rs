@@ -37,5 +37,6 @@ mod support;
 mod together;
 mod ttl;
 mod undo;
+mod valkey;
 mod vectors;
 mod wire;
