@@ -3,6 +3,8 @@
 //!
 //! A case that differs is shrunk to the shortest story, and kept beside this file.
 
+mod together;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -124,6 +126,19 @@ fn a_window_of_many_slots() {
     }));
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+}
+
+/// What is given back of a log that stands too far ahead: entries go, and the others are moved.
+#[test]
+fn a_log_that_is_moved_while_it_is_pulled() {
+    let limit = Algorithm::sliding_log(6, Micros(4)).unwrap();
+    let charges = [told(0, Op::Charge, 1, &[]), told(1, Op::Charge, 2, &[]), told(1, Op::Charge, 1, &[])];
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    for given_back in 1..=4 {
+        let back = Call { clock: ClockStep::Back(7), ..told(0, Op::Refund, given_back, &[]) };
+        let calls = [&charges[..], &[back, told(0, Op::Peek, 6, &[]), told(1, Op::Charge, 6, &[])]].concat();
+        world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+    }
 }
 
 fn told(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
