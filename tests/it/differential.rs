@@ -141,6 +141,19 @@ fn a_log_that_is_moved_while_it_is_pulled() {
     }
 }
 
+/// Two windows of which one is full of debt, read as one under another length and then moved.
+#[test]
+fn windows_that_hold_more_than_one_can() {
+    let limits = [66, 1].map(|span| Algorithm::sliding_window(3, Micros(span)).unwrap());
+    let debt = told(66 + 22, Op::Force, CEILING / 2, &[]);
+    let changed = |call| Call { changed: true, ..call };
+    let back = Call { clock: ClockStep::Back(500), ..changed(told(0, Op::Charge, 1, &[])) };
+    let calls =
+        vec![told(66 - START % 66, Op::Force, 3, &[]), debt, back, changed(told(1, Op::Charge, 1, &[]))];
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    world.tell(&Story { limits: vec![(limits[0], limits[1])], calls }).unwrap();
+}
+
 fn told(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
     let step = Step { pause: Pause::Exactly(pause), op, cost: Cost::Exactly(cost) };
     let more_costs = more.iter().map(|&cost| Cost::Exactly(cost)).collect();
