@@ -91,7 +91,8 @@ local function log_move(key, shift, length)
   end
 end
 
--- Takes `cost` out of the newest entries; returns the time of the newest that is left.
+-- Takes `cost` out of the newest entries; returns the time of the newest that is left. A server without memory
+-- refuses only before something has changed.
 local function log_pull(key, one, cost)
   log_at_once = nil
   while true do
@@ -101,7 +102,8 @@ local function log_pull(key, one, cost)
       if cost > 0 then
         local rest = total - cost
         if rest < 0 then rest = rest + CEILING end
-        call('LSET', key, -1, whole(rest))
+        local reply = call('LSET', key, -1, whole(rest))
+        if refused(reply) then error(reply.err, 0) end
       end
       return max(newest - one.shift, 0)
     end
