@@ -163,7 +163,9 @@ impl<S: Store> Store for Denials<S> {
         }
         let epochs = self.shared.epochs(decision);
         let Some(cost) = self.shared.cost(decision, op, costs) else {
-            let _changes = Changes((op != Op::Peek).then_some(epochs.tag));
+            // A cost of nothing changes nothing, but a reset has no cost at all.
+            let changes = op == Op::Reset || op != Op::Peek && costs.iter().any(|&cost| cost > 0);
+            let _changes = Changes(changes.then_some(epochs.tag));
             return self.store.decide(decision, op, costs, out).await;
         };
         let question = epochs.question(decision, cost);

@@ -144,6 +144,8 @@ async fn another_cost_is_another_question() {
     assert!(node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what remains has changed");
     assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what was denied is known");
     assert!(!node.ask(0, &bucket, Op::Peek, 5, 0).await.2, "and looking at it is the same question");
+    assert!(node.ask(0, &bucket, Op::Charge, 0, 0).await.2, "how things stand is asked every time");
+    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "and changes nothing");
 }
 
 /// The refund is by one worker, the next question to the other, and a third that was on its way.

@@ -9,19 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use weir::algorithm::Algorithm;
+use weir::algorithm::{Algorithm, Cause, Op};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
-use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store as _, Verdicts};
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
 
-use super::Counted;
 use crate::properties::machine::{Named, START};
 use crate::properties::random::{self, Step};
 
@@ -95,14 +93,42 @@ fn scoped() -> impl Strategy<Value = Scoped> {
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    (random::step(random::op()), 0..SUBJECTS.len(), 0..2_usize)
+    let op = prop_oneof![2 => Just(Op::Charge), 1 => random::op()];
+    let whose = prop_oneof![3 => Just(0_usize), 1 => 1..SUBJECTS.len()];
+    (random::step(op.boxed()), whose, prop::bool::weighted(0.2).prop_map(usize::from))
+}
+
+/// The pure driver as a store: it forgets nothing, also where an override and its strategy would forget one
+/// another's states at different times.
+#[derive(Clone)]
+struct Pure {
+    named: Arc<Mutex<Named>>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Store for Pure {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.calls.fetch_add(1, SeqCst);
+        for &cost in costs {
+            let answer = self.named.lock().decide(decision.strategy, &decision.subject, op, cost);
+            out.decisions.push(answer.verdict);
+            out.limits.extend(answer.limits);
+        }
+        Ok(())
+    }
 }
 
 /// Two workers before one store, and the same told to the pure driver.
 struct Both {
     clock: ManualClock,
-    store_calls: Arc<AtomicUsize>,
-    workers: [Denials<Counted>; 2],
+    store: Pure,
+    workers: [Denials<Pure>; 2],
     /// When a worker last put a question to the store, and the shortest reset that it was told.
     told: HashMap<Question, (u64, u64)>,
 }
@@ -110,13 +136,12 @@ struct Both {
 impl Both {
     fn new() -> Self {
         let clock = ManualClock::at(Micros(START));
-        let shared = Clock::Manual(clock.clone());
-        let store_calls = Arc::new(AtomicUsize::new(0));
-        let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
-        let store = Counted(memory, Arc::clone(&store_calls));
-        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
-        let workers = [denials.before(store.clone()), denials.before(store)];
-        Self { clock, store_calls, workers, told: HashMap::new() }
+        let gate = Algorithm::uniform(Micros(1)).unwrap();
+        let named = Arc::new(Mutex::new(Named::new(&rules(&[(gate, gate, 0)])[0])));
+        let store = Pure { named, calls: Arc::default() };
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));
+        let workers = [denials.before(store.clone()), denials.before(store.clone())];
+        Self { clock, store, workers, told: HashMap::new() }
     }
 
     fn tell(&mut self, limits: &[Scoped], steps: &[Asked]) -> Result<usize, TestCaseError> {
@@ -130,15 +155,16 @@ impl Both {
             let (op, cost) = pure.machine.advance(step);
             let now = pure.machine.now;
             self.clock.set(now);
+            self.store.named.lock().machine.now = now;
             let truth = pure.decide(strategy, &SUBJECTS[*whose], op, cost);
             let decision = Decision { strategy, subject: SUBJECTS[*whose], deadline: None, part: Part::ALL };
             let mut out = Verdicts::default();
-            let before = self.store_calls.load(SeqCst);
+            let before = self.store.calls.load(SeqCst);
             let asked = self.workers[*worker].decide(&decision, op, &[cost], &mut out).now_or_never();
             asked.unwrap().unwrap();
             let fields = strategy.fields().fields().iter().map(|field| SUBJECTS[*whose].field(field));
             let question = (*worker, fields.collect::<Vec<_>>(), *whose == RAISED, cost);
-            if self.store_calls.load(SeqCst) > before {
+            if self.store.calls.load(SeqCst) > before {
                 let reset = out.limits.iter().map(|one| one.reset_after.0).min().unwrap_or(0);
                 self.told.insert(question, (now.0, reset));
             } else {
@@ -148,6 +174,10 @@ impl Both {
                     for (own, truth) in out.limits.iter_mut().zip(&truth.limits) {
                         prop_assert!(own.remaining <= truth.remaining);
                         own.remaining = truth.remaining;
+                        // A gap denies longer than what then no longer lacks.
+                        if truth.cause == Some(Cause::MinGap) && own.cause == Some(Cause::Count) {
+                            own.cause = truth.cause;
+                        }
                     }
                 }
             }
