@@ -78,7 +78,7 @@ local function write(limit, key, one, level)
     lasts = slots_wait(one, level)
   else
     if cost > 0 then one.origin = one.at end
-    if cost < 0 then one.origin = log_pull(key, -cost, one.shift) end
+    if cost < 0 then one.origin = log_pull(key, one, -cost) end
     lasts = one.origin + limit.p1 - one.at
   end
   local goes = ceil_div(one.at + lasts, 1000) + 1

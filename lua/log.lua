@@ -91,8 +91,9 @@ local function log_move(key, shift, length)
   end
 end
 
--- Takes `cost` out of the newest entries; returns the time of the newest that is left.
-local function log_pull(key, cost, shift)
+-- Takes `cost` out of the newest entries; returns the time of the newest that is left. A server without memory
+-- refuses only before something has changed.
+local function log_pull(key, one, cost)
   log_at_once = nil
   while true do
     local before, newest, total = log_number(key, -3), log_number(key, -2), log_number(key, -1)
@@ -101,13 +102,14 @@ local function log_pull(key, cost, shift)
       if cost > 0 then
         local rest = total - cost
         if rest < 0 then rest = rest + CEILING end
-        call('LSET', key, -1, whole(rest))
+        local reply = call('LSET', key, -1, whole(rest))
+        if refused(reply) then error(reply.err, 0) end
       end
-      return max(newest - shift, 0)
+      return max(newest - one.shift, 0)
     end
     call('RPOP', key)
     call('RPOP', key)
-    cost = cost - has
+    one.held.length, cost = one.held.length - 2, cost - has
   end
 end
 

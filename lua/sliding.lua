@@ -39,7 +39,7 @@ local function sliding_read(key, now, p1)
   if span ~= p1 then
     local origin = start
     if current == 0 then origin = max(start - span, 0) end
-    return current + previous, at, origin, 0, shift, span
+    return min(current + previous, SLIDING_CEILING), at, origin, 0, shift, span
   end
   if at - start >= span then previous, current, start = current, 0, start + span end
   return current + sliding_weighted(previous, at - start, p1), at, start, previous, shift, span

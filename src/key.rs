@@ -58,7 +58,8 @@ impl KeySecret {
     }
 
     /// The 128-bit keyed hash of every field that the limits of a strategy count by, which with the strategy
-    /// is what its keys are made of, and of `whose` they are.
+    /// is what its keys are made of, and of `whose` they are. A routing group is told by the resource, and is
+    /// nothing to keys that do not name it.
     #[must_use]
     pub fn hash_fields(&self, whose: u64, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
@@ -70,7 +71,7 @@ impl KeySecret {
         for field in strategy.fields().fields() {
             part(subject.field(field));
         }
-        if let Some(group) = subject.group {
+        if let Some(group) = subject.group.filter(|_| strategy.fields().has(Field::Resource)) {
             part(group);
         }
         hasher.finish128().as_u128()

@@ -63,7 +63,9 @@ impl Sliding {
         }
         if span != self.span {
             let origin = if current > 0 { start } else { start.saturating_sub(span) };
-            return Reading { level: current + previous, at, origin, extra: 0, shift, span };
+            // What is written of it is one window.
+            let level = (current + previous).min(CEILING);
+            return Reading { level, at, origin, extra: 0, shift, span };
         }
         if at - start >= span {
             (previous, current, start) = (current, 0, start + span);

@@ -87,9 +87,10 @@ impl<S: Store> Store for Coalesce<S> {
         if !inner.coalesces(decision, op) {
             return inner.store.decide(decision, op, costs, out).await;
         }
-        let key =
-            inner.secret.hash_fields(decision.strategy.id().number(), decision.strategy, &decision.subject);
-        let Some((deadline, waiting)) = inner.join(key, decision.deadline, op, cost)? else {
+        // Of a strategy and its overrides, which have keys in common.
+        let family = decision.strategy.family() as u64;
+        let key = inner.secret.hash_fields(family, decision.strategy, &decision.subject);
+        let Some((deadline, waiting)) = inner.join(key, decision, op, cost)? else {
             let _flight = Flight { inner, key, decision };
             return inner.store.decide(decision, op, costs, out).await;
         };
@@ -118,7 +119,7 @@ impl<S: Store> Inner<S> {
     fn join(
         &self,
         key: u128,
-        callers: Option<Instant>,
+        decision: &Decision<'_>,
         op: Op,
         cost: u64,
     ) -> Result<Option<(Instant, Answer)>, StoreError> {
@@ -132,14 +133,15 @@ impl<S: Store> Inner<S> {
             return Err(StoreError::Overloaded(self.max_waiting));
         }
         let own = monotonic() + self.patience;
-        let deadline = callers.map_or(own, |callers| callers.min(own));
+        let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
         let (reply, waiting) = oneshot::channel();
-        queue.push(Waiter { op, cost, deadline, reply });
+        let strategy = Arc::clone(decision.strategy);
+        queue.push(Waiter { strategy, op, cost, deadline, reply });
         Ok(Some((deadline, waiting)))
     }
 
     /// Decides for all who wait, until nobody does.
-    async fn serve(self: Arc<Self>, key: u128, owned: Owned) {
+    async fn serve(self: Arc<Self>, key: u128, whose: Owned) {
         let served = Served { inner: &self, key };
         loop {
             let next = {
@@ -155,7 +157,7 @@ impl<S: Store> Inner<S> {
                 return;
             };
             let mut out = Verdicts::default();
-            let decision = owned.decision(call.deadline());
+            let decision = whose.decision(call.strategy(), call.deadline());
             let result = self.store.decide(&decision, call.op(), &call.costs(), &mut out).await;
             call.answer(result.map(|()| out));
         }
@@ -176,7 +178,7 @@ impl<S: Store> Drop for Flight<'_, '_, S> {
         // No runtime: the worker stops, and who waits is told so.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if waited_for => {
-                runtime.spawn(Arc::clone(self.inner).serve(self.key, Owned::of(self.decision)));
+                runtime.spawn(Arc::clone(self.inner).serve(self.key, Owned::of(&self.decision.subject)));
             }
             _ => {
                 flights.remove(&self.key);

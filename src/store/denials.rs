@@ -90,6 +90,18 @@ impl Epochs<'_> {
     }
 }
 
+/// Something that may change a state, and raises its epoch when it has ended, before its caller hears of it.
+/// However it ends: after an error it may have been executed, and after a caller that has gone as well.
+struct Changes<'a>(Option<&'a AtomicU64>);
+
+impl Drop for Changes<'_> {
+    fn drop(&mut self) {
+        if let Some(epoch) = self.0 {
+            epoch.fetch_add(1, SeqCst);
+        }
+    }
+}
+
 impl DenialsShared {
     /// Denials are kept for at most `max_age`; with none, every decision goes to the store.
     #[must_use]
@@ -151,12 +163,10 @@ impl<S: Store> Store for Denials<S> {
         }
         let epochs = self.shared.epochs(decision);
         let Some(cost) = self.shared.cost(decision, op, costs) else {
-            let result = self.store.decide(decision, op, costs, out).await;
-            if op != Op::Peek {
-                // Also on an error: it may have been executed. Before the caller hears of it.
-                epochs.tag.fetch_add(1, SeqCst);
-            }
-            return result;
+            // A cost of nothing changes nothing, but a reset has no cost at all.
+            let changes = op == Op::Reset || op != Op::Peek && costs.iter().any(|&cost| cost > 0);
+            let _changes = Changes(changes.then_some(epochs.tag));
+            return self.store.decide(decision, op, costs, out).await;
         };
         let question = epochs.question(decision, cost);
         let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
@@ -165,13 +175,11 @@ impl<S: Store> Store for Denials<S> {
             *out = answer;
             return Ok(());
         }
+        let mut changes = Changes((op == Op::Charge).then_some(epochs.keys));
         let result = self.store.decide(decision, op, costs, out).await;
-        match out.decisions.first() {
-            Some(verdict) if result.is_ok() && !verdict.allowed => {
-                self.learn(decision, question, epoch, sent, out)
-            }
-            _ if op == Op::Charge => drop(epochs.keys.fetch_add(1, SeqCst)),
-            _ => {}
+        if result.is_ok() && out.decisions.first().is_some_and(|verdict| !verdict.allowed) {
+            changes.0 = None;
+            self.learn(decision, question, epoch, sent, out);
         }
         result
     }
@@ -200,10 +208,14 @@ impl<S> Denials<S> {
             Retry::After(wait) => Duration::from(wait).min(self.shared.max_age),
             Retry::Never => self.shared.max_age,
         };
-        let algorithms = decision.strategy.algorithms().iter();
-        let stands = algorithms.zip(&answer.limits).all(|(limit, says)| stands(limit, says, question.cost));
         let reset = answer.limits.iter().map(|one| one.reset_after).min().unwrap_or_default();
-        let holds = if stands { holds } else { holds.min(BLUR).min(Duration::from(reset) / BLUR_PART) };
+        let blur = || BLUR.min(Duration::from(reset) / BLUR_PART);
+        let limits = decision.strategy.algorithms().iter().zip(&answer.limits);
+        let holds = limits.fold(holds, |holds, (limit, says)| match stands(limit, says, question.cost) {
+            Stands::Always => holds,
+            Stands::For(time) => holds.min(time.into()),
+            Stands::Unknown => holds.min(blur()),
+        });
         let received = self.shared.clock.now();
         let known = Known { epoch, received, until: sent + holds, answer: answer.clone() };
         if known.until > received {
@@ -212,9 +224,27 @@ impl<S> Denials<S> {
     }
 }
 
-/// Whether what remains stays as it is until `cost` is admitted.
-fn stands(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> bool {
-    matches!(limit.engine(), Engine::Window(_))
-        || says.remaining == limit.limit()
-        || says.remaining.checked_add(1) == Some(cost)
+/// How long what remains stays as it is, but for what a wait that is over tells.
+enum Stands {
+    /// As long as the decision is denied.
+    Always,
+    For(Micros),
+    Unknown,
+}
+
+/// Other limits may deny for longer than this one does.
+fn stands(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Stands {
+    if says.remaining == limit.limit() {
+        return Stands::Always;
+    }
+    match (limit.engine(), says.retry) {
+        (Engine::Window(_), _) => Stands::For(says.reset_after),
+        // More may remain long before the gap is over.
+        (Engine::Log(log), _) if log.min_gap > 0 => Stands::Unknown,
+        (_, Retry::After(wait)) if says.remaining.checked_add(1) == Some(cost) => {
+            // No more than all of a limit ever remains.
+            if cost == limit.limit() { Stands::Always } else { Stands::For(wait) }
+        }
+        _ => Stands::Unknown,
+    }
 }

@@ -1,6 +1,7 @@
 //! One call in flight for each set of keys, and everybody gets the answer that is theirs.
 
 mod crowd;
+mod order;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,11 @@
 //! A denial that is known is answered without the store, for exactly as long as it holds.
 
+mod random;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use futures_util::FutureExt as _;
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::config::MemoryConfig;
@@ -141,6 +144,8 @@ async fn another_cost_is_another_question() {
     assert!(node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what remains has changed");
     assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "what was denied is known");
     assert!(!node.ask(0, &bucket, Op::Peek, 5, 0).await.2, "and looking at it is the same question");
+    assert!(node.ask(0, &bucket, Op::Charge, 0, 0).await.2, "how things stand is asked every time");
+    assert!(!node.ask(0, &bucket, Op::Charge, 5, 0).await.2, "and changes nothing");
 }
 
 /// The refund is by one worker, the next question to the other, and a third that was on its way.
@@ -180,6 +185,46 @@ async fn off_and_counting_strategies_are_asked_every_time() {
         assert!(off.ask(0, &gate, Op::Charge, 1, 0).await.2);
         assert!(node.ask(0, &counting, Op::Charge, 1, 0).await.2);
     }
+}
+
+/// A memory store whose answers are lost.
+struct Lost(MemoryStore);
+
+impl Store for Lost {
+    async fn decide(
+        &self,
+        d: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.0.decide(d, op, costs, out).await?;
+        std::future::pending().await
+    }
+}
+
+/// Whoever asked for it has gone before it was answered.
+#[tokio::test]
+async fn what_nobody_waits_for_any_more_is_not_hidden_either() {
+    let shared = Clock::Manual(ManualClock::at(START));
+    let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
+    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
+    let (worker, other) = (denials.before(memory.clone()), denials.before(Lost(memory)));
+    let bucket = strategy(&[bucket(10)]);
+    let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
+    let decision = Decision { strategy: &bucket, subject, deadline: None, part: Part::ALL };
+    let ask = async |cost| {
+        let mut out = Verdicts::default();
+        worker.decide(&decision, Op::Charge, &[cost], &mut out).await.unwrap();
+        (out.decisions[0].allowed, out.limits[0].remaining)
+    };
+    assert_eq!(ask(8).await, (true, 2));
+    assert_eq!(ask(3).await, (false, 2));
+    let mut out = Verdicts::default();
+    assert!(other.decide(&decision, Op::Charge, &[1], &mut out).now_or_never().is_none());
+    assert_eq!(ask(3).await, (false, 1));
+    assert!(other.decide(&decision, Op::Refund, &[2], &mut out).now_or_never().is_none());
+    assert_eq!(ask(3).await, (true, 0));
 }
 
 /// What another worker of the node admits meanwhile changes what remains, and a denial says what does.
@@ -224,6 +269,31 @@ async fn each_limit_ages_by_itself() {
     assert!(!denied.allowed && !asked);
     assert_eq!((first.fits(), first.remaining, first.retry), (true, 1, Retry::Now));
     assert_eq!(first.reset_after, Micros::ZERO);
+}
+
+/// One limit has more to give, or all of it back, before the one that denies the longest.
+#[tokio::test]
+async fn what_remains_of_each_limit_is_told_as_it_is() {
+    let slow = Algorithm::bucket(5, Rate { count: 1, period: Micros::from_secs(60) }).unwrap();
+    let window = Algorithm::fixed_window(9, Micros::from_secs(2), true, false).unwrap();
+    for (limit, at_one, at_two) in [(bucket(5), 4, 5), (window, 7, 9)] {
+        let (node, both) = (Node::new(Micros::from_secs(60)), strategy(&[limit, slow]));
+        assert!(node.ask(0, &both, Op::Charge, 2, 0).await.0.allowed);
+        assert!(!node.ask(0, &both, Op::Charge, 4, 0).await.0.allowed);
+        for (at, remaining) in [(SECOND, at_one), (2 * SECOND, at_two)] {
+            let (denied, first, _) = node.ask(0, &both, Op::Charge, 4, at).await;
+            assert_eq!((denied.allowed, first.remaining), (false, remaining), "{limit:?} at {at}");
+        }
+    }
+    let gap = Algorithm::strict_log(5, Micros::from_secs(10), false, Micros::from_secs(5)).unwrap();
+    let (node, gap) = (Node::new(Micros::from_secs(60)), strategy(&[gap]));
+    for at in [0, 9 * SECOND] {
+        assert!(node.ask(0, &gap, Op::Charge, 1, at).await.0.allowed);
+    }
+    for (at, remaining) in [(9_500_000, 3), (10 * SECOND, 4)] {
+        let (denied, log, _) = node.ask(0, &gap, Op::Charge, 4, at).await;
+        assert_eq!((denied.allowed, log.remaining), (false, remaining), "{at}");
+    }
 }
 
 fn uniform(seconds: u64) -> Algorithm {

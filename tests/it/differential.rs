@@ -3,6 +3,8 @@
 //!
 //! A case that differs is shrunk to the shortest story, and kept beside this file.
 
+mod together;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -124,6 +126,32 @@ fn a_window_of_many_slots() {
     }));
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+}
+
+/// What is given back of a log that stands too far ahead: entries go, and the others are moved.
+#[test]
+fn a_log_that_is_moved_while_it_is_pulled() {
+    let limit = Algorithm::sliding_log(6, Micros(4)).unwrap();
+    let charges = [told(0, Op::Charge, 1, &[]), told(1, Op::Charge, 2, &[]), told(1, Op::Charge, 1, &[])];
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    for given_back in 1..=4 {
+        let back = Call { clock: ClockStep::Back(7), ..told(0, Op::Refund, given_back, &[]) };
+        let calls = [&charges[..], &[back, told(0, Op::Peek, 6, &[]), told(1, Op::Charge, 6, &[])]].concat();
+        world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+    }
+}
+
+/// Two windows of which one is full of debt, read as one under another length and then moved.
+#[test]
+fn windows_that_hold_more_than_one_can() {
+    let limits = [66, 1].map(|span| Algorithm::sliding_window(3, Micros(span)).unwrap());
+    let debt = told(66 + 22, Op::Force, CEILING / 2, &[]);
+    let changed = |call| Call { changed: true, ..call };
+    let back = Call { clock: ClockStep::Back(500), ..changed(told(0, Op::Charge, 1, &[])) };
+    let calls =
+        vec![told(66 - START % 66, Op::Force, 3, &[]), debt, back, changed(told(1, Op::Charge, 1, &[]))];
+    let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+    world.tell(&Story { limits: vec![(limits[0], limits[1])], calls }).unwrap();
 }
 
 fn told(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {

@@ -2,6 +2,7 @@
 //! that holds something else hurts nobody but its own decision.
 
 mod expiry;
+mod full;
 mod together;
 mod unreadable;
 

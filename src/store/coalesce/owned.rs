@@ -1,4 +1,4 @@
-//! A decision that does not borrow from its caller, for a call that may outlive it.
+//! Whose keys, without borrowing from a caller, for a call that may outlive it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use crate::store::{Decision, Part};
 use crate::strategy::{Attributes, Strategy};
 
 pub(super) struct Owned {
-    strategy: Arc<Strategy>,
     resource: String,
     consumer: String,
     group: Option<String>,
@@ -17,10 +16,9 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    pub(super) fn of(decision: &Decision<'_>) -> Self {
-        let Subject { resource, consumer, group, attributes } = decision.subject;
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
+        let Subject { resource, consumer, group, attributes } = *subject;
         Self {
-            strategy: Arc::clone(decision.strategy),
             resource: resource.to_owned(),
             consumer: consumer.to_owned(),
             group: group.map(str::to_owned),
@@ -28,13 +26,17 @@ impl Owned {
         }
     }
 
-    pub(super) fn decision(&self, deadline: Option<Instant>) -> Decision<'_> {
+    pub(super) fn decision<'a>(
+        &'a self,
+        strategy: &'a Arc<Strategy>,
+        deadline: Option<Instant>,
+    ) -> Decision<'a> {
         let subject = Subject {
             resource: &self.resource,
             consumer: &self.consumer,
             group: self.group.as_deref(),
             attributes: Attributes::of(&self.attributes),
         };
-        Decision { strategy: &self.strategy, subject, deadline, part: Part::ALL }
+        Decision { strategy, subject, deadline, part: Part::ALL }
     }
 }

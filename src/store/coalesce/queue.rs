@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -9,16 +10,26 @@ use tokio::sync::oneshot;
 
 use crate::algorithm::Op;
 use crate::store::{StoreError, Verdicts};
+use crate::strategy::Strategy;
 
 /// Costs in one call: few enough that it is a small part of what a script call may hold.
 const MAX_COSTS: usize = 512;
 
 /// One who waits.
 pub(super) struct Waiter {
+    /// Or an override of it: other numbers for the same keys.
+    pub(super) strategy: Arc<Strategy>,
     pub(super) op: Op,
     pub(super) cost: u64,
     pub(super) deadline: Instant,
     pub(super) reply: oneshot::Sender<Result<Verdicts, StoreError>>,
+}
+
+impl Waiter {
+    /// Whether it wants the same done, by the same numbers.
+    fn is_like(&self, other: &Self) -> bool {
+        self.op == other.op && Arc::ptr_eq(&self.strategy, &other.strategy)
+    }
 }
 
 /// All who wait for the same keys.
@@ -26,7 +37,11 @@ pub(super) struct Waiter {
 pub(super) struct Queue(VecDeque<Waiter>);
 
 /// The first of them, who are decided together; never nobody.
-pub(super) struct Together(Vec<Waiter>);
+pub(super) struct Together {
+    strategy: Arc<Strategy>,
+    op: Op,
+    waiters: Vec<Waiter>,
+}
 
 impl Queue {
     pub(super) fn push(&mut self, waiter: Waiter) {
@@ -44,7 +59,7 @@ impl Queue {
         while together.len() < MAX_COSTS
             && let Some(waiter) = self.0.pop_front()
         {
-            if together.first().is_some_and(|first| first.op != waiter.op) {
+            if together.first().is_some_and(|first| !first.is_like(&waiter)) {
                 self.0.push_front(waiter);
                 break;
             }
@@ -54,27 +69,33 @@ impl Queue {
                 together.push(waiter);
             }
         }
-        (!together.is_empty()).then_some(Together(together))
+        let first = together.first()?;
+        let (strategy, op) = (Arc::clone(&first.strategy), first.op);
+        Some(Together { strategy, op, waiters: together })
     }
 }
 
 impl Together {
+    pub(super) fn strategy(&self) -> &Arc<Strategy> {
+        &self.strategy
+    }
+
     pub(super) fn op(&self) -> Op {
-        self.0.first().map_or(Op::Peek, |first| first.op)
+        self.op
     }
 
     pub(super) fn costs(&self) -> SmallVec<[u64; 8]> {
-        self.0.iter().map(|waiter| waiter.cost).collect()
+        self.waiters.iter().map(|waiter| waiter.cost).collect()
     }
 
     /// When the last of them stops waiting; each keeps its own time besides.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.0.iter().map(|waiter| waiter.deadline).max()
+        self.waiters.iter().map(|waiter| waiter.deadline).max()
     }
 
     /// Tells each what was decided for it.
     pub(super) fn answer(self, result: Result<Verdicts, StoreError>) {
-        for (index, waiter) in self.0.into_iter().enumerate() {
+        for (index, waiter) in self.waiters.into_iter().enumerate() {
             let own = result.as_ref().map_err(Clone::clone).and_then(|all| {
                 let (verdict, limits) = all.get(index).ok_or_else(no_verdict)?;
                 Ok(Verdicts { decisions: [*verdict].into(), limits: limits.into() })

@@ -15,7 +15,7 @@ use super::{LONG, World, strategy};
 const CALLERS: usize = 24;
 
 /// Lists of limits that are decided the short way.
-fn plain() -> Vec<Arc<Strategy>> {
+pub(super) fn plain() -> Vec<Arc<Strategy>> {
     let bucket = Algorithm::bucket(4, Rate { count: 1, period: LONG }).unwrap();
     let window = Algorithm::fixed_window(4, LONG, true, false).unwrap();
     let sliding = Algorithm::sliding_window(4, LONG).unwrap();
@@ -50,7 +50,11 @@ fn last_key(strategy: &Strategy, consumer: &str) -> String {
 }
 
 /// What each caller is told, all asking at once.
-async fn everyone(world: &World, strategy: &Arc<Strategy>, op: Op) -> Vec<Result<Verdicts, StoreError>> {
+pub(super) async fn everyone(
+    world: &World,
+    strategy: &Arc<Strategy>,
+    op: Op,
+) -> Vec<Result<Verdicts, StoreError>> {
     let ask = async |caller: usize| {
         let consumer = format!("consumer-{caller}");
         let subject = subject(&consumer);

@@ -1,0 +1,208 @@
+//! On random strategies and traces: what is answered without the store is what the store would have said.
+//!
+//! Limits of other scopes share counters, an override has other numbers for the same ones, a resource has a
+//! routing group, and two workers of a node ask. Only the clock of both is the same, and goes forward.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use futures_util::FutureExt as _;
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use weir::algorithm::{Algorithm, Cause, Op};
+use weir::clock::{Clock, ManualClock, Monotonic};
+use weir::key::Subject;
+use weir::store::denials::{Denials, DenialsShared};
+use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir::units::Micros;
+
+use crate::properties::machine::{Named, START};
+use crate::properties::random::{self, Step};
+
+type Rules = Arc<weir::strategy::Strategy>;
+
+const SUBJECTS: [Subject<'_>; 4] = [
+    subject("plain", "bob", None),
+    subject("plain", "eve", None),
+    subject("grouped", "bob", Some("group")),
+    subject("raised", "bob", None),
+];
+
+/// Under which an override decides.
+const RAISED: usize = 3;
+
+/// How long what remains may be told as it was, where more may remain before a cost is admitted.
+const BLUR: u64 = 10_000;
+
+const fn subject(
+    resource: &'static str,
+    consumer: &'static str,
+    group: Option<&'static str>,
+) -> Subject<'static> {
+    Subject { resource, consumer, group, attributes: weir::strategy::Attributes::NONE }
+}
+
+/// A limit, what an override has instead, and which fields it counts by.
+type Scoped = (Algorithm, Algorithm, usize);
+
+/// One question: of whom, and to which worker.
+type Asked = (Step, usize, usize);
+
+/// To which worker, about which fields, under the override or not, and the cost.
+type Question = (usize, Vec<&'static str>, bool, u64);
+
+const SCOPES: [&[Field]; 3] = [&[Field::Resource, Field::Consumer], &[Field::Consumer], &[Field::Resource]];
+
+/// Of a name that was not there before.
+fn rules(limits: &[Scoped]) -> [Rules; 2] {
+    static NAMES: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("random-{}", NAMES.fetch_add(1, SeqCst));
+    let limit = |(index, (algorithm, _, scope)): (usize, &Scoped)| Limit {
+        name: format!("limit-{index}").into(),
+        scope: Scope::of(SCOPES[*scope]),
+        algorithm: *algorithm,
+    };
+    let own = |single_slot| {
+        let limits = limits.iter().enumerate().map(limit).collect();
+        weir::strategy::Strategy::new(&name, limits, single_slot, FailurePolicy::Error)
+    };
+    let own = own(false).or_else(|_| own(true)).unwrap();
+    let mut raised = own.clone();
+    for (index, (_, other, _)) in limits.iter().enumerate() {
+        // Only what counts by consumer can be overridden.
+        let _ = raised.override_limit(&format!("limit-{index}"), *other);
+    }
+    [Arc::new(own), Arc::new(raised)]
+}
+
+fn scoped() -> impl Strategy<Value = Scoped> {
+    let pair = prop_oneof![
+        (random::bucket(), random::bucket()),
+        (random::window(), random::window()),
+        (random::interval(), random::interval()),
+        (random::log(), random::log()),
+        (random::sliding(), random::sliding()),
+        (random::slots(), random::slots()),
+    ];
+    (pair.boxed(), prop_oneof![3 => Just(0_usize), 2 => Just(1), 1 => Just(2)])
+        .prop_map(|((own, other), scope)| (own, other, scope))
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let op = prop_oneof![2 => Just(Op::Charge), 1 => random::op()];
+    let whose = prop_oneof![3 => Just(0_usize), 1 => 1..SUBJECTS.len()];
+    (random::step(op.boxed()), whose, prop::bool::weighted(0.2).prop_map(usize::from))
+}
+
+/// The pure driver as a store: it forgets nothing, also where an override and its strategy would forget one
+/// another's states at different times.
+#[derive(Clone)]
+struct Pure {
+    named: Arc<Mutex<Named>>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Store for Pure {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.calls.fetch_add(1, SeqCst);
+        for &cost in costs {
+            let answer = self.named.lock().decide(decision.strategy, &decision.subject, op, cost);
+            out.decisions.push(answer.verdict);
+            out.limits.extend(answer.limits);
+        }
+        Ok(())
+    }
+}
+
+/// Two workers before one store, and the same told to the pure driver.
+struct Both {
+    clock: ManualClock,
+    store: Pure,
+    workers: [Denials<Pure>; 2],
+    /// When a worker last put a question to the store, and the shortest reset that it was told.
+    told: HashMap<Question, (u64, u64)>,
+}
+
+impl Both {
+    fn new() -> Self {
+        let clock = ManualClock::at(Micros(START));
+        let gate = Algorithm::uniform(Micros(1)).unwrap();
+        let named = Arc::new(Mutex::new(Named::new(&rules(&[(gate, gate, 0)])[0])));
+        let store = Pure { named, calls: Arc::default() };
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));
+        let workers = [denials.before(store.clone()), denials.before(store.clone())];
+        Self { clock, store, workers, told: HashMap::new() }
+    }
+
+    fn tell(&mut self, limits: &[Scoped], steps: &[Asked]) -> Result<usize, TestCaseError> {
+        let rules = rules(limits);
+        let mut pure = Named::new(&rules[0]);
+        let mut known = 0;
+        self.told.clear();
+        for (step, whose, worker) in steps {
+            let strategy = &rules[usize::from(*whose == RAISED)];
+            pure.machine.limits = strategy.algorithms().to_vec();
+            let (op, cost) = pure.machine.advance(step);
+            let now = pure.machine.now;
+            self.clock.set(now);
+            self.store.named.lock().machine.now = now;
+            let truth = pure.decide(strategy, &SUBJECTS[*whose], op, cost);
+            let decision = Decision { strategy, subject: SUBJECTS[*whose], deadline: None, part: Part::ALL };
+            let mut out = Verdicts::default();
+            let before = self.store.calls.load(SeqCst);
+            let asked = self.workers[*worker].decide(&decision, op, &[cost], &mut out).now_or_never();
+            asked.unwrap().unwrap();
+            let fields = strategy.fields().fields().iter().map(|field| SUBJECTS[*whose].field(field));
+            let question = (*worker, fields.collect::<Vec<_>>(), *whose == RAISED, cost);
+            if self.store.calls.load(SeqCst) > before {
+                let reset = out.limits.iter().map(|one| one.reset_after.0).min().unwrap_or(0);
+                self.told.insert(question, (now.0, reset));
+            } else {
+                known += 1;
+                let (at, reset) = self.told[&question];
+                if now.0 - at < BLUR.min(reset.div_ceil(16)) {
+                    for (own, truth) in out.limits.iter_mut().zip(&truth.limits) {
+                        prop_assert!(own.remaining <= truth.remaining);
+                        own.remaining = truth.remaining;
+                        // A gap denies longer than what then no longer lacks.
+                        if truth.cause == Some(Cause::MinGap) && own.cause == Some(Cause::Count) {
+                            own.cause = truth.cause;
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(
+                (&out.decisions[0], &out.limits[..]),
+                (&truth.verdict, &truth.limits[..]),
+                "denials are left"
+            );
+        }
+        Ok(known)
+    }
+}
+
+#[test]
+fn what_is_known_is_what_the_store_says() {
+    let mut config = random::config();
+    config.source_file = Some(file!());
+    let both = RefCell::new(Both::new());
+    let story = (prop::collection::vec(scoped(), 1..=3), prop::collection::vec(asked(), 1..60));
+    let known = Cell::new(0);
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&story, |(limits, steps)| {
+        known.set(known.get() + both.borrow_mut().tell(&limits, &steps)?);
+        Ok(())
+    });
+    println!("{} were known", known.get());
+    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+}
