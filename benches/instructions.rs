@@ -16,13 +16,14 @@ use http_body::{Body, Frame};
 use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
-use weir::clock::{Clock, ManualClock};
+use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::config::{MemoryConfig, Messages};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::service::{Begun, RateLimit, Templates};
-use weir::store::TOGETHER;
+use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
+use weir::store::{Store, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
@@ -31,10 +32,11 @@ use weir::units::Micros;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What is measured, how many decisions a call has, and the most instructions that each may take.
-const WORKS: [(&str, u64, u64); 4] = [
+const WORKS: [(&str, u64, u64); 5] = [
     ("unary", 1, 6_600),
     ("unary denied", 1, 7_200),
     ("unary together", TOGETHER as u64, 4_200),
+    ("known together", TOGETHER as u64, 4_400),
     ("batch", 100, 3_600),
 ];
 
@@ -76,11 +78,21 @@ fn count(work: &str, calls: u64) -> u64 {
 }
 
 fn perform(work: &str, calls: u64) {
-    let service = service();
+    let clock = Clock::Manual(ManualClock::at(Micros(1_700_000_000_000_000)));
+    let store = MemoryStore::new(&MemoryConfig::default(), clock.clone());
+    if work == "known together" {
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
+        return perform_on(&service(denials.before(store)), work, calls);
+    }
+    perform_on(&service(store), work, calls);
+}
+
+fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
     let ask = |key: u64| ShouldAllowRequest {
         resource: "api".to_owned(),
         consumer: format!("user_{key:06}"),
-        strategy: if work == "unary denied" { "closed" } else { "bench" }.to_owned(),
+        strategy: if matches!(work, "unary denied" | "known together") { "closed" } else { "bench" }
+            .to_owned(),
         ..ShouldAllowRequest::default()
     };
     let message = match work {
@@ -88,7 +100,7 @@ fn perform(work: &str, calls: u64) {
         _ => ask(0).encode_to_vec(),
     };
     let framed = framed(&message);
-    let together = if work == "unary together" { TOGETHER } else { 1 };
+    let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
         let request = || http::Request::new(Whole(Some(framed.clone())));
         if work == "batch" {
@@ -97,15 +109,19 @@ fn perform(work: &str, calls: u64) {
             };
             continue;
         }
-        let posed = (0..together).map(|_| match service.should_allow(request()) {
-            Begun::Posed(posed) => posed,
-            Begun::Call(_) => panic!("it answers at once"),
+        let posed = (0..together).filter_map(|_| match service.should_allow(request()) {
+            Begun::Posed(posed) => Some(posed),
+            // Until something is known.
+            Begun::Call(call) => {
+                assert!(matches!(pin!(call).poll(&mut context()), Poll::Ready(Ok(_))), "it answers at once");
+                None
+            }
         });
         service.answer_each(&posed.collect::<Vec<_>>(), |_, answer| assert!(answer.is_ok()));
     }
 }
 
-fn service() -> Arc<RateLimit<MemoryStore>> {
+fn service<S: Store>(store: S) -> Arc<RateLimit<S>> {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let strategy = |name, algorithm| {
         let scope = Scope::of(&[Field::Resource, Field::Consumer]);
@@ -116,8 +132,6 @@ fn service() -> Arc<RateLimit<MemoryStore>> {
     let closed = strategy("closed", Algorithm::uniform(Micros::from_secs(3600)).unwrap());
     let rules = Rules::new(vec![bench, closed], Resources::default());
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-    let clock = Clock::Manual(ManualClock::at(Micros(1_700_000_000_000_000)));
-    let store = MemoryStore::new(&MemoryConfig::default(), clock);
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
     RateLimit::new(limiter, Arc::new(Templates::new(&Messages::default())), 64 << 10)
 }

@@ -129,23 +129,9 @@ impl<S: Store> Limiter<S> {
         answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
     }
 
-    /// Whether [`Limiter::decide_known`] is worth being asked.
+    /// Whether [`Round::decide_known`] is worth being asked.
     pub fn knows_some(&self) -> bool {
         self.store.knows_some()
-    }
-
-    /// The answer to a question, where the store knows it without waiting: a denial that still stands. What is
-    /// not known is to be asked with [`Limiter::decide`], and counts only then.
-    pub fn decide_known(&self, ask: &Ask<'_>) -> Option<Answer<'_>> {
-        let resolved = resolve(&self.rules, ask).ok().filter(|resolved| resolved.listing.is_none())?;
-        let mut verdicts = Verdicts::default();
-        let known = self.store.known(&decision(ask, &resolved, None), op(ask), ask.cost, &mut verdicts);
-        let verdict = verdicts.decisions.pop().filter(|_| known)?;
-        let answer = Ok(Outcome::Decided { verdict, limits: verdicts.limits });
-        // To look at the clock before and after would take as long as what it told.
-        self.recorder.store_called(Duration::ZERO, None);
-        self.tell(ask, &resolved, Duration::ZERO, &answer);
-        answer.ok().map(|outcome| Answer { strategy: resolved.strategy, outcome })
     }
 
     /// The strategy that applies, if the question can be asked at all.

@@ -27,7 +27,7 @@ pub use call::{Call, Sent};
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames};
 pub use message::Templates;
 pub use reply::{Poured, Reply};
-pub use should_allow::{Begun, Posed};
+pub use should_allow::{Begun, Posed, Unanswered};
 
 use crate::deadlines::Deadlines;
 use crate::limiter::Limiter;

@@ -73,15 +73,15 @@ pub trait Store: Send + Sync + 'static {
         out: &mut Verdicts,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Whether [`Store::known`] is worth being asked.
+    /// Whether [`Store::known_each`] is worth being asked.
     fn knows_some(&self) -> bool {
         false
     }
 
-    /// Puts into `out` what [`Store::decide`] would answer to one cost, where that is known without waiting and
-    /// changes nothing; whether it is.
-    fn known(&self, _decision: &Decision<'_>, _op: Op, _cost: u64, _out: &mut Verdicts) -> bool {
-        false
+    /// Appends to `out` what [`Store::decide`] would answer to those of `singles` whose answers are known without
+    /// waiting and change nothing, and to `known` for each of `singles` whether its answer is.
+    fn known_each(&self, singles: &[Single<'_>], known: &mut AreKnown, _out: &mut Ended) {
+        known.extend(singles.iter().map(|_| false));
     }
 
     /// Decides each of `singles` for itself, in order, as [`Store::decide`] would, and appends how it
@@ -130,6 +130,9 @@ impl<'a> Single<'a> {
         if self.peek { Op::Peek } else { Op::Charge }
     }
 }
+
+/// For each of several decisions whether its answer is known.
+pub type AreKnown = SmallVec<[bool; TOGETHER]>;
 
 /// How several decisions ended, in their order.
 #[derive(Debug, Default)]

@@ -39,6 +39,8 @@ pub struct Strategy {
     tag: Tag,
     /// Every field that a limit counts by.
     fields: Scope,
+    shares_counters: bool,
+    tag_is_whole: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
 }
@@ -140,14 +142,17 @@ impl Strategy {
         let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
         let identities = limits.iter().map(|limit| key::identity(name, limit)).collect();
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
+        let fields = Scope::of(&fields);
         Ok(Self {
+            shares_counters: limits.iter().any(|limit| limit.scope != fields),
+            tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),
             name: name.into(),
             limits,
             algorithms,
             identities,
             tag,
-            fields: Scope::of(&fields),
+            fields,
             needed,
             on_store_failure,
         })
@@ -169,7 +174,12 @@ impl Strategy {
     /// counters.
     #[must_use]
     pub fn shares_counters(&self) -> bool {
-        self.limits.iter().any(|limit| limit.scope != self.fields)
+        self.shares_counters
+    }
+
+    /// Whether the tag has every field that its limits count by, where no routing group stands for one.
+    pub(crate) fn tag_is_whole(&self) -> bool {
+        self.tag_is_whole
     }
 
     /// The name callers use.

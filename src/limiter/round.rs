@@ -29,7 +29,7 @@ struct Run {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Begins a round. Only for stores that answer at once ([`Store::AT_ONCE`]).
+    /// Begins a round: for stores that answer at once ([`Store::AT_ONCE`]), or for what a store knows.
     pub fn round(&self) -> Round<'_, S> {
         let run = Run { strategy: 0, outcome: Counted::Allowed, count: 0 };
         let ended = Ended::default();

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::{Answer, Ask, Limiter, LimiterError, Logged, Outcome, Round, bounds, count_as, log};
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::key::Subject;
-use crate::store::{Single, Store, StoreError, TOGETHER, no_verdict};
+use crate::store::{AreKnown, Ended, Single, Store, StoreError, TOGETHER, no_verdict};
 use crate::strategy::{Listed, Resolved, Strategy};
 
 /// An answer that borrows what its limits say.
@@ -47,11 +47,43 @@ fn is_same(one: &str, other: &str) -> bool {
 
 impl<'a: 'q, 'q, S: Store> Round<'a, S> {
     /// Answers several questions as [`Limiter::decide`] would one after the other, and gives `each` the
-    /// answers in their order. More than [`TOGETHER`] at a time save nothing more.
+    /// answers in their order. More than [`TOGETHER`] at a time save nothing more. Only for stores that answer
+    /// at once.
     pub fn decide_each(
         &mut self,
         asks: impl Iterator<Item = Ask<'q>>,
         mut each: impl FnMut(Result<Lent<'a, '_>, LimiterError>),
+    ) {
+        let put = |store: &S, singles: &[Single<'_>], ended: &mut Ended| {
+            store.decide_each(singles, ended);
+            AreKnown::new()
+        };
+        self.put_each(asks, put, |answer| answer.into_iter().for_each(&mut each));
+    }
+
+    /// The same as far as the answers need not be waited for, on a store that does not answer all at once. Of
+    /// a question whose answer does, `each` gets nothing: it is to be asked with [`Limiter::decide`], and counts
+    /// only then.
+    pub fn decide_known(
+        &mut self,
+        asks: impl Iterator<Item = Ask<'q>>,
+        each: impl FnMut(Option<Result<Lent<'a, '_>, LimiterError>>),
+    ) {
+        let put = |store: &S, singles: &[Single<'_>], ended: &mut Ended| {
+            let mut known = AreKnown::new();
+            store.known_each(singles, &mut known, ended);
+            known
+        };
+        self.put_each(asks, put, each);
+    }
+
+    /// `put` puts the questions to the store, and says which of them have been answered, if not all.
+    #[inline]
+    fn put_each(
+        &mut self,
+        asks: impl Iterator<Item = Ask<'q>>,
+        put: impl FnOnce(&S, &[Single<'_>], &mut Ended) -> AreKnown,
+        mut each: impl FnMut(Option<Result<Lent<'a, '_>, LimiterError>>),
     ) {
         let mut turns = SmallVec::<[Turn<'a, 'q>; TOGETHER]>::new();
         let mut singles = SmallVec::<[Single<'q>; TOGETHER]>::new();
@@ -63,23 +95,30 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
         let mut ended = std::mem::take(&mut self.ended);
         ended.decisions.clear();
         ended.limits.clear();
-        self.limiter.store.decide_each(&singles, &mut ended);
-        let mut decisions = singles.iter().zip(ended.decisions.drain(..));
+        let mut known = put(&self.limiter.store, &singles, &mut ended).into_iter();
+        let (mut singles, mut decisions) = (singles.iter(), ended.decisions.drain(..));
         let mut limits = &ended.limits[..];
         for turn in turns {
-            each(match turn {
+            each(Some(match turn {
                 Turn::Refused(error) => Err(error),
                 Turn::Listed(index, strategy, asked, listed) => {
                     self.tell(index, strategy, &asked, Ok(Outcome::Listed(listed)))
                 }
-                Turn::Asked(index, strategy) => match decisions.next() {
-                    Some((single, decided)) => {
+                Turn::Asked(index, strategy) => match (singles.next(), known.next()) {
+                    (_, Some(false)) => {
+                        each(None);
+                        continue;
+                    }
+                    (Some(single), _) => {
+                        let decided = decisions.next().unwrap_or_else(|| Err(no_verdict()));
                         let answer = self.said(strategy, decided, &mut limits);
                         self.tell(index, strategy, &Logged::of_single(single), answer)
                     }
-                    None => self.failed(strategy, no_verdict()).map(|outcome| Answer { strategy, outcome }),
+                    (None, _) => {
+                        self.failed(strategy, no_verdict()).map(|outcome| Answer { strategy, outcome })
+                    }
                 },
-            });
+            }));
         }
         drop(decisions);
         self.ended = ended;

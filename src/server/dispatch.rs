@@ -14,7 +14,7 @@ use tonic::service::Routes;
 use super::http2::Received;
 use crate::deadlines::Deadlines;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
-use crate::service::{Begun, Call, EnvoyRateLimit, Posed, RateLimit, Reply};
+use crate::service::{Begun, Call, EnvoyRateLimit, Posed, RateLimit, Reply, Unanswered};
 use crate::store::Store;
 
 /// What decides.
@@ -72,9 +72,18 @@ impl<S: Store> Dispatch<S> {
         })
     }
 
-    /// Answers questions that have begun.
-    pub(super) fn answer_each(&self, posed: &[Posed], each: impl FnMut(usize, Result<&[u8], Status>)) {
-        self.decisions.answer_each(posed, each);
+    /// Answers questions that have begun, as far as that need not be waited for.
+    pub(super) fn answer_each(
+        &self,
+        posed: &[Posed],
+        each: impl FnMut(usize, Result<&[u8], Status>),
+    ) -> Unanswered {
+        self.decisions.answer_each(posed, each)
+    }
+
+    /// Goes on with a question that has no answer yet.
+    pub(super) fn wait(&self, posed: &mut Posed) -> Call {
+        self.decisions.wait(posed)
     }
 
     fn call_other(&self, request: http::Request<Received>) -> Call {

@@ -202,7 +202,7 @@ impl<S: Store> Http2<S> {
         session.calls(|session, stream, head, body| {
             let is_question = head.method == Some(Method::ShouldAllow);
             if !is_question {
-                questions.answer(services, session);
+                questions.answer(services, session, works);
             }
             let Head { method, .. } = head;
             let begin = || services.call(method, head.request(body), leaving);
@@ -214,7 +214,7 @@ impl<S: Store> Http2<S> {
                 Err(_) => session.failed(stream),
             }
         });
-        questions.answer(services, session);
+        questions.answer(services, session, works);
     }
 
     /// Writes what there is to be written; whether that was all.

@@ -23,6 +23,7 @@
 
 mod known;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -30,11 +31,16 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use self::known::{Known, Question, Table};
-use super::{Decision, Part, Store, StoreError, Verdicts};
+use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
 use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op};
 use crate::clock::Monotonic;
 use crate::key::{self, KeySecret};
 use crate::units::{Micros, Retry};
+
+thread_local! {
+    /// What a tag is the hash of is built here, hashed, and forgotten.
+    static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// One worker's denials in front of its store.
 pub struct Denials<S> {
@@ -117,14 +123,22 @@ impl DenialsShared {
     }
 
     fn epochs(&self, decision: &Decision<'_>) -> Epochs<'_> {
-        let mut tag = Vec::with_capacity(64);
-        key::write_tag(&mut tag, decision.strategy, &decision.subject);
-        let epoch = |hash: u128| &self.epochs[hash as usize % EPOCHS];
-        let tag = epoch(self.secret.hash(&tag));
+        let Decision { strategy, ref subject, .. } = *decision;
+        let named = TEXT.with_borrow_mut(|text| {
+            text.clear();
+            key::write_tag(text, strategy, subject);
+            self.secret.digest(text)
+        });
+        let epoch = |hash: u64| &self.epochs[hash as usize % EPOCHS];
+        let tag = epoch(named as u64);
         // Of a strategy and its overrides, which have keys in common.
-        let family = decision.strategy.family() as u64;
-        let fields = self.secret.hash_fields(family, decision.strategy, &decision.subject);
-        let keys = if decision.strategy.shares_counters() { tag } else { epoch(fields) };
+        let family = strategy.family() as u64;
+        // Mostly the tag is made of all fields, and its hash tells them apart too. The hashes of others are
+        // turned over: no text has the same hash in both ways.
+        let is_whole = strategy.tag_is_whole() && subject.group.is_none();
+        let fields = if is_whole { named } else { !self.secret.hash_fields(family, strategy, subject) };
+        let of_keys = ((fields >> 64) as u64).wrapping_add(family);
+        let keys = if strategy.shares_counters() { tag } else { epoch(of_keys) };
         Epochs { tag, keys, fields }
     }
 
@@ -142,13 +156,21 @@ impl<S: Store> Store for Denials<S> {
         self.worth.load(Relaxed) > 0
     }
 
-    fn known(&self, decision: &Decision<'_>, op: Op, cost: u64, out: &mut Verdicts) -> bool {
-        let Some(cost) = self.shared.cost(decision, op, &[cost]) else { return false };
-        let epochs = self.shared.epochs(decision);
-        let question = epochs.question(decision, cost);
-        let answer = self.known.lock().answer(&question, epochs.sum(), self.shared.clock.now());
-        self.looked(answer.is_some());
-        answer.map(|answer| *out = answer).is_some()
+    fn known_each(&self, singles: &[Single<'_>], known: &mut AreKnown, out: &mut Ended) {
+        let (now, table) = (self.shared.clock.now(), self.known.lock());
+        known.extend(singles.iter().map(|single| {
+            let decision = single.decision();
+            let Some(cost) = self.shared.cost(&decision, single.op(), &[single.cost]) else { return false };
+            let epochs = self.shared.epochs(&decision);
+            let answer = table.answer(&epochs.question(&decision, cost), epochs.sum(), now);
+            self.looked(answer.is_some());
+            let Some((verdict, answer)) = answer.and_then(|answer| Some((answer.verdict()?, answer))) else {
+                return false;
+            };
+            out.decisions.push(Ok(verdict));
+            out.limits.extend(answer.limits());
+            true
+        }));
     }
 
     async fn decide(
@@ -172,7 +194,8 @@ impl<S: Store> Store for Denials<S> {
         let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
         if let Some(answer) = self.known.lock().answer(&question, epoch, sent) {
             self.looked(true);
-            *out = answer;
+            out.decisions.extend(answer.verdict());
+            out.limits.extend(answer.limits());
             return Ok(());
         }
         let mut changes = Changes((op == Op::Charge).then_some(epochs.keys));

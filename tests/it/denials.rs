@@ -12,7 +12,7 @@ use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::{Micros, Retry};
 
@@ -66,14 +66,21 @@ impl Node {
         let before = self.asked.load(SeqCst);
         let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
         let decision = Decision { strategy: s, subject, deadline: None, part: Part::ALL };
-        let (mut out, mut known) = (Verdicts::default(), Verdicts::default());
-        let is_known = self.workers[worker].known(&decision, op, cost, &mut known);
+        let (mut out, mut ended, mut known) = (Verdicts::default(), Ended::default(), AreKnown::new());
+        if let Op::Charge | Op::Peek = op {
+            let single = Single { strategy: s, subject, cost, peek: op == Op::Peek };
+            self.workers[worker].known_each(&[single], &mut known, &mut ended);
+        }
+        let is_known = known.contains(&true);
         self.workers[worker].decide(&decision, op, &[cost], &mut out).await.unwrap();
         let asked = self.asked.load(SeqCst) > before;
         // Who need not wait is told the same, and is told whenever the store is not asked.
         assert_eq!(is_known, !asked);
         if is_known {
-            assert_eq!((&known.decisions, &known.limits), (&out.decisions, &out.limits));
+            assert_eq!(
+                (&ended.decisions[..], &ended.limits[..]),
+                (&[Ok(out.decisions[0])][..], &out.limits[..])
+            );
         }
         (out.decisions[0], out.limits[0], asked)
     }

@@ -1,17 +1,22 @@
 //! Calls that arrive in one piece on one connection: they are read, decided and answered together, and none
 //! of them may notice.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
 use prost::Message as _;
 use tonic::Code;
 use weir::algorithm::Op;
-use weir::clock::{Clock, ManualClock};
+use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::config::MemoryConfig;
 use weir::proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
     should_allow_result,
 };
+use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Store, StoreError, TOGETHER, Verdicts};
+use weir::units::Micros;
 
 use crate::support::frames::{Raw, Told, call};
 use crate::support::grpc::framed;
@@ -28,11 +33,17 @@ fn told(server: &Server, calls: &[Asked<'_>]) -> Vec<Told> {
     let mut raw = Raw::open(server.grpc);
     // Once it speaks, what follows is read at once.
     raw.settings();
-    let streams: Vec<u32> = (0..).map(|index| 1 + 2 * index).take(calls.len()).collect();
+    let streams = send(&raw, 1, calls);
+    raw.told(&streams)
+}
+
+/// Sends calls in one piece, and says what their streams are: this one and the next.
+fn send(raw: &Raw, first: u32, calls: &[Asked<'_>]) -> Vec<u32> {
+    let streams: Vec<u32> = (0..).map(|index| first + 2 * index).take(calls.len()).collect();
     let frames =
         streams.iter().zip(calls).map(|(stream, (path, head, body))| call(*stream, path, head, body));
     raw.send(&frames.collect::<Vec<_>>().concat());
-    raw.told(&streams)
+    streams
 }
 
 fn one(strategy: &str, consumer: &str, cost: u64) -> Asked<'static> {
@@ -131,6 +142,59 @@ fn each_is_counted() {
     ] {
         assert!(page.lines().any(|found| found == line), "{line} is missing in\n{page}");
     }
+}
+
+/// A memory store that counts how often it is asked.
+#[derive(Clone)]
+struct Counted(MemoryStore, Arc<AtomicUsize>);
+
+impl Store for Counted {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.1.fetch_add(1, SeqCst);
+        self.0.decide(decision, op, costs, out).await
+    }
+}
+
+/// Denials that are known are answered together; what arrives with them is asked for itself.
+#[test]
+fn what_is_known_is_answered_beside_what_is_not() {
+    let clock = Clock::Manual(ManualClock::at(BASE));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let store = Counted(MemoryStore::new(&MemoryConfig::default(), clock.clone()), Arc::clone(&asked));
+    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
+    let server = Server::with_store(config(), move || denials.before(store.clone()));
+    let mut raw = Raw::open(server.grpc);
+    raw.settings();
+    let (mut first, mut decoder) = (1, fluke_hpack::Decoder::new());
+    let mut told = |calls: &[Asked<'_>]| {
+        let streams = send(&raw, first, calls);
+        first += 2 * calls.len() as u32;
+        raw.told_by(&mut decoder, &streams).iter().map(answer).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&[one("burst", "bob", 3)]), [Ok((true, Some(2)))]);
+    for _ in 0..2 {
+        assert_eq!(told(&[one("burst", "bob", 3)]), [Ok((false, Some(2)))]);
+    }
+    assert_eq!(asked.swap(0, SeqCst), 2);
+    let mut calls = vec![
+        one("burst", "bob", 3),
+        one("burst", "carol", 3),
+        (ASK, &[], framed(0, b"\x0a\x05abc")),
+        one("unheard of", "bob", 3),
+    ];
+    calls.extend((0..TOGETHER).map(|_| one("burst", "bob", 3)));
+    calls.push(one("burst", "carol", 3));
+    let mut expected =
+        vec![Ok((false, Some(2))), Ok((true, Some(2))), Err(Code::Internal), Err(Code::NotFound)];
+    expected.extend((0..=TOGETHER).map(|_| Ok((false, Some(2)))));
+    assert_eq!(told(&calls), expected);
+    assert_eq!(asked.load(SeqCst), 2, "of what was not known");
 }
 
 /// The memory store, but for one consumer.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::algorithm::LimitVerdict;
+use crate::algorithm::{LimitVerdict, Verdict};
 use crate::store::Verdicts;
 use crate::strategy::StrategyId;
 use crate::units::{Micros, Retry};
@@ -34,6 +34,13 @@ pub(super) struct Known {
     pub(super) answer: Verdicts,
 }
 
+/// A denial that holds, and how long ago it was received.
+pub(super) struct Aged<'a> {
+    answer: &'a Verdicts,
+    cost: u64,
+    age: Micros,
+}
+
 /// Denials by the place of their question.
 pub(super) struct Table(Vec<Option<(Question, Known)>>);
 
@@ -57,13 +64,13 @@ impl Question {
 
 impl Table {
     /// The answer that is known, as it is now.
-    pub(super) fn answer(&self, question: &Question, epoch: u64, now: Instant) -> Option<Verdicts> {
+    pub(super) fn answer(&self, question: &Question, epoch: u64, now: Instant) -> Option<Aged<'_>> {
         let (_, known) = self.0.get(question.places())?.iter().flatten().find(|(of, _)| of == question)?;
         // A clock that is moved by hand may have been moved back.
         let in_time = (known.received..known.until).contains(&now);
         let holds = known.epoch == epoch && in_time;
         let age = || Micros::from(now.saturating_duration_since(known.received));
-        holds.then(|| known.aged(question.cost, age()))
+        holds.then(|| Aged { answer: &known.answer, cost: question.cost, age: age() })
     }
 
     /// Keeps a denial in the place of the same question, or a free one, or that of what ends first.
@@ -80,22 +87,21 @@ impl Table {
     }
 }
 
-impl Known {
-    /// The same answer, `age` later.
-    fn aged(&self, cost: u64, age: Micros) -> Verdicts {
-        let mut answer = self.answer.clone();
-        for verdict in &mut answer.decisions {
-            verdict.now = Micros(verdict.now.0.saturating_add(age.0));
-        }
-        for limit in &mut answer.limits {
-            grow_older(limit, cost, age);
-        }
-        answer
+impl Aged<'_> {
+    /// The same verdict, later.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        let verdict = self.answer.decisions.first()?;
+        Some(Verdict { now: Micros(verdict.now.0.saturating_add(self.age.0)), ..*verdict })
+    }
+
+    /// What its limits say by now.
+    pub(super) fn limits(&self) -> impl Iterator<Item = LimitVerdict> {
+        self.answer.limits.iter().map(|&limit| older(limit, self.cost, self.age))
     }
 }
 
 /// A limit whose own wait is over would admit the cost by now; another one still denies it.
-fn grow_older(limit: &mut LimitVerdict, cost: u64, age: Micros) {
+fn older(mut limit: LimitVerdict, cost: u64, age: Micros) -> LimitVerdict {
     limit.reset_after = Micros(limit.reset_after.0.saturating_sub(age.0));
     if let Retry::After(wait) = limit.retry {
         limit.retry = match wait.0.checked_sub(age.0) {
@@ -107,4 +113,5 @@ fn grow_older(limit: &mut LimitVerdict, cost: u64, age: Micros) {
             limit.remaining = limit.remaining.max(cost);
         }
     }
+    limit
 }

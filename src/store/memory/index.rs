@@ -10,14 +10,25 @@ pub(super) type Slot = u32;
 /// The most slots that an index can tell apart.
 pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
 
+/// Few enough that no memory is wasted on their allocation, and many enough that a table has but a few parts.
+const PART: usize = 4096;
+
 const SLOT_BITS: u32 = 24;
 const EMPTY: u32 = u32::MAX;
 
-/// Linear probing over a power of two of places, at most three quarters full. A place holds a slot
-/// and 8 bits of the key's hash, which keep most wrong keys from being looked at.
+/// A slot and 8 bits of the key's hash, which keep most wrong keys from being looked at. As bytes, which need no
+/// alignment: an allocator may take the next larger class of blocks to have room for that.
+type Place = [u8; size_of::<u32>()];
+
+/// Linear probing over a power of two of places, at most three quarters full. Their memory grows by further
+/// parts and is never given back: what an index has outgrown would serve no other, because all tables grow at
+/// about the same time.
 #[derive(Default)]
 pub(super) struct Index {
-    places: Box<[u32]>,
+    /// Of [`PART`] places each, or one of fewer.
+    parts: Vec<Box<[Place]>>,
+    /// How many there are in all.
+    places: usize,
     len: usize,
 }
 
@@ -28,7 +39,7 @@ impl Index {
 
     /// The slot with this hash that `is_it` accepts.
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(Slot) -> bool) -> Option<Slot> {
-        self.place_of(hash, is_it).map(|place| slot_of(self.places[place]))
+        self.place_of(hash, is_it).map(|place| slot_of(self.at(place)))
     }
 
     /// The first slot that may have this hash.
@@ -39,25 +50,35 @@ impl Index {
     /// Reads the first place where this hash may be.
     #[inline]
     pub(super) fn touch(&self, hash: u64) -> u32 {
-        self.places.get(hash as usize & self.places.len().wrapping_sub(1)).copied().unwrap_or_default()
+        if self.places == 0 { EMPTY } else { self.at(self.home(hash)) }
     }
 
     /// Bytes that must be found before `count` more keys fit; 0 if they do already.
     pub(super) fn growth(&self, count: usize) -> usize {
         let wanted = places_for(self.len + count);
-        if wanted <= self.places.len() { 0 } else { (wanted - self.places.len()) * size_of::<u32>() }
+        wanted.saturating_sub(self.places) * size_of::<Place>()
     }
 
     /// Makes room for `count` more keys; `hash_of` tells the hash of the key in a slot.
     pub(super) fn grow(&mut self, count: usize, hash_of: impl Fn(Slot) -> u64) {
         let wanted = places_for(self.len + count);
-        if wanted <= self.places.len() {
+        if wanted <= self.places {
             return;
         }
-        let old = std::mem::replace(&mut self.places, vec![EMPTY; wanted].into_boxed_slice());
+        let empty = EMPTY.to_ne_bytes();
+        let mut old = Vec::with_capacity(self.len);
+        old.extend(self.parts.iter().flat_map(|part| part.iter()).filter(|&&place| place != empty));
+        if self.places < PART {
+            self.parts.clear();
+        }
+        for part in &mut self.parts {
+            part.fill(empty);
+        }
+        let part = wanted.min(PART);
+        self.parts.resize_with(wanted / part, || vec![empty; part].into());
+        self.places = wanted;
         self.len = 0;
-        for entry in old.into_iter().filter(|&entry| entry != EMPTY) {
-            let slot = slot_of(entry);
+        for slot in old.into_iter().map(|place| slot_of(u32::from_ne_bytes(place))) {
             self.insert(hash_of(slot), slot);
         }
     }
@@ -65,10 +86,10 @@ impl Index {
     /// Adds a key that is not there; [`Index::grow`] has made room.
     pub(super) fn insert(&mut self, hash: u64, slot: Slot) {
         let mut place = self.home(hash);
-        while self.places[place] != EMPTY {
+        while self.at(place) != EMPTY {
             place = self.next(place);
         }
-        self.places[place] = tag_of(hash) | slot;
+        self.put(place, tag_of(hash) | slot);
         self.len += 1;
     }
 
@@ -76,26 +97,27 @@ impl Index {
     pub(super) fn remove(&mut self, hash: u64, slot: Slot, hash_of: impl Fn(Slot) -> u64) {
         let Some(mut gap) = self.place_of(hash, |other| other == slot) else { return };
         let mut place = self.next(gap);
-        while self.places[place] != EMPTY {
-            let home = self.home(hash_of(slot_of(self.places[place])));
+        while self.at(place) != EMPTY {
+            let entry = self.at(place);
+            let home = self.home(hash_of(slot_of(entry)));
             if self.distance(home, place) >= self.distance(gap, place) {
-                self.places[gap] = self.places[place];
+                self.put(gap, entry);
                 gap = place;
             }
             place = self.next(place);
         }
-        self.places[gap] = EMPTY;
+        self.put(gap, EMPTY);
         self.len -= 1;
     }
 
     fn place_of(&self, hash: u64, is_it: impl Fn(Slot) -> bool) -> Option<usize> {
-        if self.places.is_empty() {
+        if self.places == 0 {
             return None;
         }
         let tag = tag_of(hash);
         let mut place = self.home(hash);
-        while self.places[place] != EMPTY {
-            let entry = self.places[place];
+        while self.at(place) != EMPTY {
+            let entry = self.at(place);
             if entry & !SLOT_MASK == tag && is_it(slot_of(entry)) {
                 return Some(place);
             }
@@ -104,16 +126,24 @@ impl Index {
         None
     }
 
+    fn at(&self, place: usize) -> u32 {
+        u32::from_ne_bytes(self.parts[place / PART][place % PART])
+    }
+
+    fn put(&mut self, place: usize, entry: u32) {
+        self.parts[place / PART][place % PART] = entry.to_ne_bytes();
+    }
+
     fn home(&self, hash: u64) -> usize {
-        hash as usize & (self.places.len() - 1)
+        hash as usize & (self.places - 1)
     }
 
     fn next(&self, place: usize) -> usize {
-        (place + 1) & (self.places.len() - 1)
+        (place + 1) & (self.places - 1)
     }
 
     fn distance(&self, from: usize, to: usize) -> usize {
-        to.wrapping_sub(from) & (self.places.len() - 1)
+        to.wrapping_sub(from) & (self.places - 1)
     }
 }
 

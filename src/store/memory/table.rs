@@ -2,13 +2,19 @@
 //!
 //! A hash table of the states themselves would stand half empty after each doubling; here only the
 //! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they lapse) are dense.
-//! Expiry times are in an array of their own, so that looking for lapsed keys reads little memory.
+//! Expiry times are in an array of their own, so that looking for lapsed keys reads little memory. Both
+//! arrays of a chunk are one block, of a size that an allocator has at hand without waste.
 
 use super::budget::Budget;
 use super::index::{Index, MAX_SLOTS, Slot};
 use crate::algorithm::State;
 
-const CHUNK: usize = 64;
+/// Bytes of a chunk: a small power of two. For other sizes an allocator may take the next class of blocks above,
+/// to have room for the alignment: 3,072 bytes for 64 slots took 3,584.
+const BLOCK: usize = 2048;
+
+/// Slots of a chunk.
+const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Lapse>());
 
 /// How many slots one insertion may look at to find room; a bound on the time under the lock.
 const LOOK_AT: usize = 64;
@@ -22,7 +28,9 @@ const LOOK_AT_ALWAYS: usize = 4;
 /// The states of one shard.
 pub(super) struct Table {
     index: Index,
-    chunks: Vec<Chunk>,
+    // In the list itself they would move, and stand half empty, whenever it grows.
+    #[allow(clippy::vec_box)]
+    chunks: Vec<Box<Chunk>>,
     /// Head of the list of free slots, linked through the digests of free cells.
     free: Option<Slot>,
     free_count: usize,
@@ -31,8 +39,8 @@ pub(super) struct Table {
 }
 
 struct Chunk {
-    cells: Box<[Cell; CHUNK]>,
-    lapses: Box<[Lapse; CHUNK]>,
+    cells: [Cell; CHUNK],
+    lapses: [Lapse; CHUNK],
 }
 
 #[derive(Default)]
@@ -211,12 +219,11 @@ impl Table {
 
     fn grow(&mut self, budget: &Budget) -> bool {
         let first = self.slots();
-        let bytes = CHUNK * (size_of::<Cell>() + size_of::<Lapse>());
-        if first + CHUNK > MAX_SLOTS || !budget.take(bytes) {
+        if first + CHUNK > MAX_SLOTS || !budget.take(BLOCK) {
             return false;
         }
-        let cells = Box::new(std::array::from_fn(|_| Cell::default()));
-        self.chunks.push(Chunk { cells, lapses: Box::new([Lapse::default(); CHUNK]) });
+        let cells = std::array::from_fn(|_| Cell::default());
+        self.chunks.push(Box::new(Chunk { cells, lapses: [Lapse::default(); CHUNK] }));
         for slot in (first..first + CHUNK).rev() {
             self.release(slot as Slot);
         }
@@ -256,15 +263,18 @@ impl Table {
     }
 
     fn cell_mut(&mut self, slot: Slot) -> &mut Cell {
-        &mut self.chunks[slot as usize / CHUNK].cells[slot as usize % CHUNK]
+        let (chunk, place) = at(slot);
+        &mut self.chunks[chunk].cells[place]
     }
 
     fn lapse(&self, slot: Slot) -> Lapse {
-        self.chunks[slot as usize / CHUNK].lapses[slot as usize % CHUNK]
+        let (chunk, place) = at(slot);
+        self.chunks[chunk].lapses[place]
     }
 
     fn lapse_mut(&mut self, slot: Slot) -> &mut Lapse {
-        &mut self.chunks[slot as usize / CHUNK].lapses[slot as usize % CHUNK]
+        let (chunk, place) = at(slot);
+        &mut self.chunks[chunk].lapses[place]
     }
 }
 
@@ -288,8 +298,16 @@ impl Lapse {
     }
 }
 
-fn cell_in(chunks: &[Chunk], slot: Slot) -> &Cell {
-    &chunks[slot as usize / CHUNK].cells[slot as usize % CHUNK]
+fn cell_in(chunks: &[Box<Chunk>], slot: Slot) -> &Cell {
+    let (chunk, place) = at(slot);
+    &chunks[chunk].cells[place]
+}
+
+/// The chunk of a slot, and its place there.
+#[inline]
+fn at(slot: Slot) -> (usize, usize) {
+    const SLOTS: Slot = CHUNK as Slot;
+    ((slot / SLOTS) as usize, (slot % SLOTS) as usize)
 }
 
 fn halves(digest: u128) -> [u64; 2] {

@@ -97,10 +97,14 @@ impl Raw {
         }
     }
 
-    /// What these streams are told until each has ended.
+    /// What these streams are told until each has ended. Once a connection: its headers have a history.
     pub(crate) fn told(&mut self, streams: &[u32]) -> Vec<Told> {
+        self.told_by(&mut fluke_hpack::Decoder::new(), streams)
+    }
+
+    /// The same with the history of the connection's headers so far.
+    pub(crate) fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<Told> {
         let mut told: HashMap<u32, Told> = HashMap::new();
-        let mut decoder = fluke_hpack::Decoder::new();
         let has_ended = |told: Option<&Told>| told.is_some_and(|told| told.status.or(told.reset).is_some());
         while !streams.iter().all(|stream| has_ended(told.get(stream))) {
             let Frame { kind, stream, payload, .. } = self.read().expect("a frame");
