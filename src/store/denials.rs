@@ -35,6 +35,7 @@ use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts
 use crate::algorithm::{Algorithm, Engine, LimitVerdict, Op};
 use crate::clock::Monotonic;
 use crate::key::{self, KeySecret};
+use crate::strategy::Field;
 use crate::units::{Micros, Retry};
 
 thread_local! {
@@ -135,7 +136,8 @@ impl DenialsShared {
         let family = strategy.family() as u64;
         // Mostly the tag is made of all fields, and its hash tells them apart too. The hashes of others are
         // turned over: no text has the same hash in both ways.
-        let is_whole = strategy.tag_is_whole() && subject.group.is_none();
+        let by_group = subject.group.is_some() && strategy.fields().has(Field::Resource);
+        let is_whole = strategy.tag_is_whole() && !by_group;
         let fields = if is_whole { named } else { !self.secret.hash_fields(family, strategy, subject) };
         let of_keys = ((fields >> 64) as u64).wrapping_add(family);
         let keys = if strategy.shares_counters() { tag } else { epoch(of_keys) };
