@@ -138,6 +138,7 @@ impl<S: Store> Http2<S> {
             // Nothing but the handshake's own patience watches one that has not begun.
             if !watched && self.has_begun() {
                 watched = true;
+                self.connection.has_begun();
                 if self.keepalive.poll_vanished(&mut self.session, context).is_ready() {
                     tracing::debug!("a connection was closed: it did not answer a PING in time");
                     self.session.end(None);
