@@ -41,7 +41,7 @@ use crate::store::Store;
 /// Bytes that are read at a time.
 const READ: usize = 64 << 10;
 
-/// Reads after which other connections have their turn.
+/// Reads or full writes after which other connections have their turn.
 const TURN: usize = 4;
 
 /// The most room that is kept for what is to be written.
@@ -53,6 +53,9 @@ thread_local! {
 
     /// Room for what is to be written, of whichever connection has its turn.
     static WRITING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+
+    /// And for the questions that it asks.
+    static QUESTIONS: RefCell<Questions> = RefCell::default();
 }
 
 /// One connection.
@@ -63,7 +66,6 @@ pub(super) struct Http2<S> {
     services: Arc<Dispatch<S>>,
     leaving: watch::Receiver<()>,
     works: Works,
-    questions: Questions,
     /// The beginning of a frame whose rest has not come.
     partial: Vec<u8>,
     /// Why it cannot go on.
@@ -95,7 +97,6 @@ impl<S: Store> Http2<S> {
             services,
             leaving,
             works: Works::default(),
-            questions: Questions::default(),
             partial: Vec::new(),
             broken: None,
         }
@@ -147,20 +148,18 @@ impl<S: Store> Http2<S> {
                     return Poll::Ready(Ok(()));
                 }
             }
-            loop {
-                self.run(context);
-                let was_full = self.session.is_full();
-                let written = self.poll_write(context)?;
-                if self.session.is_over() || self.broken.is_some() {
-                    return self.poll_end(context, written);
-                }
-                // What there was no room for may go on.
-                if !was_full || self.session.is_full() {
-                    break;
-                }
+            self.run(context);
+            let was_full = self.session.is_full();
+            let written = self.poll_write(context)?;
+            if self.session.is_over() || self.broken.is_some() {
+                return self.poll_end(context, written);
             }
             if self.session.is_full() {
                 return Poll::Pending;
+            }
+            // What there was no room for may go on.
+            if was_full {
+                continue;
             }
             if !ready!(self.poll_read(context))? {
                 return Poll::Ready(Ok(()));
@@ -173,10 +172,11 @@ impl<S: Store> Http2<S> {
     /// Runs what has been read and what need wait no longer.
     fn run(&mut self, context: &mut Context<'_>) {
         loop {
+            // First what waits already: there may then be room for the answers of further calls.
+            self.session.pump();
             self.begin();
             let Self { session, works, .. } = self;
             works.drop_all_of(session.take_dropped());
-            session.pump();
             session.take_asked().into_iter().for_each(|pouring| works.pour(pouring));
             let mut any = false;
             while !session.is_full()
@@ -199,7 +199,8 @@ impl<S: Store> Http2<S> {
 
     /// Begins the calls that have arrived, in their order: each is decided after those before it.
     fn begin(&mut self) {
-        let Self { session, services, leaving, works, questions, .. } = self;
+        let Self { session, services, leaving, works, .. } = self;
+        let mut questions = QUESTIONS.take();
         session.calls(|session, stream, head, body| {
             let is_question = head.method == Some(Method::ShouldAllow);
             if !is_question {
@@ -216,6 +217,7 @@ impl<S: Store> Http2<S> {
             }
         });
         questions.answer(services, session);
+        QUESTIONS.set(questions);
     }
 
     /// Writes what there is to be written; whether that was all.

@@ -24,7 +24,8 @@ pub(super) struct Stream {
     pub(super) owed: usize,
     /// Of what the caller said it would send.
     expected: Option<u64>,
-    /// What we may still send.
+    /// What we may still send, beyond what there is room for on a new stream: where that changes, it changes
+    /// for all streams, and none need be looked at.
     pub(super) room: i64,
     pub(super) tail: Option<Tail>,
 }
@@ -56,10 +57,10 @@ pub(super) enum Then {
 }
 
 impl Stream {
-    pub(super) fn new(head: Head, left: i64, room: i64) -> Self {
+    pub(super) fn new(head: Head, left: i64) -> Self {
         let expected = head.length;
         let arrival = Arrival::Early(BytesMut::new());
-        Self { head: Some(head), arrival, is_done: false, left, owed: 0, expected, room, tail: None }
+        Self { head: Some(head), arrival, is_done: false, left, owed: 0, expected, room: 0, tail: None }
     }
 
     /// Takes another piece; false where it is more than was announced.
