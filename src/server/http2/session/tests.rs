@@ -1,9 +1,11 @@
+mod anything;
+
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tonic::Status;
 
 use super::*;
-use crate::http2::frames::{Frame, LARGEST_PAYLOAD};
+use crate::http2::frames::{Frame, LARGEST_PAYLOAD, PREFACE, setting};
 use crate::service::Reply;
 
 const ASK: &[(&[u8], &[u8])] =
