@@ -5,6 +5,7 @@
 //! windows, resets, and what waits to be written ([`Session::is_full`]: then nothing further is read).
 
 mod credit;
+mod preface;
 mod receive;
 mod send;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use super::head::Head;
 use super::stream::{Stream, Streams};
 use super::work::Pouring;
 use crate::config::ServerLimits;
-use crate::http2::frames::{self, DEFAULT_WINDOW, PREFACE, flag, kind, setting};
+use crate::http2::frames::{self, DEFAULT_WINDOW, flag, kind};
 use crate::http2::hpack::Decoder;
 
 /// What a caller may send ahead on one stream, and on all of a connection together. Eight streams whose
@@ -85,8 +86,8 @@ pub(in crate::server) struct Session {
 
 /// What a peer may do.
 struct Bounds {
-    streams: usize,
-    header_bytes: usize,
+    streams: u32,
+    header_bytes: u32,
     early_resets: usize,
     local_resets: usize,
 }
@@ -120,20 +121,11 @@ struct Block {
 impl Session {
     pub(super) fn new(limits: &ServerLimits) -> Self {
         let bounds = Bounds {
-            streams: limits.max_streams as usize,
-            header_bytes: limits.max_header_bytes as usize,
+            streams: limits.max_streams,
+            header_bytes: limits.max_header_bytes,
             early_resets: limits.max_pending_resets,
             local_resets: limits.max_local_resets,
         };
-        let mut out = Vec::new();
-        let settings = [
-            (setting::MAX_CONCURRENT_STREAMS, limits.max_streams),
-            (setting::INITIAL_WINDOW_SIZE, STREAM_WINDOW),
-            (setting::MAX_HEADER_LIST_SIZE, limits.max_header_bytes),
-        ];
-        frames::write_settings(&mut out, &settings);
-        let more = CONNECTION_WINDOW - DEFAULT_WINDOW as u32;
-        frames::write(&mut out, kind::WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
         Self {
             bounds,
             begun: Begun::Nothing,
@@ -153,7 +145,7 @@ impl Session {
             blocked: VecDeque::new(),
             waiting: 0,
             ledger: Ledger::default(),
-            out,
+            out: Vec::new(),
             early_resets: 0,
             local_resets: 0,
             forgiven: VecDeque::new(),
@@ -172,14 +164,10 @@ impl Session {
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
         let mut taken = 0;
         if self.begun == Begun::Nothing {
-            let length = bytes.len().min(PREFACE.len());
-            if bytes[..length] != PREFACE[..length] {
-                return Err(Broken::protocol("it does not speak HTTP/2"));
-            }
-            if length < PREFACE.len() {
+            taken = self.preface(bytes)?;
+            if taken == 0 {
                 return Ok(0);
             }
-            (self.begun, taken) = (Begun::Preface, length);
         }
         let too_large = |why| Broken::new(Code::FrameSize, why);
         while let Some((frame, length)) = frames::first(&bytes[taken..]).map_err(too_large)? {
@@ -241,8 +229,12 @@ impl Session {
         }
     }
 
-    /// The last word on a connection that is over, for a fault or without one.
+    /// The last word on a connection that is over, for a fault or without one. Who does not speak HTTP/2 would
+    /// not understand it.
     pub(super) fn end(&mut self, fault: Option<Broken>) {
+        if self.begun == Begun::Nothing {
+            return;
+        }
         let (code, why) = fault.map_or((Code::NoError, ""), |broken| (broken.code, broken.why));
         self.goaway(self.last, code, why);
     }

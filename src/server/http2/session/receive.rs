@@ -65,7 +65,7 @@ impl Session {
         block.received += HEAD + frame.payload.len();
         // It must be read to its end, or no other can be: so it is kept, but not for ever. Frames count, too: they
         // may be empty.
-        if block.received > self.bounds.header_bytes.saturating_mul(2).max(4 * LARGEST_PAYLOAD) {
+        if block.received > (self.bounds.header_bytes as usize).saturating_mul(2).max(4 * LARGEST_PAYLOAD) {
             return Err(Broken::new(Code::EnhanceYourCalm, "it sent headers without an end"));
         }
         if frame.has(flag::END_HEADERS)
@@ -78,7 +78,7 @@ impl Session {
 
     fn whole_block(&mut self, id: u32, is_last: bool, block: &[u8]) -> Taken {
         let is_new = id > self.last;
-        let most = self.bounds.header_bytes;
+        let most = self.bounds.header_bytes as usize;
         let mut reader = if is_new { Reader::of_request(most) } else { Reader::of_trailers(most) };
         let unreadable = |_| Broken::new(Code::Compression, "it sent headers that cannot be read");
         self.decoder.read(block, |field| reader.hear(field)).map_err(unreadable)?;
@@ -91,7 +91,7 @@ impl Session {
             return Ok(());
         }
         self.last = id;
-        if self.streams.len() >= self.bounds.streams {
+        if self.streams.len() >= self.bounds.streams as usize {
             self.send_reset(id, Code::RefusedStream);
             return Ok(());
         }
