@@ -1,6 +1,10 @@
 mod anything;
 
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
 use bytes::Bytes;
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use tonic::Status;
 
@@ -260,4 +264,33 @@ fn who_is_silent_has_no_room_kept() {
     assert!(session.streams.is_empty() && session.arrived.capacity() >= 200);
     session.ping();
     assert_eq!((session.streams.capacity(), session.arrived.capacity()), (0, 0));
+}
+
+/// Batches wait for a place, whole; what they hold meanwhile was once given back as if they had been read, so that a
+/// connection could hold a thousand times a stream's window.
+#[test]
+fn a_large_body_is_given_back_when_it_is_read() {
+    for (bytes, at_once) in [(1_000, true), (100_000, false)] {
+        let mut session = begun(&[]);
+        let block = fluke_hpack::Encoder::new().encode(ASK.iter().copied());
+        hear(&mut session, kind::HEADERS, flag::END_HEADERS, 1, &block).unwrap();
+        for piece in vec![7; bytes].chunks(10_000) {
+            hear(&mut session, kind::DATA, 0, 1, piece).unwrap();
+        }
+        hear(&mut session, kind::DATA, flag::END_STREAM, 1, &[]).unwrap();
+        let mut bodies = Vec::new();
+        session.calls(|_, _, _, body| bodies.push(body));
+        let missing = |session: &mut Session| {
+            session.settle();
+            i64::from(CONNECTION_WINDOW) - session.left - session.owed as i64
+        };
+        assert_eq!(missing(&mut session), if at_once { 0 } else { bytes as i64 });
+        let context = &mut Context::from_waker(Waker::noop());
+        let Poll::Ready(Some(Ok(read))) = Pin::new(&mut bodies[0]).poll_frame(context) else {
+            panic!("it is all there")
+        };
+        assert_eq!(read.into_data().unwrap().len(), bytes);
+        assert!(matches!(Pin::new(&mut bodies[0]).poll_frame(context), Poll::Ready(None)));
+        assert_eq!(missing(&mut session), 0);
+    }
 }

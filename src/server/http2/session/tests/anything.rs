@@ -3,11 +3,9 @@
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http_body::{Body as _, Frame as Piece};
+use http_body::Frame as Piece;
 use proptest::prelude::*;
 
 use super::*;
