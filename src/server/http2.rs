@@ -161,6 +161,8 @@ impl<S: Store> Http2<S> {
             if was_full {
                 continue;
             }
+            // Who closes one half has gone, as far as any server of gRPC knows: no client of it does so and reads on,
+            // and calls of those who are no more would wait for their store.
             if !ready!(self.poll_read(context))? {
                 return Poll::Ready(Ok(()));
             }
