@@ -6,6 +6,9 @@ use httlib_huffman::DecoderSpeed;
 
 use self::table::{Entry, Table};
 
+/// Room for texts that is kept from one block to the next.
+const KEPT: usize = 1_024;
+
 /// The largest table that every HTTP/2 endpoint must take, and that we take.
 pub(crate) const TABLE: usize = 4_096;
 
@@ -44,6 +47,9 @@ impl Decoder {
             begun |= !resize;
             self.next(first, &mut rest, &mut each).ok_or(Unreadable)?;
         }
+        if self.name.capacity().max(self.value.capacity()) > KEPT {
+            (self.name, self.value) = Default::default();
+        }
         Ok(())
     }
 
@@ -52,29 +58,33 @@ impl Decoder {
         match first {
             0x80.. => each(self.table.field(number(rest, 7)?)?),
             0x40.. => {
-                let field = self.literal(rest, 6)?;
+                let (field, is_name) = self.literal(rest, 6)?;
                 each(field);
-                let entry = Entry::of(field);
+                let entry = Entry::of(field, is_name);
                 self.table.add(entry);
             }
             0x20.. => {
                 let largest = number(rest, 5)?;
                 (largest <= TABLE).then(|| self.table.resize(largest))?;
             }
-            _ => each(self.literal(rest, 4)?),
+            _ => each(self.literal(rest, 4)?.0),
         }
         Some(())
     }
 
-    /// A field that is spelled out, but perhaps for its name.
-    fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<Field<'a>> {
+    /// A field that is spelled out, but perhaps for its name; and whether the name is allowed. One in the table
+    /// is not looked at again: two bytes can refer to thousands.
+    fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<(Field<'a>, bool)> {
         let Self { table, name: name_room, value: value_room } = self;
-        let name = match number(rest, bits)? {
-            0 => text(rest, name_room)?,
-            place => table.field(place)?.name,
+        let (name, is_name) = match number(rest, bits)? {
+            0 => {
+                let name = text(rest, name_room)?;
+                (name, is_name(name))
+            }
+            place => table.name(place)?,
         };
         let value = text(rest, value_room)?;
-        Some(Field { name, value, allowed: is_name(name) && is_value(value) })
+        Some((Field { name, value, allowed: is_name && is_value(value) }, is_name))
     }
 }
 
@@ -171,6 +181,32 @@ mod tests {
         assert_eq!(status(&mut decoder, b"\x48\x83\x64\x0e\xff\xc1\xc0\xbf").unwrap(), "307");
         assert_eq!(status(&mut decoder, b"\x88\xc1\xc0\xbf").unwrap(), "200");
         assert_eq!(read(&mut decoder, b"\xc2"), Err(Unreadable), "302 has been pushed out");
+    }
+
+    /// Names that were spelled out once, and their fields: what is allowed of each is known without a look.
+    #[test]
+    fn a_name_from_the_table_is_what_it_was() {
+        let mut decoder = Decoder::default();
+        let mut allowed = |block: &[u8]| {
+            let mut all = Vec::new();
+            decoder.read(block, |field| all.push((field.name.to_vec(), field.allowed))).unwrap();
+            all
+        };
+        // A good name with a bad value, then a bad name with a good value.
+        allowed(b"\x40\x01a\x01\0\x40\x01A\x01b");
+        let names = [(b"A".to_vec(), false), (b"a".to_vec(), true)];
+        assert_eq!(allowed(b"\x0f\x2f\x01c\x0f\x30\x01c"), names);
+        assert_eq!(allowed(b"\x7e\x01c\x7f\x01\x01c"), [names[0].clone(), names[1].clone()]);
+        // They are the newest now, and both have good values.
+        assert_eq!(allowed(b"\xbe\xbf\xc1"), [names[1].clone(), names[0].clone(), (b"a".to_vec(), false)]);
+    }
+
+    #[test]
+    fn no_room_is_kept_of_what_was_large() {
+        let mut decoder = Decoder::default();
+        decoder.value.reserve(100_000);
+        read(&mut decoder, b"\x88").unwrap();
+        assert!(decoder.value.capacity() <= KEPT);
     }
 
     #[test]

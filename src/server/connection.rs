@@ -16,21 +16,12 @@ use super::keepalive::Heard;
 /// A connection on its worker.
 pub(super) struct Connection {
     stream: TcpStream,
-    /// What is still to come before the other side has shown that it speaks HTTP/2.
-    preface: Option<Preface>,
+    /// How long the other side may take to begin to speak HTTP/2. Until it has, nothing else watches the
+    /// connection: keepalive asks only those that speak.
+    patience: Option<Pin<Box<Sleep>>>,
     heard: Heard,
     _open: Open,
 }
-
-/// Waits for the beginning of HTTP/2. Until then nothing else watches the connection: keepalive asks
-/// only those that speak.
-struct Preface {
-    missing: usize,
-    patience: Pin<Box<Sleep>>,
-}
-
-/// The connection preface of RFC 9113: 24 bytes that never change, and at least an empty SETTINGS frame.
-const PREFACE_BYTES: usize = 24 + 9;
 
 /// Counts one connection until it is dropped.
 pub(super) struct Open(Arc<AtomicUsize>);
@@ -51,9 +42,13 @@ impl Drop for Open {
 impl Connection {
     /// Within the worker's runtime.
     pub(super) fn new(stream: std::net::TcpStream, open: Open, patience: Duration) -> io::Result<Self> {
-        let patience = Box::pin(tokio::time::sleep(patience));
-        let preface = Some(Preface { missing: PREFACE_BYTES, patience });
-        Ok(Self { stream: TcpStream::from_std(stream)?, preface, heard: Heard::now(), _open: open })
+        let patience = Some(Box::pin(tokio::time::sleep(patience)));
+        Ok(Self { stream: TcpStream::from_std(stream)?, patience, heard: Heard::now(), _open: open })
+    }
+
+    /// The other side has begun to speak HTTP/2.
+    pub(super) fn has_begun(&mut self) {
+        self.patience = None;
     }
 
     /// When it was last heard.
@@ -73,11 +68,10 @@ impl AsyncRead for Connection {
         if buffer.filled().len() > before {
             self.heard.again();
         }
-        let Some(preface) = &mut self.preface else { return polled };
-        preface.missing = preface.missing.saturating_sub(buffer.filled().len() - before);
-        if preface.missing == 0 {
-            self.preface = None;
-        } else if polled.is_pending() && preface.patience.as_mut().poll(context).is_ready() {
+        if polled.is_pending()
+            && let Some(patience) = &mut self.patience
+            && patience.as_mut().poll(context).is_ready()
+        {
             tracing::debug!("a connection was closed: it did not begin to speak HTTP/2 in time");
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }

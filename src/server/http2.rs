@@ -41,7 +41,7 @@ use crate::store::Store;
 /// Bytes that are read at a time.
 const READ: usize = 64 << 10;
 
-/// Reads after which other connections have their turn.
+/// Reads or full writes after which other connections have their turn.
 const TURN: usize = 4;
 
 /// The most room that is kept for what is to be written.
@@ -53,6 +53,9 @@ thread_local! {
 
     /// Room for what is to be written, of whichever connection has its turn.
     static WRITING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+
+    /// And for the questions that it asks.
+    static QUESTIONS: RefCell<Questions> = RefCell::default();
 }
 
 /// One connection.
@@ -63,7 +66,6 @@ pub(super) struct Http2<S> {
     services: Arc<Dispatch<S>>,
     leaving: watch::Receiver<()>,
     works: Works,
-    questions: Questions,
     /// The beginning of a frame whose rest has not come.
     partial: Vec<u8>,
     /// Why it cannot go on.
@@ -95,7 +97,6 @@ impl<S: Store> Http2<S> {
             services,
             leaving,
             works: Works::default(),
-            questions: Questions::default(),
             partial: Vec::new(),
             broken: None,
         }
@@ -138,6 +139,7 @@ impl<S: Store> Http2<S> {
             // Nothing but the handshake's own patience watches one that has not begun.
             if !watched && self.has_begun() {
                 watched = true;
+                self.connection.has_begun();
                 if self.keepalive.poll_vanished(&mut self.session, context).is_ready() {
                     tracing::debug!("a connection was closed: it did not answer a PING in time");
                     self.session.end(None);
@@ -146,21 +148,21 @@ impl<S: Store> Http2<S> {
                     return Poll::Ready(Ok(()));
                 }
             }
-            loop {
-                self.run(context);
-                let was_full = self.session.is_full();
-                let written = self.poll_write(context)?;
-                if self.session.is_over() || self.broken.is_some() {
-                    return self.poll_end(context, written);
-                }
-                // What there was no room for may go on.
-                if !was_full || self.session.is_full() {
-                    break;
-                }
+            self.run(context);
+            let was_full = self.session.is_full();
+            let written = self.poll_write(context)?;
+            if self.session.is_over() || self.broken.is_some() {
+                return self.poll_end(context, written);
             }
             if self.session.is_full() {
                 return Poll::Pending;
             }
+            // What there was no room for may go on.
+            if was_full {
+                continue;
+            }
+            // Who closes one half has gone, as far as any server of gRPC knows: no client of it does so and reads on,
+            // and calls of those who are no more would wait for their store.
             if !ready!(self.poll_read(context))? {
                 return Poll::Ready(Ok(()));
             }
@@ -172,10 +174,11 @@ impl<S: Store> Http2<S> {
     /// Runs what has been read and what need wait no longer.
     fn run(&mut self, context: &mut Context<'_>) {
         loop {
+            // First what waits already: there may then be room for the answers of further calls.
+            self.session.pump();
             self.begin();
             let Self { session, works, .. } = self;
             works.drop_all_of(session.take_dropped());
-            session.pump();
             session.take_asked().into_iter().for_each(|pouring| works.pour(pouring));
             let mut any = false;
             while !session.is_full()
@@ -198,7 +201,8 @@ impl<S: Store> Http2<S> {
 
     /// Begins the calls that have arrived, in their order: each is decided after those before it.
     fn begin(&mut self) {
-        let Self { session, services, leaving, works, questions, .. } = self;
+        let Self { session, services, leaving, works, .. } = self;
+        let mut questions = QUESTIONS.take();
         session.calls(|session, stream, head, body| {
             let is_question = head.method == Some(Method::ShouldAllow);
             if !is_question {
@@ -215,6 +219,7 @@ impl<S: Store> Http2<S> {
             }
         });
         questions.answer(services, session, works);
+        QUESTIONS.set(questions);
     }
 
     /// Writes what there is to be written; whether that was all.

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod calls;
+mod costs;
 mod credit;
 mod ends;
 mod faults;

@@ -11,7 +11,7 @@ use tonic::{Code, Request, Status};
 use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::units::Micros;
 
-use crate::support::frames::{self, End, Raw, rst_stream};
+use crate::support::frames::{self, End, PREFACE, Raw, rst_stream};
 use crate::support::server::{Server, ask, ask_under, config};
 use crate::support::{SOON, eventually, eventually_async};
 
@@ -90,10 +90,18 @@ async fn whoever_does_not_speak_in_time_is_closed() {
     let limits = ServerLimits { handshake_timeout: Micros::from(timeout), ..ServerLimits::default() };
     let server = limited(limits);
     let started = Instant::now();
-    let (silent, half) = (TcpStream::connect(server.grpc).unwrap(), Raw::connect(server.grpc));
-    half.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0");
+    let silent = TcpStream::connect(server.grpc).unwrap();
+    // The head of a frame is not yet a frame.
+    let halves =
+        [&b""[..], b"\0\0\0", b"\0\0\x06\x04\0\0\0\0\0", b"\0\0\x06\x04\0\0\0\0\0\0\x03\0"].map(|begun| {
+            let half = Raw::connect(server.grpc);
+            half.send(&[PREFACE, begun].concat());
+            half
+        });
     let spoken = Raw::open(server.grpc);
-    eventually(SOON, "both are closed", || is_closed(&silent) && is_closed(half.stream()));
+    eventually(SOON, "all are closed", || {
+        is_closed(&silent) && halves.iter().all(|it| is_closed(it.stream()))
+    });
     assert!(started.elapsed() >= timeout, "{:?}", started.elapsed());
     std::thread::sleep(timeout);
     assert!(!is_closed(spoken.stream()), "it has begun to speak");

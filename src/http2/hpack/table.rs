@@ -10,6 +10,8 @@ pub(super) struct Entry {
     /// The name, and the value behind it.
     bytes: Box<[u8]>,
     name_length: usize,
+    /// Whether HTTP/2 allows the name, and all of it.
+    is_name: bool,
     allowed: bool,
 }
 
@@ -22,9 +24,9 @@ pub(super) struct Table {
 }
 
 impl Entry {
-    pub(super) fn of(field: Field<'_>) -> Self {
+    pub(super) fn of(field: Field<'_>, is_name: bool) -> Self {
         let Field { name, value, allowed } = field;
-        Self { bytes: [name, value].concat().into(), name_length: name.len(), allowed }
+        Self { bytes: [name, value].concat().into(), name_length: name.len(), is_name, allowed }
     }
 
     /// As RFC 7541 counts it.
@@ -56,6 +58,14 @@ impl Table {
                 value: value.as_bytes(),
                 allowed: true,
             }),
+        }
+    }
+
+    /// The name of the field at this place, and whether it is allowed.
+    pub(super) fn name(&self, place: usize) -> Option<(&[u8], bool)> {
+        match place.checked_sub(STATIC.len() + 1) {
+            Some(index) => self.entries.get(index).map(|entry| (entry.field().name, entry.is_name)),
+            None => self.field(place).map(|field| (field.name, true)),
         }
     }
 

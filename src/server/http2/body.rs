@@ -58,8 +58,10 @@ impl Ledger {
 }
 
 impl Inbox {
-    pub(super) fn new(stream: u32, ledger: &Ledger) -> Arc<Self> {
-        Arc::new(Self { stream, ledger: ledger.clone(), pieces: Mutex::default() })
+    /// With what has arrived already.
+    pub(super) fn new(stream: u32, ledger: &Ledger, early: BytesMut) -> Arc<Self> {
+        let pieces = Mutex::new(Pieces { waiting: early, ..Pieces::default() });
+        Arc::new(Self { stream, ledger: ledger.clone(), pieces })
     }
 
     /// Another piece has come.
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn many_small_frames_wait_as_one_piece() {
         let ledger = Ledger::default();
-        let inbox = Inbox::new(1, &ledger);
+        let inbox = Inbox::new(1, &ledger, BytesMut::new());
         let mut body = Received::pieces(Arc::clone(&inbox));
         for number in 0..1000_u32 {
             inbox.push(&[number as u8]);

@@ -1,7 +1,7 @@
 //! What a request's header block says: where it goes, and the fields that matter there.
 
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 
 use crate::http2::hpack::Field;
 use crate::server::dispatch::Method;
@@ -9,19 +9,12 @@ use crate::server::dispatch::Method;
 /// The beginning of a request.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// The decisions' method that it calls; else [`Head::other`] says what.
+    /// The decisions' method that it calls; else the path says what.
     pub(super) method: Option<Method>,
-    other: Option<Box<Other>>,
+    uri: Option<Box<Uri>>,
     fields: Option<Box<HeaderMap>>,
     /// Bytes that will follow, if it says so.
     pub(super) length: Option<u64>,
-}
-
-/// What tonic's services look at besides.
-#[derive(Debug, Default)]
-struct Other {
-    verb: http::Method,
-    uri: Uri,
 }
 
 /// Why a block begins no request.
@@ -31,6 +24,8 @@ pub(super) enum Wrong {
     Malformed,
     /// It has more bytes than it may have.
     TooLarge,
+    /// It is of HTTP, but not of gRPC: what HTTP says to that.
+    Foreign(StatusCode),
 }
 
 /// Listens to the fields of one block. What is wrong ends nothing: the block must be read to its end.
@@ -43,7 +38,11 @@ pub(super) struct Reader {
     /// Whether no further pseudo header may come.
     ordinary: bool,
     malformed: bool,
+    foreign: Option<StatusCode>,
 }
+
+/// The most bytes of a value that are kept; what a service understands is shorter.
+const VALUE: usize = 64;
 
 const METHOD: u8 = 1;
 const SCHEME: u8 = 2;
@@ -53,8 +52,8 @@ const AUTHORITY: u8 = 8;
 impl Reader {
     /// For the block that begins a request, of at most so many bytes.
     pub(super) const fn of_request(most: usize) -> Self {
-        let head = Head { method: None, other: None, fields: None, length: None };
-        Self { head, left: Some(most), seen: 0, ordinary: false, malformed: false }
+        let head = Head { method: None, uri: None, fields: None, length: None };
+        Self { head, left: Some(most), seen: 0, ordinary: false, malformed: false, foreign: None }
     }
 
     /// For one that ends a request: it may have no pseudo header.
@@ -88,7 +87,10 @@ impl Reader {
             return Err(Wrong::TooLarge);
         }
         let all = METHOD | SCHEME | PATH;
-        if self.malformed || self.seen & all != all { Err(Wrong::Malformed) } else { Ok(self.head) }
+        if self.malformed || self.seen & all != all {
+            return Err(Wrong::Malformed);
+        }
+        self.foreign.map_or(Ok(self.head), |status| Err(Wrong::Foreign(status)))
     }
 
     /// Whether these were trailers as they must be.
@@ -109,21 +111,17 @@ impl Reader {
         }
         self.seen |= which;
         match which {
-            // Nearly all are POSTs, and so are those that nobody says otherwise of.
-            METHOD if value != b"POST" => self.other().verb = http::Method::from_bytes(value).ok()?,
+            METHOD if value != b"POST" => {
+                http::Method::from_bytes(value).ok()?;
+                self.foreign = Some(StatusCode::METHOD_NOT_ALLOWED);
+            }
             PATH => match Method::of(value) {
                 Some(method) => self.head.method = Some(method),
-                None => self.other().uri = PathAndQuery::try_from(value).ok()?.into(),
+                None => self.head.uri = Some(Box::new(PathAndQuery::try_from(value).ok()?.into())),
             },
             _ => {}
         }
         Some(())
-    }
-
-    fn other(&mut self) -> &mut Other {
-        self.head
-            .other
-            .get_or_insert_with(|| Box::new(Other { verb: http::Method::POST, uri: Uri::default() }))
     }
 
     fn field(&mut self, Field { name, value, .. }: Field<'_>) -> Option<()> {
@@ -132,19 +130,36 @@ impl Reader {
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => None,
             b"te" if value != b"trailers" => None,
             b"content-length" => {
-                let length = std::str::from_utf8(value).ok()?.parse().ok()?;
+                // Digits only: a number may begin with a plus where it is parsed.
+                let digits = value.iter().all(u8::is_ascii_digit).then_some(value)?;
+                let length = std::str::from_utf8(digits).ok()?.parse().ok()?;
                 (self.head.length.replace(length).is_none_or(|before| before == length)).then_some(())
             }
-            // Decisions know these only: grpc-timeout and grpc-encoding.
-            _ if self.head.method.is_some() && !name.starts_with(b"grpc-") => Some(()),
-            _ => {
-                let fields = self.head.fields.get_or_insert_default();
-                let name = HeaderName::from_bytes(name).ok()?;
-                fields.append(name, HeaderValue::from_bytes(value).ok()?);
+            b"content-type" => {
+                if !is_grpc(value) {
+                    self.foreign = self.foreign.or(Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+                }
                 Some(())
             }
+            b"grpc-timeout" => self.keep(HeaderName::from_static("grpc-timeout"), value),
+            b"grpc-encoding" => self.keep(HeaderName::from_static("grpc-encoding"), value),
+            _ => Some(()),
         }
     }
+
+    /// Keeps the first of a name. Nothing else is kept of a call: with a table, a few bytes of a block can stand
+    /// for all that headers may have, and calls that wait for their messages would hold it.
+    fn keep(&mut self, name: HeaderName, value: &[u8]) -> Option<()> {
+        let value = HeaderValue::from_bytes(value.get(..VALUE).unwrap_or(value)).ok()?;
+        self.head.fields.get_or_insert_default().entry(name).or_insert(value);
+        Some(())
+    }
+}
+
+/// gRPC, with or without the name of what its messages are written in. gRPC-Web is another protocol.
+fn is_grpc(value: &[u8]) -> bool {
+    let rest = value.strip_prefix(b"application/grpc");
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
 impl Head {
@@ -155,9 +170,8 @@ impl Head {
             *request.headers_mut() = *fields;
         }
         *request.method_mut() = http::Method::POST;
-        if let Some(other) = self.other {
-            *request.method_mut() = other.verb;
-            *request.uri_mut() = other.uri;
+        if let Some(uri) = self.uri {
+            *request.uri_mut() = *uri;
         }
         *request.version_mut() = http::Version::HTTP_2;
         request
@@ -193,7 +207,6 @@ mod tests {
             ("connection", "close"),
             ("te", "gzip"),
             ("content-length", "-1"),
-            ("bad name", ""),
         ] {
             assert_eq!(more(field), Some(Wrong::Malformed), "{field:?}");
         }
@@ -210,17 +223,41 @@ mod tests {
 
     #[test]
     fn a_request_keeps_what_its_service_looks_at() {
-        let fields =
-            [&REQUEST[..], &[("grpc-timeout", "1S"), ("x", "1"), ("x", "2"), ("content-length", "7")]];
-        let head = read(&fields.concat()).unwrap();
-        assert_eq!((head.method, head.length), (None, Some(7)));
-        let request = head.request(());
-        assert_eq!((request.method(), request.uri().path()), (&http::Method::POST, REQUEST[2].1));
-        assert_eq!(request.headers().get_all("x").iter().count(), 2);
-        let ours = (":path", "/weir.v1.RateLimitService/ShouldAllow");
-        let fields = [&[REQUEST[0], REQUEST[1], ours], &fields.concat()[3..]].concat();
-        let head = read(&fields).unwrap();
-        assert_eq!(head.method, Some(Method::ShouldAllow));
-        assert_eq!(head.request(()).headers().len(), 1, "the timeout");
+        let long = "y".repeat(500);
+        for path in [REQUEST[2].1, "/weir.v1.RateLimitService/ShouldAllow"] {
+            let fields = [
+                &[REQUEST[0], REQUEST[1], (":path", path)][..],
+                &[("grpc-timeout", "1S"), ("x", "1"), ("grpc-timeout", "2S"), ("content-length", "7")],
+            ];
+            let head = read(&fields.concat()).unwrap();
+            assert_eq!(head.method.is_some(), path != REQUEST[2].1);
+            assert_eq!(head.length, Some(7));
+            let request = head.request(());
+            assert_eq!(request.method(), http::Method::POST);
+            assert_eq!(request.headers().len(), 1, "the timeout, which is the first");
+            assert_eq!(request.headers()["grpc-timeout"], "1S");
+            let encoded = read(&[fields[0], &[("grpc-encoding", &long)]].concat()).unwrap().request(());
+            assert_eq!(encoded.headers()["grpc-encoding"].len(), VALUE);
+        }
+        assert_eq!(read(&REQUEST).unwrap().request(()).uri().path(), REQUEST[2].1);
+    }
+
+    #[test]
+    fn what_is_not_grpc_is_told_so_in_https_words() {
+        let with = |name, value| {
+            let others = REQUEST.iter().filter(|field| field.0 != name);
+            read(&[&[(name, value)], &others.copied().collect::<Vec<_>>()[..]].concat()).err()
+        };
+        let typed = |value| read(&[&REQUEST[..], &[("content-type", value)]].concat()).err();
+        for fine in ["application/grpc", "application/grpc+proto", "application/grpc; charset=utf-8"] {
+            assert_eq!(typed(fine), None, "{fine}");
+        }
+        for other in ["application/json", "application/grpc-web", "application/grpc-web+proto", ""] {
+            assert_eq!(typed(other), Some(Wrong::Foreign(StatusCode::UNSUPPORTED_MEDIA_TYPE)), "{other}");
+        }
+        for verb in ["GET", "PRI", "post"] {
+            assert_eq!(with(":method", verb), Some(Wrong::Foreign(StatusCode::METHOD_NOT_ALLOWED)), "{verb}");
+        }
+        assert_eq!(with(":method", "a b"), Some(Wrong::Malformed));
     }
 }

@@ -5,6 +5,7 @@
 //! windows, resets, and what waits to be written ([`Session::is_full`]: then nothing further is read).
 
 mod credit;
+mod preface;
 mod receive;
 mod send;
 #[cfg(test)]
@@ -16,10 +17,10 @@ use super::blocks::Blocks;
 use super::body::{Ledger, Received};
 use super::code::{Broken, Code};
 use super::head::Head;
-use super::stream::Streams;
+use super::stream::{Stream, Streams};
 use super::work::Pouring;
 use crate::config::ServerLimits;
-use crate::http2::frames::{self, DEFAULT_WINDOW, PREFACE, flag, kind, setting};
+use crate::http2::frames::{self, DEFAULT_WINDOW, flag, kind};
 use crate::http2::hpack::Decoder;
 
 /// What a caller may send ahead on one stream, and on all of a connection together. Eight streams whose
@@ -29,6 +30,9 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Bytes that may wait to be written before a peer who does not read them is read from no more.
 const FULL: usize = 128 << 10;
+
+/// Bytes of answers that may wait for the peer's windows before its calls are begun no more.
+const WAITING: usize = 4 << 20;
 
 /// Streams that a connection keeps room for when it has none.
 const KEPT_STREAMS: usize = 512;
@@ -54,17 +58,19 @@ pub(in crate::server) struct Session {
     /// What the caller may still send, and what has been read since it was told so.
     left: i64,
     owed: usize,
-    /// What we may still send, in all and on a new stream.
+    /// What we may still send, in all and on a new stream; and the most that any stream has had beyond that.
     room: i64,
     first_room: i64,
+    most_room: i64,
     /// Streams whose calls have not begun.
     arrived: Vec<u32>,
     /// Streams whose calls are to be given up.
     dropped: Vec<u32>,
     /// Answers that may go on.
     asked: Vec<Pouring>,
-    /// Streams that have something to send, and no room.
+    /// Streams that have something to send, and no room; and how many bytes wait there.
     blocked: VecDeque<u32>,
+    waiting: usize,
     ledger: Ledger,
     out: Vec<u8>,
     /// Resets of calls that had not begun, since any last began; and resets that were ours.
@@ -80,8 +86,8 @@ pub(in crate::server) struct Session {
 
 /// What a peer may do.
 struct Bounds {
-    streams: usize,
-    header_bytes: usize,
+    streams: u32,
+    header_bytes: u32,
     early_resets: usize,
     local_resets: usize,
 }
@@ -115,20 +121,11 @@ struct Block {
 impl Session {
     pub(super) fn new(limits: &ServerLimits) -> Self {
         let bounds = Bounds {
-            streams: limits.max_streams as usize,
-            header_bytes: limits.max_header_bytes as usize,
+            streams: limits.max_streams,
+            header_bytes: limits.max_header_bytes,
             early_resets: limits.max_pending_resets,
             local_resets: limits.max_local_resets,
         };
-        let mut out = Vec::new();
-        let settings = [
-            (setting::MAX_CONCURRENT_STREAMS, limits.max_streams),
-            (setting::INITIAL_WINDOW_SIZE, STREAM_WINDOW),
-            (setting::MAX_HEADER_LIST_SIZE, limits.max_header_bytes),
-        ];
-        frames::write_settings(&mut out, &settings);
-        let more = CONNECTION_WINDOW - DEFAULT_WINDOW as u32;
-        frames::write(&mut out, kind::WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
         Self {
             bounds,
             begun: Begun::Nothing,
@@ -141,12 +138,14 @@ impl Session {
             owed: 0,
             room: DEFAULT_WINDOW,
             first_room: DEFAULT_WINDOW,
+            most_room: 0,
             arrived: Vec::new(),
             dropped: Vec::new(),
             asked: Vec::new(),
             blocked: VecDeque::new(),
+            waiting: 0,
             ledger: Ledger::default(),
-            out,
+            out: Vec::new(),
             early_resets: 0,
             local_resets: 0,
             forgiven: VecDeque::new(),
@@ -165,14 +164,10 @@ impl Session {
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
         let mut taken = 0;
         if self.begun == Begun::Nothing {
-            let length = bytes.len().min(PREFACE.len());
-            if bytes[..length] != PREFACE[..length] {
-                return Err(Broken::protocol("it does not speak HTTP/2"));
-            }
-            if length < PREFACE.len() {
+            taken = self.preface(bytes)?;
+            if taken == 0 {
                 return Ok(0);
             }
-            (self.begun, taken) = (Begun::Preface, length);
         }
         let too_large = |why| Broken::new(Code::FrameSize, why);
         while let Some((frame, length)) = frames::first(&bytes[taken..]).map_err(too_large)? {
@@ -182,21 +177,26 @@ impl Session {
         Ok(taken)
     }
 
-    /// The next call that has arrived and not been reset meanwhile, in their order.
-    pub(super) fn calls(&mut self, mut begin: impl FnMut(&mut Self, u32, Head, Received)) -> bool {
-        self.early_resets = 0;
-        if self.arrived.is_empty() {
-            return false;
-        }
+    /// The calls that have arrived and not been reset meanwhile, in their order. Those of a peer that does not
+    /// take its answers wait until it does: a small call may have a large answer.
+    pub(super) fn calls(&mut self, mut begin: impl FnMut(&mut Self, u32, Head, Received)) {
         let mut arrived = std::mem::take(&mut self.arrived);
-        for id in arrived.drain(..) {
+        let mut looked_at = 0;
+        for &id in &arrived {
+            if self.is_full() || self.waiting >= WAITING {
+                break;
+            }
+            looked_at += 1;
             let Some(stream) = self.streams.get_mut(&id) else { continue };
             let Some((head, body, read)) = stream.begin(id, &self.ledger) else { continue };
             self.has_read(read);
             begin(self, id, head, body);
         }
+        arrived.drain(..looked_at);
         self.arrived = arrived;
-        true
+        if self.arrived.is_empty() {
+            self.early_resets = 0;
+        }
     }
 
     /// Streams whose calls are to be given up: they were reset.
@@ -204,9 +204,14 @@ impl Session {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Asks whether the peer is there; [`Session::take_pong`] tells of its answer.
+    /// Asks whether the peer, who has been silent, is there; [`Session::take_pong`] tells of its answer. Nothing
+    /// is kept of what it needed room for.
     pub(in crate::server) fn ping(&mut self) {
         self.ponged = false;
+        if self.streams.is_empty() {
+            self.streams = Streams::default();
+            (self.arrived, self.dropped, self.asked, self.blocked) = Default::default();
+        }
         frames::write(&mut self.out, kind::PING, 0, 0, &KEEPALIVE);
     }
 
@@ -224,8 +229,12 @@ impl Session {
         }
     }
 
-    /// The last word on a connection that is over, for a fault or without one.
+    /// The last word on a connection that is over, for a fault or without one. Who does not speak HTTP/2 would
+    /// not understand it.
     pub(super) fn end(&mut self, fault: Option<Broken>) {
+        if self.begun == Begun::Nothing {
+            return;
+        }
         let (code, why) = fault.map_or((Code::NoError, ""), |broken| (broken.code, broken.why));
         self.goaway(self.last, code, why);
     }
@@ -275,8 +284,16 @@ impl Session {
             if stream.has_begun() {
                 self.dropped.push(id);
             }
-            self.has_read(stream.end());
+            self.let_go(stream);
         }
+    }
+
+    /// Nobody reads any more what it was sent, or sends what waits there.
+    fn let_go(&mut self, stream: Stream) {
+        if let Some(tail) = &stream.tail {
+            self.waiting -= tail.data.len();
+        }
+        self.has_read(stream.end());
     }
 }
 

@@ -13,6 +13,10 @@ use super::work::Pouring;
 /// All streams that have not ended.
 pub(super) type Streams = HashMap<u32, Stream, foldhash::fast::RandomState>;
 
+/// The most bytes of a body that need not be given back when it is read, but when its call begins. What is larger
+/// may wait for its turn, and as much of it as there is room for.
+const SMALL: usize = 16 << 10;
+
 pub(super) struct Stream {
     /// Until its call begins.
     head: Option<Head>,
@@ -24,7 +28,8 @@ pub(super) struct Stream {
     pub(super) owed: usize,
     /// Of what the caller said it would send.
     expected: Option<u64>,
-    /// What we may still send.
+    /// What we may still send, beyond what there is room for on a new stream: where that changes, it changes
+    /// for all streams, and none need be looked at.
     pub(super) room: i64,
     pub(super) tail: Option<Tail>,
 }
@@ -56,10 +61,10 @@ pub(super) enum Then {
 }
 
 impl Stream {
-    pub(super) fn new(head: Head, left: i64, room: i64) -> Self {
+    pub(super) fn new(head: Head, left: i64) -> Self {
         let expected = head.length;
         let arrival = Arrival::Early(BytesMut::new());
-        Self { head: Some(head), arrival, is_done: false, left, owed: 0, expected, room, tail: None }
+        Self { head: Some(head), arrival, is_done: false, left, owed: 0, expected, room: 0, tail: None }
     }
 
     /// Takes another piece; false where it is more than was announced.
@@ -90,14 +95,16 @@ impl Stream {
         let head = self.head.take()?;
         let Arrival::Early(early) = &mut self.arrival else { return None };
         let early = std::mem::take(early);
-        if self.is_done {
+        if self.is_done && early.len() <= SMALL {
             let body = early.freeze();
             let read = body.len();
             self.arrival = Arrival::Over;
             return Some((head, Received::whole(body), read));
         }
-        let inbox = Inbox::new(id, ledger);
-        inbox.push(&early);
+        let inbox = Inbox::new(id, ledger, early);
+        if self.is_done {
+            inbox.end(Ok(()));
+        }
         self.arrival = Arrival::Inbox(Arc::clone(&inbox));
         Some((head, Received::pieces(inbox), 0))
     }

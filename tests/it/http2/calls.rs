@@ -3,6 +3,7 @@
 use prost::Message as _;
 use weir::proto::v1::ShouldAllowBatchResponse;
 
+use super::NO_ERROR;
 use super::ground::Ground;
 use super::requests::{
     BATCH, ONE, STREAM, body, call, fields, head, headers, plain, question, questions, streamed,
@@ -220,4 +221,45 @@ fn what_fails_is_told_in_grpcs_words() {
     }
     session.does_not_mind(stream, &[]);
     ground.serves();
+}
+
+/// gRPC over HTTP/2: what is no call of gRPC is told so by HTTP, so that its sender takes no error for success.
+#[test]
+fn what_is_not_grpc_is_told_so_by_http() {
+    let ground = Ground::new();
+    let with = |path, name: &str, value| {
+        let change = |(it, old)| if it == name { (it, value) } else { (it, old) };
+        plain(&fields(path).into_iter().map(change).collect::<Vec<_>>())
+    };
+    let mut session = ground.open();
+    let mut streams = (0..).map(|index| 1 + 2 * index);
+    for path in [ONE, BATCH, "/grpc.health.v1.Health/Check"] {
+        let rows = [
+            ("content-type", "application/json", "415"),
+            ("content-type", "application/grpc-web+proto", "415"),
+            (":method", "GET", "405"),
+        ];
+        for (name, value, status) in rows {
+            let (whole, begun) = (streams.next().unwrap(), streams.next().unwrap());
+            session.send(&headers(whole, END_STREAM, &with(path, name, value)));
+            session.send(&[headers(begun, 0, &with(path, name, value)), body(begun, &question())].concat());
+            for stream in [whole, begun] {
+                assert!(session.until("an answer", |it| it.seen(stream).ended), "{value}");
+                let answer = session.seen(stream);
+                assert_eq!(answer.of(&answer.head, ":status"), status, "{value}");
+                assert!(status != "405" || answer.of(&answer.head, "allow") == "POST");
+            }
+            assert!(
+                session.until("that the rest is not needed", |it| it.seen(begun).reset == Some(NO_ERROR))
+            );
+        }
+    }
+    for value in ["application/grpc+proto", "application/grpc;charset=utf-8"] {
+        let stream = streams.next().unwrap();
+        session.send(
+            &[headers(stream, 0, &with(ONE, "content-type", value)), body(stream, &question())].concat(),
+        );
+        session.allow(&[stream]);
+    }
+    session.does_not_mind(streams.next().unwrap(), &[]);
 }

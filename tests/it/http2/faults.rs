@@ -1,5 +1,7 @@
 //! Errors of a connection, and of streams that may be taken for such.
 
+use std::io::Read as _;
+
 use super::ground::Ground;
 use super::reactions::each;
 use super::requests::{ONE, STREAM, call, fields, head, headers, plain, question};
@@ -36,6 +38,24 @@ fn end_their_connections(rows: impl IntoIterator<Item = Row>) {
 
 fn one(kind: u8, flags: u8, stream: u32, length: usize) -> Vec<u8> {
     frame(kind, flags, stream, &vec![0; length])
+}
+
+/// Somebody with a browser, or a health check, has found the wrong port.
+#[test]
+fn who_speaks_http_1_is_answered_in_it() {
+    let ground = Ground::new();
+    for request in
+        ["GET / HTTP/1.1\r\nhost: weir\r\n\r\n", "POST /a HTTP/1.0\r\n\r\n", "HEAD", "PUT / HTTP/1.1\r\n"]
+    {
+        let raw = ground.raw();
+        raw.send(request.as_bytes());
+        let mut answer = String::new();
+        raw.stream().read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 505 HTTP Version Not Supported\r\n"), "{answer:?}");
+        assert!(answer.ends_with("see `server.admin`.\n"), "{answer:?}");
+    }
+    ground.serves();
+    ground.holds(0);
 }
 
 /// RFC 9113, 3.4: a GOAWAY need not be sent.

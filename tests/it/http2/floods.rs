@@ -31,15 +31,15 @@ strategies:
   open: { limits: [{ name: each, per: [resource, consumer], token_bucket: { burst: 5, rate: 1/s } }] }
 ";
 
-struct Attacked {
+pub(super) struct Attacked {
     process: Process,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     before: u64,
     _folder: TempDir,
 }
 
 impl Attacked {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let folder = scratch::dir("floods-");
         let (port, file) = (ports::free(), folder.path().join("weir.yaml"));
         let server =
@@ -54,6 +54,14 @@ impl Attacked {
         (0..8).for_each(|_| attacked.serves());
         attacked.before = attacked.memory();
         attacked
+    }
+
+    /// The CPU time that it has taken, in hundredths of a second.
+    pub(super) fn cpu(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.pid())).unwrap();
+        // Behind the name, which may have any character: the twelfth and the thirteenth.
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
+        fields.map(|field| field.parse::<u64>().unwrap()).sum()
     }
 
     fn memory(&self) -> u64 {
@@ -107,7 +115,7 @@ impl Attacked {
     }
 }
 
-const OPENING: [&[u8]; 2] = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]];
+pub(super) const OPENING: [&[u8]; 2] = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]];
 
 /// Nothing but the connection's end stops it (CVE-2024-27316).
 #[test]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use weir::algorithm::{Op, Verdict};
 use weir::config::{Config, ServerConfig, ServerLimits};
@@ -17,7 +16,6 @@ use crate::support::{SOON, eventually};
 
 pub(super) struct Ground {
     pub(super) server: Server,
-    runtime: Runtime,
 }
 
 impl Ground {
@@ -31,8 +29,7 @@ impl Ground {
     }
 
     pub(super) fn on(server: Server) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { server, runtime }
+        Self { server }
     }
 
     /// On a store whose decisions wait for its gate.
@@ -54,9 +51,11 @@ impl Ground {
         Session::open(self.server.grpc, settings)
     }
 
-    /// An ordinary client is served, on a connection of its own.
+    /// An ordinary client is served, on a connection of its own, which ends with its runtime: in one that is
+    /// not run it would neither close nor answer a PING, and be there for half a minute.
     pub(super) fn serves(&self) {
-        self.runtime.block_on(async {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
             let peek = weir::proto::v1::ShouldAllowRequest { peek: true, ..ask("burst/x", "bob") };
             let answer = self.server.client().await.should_allow(peek).await;
             assert!(answer.expect("others are served").into_inner().allowed);

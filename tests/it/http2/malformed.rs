@@ -103,7 +103,7 @@ fn content_lengths() {
     let block = |length: &str| plain(&[fields(ONE), vec![("content-length", length)]].concat());
     let question = question();
     let right = question.len();
-    let (less, more) = ((right - 1).to_string(), (right + 1).to_string());
+    let (less, more, signed) = ((right - 1).to_string(), (right + 1).to_string(), format!("+{right}"));
     let rows = [
         ("less than comes", less.as_str()),
         ("more than comes", more.as_str()),
@@ -111,6 +111,8 @@ fn content_lengths() {
         ("far more", "99999999999999999999999999"),
         ("no number", "many"),
         ("below zero", "-1"),
+        ("a sign", signed.as_str()),
+        ("no digits", ""),
     ];
     each(rows, |(what, length)| {
         let request = [headers(1, 0, &block(length)), body(1, &question)].concat();

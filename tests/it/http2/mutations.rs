@@ -10,11 +10,11 @@ use proptest::test_runner::{Config, TestRunner};
 use super::INITIAL_WINDOW_SIZE;
 use super::ground::Ground;
 use super::requests::{
-    BATCH, ONE, STREAM, body, fields, head, headers, plain, question, questions, streamed,
+    BATCH, ONE, STREAM, body, fields, head, headers, literal, plain, question, questions, streamed,
 };
 use crate::support::frames::{
-    CONTINUATION, DATA, END_HEADERS, End, HEADERS, PADDED, PREFACE, PRIORITY, WITH_PRIORITY, frame, ping,
-    rst_stream, settings, settings_ack, window_update,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, End, GOAWAY, HEADERS, PADDED, PREFACE, PRIORITY,
+    WITH_PRIORITY, frame, ping, rst_stream, settings, settings_ack, window_update,
 };
 
 #[derive(Clone, Debug)]
@@ -52,6 +52,8 @@ fn valid() -> Vec<Vec<u8>> {
     let (indexed, again) = (block(("x-a", "1")), block(("x-a", "1")));
     let plain = plain(&fields(ONE));
     let question = question();
+    let json = literal(b"content-type", b"application/json");
+    let json = [plain.clone(), json].concat();
     let padded = [&[3][..], &question, &[0; 3]].concat();
     vec![
         settings(&[(1, 100), (2, 0), (INITIAL_WINDOW_SIZE, 100), (0x42, 7)]),
@@ -83,19 +85,32 @@ fn valid() -> Vec<Vec<u8>> {
         head(13, ONE),
         body(13, &question),
         frame(0x42, 1, 0, b"unknown"),
+        // A watch, which never ends; a body with trailers; what is not gRPC's; and the client's farewell.
+        head(15, "/grpc.health.v1.Health/Watch"),
+        body(15, &[0; 5]),
+        head(17, ONE),
+        frame(DATA, 0, 17, &question),
+        headers(17, END_STREAM, &literal(b"x-checksum", b"7")),
+        headers(19, END_STREAM, &json),
+        head(21, BATCH),
+        frame(DATA, 0, 21, &questions(900)[..16_000]),
+        frame(GOAWAY, 0, 0, &[0; 8]),
+        head(23, ONE),
+        body(23, &question),
     ]
 }
 
 fn damaged(damages: &[Damage]) -> Vec<u8> {
     let mut frames = valid();
+    let count = frames.len();
     for damage in damages {
         match damage {
-            Damage::Swap(one, other) => frames.swap(one.index(29), other.index(29)),
+            Damage::Swap(one, other) => frames.swap(one.index(count), other.index(count)),
             Damage::Repeat(at, times) => {
-                let frame = &mut frames[at.index(29)];
+                let frame = &mut frames[at.index(count)];
                 *frame = frame.repeat(usize::from(*times) + 1);
             }
-            Damage::Lose(at) => frames[at.index(29)].clear(),
+            Damage::Lose(at) => frames[at.index(count)].clear(),
             _ => {}
         }
     }

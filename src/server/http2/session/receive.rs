@@ -1,5 +1,7 @@
 //! What a peer says, frame by frame.
 
+use http::{HeaderMap, HeaderValue, StatusCode};
+
 use super::super::code::{Broken, Code};
 use super::super::head::{Reader, Wrong};
 use super::super::stream::Stream;
@@ -63,7 +65,7 @@ impl Session {
         block.received += HEAD + frame.payload.len();
         // It must be read to its end, or no other can be: so it is kept, but not for ever. Frames count, too: they
         // may be empty.
-        if block.received > self.bounds.header_bytes.saturating_mul(2).max(4 * LARGEST_PAYLOAD) {
+        if block.received > (self.bounds.header_bytes as usize).saturating_mul(2).max(4 * LARGEST_PAYLOAD) {
             return Err(Broken::new(Code::EnhanceYourCalm, "it sent headers without an end"));
         }
         if frame.has(flag::END_HEADERS)
@@ -76,7 +78,7 @@ impl Session {
 
     fn whole_block(&mut self, id: u32, is_last: bool, block: &[u8]) -> Taken {
         let is_new = id > self.last;
-        let most = self.bounds.header_bytes;
+        let most = self.bounds.header_bytes as usize;
         let mut reader = if is_new { Reader::of_request(most) } else { Reader::of_trailers(most) };
         let unreadable = |_| Broken::new(Code::Compression, "it sent headers that cannot be read");
         self.decoder.read(block, |field| reader.hear(field)).map_err(unreadable)?;
@@ -89,7 +91,7 @@ impl Session {
             return Ok(());
         }
         self.last = id;
-        if self.streams.len() >= self.bounds.streams {
+        if self.streams.len() >= self.bounds.streams as usize {
             self.send_reset(id, Code::RefusedStream);
             return Ok(());
         }
@@ -100,8 +102,15 @@ impl Session {
                 self.answer_too_large(id, is_last);
                 return Ok(());
             }
+            Err(Wrong::Foreign(status)) => {
+                // Who may not use another method is told so.
+                let allowed = (status == StatusCode::METHOD_NOT_ALLOWED)
+                    .then(|| (http::header::ALLOW, HeaderValue::from_static("POST")));
+                self.refuse(id, is_last, status, &HeaderMap::from_iter(allowed));
+                return Ok(());
+            }
         };
-        let mut stream = Stream::new(head, STREAM_WINDOW.into(), self.first_room);
+        let mut stream = Stream::new(head, STREAM_WINDOW.into());
         let fine = !is_last || stream.done();
         self.streams.insert(id, stream);
         if !fine {
@@ -179,9 +188,10 @@ impl Session {
         self.opened(frame.stream)?;
         let Some(stream) = self.streams.get_mut(&frame.stream) else { return Ok(()) };
         stream.room += more;
+        self.most_room = self.most_room.max(stream.room);
         if more == 0 {
             self.reset(frame.stream, Code::Protocol)
-        } else if stream.room > LARGEST_WINDOW {
+        } else if self.first_room + stream.room > LARGEST_WINDOW {
             self.reset(frame.stream, Code::FlowControl)
         } else {
             Ok(())
@@ -228,15 +238,14 @@ impl Session {
         Ok(())
     }
 
-    /// It holds for streams that are open too.
+    /// It holds for streams that are open too. They are looked at only where one of them may once have had so
+    /// much more that its window would be too large now: a frame has place for thousands of such settings.
     fn set_first_room(&mut self, room: i64) -> Taken {
-        let more = room - self.first_room;
         self.first_room = room;
-        for stream in self.streams.values_mut() {
-            stream.room += more;
+        if room + self.most_room > LARGEST_WINDOW {
+            self.most_room = self.streams.values().map(|stream| stream.room).fold(0, i64::max);
         }
-        let largest = self.streams.values().map(|stream| stream.room).max().unwrap_or(0).max(room);
-        if largest > LARGEST_WINDOW {
+        if room + self.most_room > LARGEST_WINDOW {
             return Err(Broken::new(Code::FlowControl, "it made a window larger than it can be"));
         }
         Ok(())

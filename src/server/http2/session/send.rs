@@ -19,7 +19,8 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         self.blocks.begin(&mut self.out, id);
         let length = message.len() as i64;
-        if message.len() <= LARGEST_PAYLOAD && length <= stream.room && length <= self.room {
+        if message.len() <= LARGEST_PAYLOAD && length <= self.first_room + stream.room && length <= self.room
+        {
             self.room -= length;
             frames::write(&mut self.out, kind::DATA, 0, id, message);
             self.blocks.end_well(&mut self.out, id);
@@ -73,7 +74,7 @@ impl Session {
     /// Ends a call that has failed without an answer.
     pub(in crate::server::http2) fn failed(&mut self, id: u32) {
         if let Some(stream) = self.streams.remove(&id) {
-            self.has_read(stream.end());
+            self.let_go(stream);
             self.send_reset(id, Code::Internal);
         }
     }
@@ -118,7 +119,12 @@ impl Session {
         if let Ok(why) = HeaderValue::try_from(why) {
             fields.insert(HeaderName::from_static("grpc-message"), why);
         }
-        self.blocks.response(&mut self.out, id, StatusCode::OK, &fields, true);
+        self.refuse(id, is_last, StatusCode::OK, &fields);
+    }
+
+    /// All that is said to headers that begin no call.
+    pub(super) fn refuse(&mut self, id: u32, is_last: bool, status: StatusCode, fields: &HeaderMap) {
+        self.blocks.response(&mut self.out, id, status, fields, true);
         if !is_last {
             self.send_reset(id, Code::NoError);
         }
@@ -127,6 +133,7 @@ impl Session {
     /// Sends what there is room for; what follows it, then or when there is.
     fn queue(&mut self, id: u32, data: Bytes, then: Then) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        self.waiting += data.len();
         stream.tail = Some(Tail { data, then });
         loop {
             match self.send_some(id) {
@@ -135,6 +142,10 @@ impl Session {
                 Sent::Some | Sent::Nothing => break,
             }
         }
+        // Streams that were reset are still there, and nobody looks while there is no window at all.
+        if self.blocked.len() > 2 * self.streams.len() {
+            self.blocked.retain(|id| self.streams.contains_key(id));
+        }
         self.blocked.push_back(id);
     }
 
@@ -142,7 +153,7 @@ impl Session {
     fn send_some(&mut self, id: u32) -> Sent {
         let Some(stream) = self.streams.get_mut(&id) else { return Sent::All };
         let Some(tail) = &mut stream.tail else { return Sent::All };
-        let room = usize::try_from(stream.room.min(self.room)).unwrap_or(0);
+        let room = usize::try_from(self.room.min(self.first_room + stream.room)).unwrap_or(0);
         let length = tail.data.len().min(room).min(LARGEST_PAYLOAD);
         if length == 0 && !tail.data.is_empty() {
             return Sent::Nothing;
@@ -152,6 +163,7 @@ impl Session {
         let ends = is_last && matches!(tail.then, Then::Nothing);
         stream.room -= length as i64;
         self.room -= length as i64;
+        self.waiting -= length;
         if length > 0 || ends {
             let flags = if ends { flag::END_STREAM } else { 0 };
             frames::write(&mut self.out, kind::DATA, flags, id, &piece);
@@ -179,7 +191,7 @@ impl Session {
     fn ended(&mut self, id: u32) {
         let Some(stream) = self.streams.remove(&id) else { return };
         let is_done = stream.is_done;
-        self.has_read(stream.end());
+        self.let_go(stream);
         if !is_done {
             self.send_reset(id, Code::NoError);
         }

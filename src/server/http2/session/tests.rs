@@ -1,9 +1,15 @@
+mod anything;
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
 use bytes::Bytes;
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use tonic::Status;
 
 use super::*;
-use crate::http2::frames::{Frame, LARGEST_PAYLOAD};
+use crate::http2::frames::{Frame, LARGEST_PAYLOAD, PREFACE, setting};
 use crate::service::Reply;
 
 const ASK: &[(&[u8], &[u8])] =
@@ -153,5 +159,138 @@ fn all_that_is_sent_is_given_back_whatever_becomes_of_it() {
         session.calls(|_, _, _, _| {});
         session.settle();
         assert_eq!(session.left + session.owed as i64, i64::from(CONNECTION_WINDOW), "{bytes} bytes");
+    }
+}
+
+fn window_update(session: &mut Session, stream: u32, more: u32) -> Result<usize, Broken> {
+    hear(session, kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes())
+}
+
+/// A call of a few bytes may have an answer of a hundred thousand: a thousand of them once waited together.
+#[test]
+fn calls_wait_while_their_answers_would() {
+    let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 0)]);
+    let streams: Vec<u32> = (0..100).map(|index| 1 + 2 * index).collect();
+    let mut begun = 0;
+    let answer_all = |session: &mut Session, begun: &mut usize| {
+        session.pump();
+        session.calls(|session, stream, _, _| {
+            *begun += 1;
+            session.answer(stream, message(100_000));
+        });
+    };
+    for stream in &streams {
+        let block = fluke_hpack::Encoder::new().encode(ASK.iter().copied());
+        hear(&mut session, kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, *stream, &block).unwrap();
+        answer_all(&mut session, &mut begun);
+    }
+    assert!(begun < 50 && session.waiting < WAITING + 100_000, "{begun}");
+    // One is given up, and room is made for the others.
+    hear(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
+    for given in 1.. {
+        assert!(given < 1000, "{begun}");
+        window_update(&mut session, 0, 1 << 20).unwrap();
+        hear(&mut session, kind::SETTINGS, 0, 0, &[&[0, 4][..], &100_000_u32.to_be_bytes()].concat())
+            .unwrap();
+        answer_all(&mut session, &mut begun);
+        said(&mut session);
+        if session.streams.is_empty() {
+            break;
+        }
+    }
+    assert_eq!((begun, session.waiting, session.arrived.len()), (100, 0, 0));
+    assert!(session.blocked.is_empty(), "{:?}", session.blocked);
+}
+
+/// What had been reset stayed in the list of those that wait for the connection's window, for as long as there
+/// was none.
+#[test]
+fn streams_that_were_reset_wait_for_no_window() {
+    let mut session = begun(&[]);
+    open(&mut session, &[1]);
+    session.answer(1, message(100_000));
+    for stream in (0..1000).map(|index| 3 + 2 * index) {
+        open(&mut session, &[stream]);
+        session.answer(stream, message(1));
+        hear(&mut session, kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes()).unwrap();
+        session.pump();
+        said(&mut session);
+    }
+    assert!(session.blocked.len() < 10, "{}", session.blocked.len());
+}
+
+#[test]
+fn windows_are_what_was_given_wherever_it_was() {
+    const LARGEST: u32 = (1 << 31) - 1;
+    let set = |session: &mut Session, room: u32| {
+        hear(session, kind::SETTINGS, 0, 0, &[&[0, 4][..], &room.to_be_bytes()].concat())
+    };
+    let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
+    open(&mut session, &[1, 3]);
+    // As much as there can be, on a stream that ends; then as much as there can be on all.
+    window_update(&mut session, 1, LARGEST - 10).unwrap();
+    hear(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
+    set(&mut session, LARGEST).unwrap();
+    // Down again, with a stream that has more than others; which is then too much.
+    set(&mut session, 0).unwrap();
+    window_update(&mut session, 3, 7).unwrap();
+    set(&mut session, LARGEST - 7).unwrap();
+    assert_eq!(set(&mut session, LARGEST - 6).map_err(|broken| broken.code), Err(Code::FlowControl));
+    // A window that has become negative must be filled first.
+    let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
+    open(&mut session, &[1]);
+    session.answer(1, message(20));
+    let sent = |session: &mut Session| {
+        session.pump();
+        said(session).iter().filter(|it| it.0 == kind::DATA).map(|it| it.2).sum::<usize>()
+    };
+    assert_eq!(sent(&mut session), 10);
+    set(&mut session, 3).unwrap();
+    window_update(&mut session, 1, 7).unwrap();
+    assert_eq!(sent(&mut session), 0);
+    window_update(&mut session, 1, 4).unwrap();
+    assert_eq!(sent(&mut session), 4);
+    set(&mut session, 9).unwrap();
+    assert_eq!(sent(&mut session), 6);
+}
+
+#[test]
+fn who_is_silent_has_no_room_kept() {
+    let mut session = begun(&[]);
+    let streams: Vec<u32> = (0..200).map(|index| 1 + 2 * index).collect();
+    session.arrived.reserve(200);
+    open(&mut session, &streams);
+    streams.iter().for_each(|stream| session.answer(*stream, message(1)));
+    assert!(session.streams.is_empty() && session.arrived.capacity() >= 200);
+    session.ping();
+    assert_eq!((session.streams.capacity(), session.arrived.capacity()), (0, 0));
+}
+
+/// Batches wait for a place, whole; what they hold meanwhile was once given back as if they had been read, so that a
+/// connection could hold a thousand times a stream's window.
+#[test]
+fn a_large_body_is_given_back_when_it_is_read() {
+    for (bytes, at_once) in [(1_000, true), (100_000, false)] {
+        let mut session = begun(&[]);
+        let block = fluke_hpack::Encoder::new().encode(ASK.iter().copied());
+        hear(&mut session, kind::HEADERS, flag::END_HEADERS, 1, &block).unwrap();
+        for piece in vec![7; bytes].chunks(10_000) {
+            hear(&mut session, kind::DATA, 0, 1, piece).unwrap();
+        }
+        hear(&mut session, kind::DATA, flag::END_STREAM, 1, &[]).unwrap();
+        let mut bodies = Vec::new();
+        session.calls(|_, _, _, body| bodies.push(body));
+        let missing = |session: &mut Session| {
+            session.settle();
+            i64::from(CONNECTION_WINDOW) - session.left - session.owed as i64
+        };
+        assert_eq!(missing(&mut session), if at_once { 0 } else { bytes as i64 });
+        let context = &mut Context::from_waker(Waker::noop());
+        let Poll::Ready(Some(Ok(read))) = Pin::new(&mut bodies[0]).poll_frame(context) else {
+            panic!("it is all there")
+        };
+        assert_eq!(read.into_data().unwrap().len(), bytes);
+        assert!(matches!(Pin::new(&mut bodies[0]).poll_frame(context), Poll::Ready(None)));
+        assert_eq!(missing(&mut session), 0);
     }
 }
