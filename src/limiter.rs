@@ -1,8 +1,10 @@
 //! The use case: which strategy, what its limits say, what answers when the store cannot, one event.
 
+mod answer;
 mod bounds;
 mod deadline;
 pub mod envoy;
+mod log;
 mod round;
 mod several;
 mod undo;
@@ -10,16 +12,18 @@ mod undo;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use answer::{Answer, Ask, LimiterError, Limits, Outcome};
 pub use bounds::{Invalid, MAX_BATCH, MAX_REFUND_ID, check_batch};
 pub use round::Round;
 pub use several::Lent;
 pub use undo::Undone;
 
-use crate::algorithm::{LimitVerdict, Op, Verdict};
+use self::log::{Logged, log};
+use crate::algorithm::{LimitVerdict, Op};
 use crate::clock;
 use crate::key::Subject;
-use crate::store::{Decision, Part, Single, Store, StoreError, Verdicts, no_verdict};
-use crate::strategy::{Attributes, FailurePolicy, Listed, Resolved, Rules, Strategy, Unknown};
+use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
+use crate::strategy::{FailurePolicy, Listed, Resolved, Rules, Strategy};
 use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
 
@@ -28,81 +32,6 @@ pub struct Limiter<S> {
     rules: Arc<Rules>,
     store: S,
     recorder: Arc<Recorder>,
-}
-
-/// One question: may this consumer use this resource now?
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// What is used.
-    pub resource: &'a str,
-    /// Who uses it; may be empty where no limit is scoped to the consumer.
-    pub consumer: &'a str,
-    /// A configured strategy; empty means the resource's own.
-    pub strategy: &'a str,
-    /// How much the call takes; 0 looks.
-    pub cost: u64,
-    /// Answer as if charged, and charge nothing.
-    pub peek: bool,
-    /// Further facts, by name; scopes may count by them.
-    pub attributes: Attributes<'a>,
-    /// When the caller stops waiting.
-    pub deadline: Option<Instant>,
-}
-
-/// What each limit says.
-pub type Limits = smallvec::SmallVec<[LimitVerdict; 2]>;
-
-/// An answer, and the strategy that it is under. What its limits say is its own, or borrowed.
-#[derive(Debug, Clone)]
-pub struct Answer<'a, L = Limits> {
-    /// The strategy that applied.
-    pub strategy: &'a Strategy,
-    /// What it says.
-    pub outcome: Outcome<L>,
-}
-
-/// What was decided, and by whom.
-#[derive(Debug, Clone)]
-pub enum Outcome<L = Limits> {
-    /// The store decided.
-    Decided {
-        /// Over all limits.
-        verdict: Verdict,
-        /// Of each limit, in the order of the strategy.
-        limits: L,
-    },
-    /// The consumer is on a list; no limit was asked and nothing was charged.
-    Listed(Listed),
-    /// The store could not decide; the strategy's failure policy did.
-    Policy {
-        /// Whether the call may go ahead.
-        allowed: bool,
-    },
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LimiterError {
-    /// A field breaks its bound.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// The configuration does not know what was named.
-    #[error(transparent)]
-    Unknown(#[from] Unknown),
-    /// The store could not decide, and the strategy's policy is to say so.
-    #[error("strategy `{strategy}`: {error}")]
-    Store {
-        /// The strategy that applied.
-        strategy: Box<str>,
-        /// Why the store could not decide.
-        error: StoreError,
-    },
-    /// What was asked for means nothing for these limits.
-    #[error("{0}")]
-    Unsupported(String),
-    /// The store could not take back what it was to take back.
-    #[error("not undone: {0}")]
-    NotUndone(StoreError),
 }
 
 impl<S: Store> Limiter<S> {
@@ -192,47 +121,6 @@ fn decision<'a>(ask: &Ask<'a>, resolved: &Resolved<'a>, deadline: Option<Instant
 
 const fn op(ask: &Ask<'_>) -> Op {
     if ask.peek { Op::Peek } else { Op::Charge }
-}
-
-/// What a log line says of a question.
-struct Logged<'a> {
-    strategy: &'a Strategy,
-    resource: &'a str,
-    consumer: &'a str,
-    cost: u64,
-    peek: bool,
-}
-
-impl<'a> Logged<'a> {
-    fn of(ask: &Ask<'a>, strategy: &'a Strategy) -> Self {
-        let Ask { resource, consumer, cost, peek, .. } = *ask;
-        Self { strategy, resource, consumer, cost, peek }
-    }
-
-    fn of_single(single: &Single<'a>) -> Self {
-        let Single { strategy, subject: Subject { resource, consumer, .. }, cost, peek } = *single;
-        Self { strategy, resource, consumer, cost, peek }
-    }
-}
-
-#[inline]
-fn log<L>(
-    asked: &Logged<'_>,
-    took: Option<Duration>,
-    counted: Counted,
-    answer: &Result<Outcome<L>, LimiterError>,
-) {
-    tracing::debug!(
-        strategy = asked.strategy.name(),
-        resource = ?asked.resource,
-        consumer = ?asked.consumer,
-        cost = asked.cost,
-        peek = asked.peek,
-        outcome = counted.name(),
-        error = answer.as_ref().err().map(tracing::field::display),
-        took_us = took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
-        "decided"
-    );
 }
 
 /// What decides a question under `rules`, if it can be asked at all. A question that lacks something is

@@ -1,0 +1,96 @@
+//! Names of states as Redis has them.
+
+use super::Subject;
+use super::tag::write_hex;
+use crate::strategy::{Field, Limit, Strategy};
+
+/// Appends the full key of one limit: what Redis stores it under.
+pub fn write_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
+    out.extend_from_slice(b"weir:{");
+    write_hex(out, tag);
+    out.extend_from_slice(b"}:");
+    write_name(out, strategy, limit, subject);
+}
+
+/// Appends what tells the keys of all strategies and limits apart: the key without its tag.
+pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
+    for name in [strategy.name(), &limit.name, limit.algorithm.engine().name()] {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b':');
+    }
+    for (index, field) in limit.scope.fields().iter().enumerate() {
+        if index > 0 {
+            out.push(b':');
+        }
+        write_field(out, field);
+        write_part(out, subject.field(field));
+    }
+}
+
+/// Appends the full key that remembers a refund by its id.
+pub fn write_refund_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
+    out.extend_from_slice(b"weir:{");
+    write_hex(out, tag);
+    out.extend_from_slice(b"}:");
+    write_refund_name(out, strategy, subject, id);
+}
+
+/// Appends what tells refunds apart: the key without its tag. Where a limit's name has its engine, this
+/// one has a length, so it is no limit's, also not of a strategy named `refund`.
+pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
+    out.extend_from_slice(b"refund:");
+    out.extend_from_slice(strategy.name().as_bytes());
+    for part in [id, subject.resource, subject.consumer] {
+        out.push(b':');
+        write_part(out, part);
+    }
+}
+
+/// Appends which field the part after it is. No two fields begin alike: a letter and a length, or a name
+/// (which has no `=`) and `=`.
+fn write_field(out: &mut Vec<u8>, field: &Field) {
+    match field {
+        Field::Resource => out.push(b'r'),
+        Field::Consumer => out.push(b'c'),
+        Field::Attribute(name) => {
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
+        }
+    }
+}
+
+/// Appends `length:text`, where the length is that of the escaped text.
+fn write_part(out: &mut Vec<u8>, text: &str) {
+    let escaped = text.bytes().filter(|&byte| !is_plain(byte)).count();
+    write_decimal(out, text.len() + 2 * escaped);
+    out.push(b':');
+    if escaped == 0 {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            out.push(byte);
+        } else {
+            out.push(b'%');
+            out.push(hex_digit(byte >> 4));
+            out.push(hex_digit(byte & 15));
+        }
+    }
+}
+
+/// Bytes that stand for themselves: printable ASCII but the escape itself and braces.
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'%' | b'{' | b'}')
+}
+
+fn write_decimal(out: &mut Vec<u8>, number: usize) {
+    if number >= 10 {
+        write_decimal(out, number / 10);
+    }
+    out.push(b'0' + (number % 10) as u8);
+}
+
+pub(super) const fn hex_digit(nibble: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }
+}

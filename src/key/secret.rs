@@ -1,0 +1,99 @@
+//! Keyed hashes, so that nobody outside can aim at what they choose.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use siphasher::sip128::{Hasher128 as _, SipHasher13, SipHasher24};
+
+use super::Subject;
+use crate::strategy::{Field, Strategy};
+
+/// The secret that keeps callers from aiming at a slot; the same on all nodes of a deployment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeySecret([u8; 16]);
+
+impl KeySecret {
+    /// What is used when nothing is configured. Known to everybody, so it protects from nobody.
+    pub const BUILT_IN: Self = Self(*b"weir built-in id");
+
+    /// A secret from a text of any length.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        let mut hasher = SipHasher24::new_with_key(&Self::BUILT_IN.0);
+        hasher.write(text.as_bytes());
+        Self(hasher.finish128().as_bytes())
+    }
+
+    /// A secret of this process alone, for digests that never leave it.
+    #[must_use]
+    pub fn random() -> Self {
+        let word = || RandomState::new().hash_one(0_u8);
+        Self::from_text(&format!("{:x}{:x}", word(), word()))
+    }
+
+    /// The 128-bit keyed hash of every field that the limits of a strategy count by, which with the strategy
+    /// is what its keys are made of, and of `whose` they are. A routing group is told by the resource, and is
+    /// nothing to keys that do not name it.
+    #[must_use]
+    pub fn hash_fields(&self, whose: u64, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write_u64(whose);
+        let mut part = |text: &str| {
+            hasher.write_u64(text.len() as u64);
+            hasher.write(text.as_bytes());
+        };
+        for field in strategy.fields().fields() {
+            part(subject.field(field));
+        }
+        if let Some(group) = subject.group.filter(|_| strategy.fields().has(Field::Resource)) {
+            part(group);
+        }
+        hasher.finish128().as_u128()
+    }
+
+    /// The 128-bit keyed hash of `bytes`.
+    #[must_use]
+    pub fn hash(&self, bytes: &[u8]) -> u128 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(bytes);
+        hasher.finish128().as_u128()
+    }
+}
+
+impl KeySecret {
+    /// Another keyed hash of `bytes`, with fewer rounds: for digests that never leave the process, which
+    /// nobody can therefore look for collisions of.
+    #[must_use]
+    pub fn digest(&self, bytes: &[u8]) -> u128 {
+        self.digester().and(bytes).finish()
+    }
+
+    /// The digest of nothing yet.
+    pub(crate) fn digester(&self) -> Digester {
+        Digester(SipHasher13::new_with_key(&self.0))
+    }
+}
+
+/// A digest of what begins with the bytes so far. A copy goes on with others.
+#[derive(Clone, Copy)]
+pub(crate) struct Digester(SipHasher13);
+
+impl Digester {
+    /// The same, and `bytes` behind it.
+    #[inline]
+    pub(crate) fn and(mut self, bytes: &[u8]) -> Self {
+        self.0.write(bytes);
+        self
+    }
+
+    #[inline]
+    pub(crate) fn finish(self) -> u128 {
+        self.0.finish128().as_u128()
+    }
+}
+
+impl std::fmt::Debug for KeySecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeySecret(…)")
+    }
+}

@@ -1,0 +1,44 @@
+//! Hash tags: what keeps all keys of a strategy in one slot of a cluster, and which slot that is.
+
+use super::Subject;
+use super::name::hex_digit;
+use crate::strategy::{Field, Strategy, Tag};
+
+/// Appends what the tag is the hash of.
+pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
+    let mut part = |kind: u8, text: &str| {
+        out.push(kind);
+        out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        out.extend_from_slice(text.as_bytes());
+    };
+    match strategy.tag() {
+        Tag::Strategy(name) => part(b's', name),
+        Tag::Fields(scope) => {
+            for field in scope.fields() {
+                match (field, subject.group) {
+                    (Field::Resource, Some(group)) => part(b'g', group),
+                    (Field::Resource, None) => part(b'r', subject.resource),
+                    (Field::Consumer, _) => part(b'c', subject.consumer),
+                    (Field::Attribute(name), _) => {
+                        part(b'a', name);
+                        part(b'v', subject.attributes.get(name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each of its
+/// commands. What tells keys apart stands after it.
+pub(super) fn write_hex(out: &mut Vec<u8>, tag: u128) {
+    out.extend((0..16).rev().map(|digit| hex_digit((tag >> (4 * digit)) as u8 & 15)));
+}
+
+/// The Redis Cluster slot of every key with this tag: CRC16 of the tag's hex digits, modulo 16384.
+#[must_use]
+pub fn slot(tag: u128) -> u16 {
+    let mut hex = Vec::with_capacity(16);
+    write_hex(&mut hex, tag);
+    crc16::State::<crc16::XMODEM>::calculate(&hex) % 16384
+}
