@@ -10,9 +10,6 @@ pub(super) type Slot = u32;
 /// The most slots that an index can tell apart.
 pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
 
-/// Few enough that no memory is wasted on their allocation, and many enough that a table has but a few parts.
-const PART: usize = 4096;
-
 const SLOT_BITS: u32 = 24;
 const EMPTY: u32 = u32::MAX;
 
@@ -20,15 +17,10 @@ const EMPTY: u32 = u32::MAX;
 /// alignment: an allocator may take the next larger class of blocks to have room for that.
 type Place = [u8; size_of::<u32>()];
 
-/// Linear probing over a power of two of places, at most three quarters full. Their memory grows by further
-/// parts and is never given back: what an index has outgrown would serve no other, because all tables grow at
-/// about the same time.
+/// Linear probing over a power of two of places, at most three quarters full.
 #[derive(Default)]
 pub(super) struct Index {
-    /// Of [`PART`] places each, or one of fewer.
-    parts: Vec<Box<[Place]>>,
-    /// How many there are in all.
-    places: usize,
+    places: Box<[Place]>,
     len: usize,
 }
 
@@ -50,35 +42,26 @@ impl Index {
     /// Reads the first place where this hash may be.
     #[inline]
     pub(super) fn touch(&self, hash: u64) -> u32 {
-        if self.places == 0 { EMPTY } else { self.at(self.home(hash)) }
+        self.places.get(self.home(hash)).map_or(EMPTY, |&place| u32::from_ne_bytes(place))
     }
 
     /// Bytes that must be found before `count` more keys fit; 0 if they do already.
     pub(super) fn growth(&self, count: usize) -> usize {
         let wanted = places_for(self.len + count);
-        wanted.saturating_sub(self.places) * size_of::<Place>()
+        wanted.saturating_sub(self.places.len()) * size_of::<Place>()
     }
 
     /// Makes room for `count` more keys; `hash_of` tells the hash of the key in a slot.
     pub(super) fn grow(&mut self, count: usize, hash_of: impl Fn(Slot) -> u64) {
         let wanted = places_for(self.len + count);
-        if wanted <= self.places {
+        if wanted <= self.places.len() {
             return;
         }
-        let empty = EMPTY.to_ne_bytes();
-        let mut old = Vec::with_capacity(self.len);
-        old.extend(self.parts.iter().flat_map(|part| part.iter()).filter(|&&place| place != empty));
-        if self.places < PART {
-            self.parts.clear();
-        }
-        for part in &mut self.parts {
-            part.fill(empty);
-        }
-        let part = wanted.min(PART);
-        self.parts.resize_with(wanted / part, || vec![empty; part].into());
-        self.places = wanted;
+        let places = vec![EMPTY.to_ne_bytes(); wanted].into_boxed_slice();
+        let old = std::mem::replace(&mut self.places, places);
         self.len = 0;
-        for slot in old.into_iter().map(|place| slot_of(u32::from_ne_bytes(place))) {
+        for entry in old.into_iter().map(u32::from_ne_bytes).filter(|&entry| entry != EMPTY) {
+            let slot = slot_of(entry);
             self.insert(hash_of(slot), slot);
         }
     }
@@ -111,7 +94,7 @@ impl Index {
     }
 
     fn place_of(&self, hash: u64, is_it: impl Fn(Slot) -> bool) -> Option<usize> {
-        if self.places == 0 {
+        if self.places.is_empty() {
             return None;
         }
         let tag = tag_of(hash);
@@ -127,23 +110,23 @@ impl Index {
     }
 
     fn at(&self, place: usize) -> u32 {
-        u32::from_ne_bytes(self.parts[place / PART][place % PART])
+        u32::from_ne_bytes(self.places[place])
     }
 
     fn put(&mut self, place: usize, entry: u32) {
-        self.parts[place / PART][place % PART] = entry.to_ne_bytes();
+        self.places[place] = entry.to_ne_bytes();
     }
 
     fn home(&self, hash: u64) -> usize {
-        hash as usize & (self.places - 1)
+        hash as usize & self.places.len().wrapping_sub(1)
     }
 
     fn next(&self, place: usize) -> usize {
-        (place + 1) & (self.places - 1)
+        (place + 1) & (self.places.len() - 1)
     }
 
     fn distance(&self, from: usize, to: usize) -> usize {
-        to.wrapping_sub(from) & (self.places - 1)
+        to.wrapping_sub(from) & (self.places.len() - 1)
     }
 }
 

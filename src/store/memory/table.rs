@@ -13,8 +13,12 @@ use crate::algorithm::State;
 /// to have room for the alignment: 3,072 bytes for 64 slots took 3,584.
 const BLOCK: usize = 2048;
 
-/// Slots of a chunk.
+/// Cells of a chunk.
 const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Lapse>());
+
+/// Bits of a slot's number that tell its cell within a chunk. Some numbers have no cell: to divide by how many
+/// there are would cost more than numbers do.
+const CELL_BITS: u32 = CHUNK.next_power_of_two().trailing_zeros();
 
 /// How many slots one insertion may look at to find room; a bound on the time under the lock.
 const LOOK_AT: usize = 64;
@@ -174,7 +178,7 @@ impl Table {
 
     fn sweep_but(&mut self, slots: usize, second: u64, budget: &Budget, keep: &[Slot]) -> usize {
         let mut dropped = 0;
-        for _ in 0..slots.min(self.slots()) {
+        for _ in 0..slots.min(self.cells()) {
             let slot = self.advance();
             let lapsed = self.lapse(slot).at() <= second && self.cell(slot).state.is_some();
             if lapsed && !keep.contains(&slot) {
@@ -191,7 +195,7 @@ impl Table {
     fn evict(&mut self, budget: &Budget, keep: &[Slot], eligible: impl Fn(&State) -> bool) -> bool {
         let mut soonest: Option<Slot> = None;
         let mut candidates = 0;
-        for _ in 0..PASS_OVER.min(self.slots()) {
+        for _ in 0..PASS_OVER.min(self.cells()) {
             let slot = self.advance();
             let lapse = self.lapse(slot);
             if lapse.exhausted() || !self.get(slot).is_some_and(&eligible) || keep.contains(&slot) {
@@ -218,7 +222,7 @@ impl Table {
     }
 
     fn grow(&mut self, budget: &Budget) -> bool {
-        let first = self.slots();
+        let first = self.chunks.len() << CELL_BITS;
         if first + CHUNK > MAX_SLOTS || !budget.take(BLOCK) {
             return false;
         }
@@ -249,12 +253,13 @@ impl Table {
     }
 
     fn advance(&mut self) -> Slot {
-        let slot = self.hand;
-        self.hand = if slot + 1 >= self.slots() { 0 } else { slot + 1 };
-        slot as Slot
+        let cell = self.hand;
+        self.hand = if cell + 1 >= self.cells() { 0 } else { cell + 1 };
+        let (chunk, place) = (cell / CHUNK, cell % CHUNK);
+        ((chunk << CELL_BITS) + place) as Slot
     }
 
-    fn slots(&self) -> usize {
+    fn cells(&self) -> usize {
         self.chunks.len() * CHUNK
     }
 
@@ -306,8 +311,8 @@ fn cell_in(chunks: &[Box<Chunk>], slot: Slot) -> &Cell {
 /// The chunk of a slot, and its place there.
 #[inline]
 fn at(slot: Slot) -> (usize, usize) {
-    const SLOTS: Slot = CHUNK as Slot;
-    ((slot / SLOTS) as usize, (slot % SLOTS) as usize)
+    const CELLS: Slot = (1 << CELL_BITS) - 1;
+    ((slot >> CELL_BITS) as usize, (slot & CELLS) as usize)
 }
 
 fn halves(digest: u128) -> [u64; 2] {
