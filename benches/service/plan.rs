@@ -7,9 +7,9 @@ use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
 use crate::Effort;
 use crate::processes::Process;
 
-/// Calls that are made when they are due, and not when the generator is woken.
+/// Calls that are made when they are due.
 pub fn open(plan: &Plan) -> Plan {
-    Plan { pace: Pace::Open(10_000.0), spin: true, in_flight: 1_024, ..plan.clone() }
+    Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan.clone() }
 }
 
 /// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.
@@ -34,7 +34,6 @@ pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str
         in_flight: 128,
         threads: 1,
         pace: Pace::Closed,
-        spin: false,
         warm_up: effort.warm_up,
         end: End::After(effort.duration),
         timeout: Duration::from_secs(10),

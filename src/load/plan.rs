@@ -23,9 +23,6 @@ pub struct Plan {
     pub threads: usize,
     /// What a call waits for.
     pub pace: Pace,
-    /// Whether a thread stays awake between the calls of an open loop: a sleeper is woken when the system
-    /// likes, which late calls then are told of as latency.
-    pub spin: bool,
     /// The time before anything is counted.
     pub warm_up: Duration,
     /// When the counted part ends.

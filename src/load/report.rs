@@ -173,7 +173,6 @@ impl Report {
             "latency_us": self.latency.json(),
             "open_loop": self.open_loop.map(|open| json!({
                 "rate": open.rate,
-                "spin": plan.spin,
                 "missed": open.missed,
                 "late_us": open.late.json(),
             })),

@@ -200,7 +200,7 @@ impl<'a> Worker<'a> {
         let now_ns = self.now_ns();
         let mut until_ns = look_ns;
         if is_sending && let Some(due_ns) = self.schedule.due_ns().filter(|due| *due > now_ns) {
-            until_ns = if self.plan.spin { now_ns } else { until_ns.min(due_ns) };
+            until_ns = until_ns.min(due_ns);
         }
         let left_ns = until_ns.saturating_sub(now_ns);
         let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns.min(LOOK_NS) as i64 };

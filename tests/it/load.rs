@@ -131,20 +131,6 @@ fn an_open_loop_keeps_its_rate() {
     assert!((0.9995..=1.0).contains(&elapsed), "{elapsed}");
 }
 
-/// There are 10 ms between two calls, of which a sleeper needs next to nothing.
-#[test]
-fn a_generator_that_spins_is_awake_between_calls() {
-    let server = Server::start(config());
-    let own_cost = |more: &[&str]| {
-        let seldom = ["--rate", "100", "--duration", "500ms", "--warm-up", "0s"];
-        let (report, code) = load(&server, &[&BURST[..], &seldom, more].concat());
-        assert_eq!((code, &report["open_loop"]["spin"]), (Some(0), &Value::Bool(!more.is_empty())));
-        report["cpu"]["generator_us_per_call"].as_f64().unwrap()
-    };
-    let (asleep, awake) = (own_cost(&[]), own_cost(&["--spin"]));
-    assert!(awake > 2.0 * asleep, "{awake} and {asleep} µs");
-}
-
 /// One call at a time can be made, and each waits for the clock of a server that takes longer than they
 /// are apart: those that come late are charged from when they were due.
 #[test]

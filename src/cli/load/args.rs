@@ -16,7 +16,6 @@ Examples:
   weir load                                             the server on this machine, 10 s, as fast as it can
   weir load --pid $(pgrep -x weir)                      and what a decision costs it
   weir load --rate 10000                                10,000 calls a second, whatever it does
-  weir load --rate 10000 --spin                         on time to the microsecond, for a core
   weir load --keys 1000000 --spread zipf                a million consumers, few of them busy
   weir load --mode batch --batch 100                    100 decisions a call
   weir load --mode stream --batch 10                    a stream on each connection, 10 decisions a message
@@ -115,10 +114,6 @@ pub(crate) struct Args {
     /// due [default: as many as are answered]
     #[arg(long, value_parser = rate, value_name = "PER SECOND", help_heading = "Load")]
     rate: Option<f64>,
-    /// Stay awake between calls, which keeps a core busy for each thread: calls are made on time even where a
-    /// process that sleeps is woken late
-    #[arg(long, requires = "rate", help_heading = "Load")]
-    spin: bool,
     /// How long to measure: 500ms, 10s, 5m
     #[arg(long, short, default_value = "10s", value_parser = duration, value_name = "SPAN", help_heading = "Load")]
     duration: Duration,
@@ -189,7 +184,6 @@ impl Args {
             in_flight,
             threads: self.threads,
             pace: self.rate.map_or(Pace::Closed, Pace::Open),
-            spin: self.spin,
             warm_up: self.warm_up,
             end: self.requests.map_or(End::After(self.duration), End::Calls),
             timeout: self.timeout,
@@ -261,7 +255,6 @@ mod tests {
             "--connections 0",
             "--rate 0",
             "--rate nan",
-            "--spin",
             "--zipf-exponent -1",
             "--duration 0s",
             "--requests 5 --duration 1s",

@@ -71,7 +71,7 @@ fn the_reports_names_are_those_that_are_documented() {
         .chain(numbers.map(|name| (name.to_owned(), "number")))
         .chain(latencies(".latency_us"))
         .chain(latencies(".open_loop.late_us"))
-        .chain([(".ended_early".to_owned(), "null"), (".open_loop.spin".to_owned(), "bool")])
+        .chain([(".ended_early".to_owned(), "null")])
         .collect();
     assert_eq!(found, expected);
     assert_eq!(report["schema"], 1);
