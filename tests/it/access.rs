@@ -4,7 +4,7 @@
 mod naive;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
@@ -12,9 +12,10 @@ use weir::config::{Config, MemoryConfig, Overrides, Topology};
 use weir::key::Subject;
 use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{Decision, Part, Store, Verdicts};
 
 use crate::support;
+use crate::support::Counting;
 use crate::support::server::{BASE, Server, ask};
 
 const CONFIG: &str = r#"
@@ -34,23 +35,6 @@ overrides:
   - { consumer: bucket, strategy: feeding, limits: { each: { token_bucket: { rate: 4/10s } } } }
 access: { allow: [keeper, both], deny: [mallory, both, "bot-*"] }
 "#;
-
-/// A memory store that counts its calls.
-#[derive(Clone)]
-struct Counting(MemoryStore, Arc<AtomicUsize>);
-
-impl Store for Counting {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.1.fetch_add(1, Relaxed);
-        self.0.decide(decision, op, costs, out).await
-    }
-}
 
 fn serve(config: &str, store: &Counting) -> Server {
     let config = Config::parse(config, "test", &Overrides::default()).unwrap();

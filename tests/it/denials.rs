@@ -5,6 +5,7 @@ mod random;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use crate::support::Counting;
 use futures_util::FutureExt as _;
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock, Monotonic};
@@ -19,28 +20,11 @@ use weir::units::{Micros, Retry};
 const START: Micros = Micros(1_704_067_200_000_000);
 const SECOND: u64 = 1_000_000;
 
-/// A memory store that counts how often it is asked.
-#[derive(Clone)]
-struct Counted(MemoryStore, Arc<AtomicUsize>);
-
-impl Store for Counted {
-    async fn decide(
-        &self,
-        d: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.1.fetch_add(1, SeqCst);
-        self.0.decide(d, op, costs, out).await
-    }
-}
-
 /// A store behind the denials of two workers of one node, on one clock.
 struct Node {
     clock: ManualClock,
     asked: Arc<AtomicUsize>,
-    workers: [Denials<Counted>; 2],
+    workers: [Denials<Counting>; 2],
 }
 
 impl Node {
@@ -48,7 +32,7 @@ impl Node {
         let clock = ManualClock::at(START);
         let shared = Clock::Manual(clock.clone());
         let asked = Arc::new(AtomicUsize::new(0));
-        let store = Counted(MemoryStore::new(&MemoryConfig::default(), shared.clone()), Arc::clone(&asked));
+        let store = Counting(MemoryStore::new(&MemoryConfig::default(), shared.clone()), Arc::clone(&asked));
         let denials = DenialsShared::new(max_age, Monotonic::of(&shared));
         Self { clock, asked, workers: [denials.before(store.clone()), denials.before(store)] }
     }

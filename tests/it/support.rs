@@ -30,7 +30,7 @@ pub(crate) use self::cluster::{Cluster, Migration};
 pub(crate) use self::process::Process;
 pub(crate) use self::proxy::{Mode, Proxy};
 pub(crate) use self::redis::RedisServer;
-pub(crate) use self::stores::{Accelerators, redis_config, redis_store, watched};
+pub(crate) use self::stores::{Accelerators, Counting, redis_config, redis_store, watched};
 pub(crate) use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};
 
 /// The one Redis that tests share because starting a server each is slow. Use keys of your own in it,

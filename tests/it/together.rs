@@ -18,6 +18,7 @@ use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Store, StoreError, TOGETHER, Verdicts};
 use weir::units::Micros;
 
+use crate::support::Counting;
 use crate::support::frames::{Raw, Told, call};
 use crate::support::grpc::framed;
 use crate::support::server::{BASE, Server, ask_under, config};
@@ -144,29 +145,12 @@ fn each_is_counted() {
     }
 }
 
-/// A memory store that counts how often it is asked.
-#[derive(Clone)]
-struct Counted(MemoryStore, Arc<AtomicUsize>);
-
-impl Store for Counted {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.1.fetch_add(1, SeqCst);
-        self.0.decide(decision, op, costs, out).await
-    }
-}
-
 /// Denials that are known are answered together; what arrives with them is asked for itself.
 #[test]
 fn what_is_known_is_answered_beside_what_is_not() {
     let clock = Clock::Manual(ManualClock::at(BASE));
     let asked = Arc::new(AtomicUsize::new(0));
-    let store = Counted(MemoryStore::new(&MemoryConfig::default(), clock.clone()), Arc::clone(&asked));
+    let store = Counting(MemoryStore::new(&MemoryConfig::default(), clock.clone()), Arc::clone(&asked));
     let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
     let server = Server::with_store(config(), move || denials.before(store.clone()));
     let mut raw = Raw::open(server.grpc);

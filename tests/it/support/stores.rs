@@ -1,15 +1,18 @@
 //! Weir's own stores, ready to be asked.
 
-use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Once};
 
 use tokio::sync::oneshot;
+use weir::algorithm::Op;
 use weir::clock::{Clock, Monotonic};
 use weir::config::{Login, RedisConfig, Secret, Topology};
 use weir::key::KeySecret;
-use weir::store::Store;
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::{Denials, DenialsShared};
+use weir::store::memory::MemoryStore;
 use weir::store::redis::{RedisShared, RedisStore};
+use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
 use super::{SOON, shared_cluster};
@@ -103,4 +106,21 @@ fn without_spans() -> Login {
         }
     });
     Login { username: Some("apart".to_owned()), password: Secret::new("apart") }
+}
+
+/// A memory store that counts how often it is asked.
+#[derive(Clone)]
+pub(crate) struct Counting(pub(crate) MemoryStore, pub(crate) Arc<AtomicUsize>);
+
+impl Store for Counting {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        self.1.fetch_add(1, SeqCst);
+        self.0.decide(decision, op, costs, out).await
+    }
 }
