@@ -106,7 +106,7 @@ pub fn run(
             let (watched, told) = (shared.clone(), readiness.clone());
             let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
             let app = App { config, listeners, readiness, metrics };
-            let store = move || denials.before(Coalesce::before(shared.store(), &redis));
+            let store = move || Coalesce::before(denials.before(shared.store()), &redis);
             app.serve(store, watch, shutdown)
         }
     }

@@ -15,6 +15,9 @@
 //! own: a caller who gives up loses its own answer only. Who has given up or run out of time before the
 //! call leaves is not part of it, and is charged nothing.
 //!
+//! Who is known to be denied (`denials.rs`) does not wait, and those who did are not asked for if by then all of
+//! them are.
+//!
 //! Decisions that share some of their keys only (a counter for all beside one for each) are passed through:
 //! between them there would be no order.
 
@@ -31,7 +34,7 @@ use tokio::sync::oneshot;
 
 use self::owned::Owned;
 use self::queue::{ByKey, Queue, Waiter};
-use super::{Decision, Part, Store, StoreError, Verdicts};
+use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
 use crate::algorithm::Op;
 use crate::clock::monotonic;
 use crate::config::RedisConfig;
@@ -52,6 +55,16 @@ struct Inner<S> {
     secret: KeySecret,
     /// For each set of keys with a call in flight, who waits for the next one.
     flights: Mutex<HashMap<u128, Queue, ByKey>>,
+}
+
+/// What becomes of a caller.
+enum Joined {
+    /// There is no call in flight: it makes one.
+    First,
+    /// Its answer was known.
+    Known(Verdicts),
+    /// It waits for the next call, but no longer than until its deadline.
+    Waits(Instant, Answer),
 }
 
 /// Comes when the next call has been answered.
@@ -75,6 +88,14 @@ impl<S: Store> Coalesce<S> {
 }
 
 impl<S: Store> Store for Coalesce<S> {
+    fn knows_some(&self) -> bool {
+        self.0.store.knows_some()
+    }
+
+    fn known_each(&self, singles: &[Single<'_>], known: &mut AreKnown, out: &mut Ended) {
+        self.0.store.known_each(singles, known, out);
+    }
+
     async fn decide(
         &self,
         decision: &Decision<'_>,
@@ -90,9 +111,16 @@ impl<S: Store> Store for Coalesce<S> {
         // Of a strategy and its overrides, which have keys in common.
         let family = decision.strategy.family() as u64;
         let key = inner.secret.hash_fields(family, decision.strategy, &decision.subject);
-        let Some((deadline, waiting)) = inner.join(key, decision, op, cost)? else {
-            let _flight = Flight { inner, key, decision };
-            return inner.store.decide(decision, op, costs, out).await;
+        let (deadline, waiting) = match inner.join(key, decision, op, cost)? {
+            Joined::Waits(deadline, waiting) => (deadline, waiting),
+            Joined::Known(known) => {
+                *out = known;
+                return Ok(());
+            }
+            Joined::First => {
+                let _flight = Flight { inner, key, decision };
+                return inner.store.decide(decision, op, costs, out).await;
+            }
         };
         let _place = Place(&inner.waiting);
         match inner.deadlines.until(deadline, waiting).await {
@@ -114,20 +142,16 @@ impl<S: Store> Inner<S> {
             && !decision.strategy.shares_counters()
     }
 
-    /// Waits for the next call, but no longer than until its deadline; `None` where there is no call in
-    /// flight, so that the caller makes one.
-    fn join(
-        &self,
-        key: u128,
-        decision: &Decision<'_>,
-        op: Op,
-        cost: u64,
-    ) -> Result<Option<(Instant, Answer)>, StoreError> {
+    /// Waits for the next call, where one is in flight.
+    fn join(&self, key: u128, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Joined, StoreError> {
         let mut flights = self.flights.lock();
         let Some(queue) = flights.get_mut(&key) else {
             flights.insert(key, Queue::default());
-            return Ok(None);
+            return Ok(Joined::First);
         };
+        if let Some(known) = self.known(decision, op, cost) {
+            return Ok(Joined::Known(known));
+        }
         if self.waiting.fetch_add(1, Relaxed) >= self.max_waiting {
             self.waiting.fetch_sub(1, Relaxed);
             return Err(StoreError::Overloaded(self.max_waiting));
@@ -137,7 +161,20 @@ impl<S: Store> Inner<S> {
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
         queue.push(Waiter { strategy, op, cost, deadline, reply });
-        Ok(Some((deadline, waiting)))
+        Ok(Joined::Waits(deadline, waiting))
+    }
+
+    /// The answer, if the store knows it without a call: one in flight may hang.
+    fn known(&self, decision: &Decision<'_>, op: Op, cost: u64) -> Option<Verdicts> {
+        if !self.store.knows_some() {
+            return None;
+        }
+        let Decision { strategy, subject, .. } = *decision;
+        let single = Single { strategy, subject, cost, peek: op == Op::Peek };
+        let (mut known, mut ended) = (AreKnown::new(), Ended::default());
+        self.store.known_each(&[single], &mut known, &mut ended);
+        let verdict = ended.decisions.pop()?.ok()?;
+        Some(Verdicts { decisions: [verdict].into(), limits: ended.limits.as_slice().into() })
     }
 
     /// Decides for all who wait, until nobody does.

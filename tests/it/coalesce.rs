@@ -1,6 +1,7 @@
 //! One call in flight for each set of keys, and everybody gets the answer that is theirs.
 
 mod crowd;
+mod known;
 mod order;
 
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use weir::algorithm::{Algorithm, Op};
-use weir::clock::{Clock, ManualClock};
+use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::config::{MemoryConfig, RedisConfig};
 use weir::key::Subject;
 use weir::store::coalesce::Coalesce;
+use weir::store::denials::{Denials, DenialsShared};
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
@@ -47,7 +49,8 @@ impl Store for Gated {
 
 struct World {
     gated: Gated,
-    coalesce: Arc<Coalesce<Gated>>,
+    clock: ManualClock,
+    coalesce: Arc<Coalesce<Denials<Gated>>>,
     strategy: Arc<Strategy>,
 }
 
@@ -60,8 +63,13 @@ impl World {
 
     /// Windows of ten units, by these scopes.
     fn over(config: RedisConfig, scopes: &[&[Field]]) -> Self {
-        let clock = Clock::Manual(ManualClock::at(Micros(1_704_067_200_000_000)));
-        let store = MemoryStore::new(&MemoryConfig::default(), clock);
+        Self::knowing(config, scopes, Micros(0))
+    }
+
+    /// The same, where denials are known for so long.
+    fn knowing(config: RedisConfig, scopes: &[&[Field]], max_age: Micros) -> Self {
+        let clock = ManualClock::at(Micros(1_704_067_200_000_000));
+        let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
         let gated = Gated { store, gate: Arc::new(Semaphore::new(0)), calls: Arc::default() };
         let limits = scopes.iter().enumerate().map(|(index, scope)| Limit {
             name: format!("l{index}").into(),
@@ -69,8 +77,9 @@ impl World {
             algorithm: Algorithm::fixed_window(10, Micros::from_secs(60), false, false).unwrap(),
         });
         let strategy = Strategy::new("coalesce", limits.collect(), false, FailurePolicy::Error).unwrap();
-        let coalesce = Arc::new(Coalesce::before(gated.clone(), &config));
-        Self { gated, coalesce, strategy: Arc::new(strategy) }
+        let denials = DenialsShared::new(max_age, Monotonic::of(&Clock::Manual(clock.clone())));
+        let coalesce = Arc::new(Coalesce::before(denials.before(gated.clone()), &config));
+        Self { gated, clock, coalesce, strategy: Arc::new(strategy) }
     }
 
     /// A caller on its way; it has asked before this returns.

@@ -91,7 +91,7 @@ async fn callers(
 ) -> Vec<Seen> {
     let shared = RedisShared::new(config, KeySecret::BUILT_IN, Clock::System);
     let denials = DenialsShared::new(Micros::from_secs(if denials { 1 } else { 0 }), Monotonic::System);
-    let store = Arc::new(denials.before(Coalesce::before(watched(&shared).await, config)));
+    let store = Arc::new(Coalesce::before(denials.before(watched(&shared).await), config));
     let callers = (0..CALLERS).map(|caller| {
         let (store, strategy, start) = (Arc::clone(&store), Arc::clone(strategy), Arc::clone(start));
         tokio::spawn(async move {

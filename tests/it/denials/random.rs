@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use weir::algorithm::{Algorithm, Cause, Op};
+use weir::algorithm::{Algorithm, Cause, LimitVerdict, Op};
 use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
@@ -49,8 +49,17 @@ const fn subject(
 /// A limit, what an override has instead, and which fields it counts by.
 type Scoped = (Algorithm, Algorithm, usize);
 
-/// One question: of whom, and to which worker.
-type Asked = (Step, usize, usize);
+/// One question: of whom, to which worker, and how the costs after the first differ from it, where several
+/// are asked for at once.
+type Asked = (Step, usize, usize, Vec<Cost>);
+
+#[derive(Debug, Clone, Copy)]
+enum Cost {
+    Same,
+    OneMore,
+    One,
+    Nothing,
+}
 
 /// To which worker, about which fields, under the override or not, and the cost.
 type Question = (usize, Vec<&'static str>, bool, u64);
@@ -95,7 +104,9 @@ fn scoped() -> impl Strategy<Value = Scoped> {
 fn asked() -> impl Strategy<Value = Asked> {
     let op = prop_oneof![2 => Just(Op::Charge), 1 => random::op()];
     let whose = prop_oneof![3 => Just(0_usize), 1 => 1..SUBJECTS.len()];
-    (random::step(op.boxed()), whose, prop::bool::weighted(0.2).prop_map(usize::from))
+    let cost = prop_oneof![2 => Just(Cost::Same), 1 => Just(Cost::OneMore), 2 => Just(Cost::One), 1 => Just(Cost::Nothing)];
+    let more = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(cost, 1..4)];
+    (random::step(op.boxed()), whose, prop::bool::weighted(0.2).prop_map(usize::from), more)
 }
 
 /// The pure driver as a store: it forgets nothing, also where an override and its strategy would forget one
@@ -149,46 +160,72 @@ impl Both {
         let mut pure = Named::new(&rules[0]);
         let mut known = 0;
         self.told.clear();
-        for (step, whose, worker) in steps {
+        for (step, whose, worker, more) in steps {
             let strategy = &rules[usize::from(*whose == RAISED)];
             pure.machine.limits = strategy.algorithms().to_vec();
-            let (op, cost) = pure.machine.advance(step);
+            let (op, first) = pure.machine.advance(step);
+            let costs = costs(op, first, more);
             let now = pure.machine.now;
             self.clock.set(now);
             self.store.named.lock().machine.now = now;
-            let truth = pure.decide(strategy, &SUBJECTS[*whose], op, cost);
-            let decision = Decision { strategy, subject: SUBJECTS[*whose], deadline: None, part: Part::ALL };
+            let subject = SUBJECTS[*whose];
+            let truth = costs.iter().map(|&cost| pure.decide(strategy, &subject, op, cost));
+            let truth: Vec<_> = truth.collect();
+            let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
             let mut out = Verdicts::default();
             let before = self.store.calls.load(SeqCst);
-            let asked = self.workers[*worker].decide(&decision, op, &[cost], &mut out).now_or_never();
+            let asked = self.workers[*worker].decide(&decision, op, &costs, &mut out).now_or_never();
             asked.unwrap().unwrap();
-            let fields = strategy.fields().fields().iter().map(|field| SUBJECTS[*whose].field(field));
-            let question = (*worker, fields.collect::<Vec<_>>(), *whose == RAISED, cost);
-            if self.store.calls.load(SeqCst) > before {
-                let reset = out.limits.iter().map(|one| one.reset_after.0).min().unwrap_or(0);
-                self.told.insert(question, (now.0, reset));
-            } else {
-                known += 1;
-                let (at, reset) = self.told[&question];
-                if now.0 - at < BLUR.min(reset.div_ceil(16)) {
-                    for (own, truth) in out.limits.iter_mut().zip(&truth.limits) {
-                        prop_assert!(own.remaining <= truth.remaining);
-                        own.remaining = truth.remaining;
-                        // A gap denies longer than what then no longer lacks.
-                        if truth.cause == Some(Cause::MinGap) && own.cause == Some(Cause::Count) {
-                            own.cause = truth.cause;
-                        }
+            let is_known = self.store.calls.load(SeqCst) == before;
+            known += usize::from(is_known);
+            for (index, (&cost, truth)) in costs.iter().zip(&truth).enumerate() {
+                let (verdict, limits) = out.get(index).unwrap();
+                let mut limits = limits.to_vec();
+                let fields = strategy.fields().fields().iter().map(|field| subject.field(field));
+                let question = (*worker, fields.collect::<Vec<_>>(), *whose == RAISED, cost);
+                if is_known {
+                    let (at, reset) = self.told[&question];
+                    if now.0 - at < BLUR.min(reset.div_ceil(16)) {
+                        blur(&mut limits, &truth.limits)?;
                     }
+                } else {
+                    let reset = limits.iter().map(|one| one.reset_after.0).min().unwrap_or(0);
+                    self.told.insert(question, (now.0, reset));
                 }
+                prop_assert_eq!(
+                    (verdict, &limits[..]),
+                    (&truth.verdict, &truth.limits[..]),
+                    "denials are left"
+                );
             }
-            prop_assert_eq!(
-                (&out.decisions[0], &out.limits[..]),
-                (&truth.verdict, &truth.limits[..]),
-                "denials are left"
-            );
         }
         Ok(known)
     }
+}
+
+/// Several costs are only ever charged, or looked at.
+fn costs(op: Op, first: u64, more: &[Cost]) -> Vec<u64> {
+    let cost = |cost: &Cost| match cost {
+        Cost::Same => first,
+        Cost::OneMore => first.saturating_add(1),
+        Cost::One => 1,
+        Cost::Nothing => 0,
+    };
+    let more = if matches!(op, Op::Charge | Op::Peek) { more } else { &[] };
+    std::iter::once(first).chain(more.iter().map(cost)).collect()
+}
+
+/// Takes for told what may be told as it was.
+fn blur(own: &mut [LimitVerdict], truth: &[LimitVerdict]) -> Result<(), TestCaseError> {
+    for (own, truth) in own.iter_mut().zip(truth) {
+        prop_assert!(own.remaining <= truth.remaining);
+        own.remaining = truth.remaining;
+        // A gap denies longer than what then no longer lacks.
+        if truth.cause == Some(Cause::MinGap) && own.cause == Some(Cause::Count) {
+            own.cause = truth.cause;
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -90,10 +90,10 @@ impl Accelerators {
         store: S,
         config: &RedisConfig,
         clock: &Clock,
-    ) -> Denials<Coalesce<S>> {
+    ) -> Coalesce<Denials<S>> {
         let config = self.config(config.clone());
         let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
-        denials.before(Coalesce::before(store, &config))
+        Coalesce::before(denials.before(store), &config)
     }
 }
 

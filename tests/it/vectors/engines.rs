@@ -40,7 +40,7 @@ pub trait Fork: Store {
 
 impl Fork for MemoryStore {}
 impl Fork for RedisStore {}
-impl Fork for Denials<Coalesce<RedisStore>> {}
+impl Fork for Coalesce<Denials<RedisStore>> {}
 
 impl Fork for Pure {
     fn fork(&self) -> Option<Pure> {

@@ -1,0 +1,83 @@
+//! What is known to be denied is asked for no more, also by those who wait, and by those who were denied together.
+
+use weir::algorithm::Op;
+use weir::strategy::Field;
+use weir::units::Micros;
+
+use super::{World, patient};
+
+fn world() -> World {
+    World::knowing(patient(), &[&[Field::Resource, Field::Consumer]], Micros::from_secs(3600))
+}
+
+/// They once made a call of their own, though the one they had waited for had told them.
+#[tokio::test]
+async fn who_waits_is_told_what_the_call_before_has_learned() {
+    let world = world();
+    let first = world.charge(11).await;
+    let (second, third) = (world.charge(11).await, world.charge(11).await);
+    world.let_through(1).await;
+    for caller in [first, second, third] {
+        assert_eq!(caller.await.unwrap(), Ok((false, 10)));
+    }
+    assert_eq!(world.calls(), [(Op::Charge, vec![11])]);
+}
+
+/// A charge raises the epoch of its keys, and so once ended what those had learned who were denied after it, in
+/// the same call: the store was asked anew for each unit that was given.
+#[tokio::test]
+async fn what_was_denied_together_with_a_charge_is_known() {
+    let world = world();
+    let first = world.charge(9).await;
+    let others = [world.charge(4).await, world.charge(1).await, world.charge(3).await, world.charge(3).await];
+    world.let_through(2).await;
+    assert_eq!(first.await.unwrap(), Ok((true, 1)));
+    let mut answers = Vec::new();
+    for other in others {
+        answers.push(other.await.unwrap());
+    }
+    assert_eq!(answers, [Ok((false, 1)), Ok((true, 0)), Ok((false, 0)), Ok((false, 0))]);
+    assert_eq!(world.charge(3).await.await.unwrap(), Ok((false, 0)));
+    assert_eq!(world.calls(), [(Op::Charge, vec![9]), (Op::Charge, vec![4, 1, 3, 3])]);
+    // What was denied before the charge is no longer as it was told.
+    let again = world.charge(4).await;
+    world.let_through(1).await;
+    assert_eq!(again.await.unwrap(), Ok((false, 0)));
+    assert_eq!(world.calls().len(), 3);
+}
+
+/// A store that hangs makes nobody wait whose answer it need not give.
+#[tokio::test]
+async fn who_is_known_to_be_denied_does_not_wait_for_a_call_of_another() {
+    let world = world();
+    let denied = world.charge(11).await;
+    world.let_through(1).await;
+    assert_eq!(denied.await.unwrap(), Ok((false, 10)));
+    let hangs = world.charge(2).await;
+    assert_eq!(world.charge(11).await.await.unwrap(), Ok((false, 10)));
+    assert_eq!(world.calls().len(), 2);
+    world.let_through(1).await;
+    assert_eq!(hangs.await.unwrap(), Ok((true, 8)));
+}
+
+/// Several are answered from what is known only if all of them are, and a wait that is over ends that.
+#[tokio::test]
+async fn what_is_known_in_part_is_asked_for_as_a_whole() {
+    let world = world();
+    let full = world.charge(10).await;
+    let denied = world.charge(1).await;
+    world.let_through(2).await;
+    assert_eq!(full.await.unwrap(), Ok((true, 0)));
+    assert_eq!(denied.await.unwrap(), Ok((false, 0)));
+    let first = world.charge(2).await;
+    let (zero, second) = (world.charge(0).await, world.charge(2).await);
+    world.let_through(2).await;
+    assert_eq!(first.await.unwrap(), Ok((false, 0)));
+    assert_eq!(zero.await.unwrap(), Ok((true, 0)));
+    assert_eq!(second.await.unwrap(), Ok((false, 0)));
+    assert_eq!(world.calls()[2..], [(Op::Charge, vec![2]), (Op::Charge, vec![0, 2])]);
+    world.clock.set(Micros(1_704_067_260_000_000));
+    let fresh = world.charge(2).await;
+    world.let_through(1).await;
+    assert_eq!(fresh.await.unwrap(), Ok((true, 8)));
+}
