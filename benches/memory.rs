@@ -16,7 +16,7 @@ use weir::clock::Clock;
 use weir::config::MemoryConfig;
 use weir::key::{KeySecret, Subject};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Ended, Part, Single, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -90,6 +90,23 @@ fn two_workers_one_key(bencher: Bencher<'_, '_>) {
         for _ in 0..MANY {
             black_box(decide(&store, &strategy, "hot"));
         }
+    });
+}
+
+/// The same, as many at a time as a service decides together that have arrived together.
+#[divan::bench(args = [1, 4, 16], threads = 2, sample_count = 50, sample_size = 1)]
+fn two_workers_one_key_together(bencher: Bencher<'_, '_>, together: usize) {
+    let (store, strategy) = (store(), strategy());
+    let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer: "hot", ..Subject::default() };
+    bencher.counter(ItemsCount::new(MANY)).bench(|| {
+        let singles = vec![Single { strategy: &strategy, subject, cost: 1, peek: false }; together];
+        let mut out = Ended::default();
+        for _ in 0..MANY / together {
+            out.decisions.clear();
+            out.limits.clear();
+            store.decide_each(black_box(&singles), &mut out);
+        }
+        black_box(&out);
     });
 }
 

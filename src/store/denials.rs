@@ -49,12 +49,15 @@ pub struct Denials<S> {
     store: S,
     shared: DenialsShared,
     known: Mutex<Table>,
-    /// How much it is worth to look before a call is begun: as long as one in nine is found, or learned.
+    /// How much it is worth to look before a call is begun: as long as one in nine is found.
     worth: AtomicU32,
 }
 
-/// What a look that finds something is worth, in looks that do not; and the most that is put by.
-const FOUND: u32 = 8;
+/// What a look that finds something is worth, in looks that do not; one that there is something to look for;
+/// and the most that is put by.
+const FOUND: i32 = 8;
+const LEARNED: i32 = 1;
+const NOT_FOUND: i32 = -1;
 const MOST_WORTH: u32 = 1024;
 
 /// What the denials of all workers of a node share.
@@ -102,7 +105,7 @@ impl<S: Store> Store for Denials<S> {
             }
             let epochs = self.shared.epochs(&decision);
             let answer = table.answer(&epochs.question(&decision, single.cost), epochs.sum(), now);
-            self.looked(answer.is_some());
+            self.looked(if answer.is_some() { FOUND } else { NOT_FOUND });
             let Some((verdict, answer)) = answer.and_then(|answer| Some((answer.verdict()?, answer))) else {
                 return false;
             };
@@ -171,10 +174,9 @@ impl Asked<'_, '_> {
 
 impl<S> Denials<S> {
     /// A worker's own count: what two threads would lose of it is no matter.
-    fn looked(&self, found: bool) {
-        let worth = self.worth.load(Relaxed);
-        let worth = if found { (worth + FOUND).min(MOST_WORTH) } else { worth.saturating_sub(1) };
-        self.worth.store(worth, Relaxed);
+    fn looked(&self, worth: i32) {
+        let sum = self.worth.load(Relaxed).saturating_add_signed(worth);
+        self.worth.store(sum.min(MOST_WORTH), Relaxed);
     }
 
     /// Answers all costs, if each is known to be denied: no denial changes what the next one is told.
@@ -188,7 +190,7 @@ impl<S> Denials<S> {
             out.decisions.extend(answer.verdict());
             out.limits.extend(answer.limits());
         }
-        self.looked(true);
+        self.looked(FOUND);
         true
     }
 
@@ -206,7 +208,7 @@ impl<S> Denials<S> {
             let known = Known { epoch: asked.epoch, received, until: asked.sent + holds, answer };
             if known.until > received {
                 self.known.lock().keep(asked.question(cost), known);
-                self.looked(true);
+                self.looked(LEARNED);
             }
         }
     }
