@@ -11,6 +11,7 @@
 mod bare;
 mod cluster;
 mod goals;
+mod pauses;
 mod plan;
 mod processes;
 mod rows;
@@ -20,6 +21,7 @@ mod table;
 use std::path::Path;
 use std::time::Duration;
 
+use self::pauses::Pauses;
 use self::rows::{Row, Sample};
 use self::servers::Servers;
 
@@ -33,6 +35,7 @@ pub struct Effort {
     rounds: usize,
     warm_up: Duration,
     duration: Duration,
+    pauses: Duration,
     /// Keys of the rows that are about many.
     many_keys: u64,
 }
@@ -47,12 +50,14 @@ const FULL: Effort = Effort {
     rounds: 3,
     warm_up: Duration::from_millis(700),
     duration: Duration::from_secs(3),
+    pauses: Duration::from_secs(5),
     many_keys: 10_000_000,
 };
 const QUICK: Effort = Effort {
     rounds: 1,
     warm_up: Duration::from_millis(300),
     duration: Duration::from_millis(1_000),
+    pauses: Duration::from_secs(1),
     many_keys: 1_000_000,
 };
 
@@ -62,7 +67,7 @@ fn main() {
         return bare::serve(arguments[at + 1].parse().expect("a port"));
     }
     let effort = if arguments.iter().any(|it| it == "--quick") { QUICK } else { FULL };
-    let machine = table::machine();
+    let machine = format!("{}; {}", table::machine(), Pauses::within(effort.pauses));
     println!("{machine}");
     let servers = Servers::start(effort);
     let rows = rows::all(&servers, effort);
