@@ -6,6 +6,10 @@
 //! until the earliest deadline that it knows of; by then most of them are gone, and it looks for the next
 //! one. A deadline is kept to the moment, as a timer of its own would.
 //!
+//! One timer for the whole worker would wake about half as often, and each time look over those who wait on all
+//! floors, whose deadlines are not alike. Neither is worth a thing that everybody who makes a store or a service
+//! would have to be given.
+//!
 //! A process that was not run for a while (a throttled container, a machine that is moved) finds its
 //! deadlines passed and the answers arrived at the same moment. What has arrived is read first, then: it
 //! was charged for, and a connection that has answered is not silent.

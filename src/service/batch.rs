@@ -1,8 +1,6 @@
 //! `ShouldAllowBatch`: many questions in one call, each decided for itself.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,14 +8,13 @@ use futures_util::future::join_all;
 use tonic::Status;
 
 use super::call::{self, Call, Sent};
-use super::messages::Messages;
 use super::wire::{self, Fields, Question};
 use super::{RateLimit, Reply, status};
 use crate::algorithm::LimitVerdict;
 use crate::clock::monotonic;
 use crate::deadlines::Deadlines;
 use crate::limiter::{Answer, LimiterError, check_batch};
-use crate::store::Store;
+use crate::store::{Store, at_once};
 
 /// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
 const MAX_BATCH_BYTES: usize = 1 << 20;
@@ -38,27 +35,22 @@ const RESPONSE_FIELD: u32 = 1;
 impl<S: Store> RateLimit<S> {
     /// Answers up to a thousand questions; at once, where they have arrived and the store can.
     pub fn should_allow_batch<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        let (head, body) = request.into_parts();
-        let deadline = match call::deadline_of(&head.headers) {
-            Ok(deadline) => deadline,
-            Err(status) => return Call::done(Err(status)),
-        };
-        let mut messages = Messages::of(body, MAX_BATCH_BYTES);
-        if S::AT_ONCE
-            && let Poll::Ready(message) = messages.poll_only(&mut Context::from_waker(Waker::noop()))
-        {
-            return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
-        }
-        let service = Arc::clone(self);
-        Call::waiting(&self.deadlines, deadline, async move {
-            // An error would mean that somebody has closed the semaphore, which nobody does.
-            let _place = service.batches.acquire().await;
-            let arrives = poll_fn(|context| messages.poll_only(context));
-            let message = in_time(&service.deadlines, arrives).await?;
-            if S::AT_ONCE {
-                return service.decide_all_at_once(&message, deadline);
+        call::open(request, MAX_BATCH_BYTES, |deadline, mut messages| {
+            if S::AT_ONCE
+                && let Some(message) = at_once(messages.only())
+            {
+                return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
             }
-            service.decide_all(&message, deadline).await
+            let service = Arc::clone(self);
+            Call::waiting(&self.deadlines, deadline, async move {
+                // An error would mean that somebody has closed the semaphore, which nobody does.
+                let _place = service.batches.acquire().await;
+                let message = in_time(&service.deadlines, messages.only()).await?;
+                if S::AT_ONCE {
+                    return service.decide_all_at_once(&message, deadline);
+                }
+                service.decide_all(&message, deadline).await
+            })
         })
     }
 

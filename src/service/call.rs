@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName};
 use http_body::Body;
 use tonic::Status;
 
+use super::messages::Messages;
 use super::{Reply, deadline};
 use crate::deadlines::{Deadline, Deadlines};
 
@@ -67,6 +68,12 @@ impl Call {
     }
 }
 
+impl From<Status> for Call {
+    fn from(status: Status) -> Self {
+        Self::failed(status)
+    }
+}
+
 impl Future for Call {
     type Output = Result<Reply, Status>;
 
@@ -90,8 +97,22 @@ impl Waiting {
     }
 }
 
-/// The caller's deadline, if the call can be read at all: messages that are compressed cannot.
-pub(super) fn deadline_of(headers: &HeaderMap) -> Result<Option<Instant>, Status> {
+/// What every method of ours begins with: `serve` is given until when the caller waits, and what it sends, in
+/// messages of at most `largest` bytes, if the call can be read at all.
+#[inline]
+pub(super) fn open<B: Sent, C: From<Status>>(
+    request: http::Request<B>,
+    largest: usize,
+    serve: impl FnOnce(Option<Instant>, Messages<B>) -> C,
+) -> C {
+    match deadline_of(request.headers()) {
+        Ok(deadline) => serve(deadline, Messages::of(request.into_body(), largest)),
+        Err(status) => status.into(),
+    }
+}
+
+/// The caller's deadline. Messages that are compressed cannot be read.
+fn deadline_of(headers: &HeaderMap) -> Result<Option<Instant>, Status> {
     match headers.get(&GRPC_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let mut status = Status::unimplemented(format!(

@@ -4,9 +4,7 @@ mod headers;
 mod metadata;
 mod response;
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
@@ -15,7 +13,6 @@ use tonic::Status;
 pub use headers::HeaderNames;
 
 use super::call::{self, Call, Sent};
-use super::messages::Messages;
 use super::{RateLimit, Reply, batch, wire};
 use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
 use crate::store::{Store, at_once};
@@ -58,31 +55,27 @@ impl<S: Store> EnvoyRateLimit<S> {
 
     /// Answers one request; at once, where it has arrived and the store can.
     pub fn should_rate_limit<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        let (head, body) = request.into_parts();
-        let deadline = match call::deadline_of(&head.headers) {
-            Ok(deadline) => deadline,
-            Err(status) => return Call::done(Err(status)),
-        };
-        let mut messages = Messages::of(body, MAX_MESSAGE_BYTES);
-        let (largest, mut nobody) = (self.decisions.largest, Context::from_waker(Waker::noop()));
-        if S::AT_ONCE
-            && let Poll::Ready(false) = messages.poll_is_longer(largest, &mut nobody)
-            && let Poll::Ready(message) = messages.poll_only(&mut nobody)
-        {
-            return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
-        }
-        let service = Arc::clone(self);
-        Call::waiting(&self.decisions.deadlines, deadline, async move {
-            // Most requests are small; those that are not share the places of the batches.
-            let is_large = poll_fn(|context| messages.poll_is_longer(largest, context)).await;
-            let _place = if is_large { service.decisions.batches.acquire().await.ok() } else { None };
-            let arrives = poll_fn(|context| messages.poll_only(context));
-            let message = if is_large {
-                batch::in_time(&service.decisions.deadlines, arrives).await
-            } else {
-                arrives.await
-            }?;
-            service.answer(&message, deadline).await
+        call::open(request, MAX_MESSAGE_BYTES, |deadline, mut messages| {
+            let largest = self.decisions.largest;
+            if S::AT_ONCE
+                && at_once(messages.is_longer(largest)) == Some(false)
+                && let Some(message) = at_once(messages.only())
+            {
+                return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
+            }
+            let service = Arc::clone(self);
+            Call::waiting(&self.decisions.deadlines, deadline, async move {
+                // Most requests are small; those that are not share the places of the batches.
+                let is_large = messages.is_longer(largest).await;
+                let _place = if is_large { service.decisions.batches.acquire().await.ok() } else { None };
+                let arrives = messages.only();
+                let message = if is_large {
+                    batch::in_time(&service.decisions.deadlines, arrives).await
+                } else {
+                    arrives.await
+                }?;
+                service.answer(&message, deadline).await
+            })
         })
     }
 

@@ -1,5 +1,6 @@
 //! The messages of a call as gRPC frames them: a flag, a length, and so many bytes.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -44,8 +45,19 @@ impl<B: Body<Data = Bytes> + Unpin> Messages<B> {
         }
     }
 
-    /// The message of a call that has one: when its end has come, so that a second one is noticed.
-    pub(super) fn poll_only(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+    /// The message of a call that has one: when its end has come, so that a second one is noticed. Who has only
+    /// looked whether it is there may ask again.
+    pub(super) fn only(&mut self) -> impl Future<Output = Result<Bytes, Status>> {
+        poll_fn(|context| self.poll_only(context))
+    }
+
+    /// Whether that message has more than `bytes`, as soon as it has said so. Where something is amiss it has
+    /// not: [`Messages::only`] tells what.
+    pub(super) fn is_longer(&mut self, bytes: usize) -> impl Future<Output = bool> {
+        poll_fn(move |context| self.poll_is_longer(bytes, context))
+    }
+
+    fn poll_only(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         let not = |count| Status::unimplemented(format!("this method takes one message, not {count}"));
         while self.only.is_none() || !self.is_at_end() {
             match ready!(self.poll_next(context)).transpose()? {
@@ -57,9 +69,7 @@ impl<B: Body<Data = Bytes> + Unpin> Messages<B> {
         Poll::Ready(self.only.take().ok_or_else(|| not("none")))
     }
 
-    /// Whether the message that is arriving has more than `bytes`, as soon as it has said so. Where something
-    /// is amiss it has not: [`Messages::poll_only`] tells what.
-    pub(super) fn poll_is_longer(&mut self, bytes: usize, context: &mut Context<'_>) -> Poll<bool> {
+    fn poll_is_longer(&mut self, bytes: usize, context: &mut Context<'_>) -> Poll<bool> {
         while self.only.is_none() {
             let arrived = if self.partial.is_empty() { &self.chunk } else { &self.partial[..] };
             match self.whole(arrived) {

@@ -1,15 +1,14 @@
 //! `Refund`, and how limits stand after something was taken back.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
 
 use super::call::{self, Call, Sent};
-use super::messages::Messages;
 use super::{DEFAULT_COST, RateLimit, Reply, status};
 use crate::limiter::{Ask, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
@@ -32,21 +31,20 @@ fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
 impl<S: Store> RateLimit<S> {
     /// Gives back what a call has taken.
     pub fn refund<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        let (head, body) = request.into_parts();
-        let deadline = match call::deadline_of(&head.headers) {
-            Ok(deadline) => deadline,
-            Err(status) => return Call::done(Err(status)),
-        };
-        let (service, mut messages) = (Arc::clone(self), Messages::of(body, self.largest));
-        Call::waiting(&self.deadlines, deadline, async move {
-            let message = poll_fn(|context| messages.poll_only(context)).await?;
-            let request =
-                RefundRequest::decode(message).map_err(|error| Status::internal(error.to_string()))?;
-            let ask = ask(&request, deadline);
-            let undone = service.limiter.refund(&ask, &request.limits, &request.id).await;
-            let response = response(&undone.map_err(status::of)?);
-            Ok(Reply::message(response.encoded_len(), |out| out.extend_from_slice(&response.encode_to_vec())))
+        call::open(request, self.largest, |deadline, mut messages| {
+            let service = Arc::clone(self);
+            Call::waiting(&self.deadlines, deadline, async move {
+                service.give_back(messages.only().await?, deadline).await
+            })
         })
+    }
+
+    async fn give_back(&self, message: Bytes, deadline: Option<Instant>) -> Result<Reply, Status> {
+        let request = RefundRequest::decode(message).map_err(|error| Status::internal(error.to_string()))?;
+        let ask = ask(&request, deadline);
+        let undone = self.limiter.refund(&ask, &request.limits, &request.id).await;
+        let response = response(&undone.map_err(status::of)?);
+        Ok(Reply::message(response.encoded_len(), |out| out.extend_from_slice(&response.encode_to_vec())))
     }
 }
 

@@ -4,9 +4,7 @@
 //! what a round costs, and the store fetches what it needs for all of them. So are those whose answers another
 //! store knows; the rest then waits, each for itself.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -14,11 +12,11 @@ use smallvec::SmallVec;
 use tonic::Status;
 
 use super::call::{self, Call, Sent};
-use super::messages::{Messages, PREFIX};
+use super::messages::PREFIX;
 use super::wire::{self, Question};
 use super::{RateLimit, Reply, reply, status};
 use crate::limiter::{Lent, LimiterError};
-use crate::store::{Store, TOGETHER};
+use crate::store::{Store, TOGETHER, at_once};
 
 /// Bytes of an ordinary answer.
 const ANSWER_BYTES: usize = 123;
@@ -40,31 +38,33 @@ pub enum Begun {
     Call(Call),
 }
 
+impl From<Status> for Begun {
+    fn from(status: Status) -> Self {
+        Self::Call(status.into())
+    }
+}
+
 impl<S: Store> RateLimit<S> {
     /// Begins a call that asks one question. Nothing is decided yet, where it has arrived and may be answered
     /// at once.
     pub fn should_allow<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Begun {
-        let deadline = match call::deadline_of(request.headers()) {
-            Ok(deadline) => deadline,
-            Err(status) => return Begun::Call(Call::failed(status)),
-        };
-        let mut messages = Messages::of(request.into_body(), self.largest);
-        let arrived = match messages.poll_only(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(message)) if S::AT_ONCE || self.limiter.knows_some() => {
-                return Begun::Posed(Posed { message, deadline });
-            }
-            Poll::Ready(Ok(message)) => Some(message),
-            Poll::Ready(Err(status)) => return Begun::Call(Call::failed(status)),
-            Poll::Pending => None,
-        };
-        let service = Arc::clone(self);
-        Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
-            let message = match arrived {
-                Some(message) => message,
-                None => poll_fn(|context| messages.poll_only(context)).await?,
+        call::open(request, self.largest, |deadline, mut messages| {
+            let arrived = match at_once(messages.only()).transpose() {
+                Ok(Some(message)) if S::AT_ONCE || self.limiter.knows_some() => {
+                    return Begun::Posed(Posed { message, deadline });
+                }
+                Ok(arrived) => arrived,
+                Err(status) => return status.into(),
             };
-            service.reply_to(&message, deadline).await
-        }))
+            let service = Arc::clone(self);
+            Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
+                let message = match arrived {
+                    Some(message) => message,
+                    None => messages.only().await?,
+                };
+                service.reply_to(&message, deadline).await
+            }))
+        })
     }
 
     /// Goes on with a question that has no answer yet. It is taken, and can be so once.

@@ -62,24 +62,21 @@ impl<S: Store> RateLimit<S> {
         request: http::Request<B>,
         mut leaving: watch::Receiver<()>,
     ) -> Call {
-        let (head, body) = request.into_parts();
-        let deadline = match call::deadline_of(&head.headers) {
-            Ok(deadline) => deadline,
-            Err(status) => return Call::failed(status),
-        };
-        let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
-        Call::done(Ok(Reply::Messages(Box::pin(Stream {
-            service: Arc::clone(self),
-            messages: Messages::of(body, self.largest),
-            rest: Bytes::new(),
-            in_flight: InFlight::new(),
-            deadline: deadline.map(timer),
-            leaving: Box::pin(async move { while leaving.changed().await.is_ok() {} }),
-            end: None,
-            answered: 0,
-            usual: 0,
-            over: false,
-        }))))
+        call::open(request, self.largest, |deadline, messages| {
+            let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
+            Call::done(Ok(Reply::Messages(Box::pin(Stream {
+                service: Arc::clone(self),
+                messages,
+                rest: Bytes::new(),
+                in_flight: InFlight::new(),
+                deadline: deadline.map(timer),
+                leaving: Box::pin(async move { while leaving.changed().await.is_ok() {} }),
+                end: None,
+                answered: 0,
+                usual: 0,
+                over: false,
+            }))))
+        })
     }
 }
 
