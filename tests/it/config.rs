@@ -11,7 +11,6 @@ mod schema;
 mod sections;
 mod server_limits;
 mod settings;
-mod store_redis;
 mod strategies;
 
 use std::path::Path;

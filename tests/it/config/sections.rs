@@ -1,5 +1,5 @@
 //! `server`, `store`, `resources` and `messages`: every bound, and what breaking it is told. What is of
-//! Redis alone is in `store_redis.rs`.
+//! Redis alone is in `redis.rs`.
 
 use weir::config::{MemoryConfig, StoreConfig};
 use weir::units::Micros;
