@@ -47,6 +47,13 @@ fn refused(cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
     }
 }
 
+/// Each value is refused at this place, as it is written and then with exactly these words.
+fn values_refused(place: &str, cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
+    for (value, told) in cases {
+        refused(&[(value, &format!("{place}: \"{value}\"{told}"))], &file_of);
+    }
+}
+
 /// A file of one section, from line 1 on.
 fn section(text: &str) -> String {
     format!("{text}\n{STRATEGIES}")

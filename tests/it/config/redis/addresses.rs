@@ -1,66 +1,30 @@
 //! Where Redis is, over TLS or not.
 
-use super::super::{accepted, parse, refused};
+use super::super::{accepted, parse, refused, values_refused};
 use super::file;
 
 #[test]
 fn addresses() {
-    refused(
+    let no_address = " is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS";
+    let too_much = ": a database number or parameters are not supported yet; write redis://HOST:PORT";
+    values_refused(
+        "1:27: store.redis.nodes[0]",
         &[
-            (
-                r#"nodes: ["http://a:1"]"#,
-                r#"1:27: store.redis.nodes[0]: "http://a:1" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
-            ),
-            (
-                r#"nodes: ["a:6379"]"#,
-                r#"1:27: store.redis.nodes[0]: "a:6379" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
-            ),
-            (
-                r#"nodes: ["redis://a:0"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://a:0": "0" is not a port from 1 to 65535"#,
-            ),
-            (
-                r#"nodes: ["redis://a:65536"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://a:65536": "65536" is not a port from 1 to 65535"#,
-            ),
-            (
-                r#"nodes: ["redis://a:"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://a:": "" is not a port from 1 to 65535"#,
-            ),
-            (
-                r#"nodes: ["redis://a:1/0"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://a:1/0": a database number or parameters are not supported yet; write redis://HOST:PORT"#,
-            ),
-            (
-                r#"nodes: ["redis://a?x=1"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://a?x=1": a database number or parameters are not supported yet; write redis://HOST:PORT"#,
-            ),
-            (
-                r#"nodes: ["redis://"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://": "" is not a host name or an IP address"#,
-            ),
-            (
-                r#"nodes: ["redis://:1"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://:1": "" is not a host name or an IP address"#,
-            ),
-            (
-                r#"nodes: ["redis://a b:1"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://a b:1": "a b" is not a host name or an IP address"#,
-            ),
-            (
-                r#"nodes: ["redis://[::1"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://[::1": "[" is not a host name or an IP address"#,
-            ),
-            (
-                r#"nodes: ["redis://[zz]:1"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://[zz]:1": "[zz]" is not a host name or an IP address"#,
-            ),
-            (
-                r#"nodes: ["redis://::1"]"#,
-                r#"1:27: store.redis.nodes[0]: "redis://::1": "" is not a host name or an IP address"#,
-            ),
+            ("http://a:1", no_address),
+            ("a:6379", no_address),
+            ("redis://a:0", r#": "0" is not a port from 1 to 65535"#),
+            ("redis://a:65536", r#": "65536" is not a port from 1 to 65535"#),
+            ("redis://a:", r#": "" is not a port from 1 to 65535"#),
+            ("redis://a:1/0", too_much),
+            ("redis://a?x=1", too_much),
+            ("redis://", r#": "" is not a host name or an IP address"#),
+            ("redis://:1", r#": "" is not a host name or an IP address"#),
+            ("redis://a b:1", r#": "a b" is not a host name or an IP address"#),
+            ("redis://[::1", r#": "[" is not a host name or an IP address"#),
+            ("redis://[zz]:1", r#": "[zz]" is not a host name or an IP address"#),
+            ("redis://::1", r#": "" is not a host name or an IP address"#),
         ],
-        file,
+        |address| file(&format!("nodes: [\"{address}\"]")),
     );
 }
 
