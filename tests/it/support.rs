@@ -9,6 +9,7 @@
 pub(crate) mod certificates;
 pub(crate) mod clients;
 mod cluster;
+pub(crate) mod damage;
 pub(crate) mod envoy;
 pub(crate) mod frames;
 pub(crate) mod grpc;
