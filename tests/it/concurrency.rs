@@ -2,13 +2,13 @@
 //! store.
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
+use weir::config::{Config, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::{Reason, ShouldAllowRequest};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::units::Micros;
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{Accelerators, SOON, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{Accelerators, redis_config, shared_cluster, shared_redis, stores};
 
 const CALLERS: usize = 10_000;
 /// Where not everything is as it is by default.
@@ -18,7 +18,7 @@ const LIMIT: usize = 100;
 
 #[tokio::test]
 async fn memory() {
-    exactly_the_limit(StoreConfig::Memory(MemoryConfig::default()), "", CALLERS).await;
+    exactly_the_limit(stores::memory(), "", CALLERS).await;
 }
 
 #[tokio::test]
@@ -43,8 +43,7 @@ async fn on_redis(config: RedisConfig) {
 
 /// The name makes the keys those of this run.
 async fn exactly_the_limit(store: StoreConfig, name: &str, callers: usize) {
-    let server = Server::start(Config { store, rules: rules(), ..config() });
-    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+    let server = Server::ready(Config { store, rules: rules(), ..config() });
     for strategy in ["bucket", "window", "interval", "log", "strict", "sliding", "slots", "dual"] {
         let ask = ask_under(strategy, &format!("hot {name}"), "crowd");
         assert_eq!(admitted(&server, ask, callers).await, LIMIT, "{strategy} {name}");

@@ -21,7 +21,7 @@ mod redis;
 pub(crate) mod scratch;
 pub(crate) mod sentinels;
 pub(crate) mod server;
-mod stores;
+pub(crate) mod stores;
 mod wait;
 pub(crate) mod yaml;
 

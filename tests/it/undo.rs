@@ -3,7 +3,7 @@
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, MemoryConfig, ServerConfig, StoreConfig, Topology};
+use weir::config::{Config, ServerConfig, StoreConfig, Topology};
 use weir::proto::v1::admin_service_client::AdminServiceClient;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::{LimitState, RefundRequest, ResetRequest, ShouldAllowRequest};
@@ -11,7 +11,7 @@ use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strat
 use weir::units::Micros;
 
 use crate::support::server::{BASE, Server, ask_under, config};
-use crate::support::{RedisServer, SOON, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{RedisServer, SOON, eventually, redis_config, stores};
 
 const RETRIES: usize = 100;
 const DAY: Micros = Micros::from_secs(24 * 3600);
@@ -20,17 +20,17 @@ type Client = RateLimitServiceClient<Channel>;
 
 #[tokio::test]
 async fn memory() {
-    holds_on(StoreConfig::Memory(MemoryConfig::default())).await;
+    holds_on(stores::memory()).await;
 }
 
 #[tokio::test]
 async fn redis() {
-    holds_on(StoreConfig::Redis(redis_config(vec![shared_redis().url()], Topology::Single))).await;
+    holds_on(stores::redis()).await;
 }
 
 #[tokio::test]
 async fn cluster() {
-    holds_on(StoreConfig::Redis(redis_config(shared_cluster().urls(), Topology::Cluster))).await;
+    holds_on(stores::cluster()).await;
 }
 
 async fn holds_on(store: StoreConfig) {
@@ -134,7 +134,7 @@ async fn a_window_that_was_reset_starts_anew(server: &Server) {
 
 #[tokio::test]
 async fn what_cannot_be_taken_back_is_an_error_that_says_why() {
-    let server = ready(StoreConfig::Memory(MemoryConfig::default()), true);
+    let server = ready(stores::memory(), true);
     let (mut client, mut admin) = (server.client().await, admin(&server).await);
     let ask = ask_under("dual", "r", "bob");
     let named = |names: &[&str]| RefundRequest {
@@ -170,7 +170,7 @@ async fn what_cannot_be_taken_back_is_an_error_that_says_why() {
 
 #[tokio::test]
 async fn the_admin_service_is_off_until_it_is_wanted() {
-    let server = ready(StoreConfig::Memory(MemoryConfig::default()), false);
+    let server = ready(stores::memory(), false);
     let status = admin(&server).await.reset(reset(&ask_under("dual", "r", "bob"), &[])).await.unwrap_err();
     assert_eq!(status.code(), Code::Unimplemented);
 }
@@ -190,7 +190,7 @@ async fn no_policy_answers_for_the_store() {
 
 #[tokio::test]
 async fn an_id_is_forgotten_after_a_day() {
-    let server = ready(StoreConfig::Memory(MemoryConfig::default()), false);
+    let server = ready(stores::memory(), false);
     let mut client = server.client().await;
     let ask = ask_under("dual", "r", "bob");
     for (at, applied) in [(0, true), (DAY.0 - 1, false), (DAY.0, true), (2 * DAY.0 - 1, false)] {
@@ -264,9 +264,7 @@ async fn admin(server: &Server) -> AdminServiceClient<Channel> {
 fn ready(store: StoreConfig, admin_service: bool) -> Server {
     let config = config();
     let server_config = ServerConfig { admin_service, ..config.server.clone() };
-    let server = Server::start(Config { store, server: server_config, rules: rules(), ..config });
-    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
-    server
+    Server::ready(Config { store, server: server_config, rules: rules(), ..config })
 }
 
 /// Ten of each engine, and strategies of two limits. Their policy would let every call pass.

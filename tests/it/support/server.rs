@@ -23,7 +23,7 @@ use weir::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Rules, Sc
 use weir::telemetry::Metrics;
 use weir::units::Micros;
 
-use super::SOON;
+use super::{SOON, eventually};
 
 /// When the tests' clocks stand still: a multiple of every window in them.
 pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);
@@ -49,6 +49,13 @@ impl Server {
         Self::spawn(clock, Readiness::starting(), move |listeners, stopped, _| {
             app::run(config, listeners, shared, stopped).map_err(|error| error.to_string())
         })
+    }
+
+    /// The same, once it is ready to answer.
+    pub(crate) fn ready(config: Config) -> Self {
+        let server = Self::start(config);
+        eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+        server
     }
 
     /// On stores that `make` makes, one per worker.
