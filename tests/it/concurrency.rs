@@ -4,9 +4,10 @@
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{Config, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::{Reason, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir::units::Micros;
 
+use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};
 use crate::support::{Accelerators, redis_config, shared_cluster, shared_redis, stores};
 
@@ -83,23 +84,16 @@ fn rules() -> Rules {
     let wide = Algorithm::sliding_log(limit * 10, hour).unwrap();
     let resource: &[Field] = &[Field::Resource];
     let both: &[Field] = &[Field::Resource, Field::Consumer];
-    let strategy = |name: &str, limits: &[(&str, &[Field], Algorithm)]| {
-        let limits = limits.iter().map(|&(name, scope, algorithm)| Limit {
-            name: name.into(),
-            scope: Scope::of(scope),
-            algorithm,
-        });
-        Strategy::new(name, limits.collect(), false, FailurePolicy::Error).unwrap()
-    };
-    let strategies = vec![
-        strategy("bucket", &[("each", both, bucket)]),
-        strategy("window", &[("each", both, window)]),
-        strategy("interval", &[("each", both, interval)]),
-        strategy("log", &[("each", both, log)]),
-        strategy("strict", &[("each", both, strict)]),
-        strategy("sliding", &[("each", both, sliding)]),
-        strategy("slots", &[("each", both, slots)]),
-        strategy("dual", &[("everyone", resource, wide), ("each", both, log)]),
+    let strategies = [
+        ("bucket", &[("each", both, bucket)][..]),
+        ("window", &[("each", both, window)]),
+        ("interval", &[("each", both, interval)]),
+        ("log", &[("each", both, log)]),
+        ("strict", &[("each", both, strict)]),
+        ("sliding", &[("each", both, sliding)]),
+        ("slots", &[("each", both, slots)]),
+        ("dual", &[("everyone", resource, wide), ("each", both, log)]),
     ];
-    Rules::new(strategies, Resources::default())
+    let strategies = strategies.map(|(name, limits)| strategy(name, limits, FailurePolicy::Error));
+    Rules::new(strategies.into(), Resources::default())
 }

@@ -18,6 +18,7 @@ pub(crate) mod ports;
 mod process;
 mod proxy;
 mod redis;
+pub(crate) mod rules;
 pub(crate) mod scratch;
 pub(crate) mod sentinels;
 pub(crate) mod server;

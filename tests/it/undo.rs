@@ -7,9 +7,10 @@ use weir::config::{Config, ServerConfig, StoreConfig, Topology};
 use weir::proto::v1::admin_service_client::AdminServiceClient;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::{LimitState, RefundRequest, ResetRequest, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir::units::Micros;
 
+use crate::support::rules::strategy;
 use crate::support::server::{BASE, Server, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually, redis_config, stores};
 
@@ -276,25 +277,18 @@ fn rules() -> Rules {
     let log = Algorithm::sliding_log(10, hour).unwrap();
     let resource: &[Field] = &[Field::Resource];
     let both: &[Field] = &[Field::Resource, Field::Consumer];
-    let strategy = |name: &str, limits: &[(&str, &[Field], Algorithm)]| {
-        let limits = limits.iter().map(|&(name, scope, algorithm)| Limit {
-            name: name.into(),
-            scope: Scope::of(scope),
-            algorithm,
-        });
-        Strategy::new(name, limits.collect(), false, FailurePolicy::Allow).unwrap()
-    };
     let dual: [(&str, &[Field], Algorithm); 2] =
         [("everyone", resource, window(100, false)), ("each", both, bucket)];
-    let strategies = vec![
-        strategy("bucket", &[("each", both, bucket)]),
-        strategy("window", &[("each", both, window(10, false))]),
-        strategy("interval", &[("each", both, interval)]),
-        strategy("log", &[("each", both, log)]),
-        strategy("denied", &[("each", both, window(10, true))]),
-        strategy("dual", &dual),
-        strategy("other", &dual),
-        strategy("shared", &[("all", resource, bucket)]),
+    let strategies = [
+        ("bucket", &[("each", both, bucket)][..]),
+        ("window", &[("each", both, window(10, false))]),
+        ("interval", &[("each", both, interval)]),
+        ("log", &[("each", both, log)]),
+        ("denied", &[("each", both, window(10, true))]),
+        ("dual", &dual),
+        ("other", &dual),
+        ("shared", &[("all", resource, bucket)]),
     ];
-    Rules::new(strategies, Resources::default())
+    let strategies = strategies.map(|(name, limits)| strategy(name, limits, FailurePolicy::Allow));
+    Rules::new(strategies.into(), Resources::default())
 }
