@@ -5,14 +5,13 @@
 //! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::convert::Infallible;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use http_body_util::Full;
 use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
@@ -102,7 +101,7 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
     let framed = framed(&message);
     let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
-        let request = || http::Request::new(Whole(Some(framed.clone())));
+        let request = || http::Request::new(Full::new(framed.clone()));
         if work == "batch" {
             let Poll::Ready(Ok(_)) = pin!(service.should_allow_batch(request())).poll(&mut context()) else {
                 panic!("it answers at once")
@@ -142,23 +141,4 @@ fn context() -> Context<'static> {
 
 fn framed(message: &[u8]) -> Bytes {
     [&[0], &(message.len() as u32).to_be_bytes()[..], message].concat().into()
-}
-
-/// A body that has arrived.
-struct Whole(Option<Bytes>);
-
-impl Body for Whole {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(Frame::data).map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
 }

@@ -1,14 +1,14 @@
 //! The contract of `ShouldAllowBatch`, through the real server, on every store.
 
 use tonic::Code;
-use weir::config::{Config, MemoryConfig, RedisConfig, ServerConfig, StoreConfig, Topology};
+use weir::config::{Config, ServerConfig, StoreConfig, Topology};
 use weir::limiter::MAX_BATCH;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::should_allow_result::Result as Ended;
 use weir::proto::v1::{Reason, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowResponse};
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{RedisServer, SOON, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{RedisServer, SOON, eventually, redis_config, stores};
 
 const CLIENTS: usize = 10;
 
@@ -16,27 +16,21 @@ type Client = RateLimitServiceClient<tonic::transport::Channel>;
 
 #[tokio::test]
 async fn memory() {
-    holds_on(StoreConfig::Memory(MemoryConfig::default())).await;
+    holds_on(stores::memory()).await;
 }
 
 #[tokio::test]
 async fn redis() {
-    holds_on(on_redis(vec![shared_redis().url()], Topology::Single)).await;
+    holds_on(stores::redis()).await;
 }
 
 #[tokio::test]
 async fn cluster() {
-    holds_on(on_redis(shared_cluster().urls(), Topology::Cluster)).await;
-}
-
-/// With room for all batches to wait at once, so that no item is answered by a policy.
-fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
-    let max_waiting = CLIENTS * MAX_BATCH;
-    StoreConfig::Redis(RedisConfig { max_waiting, ..redis_config(nodes, topology) })
+    holds_on(stores::cluster()).await;
 }
 
 async fn holds_on(store: StoreConfig) {
-    let server = ready(Config { store, ..config() });
+    let server = Server::ready(Config { store, ..config() });
     let mut client = server.client().await;
     answers_come_in_order(&mut client).await;
     a_bad_item_fails_alone(&mut client).await;
@@ -107,7 +101,7 @@ async fn exactly_the_limit_is_admitted(server: &Server) {
 
 #[tokio::test]
 async fn a_batch_holds_one_to_a_thousand() {
-    let server = ready(config());
+    let server = Server::ready(config());
     let mut client = server.client().await;
     for count in [0, MAX_BATCH + 1] {
         let requests = vec![ask_under("burst", "r", "c"); count];
@@ -120,7 +114,7 @@ async fn a_batch_holds_one_to_a_thousand() {
 /// A batch has a bound of its own, and a single decision keeps its smaller one.
 #[tokio::test]
 async fn a_message_above_its_bound_is_refused() {
-    let server = ready(config());
+    let server = Server::ready(config());
     let mut client = server.client().await;
     let large = |bytes: usize| vec![ask_under("burst", &"x".repeat(512), "c"); bytes / 524];
     assert_eq!(batch(&mut client, large(500 << 10)).await.len(), (500 << 10) / 524);
@@ -135,7 +129,7 @@ async fn a_message_above_its_bound_is_refused() {
 async fn every_item_has_its_policy_and_counts() {
     let redis = RedisServer::start();
     let store = StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single));
-    let server = ready(Config { store, ..config() });
+    let server = Server::ready(Config { store, ..config() });
     redis.kill();
     eventually(SOON, "not ready", || server.get("/readyz").0 == 503);
     let asks = ["open", "closed", "burst"].map(|strategy| ask_under(strategy, "r", "c"));
@@ -157,7 +151,7 @@ async fn a_batch_is_one_script_call() {
     let redis = RedisServer::start();
     let store = StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single));
     let one_worker = ServerConfig { workers: 1, ..config().server };
-    let server = ready(Config { store, server: one_worker, ..config() });
+    let server = Server::ready(Config { store, server: one_worker, ..config() });
     let mut client = server.client().await;
     let asks = |count: usize| (0..count).map(|index| ask_under("burst", "r", &index.to_string())).collect();
     // The first call may find that Redis does not know the script yet.
@@ -174,12 +168,6 @@ fn script_calls(redis: &RedisServer) -> u64 {
     let info: String = redis.query(&["INFO", "commandstats"]);
     let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap_or("0");
     line.split(',').next().unwrap().parse().unwrap()
-}
-
-fn ready(config: Config) -> Server {
-    let server = Server::start(config);
-    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
-    server
 }
 
 /// The results of a batch: what was decided, or the code and message of the error.

@@ -2,13 +2,14 @@
 //! store.
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
+use weir::config::{Config, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::{Reason, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir::units::Micros;
 
+use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{Accelerators, SOON, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{Accelerators, redis_config, shared_cluster, shared_redis, stores};
 
 const CALLERS: usize = 10_000;
 /// Where not everything is as it is by default.
@@ -18,7 +19,7 @@ const LIMIT: usize = 100;
 
 #[tokio::test]
 async fn memory() {
-    exactly_the_limit(StoreConfig::Memory(MemoryConfig::default()), "", CALLERS).await;
+    exactly_the_limit(stores::memory(), "", CALLERS).await;
 }
 
 #[tokio::test]
@@ -43,8 +44,7 @@ async fn on_redis(config: RedisConfig) {
 
 /// The name makes the keys those of this run.
 async fn exactly_the_limit(store: StoreConfig, name: &str, callers: usize) {
-    let server = Server::start(Config { store, rules: rules(), ..config() });
-    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+    let server = Server::ready(Config { store, rules: rules(), ..config() });
     for strategy in ["bucket", "window", "interval", "log", "strict", "sliding", "slots", "dual"] {
         let ask = ask_under(strategy, &format!("hot {name}"), "crowd");
         assert_eq!(admitted(&server, ask, callers).await, LIMIT, "{strategy} {name}");
@@ -84,23 +84,16 @@ fn rules() -> Rules {
     let wide = Algorithm::sliding_log(limit * 10, hour).unwrap();
     let resource: &[Field] = &[Field::Resource];
     let both: &[Field] = &[Field::Resource, Field::Consumer];
-    let strategy = |name: &str, limits: &[(&str, &[Field], Algorithm)]| {
-        let limits = limits.iter().map(|&(name, scope, algorithm)| Limit {
-            name: name.into(),
-            scope: Scope::of(scope),
-            algorithm,
-        });
-        Strategy::new(name, limits.collect(), false, FailurePolicy::Error).unwrap()
-    };
-    let strategies = vec![
-        strategy("bucket", &[("each", both, bucket)]),
-        strategy("window", &[("each", both, window)]),
-        strategy("interval", &[("each", both, interval)]),
-        strategy("log", &[("each", both, log)]),
-        strategy("strict", &[("each", both, strict)]),
-        strategy("sliding", &[("each", both, sliding)]),
-        strategy("slots", &[("each", both, slots)]),
-        strategy("dual", &[("everyone", resource, wide), ("each", both, log)]),
+    let strategies = [
+        ("bucket", &[("each", both, bucket)][..]),
+        ("window", &[("each", both, window)]),
+        ("interval", &[("each", both, interval)]),
+        ("log", &[("each", both, log)]),
+        ("strict", &[("each", both, strict)]),
+        ("sliding", &[("each", both, sliding)]),
+        ("slots", &[("each", both, slots)]),
+        ("dual", &[("everyone", resource, wide), ("each", both, log)]),
     ];
-    Rules::new(strategies, Resources::default())
+    let strategies = strategies.map(|(name, limits)| strategy(name, limits, FailurePolicy::Error));
+    Rules::new(strategies.into(), Resources::default())
 }

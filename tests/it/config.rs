@@ -11,7 +11,6 @@ mod schema;
 mod sections;
 mod server_limits;
 mod settings;
-mod store_redis;
 mod strategies;
 
 use std::path::Path;
@@ -45,6 +44,13 @@ fn refused(cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
             Ok(_) => panic!("{text}\nis accepted"),
             Err(errors) => assert_eq!(errors, expected.join("\n"), "\nof {text}"),
         }
+    }
+}
+
+/// Each value is refused at this place, as it is written and then with exactly these words.
+fn values_refused(place: &str, cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
+    for (value, told) in cases {
+        refused(&[(value, &format!("{place}: \"{value}\"{told}"))], &file_of);
     }
 }
 

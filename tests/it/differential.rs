@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
-use weir::algorithm::{Algorithm, MAX_LIMITS, Op};
+use weir::algorithm::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Verdict};
 use weir::clock::{Clock, ManualClock};
 use weir::config::Topology;
 use weir::key::Subject;
@@ -211,22 +211,35 @@ impl World {
             let mut out = Verdicts::default();
             self.runtime.block_on(self.store.decide(&decision, op, &costs, &mut out)).unwrap();
             for (index, &cost) in costs.iter().enumerate() {
-                let expected = pure.decide(rules, &subject, op, cost);
-                let (verdict, limits) = out.get(index).unwrap();
-                prop_assert_eq!(
-                    (verdict, limits),
-                    (&expected.verdict, &expected.limits[..]),
-                    "call {} ({:?} of {} at {}): Lua is left, Rust right",
-                    number + 1,
-                    op,
-                    cost,
-                    pure.machine.now.0
-                );
+                agree(&mut pure, rules, &subject, (op, cost), out.get(index), number)?;
                 decisions += 1;
             }
         }
         Ok(decisions)
     }
+}
+
+/// Whether Lua said of this cost what Rust says, which decides it by that.
+fn agree(
+    pure: &mut Named,
+    rules: &Rules,
+    subject: &Subject<'_>,
+    (op, cost): (Op, u64),
+    said: Option<(&Verdict, &[LimitVerdict])>,
+    number: usize,
+) -> Result<(), TestCaseError> {
+    let expected = pure.decide(rules, subject, op, cost);
+    let (number, now) = (number + 1, pure.machine.now.0);
+    prop_assert_eq!(
+        said.unwrap(),
+        (&expected.verdict, &expected.limits[..]),
+        "call {} ({:?} of {} at {}): Lua is left, Rust right",
+        number,
+        op,
+        cost,
+        now
+    );
+    Ok(())
 }
 
 impl Story {

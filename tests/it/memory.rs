@@ -17,8 +17,10 @@ use weir::config::{MemoryConfig, WhenFull};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Strategy};
 use weir::units::Micros;
+
+use crate::support::rules::strategy;
 
 /// 2024-01-01T00:00:00Z.
 const START: Micros = Micros(1_704_067_200_000_000);
@@ -83,8 +85,7 @@ fn decide(store: &MemoryStore, decision: &Decision<'_>, op: Op, cost: u64) -> Re
 
 /// One limit per consumer.
 fn per_consumer(name: &str, algorithm: Algorithm) -> Arc<Strategy> {
-    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
-    Arc::new(Strategy::new(name, vec![limit], false, FailurePolicy::Error).unwrap())
+    Arc::new(strategy(name, &[("each", &[Field::Consumer], algorithm)], FailurePolicy::Error))
 }
 
 /// A bucket of ten that comes back at one a minute.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir::algorithm::Algorithm;
 use weir::config::Config;
-use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 
 use tonic::{Code, Request};
 use weir::algorithm::Op;
@@ -12,6 +12,7 @@ use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowRespon
 use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
+use crate::support::rules::strategy;
 use crate::support::server::{BASE, Server, ask, ask_under, config};
 
 /// `seconds` as the wire writes them.
@@ -225,9 +226,7 @@ async fn the_policy_answers_before_the_caller_gives_up() {
 #[tokio::test]
 async fn a_call_too_soon_after_the_one_before_is_told_so() {
     let login = Algorithm::strict_log(5, Micros::from_secs(60), true, Micros::from_secs(2)).unwrap();
-    let scope = Scope::of(&[Field::Consumer]);
-    let limits = vec![Limit { name: "attempts".into(), scope, algorithm: login }];
-    let strategy = Strategy::new("login", limits, false, FailurePolicy::Error).unwrap();
+    let strategy = strategy("login", &[("attempts", &[Field::Consumer], login)], FailurePolicy::Error);
     let rules = Rules::new(vec![strategy], Resources::default());
     let server = Server::start(Config { rules, ..config() });
     let mut client = server.client().await;

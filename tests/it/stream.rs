@@ -5,7 +5,7 @@ mod ends;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
-use weir::config::{Config, MemoryConfig, RedisConfig, StoreConfig, Topology};
+use weir::config::{Config, StoreConfig};
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::streamed_result::Result as Ended;
 use weir::proto::v1::{
@@ -14,33 +14,25 @@ use weir::proto::v1::{
 };
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{SOON, eventually, redis_config, shared_cluster, shared_redis};
-
-/// More than the tests ever put to a store at once.
-const WAITING: usize = 20_000;
+use crate::support::stores;
 
 #[tokio::test]
 async fn memory() {
-    holds_on(StoreConfig::Memory(MemoryConfig::default())).await;
+    holds_on(stores::memory()).await;
 }
 
 #[tokio::test]
 async fn redis() {
-    holds_on(on_redis(vec![shared_redis().url()], Topology::Single)).await;
+    holds_on(stores::redis()).await;
 }
 
 #[tokio::test]
 async fn cluster() {
-    holds_on(on_redis(shared_cluster().urls(), Topology::Cluster)).await;
-}
-
-fn on_redis(nodes: Vec<String>, topology: Topology) -> StoreConfig {
-    StoreConfig::Redis(RedisConfig { max_waiting: WAITING, ..redis_config(nodes, topology) })
+    holds_on(stores::cluster()).await;
 }
 
 async fn holds_on(store: StoreConfig) {
-    let server = Server::start(Config { store, ..config() });
-    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+    let server = Server::ready(Config { store, ..config() });
     answers_come_in_order_with_their_ids(&server).await;
     one_question_is_answered_before_the_next_is_asked(&server).await;
     a_bad_question_fails_alone(&server).await;

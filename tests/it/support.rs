@@ -9,6 +9,7 @@
 pub(crate) mod certificates;
 pub(crate) mod clients;
 mod cluster;
+pub(crate) mod damage;
 pub(crate) mod envoy;
 pub(crate) mod frames;
 pub(crate) mod grpc;
@@ -17,10 +18,11 @@ pub(crate) mod ports;
 mod process;
 mod proxy;
 mod redis;
+pub(crate) mod rules;
 pub(crate) mod scratch;
 pub(crate) mod sentinels;
 pub(crate) mod server;
-mod stores;
+pub(crate) mod stores;
 mod wait;
 pub(crate) mod yaml;
 

@@ -3,15 +3,16 @@
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, MemoryConfig, ServerConfig, StoreConfig, Topology};
+use weir::config::{Config, ServerConfig, StoreConfig, Topology};
 use weir::proto::v1::admin_service_client::AdminServiceClient;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::{LimitState, RefundRequest, ResetRequest, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir::units::Micros;
 
+use crate::support::rules::strategy;
 use crate::support::server::{BASE, Server, ask_under, config};
-use crate::support::{RedisServer, SOON, eventually, redis_config, shared_cluster, shared_redis};
+use crate::support::{RedisServer, SOON, eventually, redis_config, stores};
 
 const RETRIES: usize = 100;
 const DAY: Micros = Micros::from_secs(24 * 3600);
@@ -20,17 +21,17 @@ type Client = RateLimitServiceClient<Channel>;
 
 #[tokio::test]
 async fn memory() {
-    holds_on(StoreConfig::Memory(MemoryConfig::default())).await;
+    holds_on(stores::memory()).await;
 }
 
 #[tokio::test]
 async fn redis() {
-    holds_on(StoreConfig::Redis(redis_config(vec![shared_redis().url()], Topology::Single))).await;
+    holds_on(stores::redis()).await;
 }
 
 #[tokio::test]
 async fn cluster() {
-    holds_on(StoreConfig::Redis(redis_config(shared_cluster().urls(), Topology::Cluster))).await;
+    holds_on(stores::cluster()).await;
 }
 
 async fn holds_on(store: StoreConfig) {
@@ -134,7 +135,7 @@ async fn a_window_that_was_reset_starts_anew(server: &Server) {
 
 #[tokio::test]
 async fn what_cannot_be_taken_back_is_an_error_that_says_why() {
-    let server = ready(StoreConfig::Memory(MemoryConfig::default()), true);
+    let server = ready(stores::memory(), true);
     let (mut client, mut admin) = (server.client().await, admin(&server).await);
     let ask = ask_under("dual", "r", "bob");
     let named = |names: &[&str]| RefundRequest {
@@ -170,7 +171,7 @@ async fn what_cannot_be_taken_back_is_an_error_that_says_why() {
 
 #[tokio::test]
 async fn the_admin_service_is_off_until_it_is_wanted() {
-    let server = ready(StoreConfig::Memory(MemoryConfig::default()), false);
+    let server = ready(stores::memory(), false);
     let status = admin(&server).await.reset(reset(&ask_under("dual", "r", "bob"), &[])).await.unwrap_err();
     assert_eq!(status.code(), Code::Unimplemented);
 }
@@ -190,7 +191,7 @@ async fn no_policy_answers_for_the_store() {
 
 #[tokio::test]
 async fn an_id_is_forgotten_after_a_day() {
-    let server = ready(StoreConfig::Memory(MemoryConfig::default()), false);
+    let server = ready(stores::memory(), false);
     let mut client = server.client().await;
     let ask = ask_under("dual", "r", "bob");
     for (at, applied) in [(0, true), (DAY.0 - 1, false), (DAY.0, true), (2 * DAY.0 - 1, false)] {
@@ -264,9 +265,7 @@ async fn admin(server: &Server) -> AdminServiceClient<Channel> {
 fn ready(store: StoreConfig, admin_service: bool) -> Server {
     let config = config();
     let server_config = ServerConfig { admin_service, ..config.server.clone() };
-    let server = Server::start(Config { store, server: server_config, rules: rules(), ..config });
-    eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
-    server
+    Server::ready(Config { store, server: server_config, rules: rules(), ..config })
 }
 
 /// Ten of each engine, and strategies of two limits. Their policy would let every call pass.
@@ -278,25 +277,18 @@ fn rules() -> Rules {
     let log = Algorithm::sliding_log(10, hour).unwrap();
     let resource: &[Field] = &[Field::Resource];
     let both: &[Field] = &[Field::Resource, Field::Consumer];
-    let strategy = |name: &str, limits: &[(&str, &[Field], Algorithm)]| {
-        let limits = limits.iter().map(|&(name, scope, algorithm)| Limit {
-            name: name.into(),
-            scope: Scope::of(scope),
-            algorithm,
-        });
-        Strategy::new(name, limits.collect(), false, FailurePolicy::Allow).unwrap()
-    };
     let dual: [(&str, &[Field], Algorithm); 2] =
         [("everyone", resource, window(100, false)), ("each", both, bucket)];
-    let strategies = vec![
-        strategy("bucket", &[("each", both, bucket)]),
-        strategy("window", &[("each", both, window(10, false))]),
-        strategy("interval", &[("each", both, interval)]),
-        strategy("log", &[("each", both, log)]),
-        strategy("denied", &[("each", both, window(10, true))]),
-        strategy("dual", &dual),
-        strategy("other", &dual),
-        strategy("shared", &[("all", resource, bucket)]),
+    let strategies = [
+        ("bucket", &[("each", both, bucket)][..]),
+        ("window", &[("each", both, window(10, false))]),
+        ("interval", &[("each", both, interval)]),
+        ("log", &[("each", both, log)]),
+        ("denied", &[("each", both, window(10, true))]),
+        ("dual", &dual),
+        ("other", &dual),
+        ("shared", &[("all", resource, bucket)]),
     ];
-    Rules::new(strategies, Resources::default())
+    let strategies = strategies.map(|(name, limits)| strategy(name, limits, FailurePolicy::Allow));
+    Rules::new(strategies.into(), Resources::default())
 }

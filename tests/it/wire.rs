@@ -18,6 +18,7 @@ use weir::service::{Begun, Posed, RateLimit, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
 
+use crate::support::damage::damaged;
 use crate::support::grpc::{Pieces, ended, ended_alone, framed, request, together};
 use crate::support::server::{BASE, ask_under, config};
 
@@ -122,18 +123,8 @@ proptest! {
     /// nothing, nothing is decided.
     #[test]
     fn questions_are_read_as_the_generated_type_reads_them(
-        ask in asks(),
-        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
-        tail in prop::collection::vec(any::<u8>(), 0..8),
+        bytes in damaged(asks()),
     ) {
-        let mut bytes = ask.encode_to_vec();
-        bytes.extend(tail);
-        for (index, byte) in damage {
-            if !bytes.is_empty() {
-                let index = index.index(bytes.len());
-                bytes[index] = byte;
-            }
-        }
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let told = runtime.block_on(should_allow(&service(), &bytes));
         match ShouldAllowRequest::decode(&bytes[..]) {

@@ -1,150 +1,81 @@
-//! Who we are to Redis, over TLS or not, and which master: what is accepted, and that no secret is told.
+//! `store.redis`: every bound, and what breaking it is told.
+//!
+//! Here: its keys. Below: where Redis is, and who we are to it.
 
-use std::io::Write as _;
+mod addresses;
+mod logins;
 
-use weir::config::{Login, Overrides, RedisConfig, Secret, Sentinel, StoreConfig, Topology};
+use weir::config::{RedisConfig, Sentinel, StoreConfig, Topology};
 
+use self::logins::login;
 use super::{accepted, parse, refused, section};
 
+/// A file with this in `store.redis`, which is column 19 and what follows of line 1.
+fn file(text: &str) -> String {
+    section(&format!("store: {{ redis: {{ {text} }} }}"))
+}
+
 fn redis(text: &str) -> RedisConfig {
-    match accepted(&section(&format!("store: {{ redis: {{ {text} }} }}"))).store {
+    match accepted(&file(text)).store {
         StoreConfig::Redis(redis) => redis,
         StoreConfig::Memory(_) => panic!("redis"),
     }
 }
 
-fn login(username: Option<&str>, password: &str) -> Option<Login> {
-    Some(Login { username: username.map(str::to_owned), password: Secret::new(password) })
-}
-
 #[test]
-fn a_login_from_the_section_or_the_address() {
-    assert_eq!(redis(r#"nodes: ["redis://a"], username: weir, password: p"#).login, login(Some("weir"), "p"));
-    assert_eq!(redis(r#"nodes: ["redis://a"], password: "12""#).login, login(None, "12"));
-    let named = redis(
-        r#"nodes: ["redis://weir:p%40%3a:@a:1", "redis://weir:p%40%3A:@b", "redis://c"], topology: cluster"#,
-    );
-    assert_eq!(named.login, login(Some("weir"), "p@::"));
-    assert_eq!(named.nodes, ["redis://a:1", "redis://b:6379", "redis://c:6379"]);
-    assert_eq!(redis(r#"nodes: ["redis://:p@a"]"#).login, login(None, "p"));
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(b"from a file\n").unwrap();
-    let path = file.path().display();
-    assert_eq!(
-        redis(&format!(r#"nodes: ["redis://a"], password_file: "{path}""#)).login,
-        login(None, "from a file")
-    );
-}
-
-#[test]
-fn secrets_are_not_shown_by_what_holds_them() {
-    let shown = format!("{:?}", redis(r#"nodes: ["redis://weir:hunter2@a"]"#));
-    assert!(shown.contains("weir") && !shown.contains("hunter2"), "{shown}");
-}
-
-#[test]
-fn settings_go_before_the_file() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(b"from outside\r\n").unwrap();
-    let text = section(r#"store: { redis: { nodes: ["redis://a"], username: one, password: inside } }"#);
-    let with = |settings: Overrides| {
-        let config = weir::config::Config::parse(&text, "weir.yaml", &settings).map_err(|e| e.to_string())?;
-        let StoreConfig::Redis(redis) = config.store else { panic!("redis") };
-        Ok::<_, String>(redis.login)
-    };
-    let some = |text: &str| Some(text.to_owned());
-    let path = file.path().to_str();
-    let settings = Overrides { redis_password_file: path.map(str::to_owned), ..Overrides::default() };
-    assert_eq!(with(settings.clone()).unwrap(), login(Some("one"), "from outside"));
-    let both = Overrides { redis_password: some("hunter2"), ..settings };
-    let expected = "--redis-password-file or WEIR_REDIS_PASSWORD_FILE: store.redis.password_file: there is a password too";
-    assert_eq!(with(both).unwrap_err(), expected);
-    let settings =
-        Overrides { redis_username: some("two"), redis_password: some("p"), ..Overrides::default() };
-    assert_eq!(with(settings).unwrap(), login(Some("two"), "p"));
-    let settings = Overrides { redis_password: some(""), ..Overrides::default() };
-    assert_eq!(with(settings).unwrap_err(), "WEIR_REDIS_PASSWORD: store.redis.password: must not be empty");
-}
-
-#[test]
-fn logins_that_cannot_be() {
+fn keys_and_bounds() {
     refused(
         &[
             (
-                r#"store: { redis: { nodes: ["redis://a"], username: weir } }"#,
-                "1:51: store.redis.username: has no password; give one",
+                "",
+                r#"1:17: store.redis.nodes: is missing; list addresses, such as ["redis://127.0.0.1:6379"]"#,
             ),
             (
-                r#"store: { redis: { nodes: ["redis://a"], password: "" } }"#,
-                "1:51: store.redis.password: must not be empty",
+                "nodes: []",
+                "1:26: store.redis.nodes: names no address; give at least one, such as redis://127.0.0.1:6379",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://a"], password: x, password_file: /dev/null } }"#,
-                "1:69: store.redis.password_file: there is a `password` too\n1:69: store.redis.password_file: what \"/dev/null\" says must not be empty",
+                r#"nodes: "redis://a:1""#,
+                "1:26: store.redis.nodes: must be a list, such as [a, b], not a single value",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://a"], password_file: no/such } }"#,
-                "1:56: store.redis.password_file: \"no/such\" cannot be read: No such file or directory (os error 2)",
+                r#"nodes: ["redis://a:1", "redis://b:1"]"#,
+                "1:26: store.redis.nodes: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://u:hunter2@a"], password: hunter3 } }"#,
-                "1:26: store.redis.nodes: they name a user or password, and `username` or `password` is set too",
+                r#"nodes: ["redis://a", "redis://a:6379"], topology: cluster"#,
+                "1:40: store.redis.nodes[1]: redis://a:6379 is listed twice",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://u:hunter2@a", "redis://u:hunter3@b"], topology: cluster } }"#,
-                "1:26: store.redis.nodes: they name different users or passwords; Weir has one",
+                r#"nodes: ["redis://a"], topology: sentinel"#,
+                "1:17: store.redis.master_name: is missing; name the master as the sentinels do",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://hunter2@a"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "…@a": there is a user but no password; write redis://USER:PASSWORD@HOST"#,
+                r#"nodes: ["redis://a"], topology: ring"#,
+                r#"1:51: store.redis.topology: "ring" is not one of single, cluster, sentinel"#,
             ),
             (
-                r#"store: { redis: { nodes: ["redis://u:hunter/2@a"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "…@a": in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40"#,
+                r#"nodes: ["redis://a"], deadline: 999us"#,
+                "1:51: store.redis.deadline: 999us is out of bounds: it must be from 1ms to 60s",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://u:hunter%2@a"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "…@a": a % in a user or password must be written as %25"#,
+                r#"nodes: ["redis://a"], deadline: 61s"#,
+                "1:51: store.redis.deadline: 61s is out of bounds: it must be from 1ms to 60s",
             ),
             (
-                r#"store: { redis: { nodes: ["http://u:hunter2@a"] } }"#,
-                r#"1:27: store.redis.nodes[0]: "…@a" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
+                r#"nodes: ["redis://a"], denials_max_age: 61s"#,
+                "1:58: store.redis.denials_max_age: 61s is out of bounds: it must be from 0s to 60s",
+            ),
+            (
+                r#"nodes: ["redis://a"], connect_timeout: 0s, max_waiting: 0"#,
+                "1:58: store.redis.connect_timeout: 0s is out of bounds: it must be from 1ms to 60s\n1:75: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000",
+            ),
+            (
+                r#"nodes: ["redis://a"], max_waiting: 1_000_001"#,
+                "1:54: store.redis.max_waiting: 1000001 is out of bounds: it must be from 1 to 1000000",
             ),
         ],
-        section,
-    );
-}
-
-#[test]
-fn tls_is_for_all_or_none() {
-    refused(
-        &[
-            (
-                r#"store: { redis: { nodes: ["redis://a", "rediss://b"], topology: cluster } }"#,
-                "1:26: store.redis.nodes: some are redis:// and some rediss://; all of them must be the same",
-            ),
-            (
-                r#"store: { redis: { nodes: ["redis://a"], tls: { ca_file: /x } } }"#,
-                "1:46: store.redis.tls: the addresses are not encrypted: write rediss:// for TLS",
-            ),
-            (
-                r#"store: { redis: { nodes: ["rediss://a"], tls: { ca_file: /no/such } } }"#,
-                "1:58: store.redis.tls.ca_file: \"/no/such\" cannot be read: No such file or directory (os error 2)",
-            ),
-            (
-                r#"store: { redis: { nodes: ["rediss://a"], tls: { ca_file: /dev/null } } }"#,
-                "1:58: store.redis.tls.ca_file: \"/dev/null\" holds no certificate",
-            ),
-            (
-                r#"store: { redis: { nodes: ["rediss://a"], tls: { cert_file: /x } } }"#,
-                "1:60: store.redis.tls.cert_file: has no `key_file`",
-            ),
-            (
-                r#"store: { redis: { nodes: ["rediss://a"], tls: { key_file: /x } } }"#,
-                "1:59: store.redis.tls.key_file: has no `cert_file`",
-            ),
-        ],
-        section,
+        file,
     );
 }
 
@@ -159,22 +90,29 @@ fn sentinels() {
     refused(
         &[
             (
-                r#"store: { redis: { nodes: ["redis://a"], master_name: m } }"#,
+                r#"nodes: ["redis://a"], master_name: m"#,
                 "1:54: store.redis.master_name: is for `topology: sentinel` only",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://a"], sentinel_password: hunter2 } }"#,
+                r#"nodes: ["redis://a"], sentinel_password: hunter2"#,
                 "1:60: store.redis.sentinel_password: is for `topology: sentinel` only",
             ),
             (
-                r#"store: { redis: { nodes: ["redis://u:hunter2@a"], topology: sentinel, master_name: m } }"#,
+                r#"nodes: ["redis://u:hunter2@a"], topology: sentinel, master_name: m"#,
                 "1:26: store.redis.nodes: the addresses are sentinels': write `username` and `password` for Redis itself, and `sentinel_username` and `sentinel_password` for them",
             ),
         ],
-        section,
+        file,
     );
-    assert!(
-        parse(&section(r#"store: { redis: { nodes: ["redis://a"], topology: sentinel, master_name: "" } }"#))
-            .is_err()
-    );
+    assert!(parse(&file(r#"nodes: ["redis://a"], topology: sentinel, master_name: """#)).is_err());
+}
+
+/// Where nothing is alike, all that could be written is listed, once each.
+#[test]
+fn unknown_keys_list_the_known_ones() {
+    let file = file(r#"nodes: ["redis://a"], topology: single, zzz: 1"#);
+    let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
+                    max_waiting, denials_max_age, coalesce, topology, username, password, password_file, \
+                    tls, master_name, sentinel_username, sentinel_password, sentinel_password_file";
+    assert_eq!(parse(&file).unwrap_err(), expected);
 }

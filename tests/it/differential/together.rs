@@ -168,17 +168,7 @@ impl<S: Store> Asks<S> {
                     let who = (rules.name().to_owned(), subject.resource, subject.consumer, part.id);
                     let again = !part.id.is_empty() && !refunded.insert(who);
                     let cost = if again { 0 } else { cost };
-                    let expected = pure.decide(&part_rules, &subject, op, cost);
-                    let (verdict, limits) = answer.get(index).unwrap();
-                    prop_assert_eq!(
-                        (verdict, limits),
-                        (&expected.verdict, &expected.limits[..]),
-                        "question {} ({:?} of {} at {}): Lua is left, Rust right",
-                        number + 1,
-                        op,
-                        cost,
-                        pure.machine.now.0
-                    );
+                    agree(&mut pure, &part_rules, &subject, (op, cost), answer.get(index), number)?;
                     decisions += 1;
                 }
             }

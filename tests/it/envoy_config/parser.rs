@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use weir::config::EnvoyFiles;
 
+use crate::support::damage::changed;
+
 const FILE: &str = r#"
 domain: d
 descriptors:
@@ -78,16 +80,8 @@ proptest! {
     }
 
     #[test]
-    fn any_change_of_a_file_is_survived(
-        changes in prop::collection::vec((0..10_000_usize, 0..20_usize, 0..PIECES.len()), 1..8),
-    ) {
-        let mut text: Vec<char> = FILE.chars().collect();
-        for (at, removed, piece) in changes {
-            let start = at % (text.len() + 1);
-            let end = (start + removed).min(text.len());
-            text.splice(start..end, PIECES[piece].chars());
-        }
-        survives(&text.into_iter().collect::<String>());
+    fn any_change_of_a_file_is_survived(text in changed(FILE, &PIECES)) {
+        survives(&text);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use weir::telemetry::Metrics;
 use super::files;
 use super::notation::request as ask;
 use super::properties::any_request;
+use crate::support::damage::damaged;
 use crate::support::grpc::{ended, framed, request};
 use crate::support::server::{BASE, config};
 
@@ -78,18 +79,8 @@ proptest! {
     /// nothing, nothing is decided. What we write is what it writes.
     #[test]
     fn messages_are_read_and_written_as_the_generated_types_do(
-        asked in any_request(),
-        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
-        tail in prop::collection::vec(any::<u8>(), 0..8),
+        bytes in damaged(any_request()),
     ) {
-        let mut bytes = asked.encode_to_vec();
-        bytes.extend(tail);
-        for (index, byte) in damage {
-            if !bytes.is_empty() {
-                let index = index.index(bytes.len());
-                bytes[index] = byte;
-            }
-        }
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let told = runtime.block_on(answer(&service(), &bytes));
         match RateLimitRequest::decode(&bytes[..]) {

@@ -1,14 +1,15 @@
 //! Large requests: as many as there are places for are read at a time, however many callers send one.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
 use http_body::{Body, Frame};
+use http_body_util::StreamBody;
 use prost::Message as _;
 use tonic::Code;
 use weir::service::Call;
@@ -21,20 +22,11 @@ use crate::support::grpc::{ended, framed, request};
 const PLACES: usize = 64;
 
 /// A body whose end never comes. Counts what has been read of it.
-struct Endless(VecDeque<Bytes>, Arc<AtomicUsize>);
-
-impl Body for Endless {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(piece) = self.0.pop_front() else { return Poll::Pending };
-        self.1.fetch_add(1, Relaxed);
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
+fn endless(pieces: [Bytes; 3], read: Arc<AtomicUsize>) -> impl Body<Data = Bytes, Error = Infallible> {
+    let pieces = stream::iter(pieces).inspect(move |_| {
+        read.fetch_add(1, Relaxed);
+    });
+    StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece))).chain(stream::pending()))
 }
 
 struct Sender {
@@ -48,8 +40,8 @@ impl Sender {
         let read = Arc::new(AtomicUsize::new(0));
         let message = framed(0, &vec![0; announced]);
         let pieces = [&message[..first], &message[first..100], &message[100..200]];
-        let pieces = pieces.map(Bytes::copy_from_slice).into();
-        let call = service.should_rate_limit(http::Request::new(Endless(pieces, Arc::clone(&read))));
+        let body = endless(pieces.map(Bytes::copy_from_slice), Arc::clone(&read));
+        let call = service.should_rate_limit(http::Request::new(body));
         Self { call, read }
     }
 

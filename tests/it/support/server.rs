@@ -19,11 +19,12 @@ use weir::readiness::Readiness;
 use weir::server::{self, EnvoyParts, Parts, ServerError};
 use weir::service::Templates;
 use weir::store::Store;
-use weir::strategy::{FailurePolicy, Field, Limit, Resource, Resources, Rules, Scope, Strategy};
+use weir::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
 
-use super::SOON;
+use super::rules::strategy;
+use super::{SOON, eventually};
 
 /// When the tests' clocks stand still: a multiple of every window in them.
 pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);
@@ -49,6 +50,13 @@ impl Server {
         Self::spawn(clock, Readiness::starting(), move |listeners, stopped, _| {
             app::run(config, listeners, shared, stopped).map_err(|error| error.to_string())
         })
+    }
+
+    /// The same, once it is ready to answer.
+    pub(crate) fn ready(config: Config) -> Self {
+        let server = Self::start(config);
+        eventually(SOON, "the service is ready", || server.get("/readyz").0 == 200);
+        server
     }
 
     /// On stores that `make` makes, one per worker.
@@ -132,38 +140,32 @@ impl Future for Stopped {
 
 /// Two workers, the memory store, and a strategy of each kind that the tests ask about.
 pub(crate) fn config() -> Config {
-    let both = [Field::Resource, Field::Consumer];
+    let both: &[Field] = &[Field::Resource, Field::Consumer];
     let attribute = |name: &str| Field::Attribute(name.into());
     let second = Micros::from_secs(1);
-    let limit = |name: &str, scope: &[Field], algorithm: Algorithm| Limit {
-        name: name.into(),
-        scope: Scope::of(scope),
-        algorithm,
-    };
-    let strategy = |name: &str, limits, policy| Strategy::new(name, limits, false, policy).unwrap();
     let bucket = |burst| Algorithm::bucket(burst, Rate { count: 1, period: second }).unwrap();
-    let each = || vec![limit("each", &both, bucket(5))];
+    let each = [("each", both, bucket(5))];
     let strategies = vec![
         strategy(
             "tiger-feeding",
-            vec![
-                limit("everyone", &[Field::Resource], Algorithm::sliding_log(100, second.times(10)).unwrap()),
-                limit("each", &both, Algorithm::uniform(second.times(10)).unwrap()),
+            &[
+                ("everyone", &[Field::Resource], Algorithm::sliding_log(100, second.times(10)).unwrap()),
+                ("each", both, Algorithm::uniform(second.times(10)).unwrap()),
             ],
             FailurePolicy::Deny,
         ),
-        strategy("burst", each(), FailurePolicy::Error),
-        strategy("open", each(), FailurePolicy::Allow),
-        strategy("closed", each(), FailurePolicy::Deny),
+        strategy("burst", &each, FailurePolicy::Error),
+        strategy("open", &each, FailurePolicy::Allow),
+        strategy("closed", &each, FailurePolicy::Deny),
         strategy(
             "regional",
-            vec![
-                limit("region", &[attribute("region")], bucket(3)),
-                limit("each", &[attribute("region"), Field::Consumer], bucket(2)),
+            &[
+                ("region", &[attribute("region")], bucket(3)),
+                ("each", &[attribute("region"), Field::Consumer], bucket(2)),
             ],
             FailurePolicy::Error,
         ),
-        strategy("everybody", vec![limit("all", &[Field::Resource], bucket(3))], FailurePolicy::Error),
+        strategy("everybody", &[("all", &[Field::Resource], bucket(3))], FailurePolicy::Error),
     ];
     let resources = Resources::new([
         ("zewtopia.com/tigerfeeding".to_owned(), Resource { strategy: 0, group: None }),

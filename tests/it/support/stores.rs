@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use tokio::sync::oneshot;
 use weir::algorithm::Op;
 use weir::clock::{Clock, Monotonic};
-use weir::config::{Login, RedisConfig, Secret, Topology};
+use weir::config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
 use weir::key::KeySecret;
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::{Denials, DenialsShared};
@@ -15,13 +15,33 @@ use weir::store::redis::{RedisShared, RedisStore};
 use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
-use super::{SOON, shared_cluster};
+use super::{SOON, shared_cluster, shared_redis};
 
 /// A configuration for tests that are not about time: a machine that all of them share, or one that is
 /// moved, can keep ten thousand callers waiting for many seconds, and a connection's first answer as well.
 pub(crate) fn redis_config(nodes: Vec<String>, topology: Topology) -> RedisConfig {
     let patience = Micros::from_secs(60);
     RedisConfig { nodes, topology, deadline: patience, connect_timeout: patience, ..RedisConfig::default() }
+}
+
+/// The memory store.
+pub(crate) fn memory() -> StoreConfig {
+    StoreConfig::Memory(MemoryConfig::default())
+}
+
+/// The Redis that tests share.
+pub(crate) fn redis() -> StoreConfig {
+    roomy(vec![shared_redis().url()], Topology::Single)
+}
+
+/// The cluster that tests share.
+pub(crate) fn cluster() -> StoreConfig {
+    roomy(shared_cluster().urls(), Topology::Cluster)
+}
+
+/// With room for all callers of a test to wait at once, so that none is answered by a policy.
+fn roomy(nodes: Vec<String>, topology: Topology) -> StoreConfig {
+    StoreConfig::Redis(RedisConfig { max_waiting: 20_000, ..redis_config(nodes, topology) })
 }
 
 /// A store on the current runtime, with its watcher, once it has found its nodes.

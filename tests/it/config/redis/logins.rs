@@ -1,0 +1,107 @@
+//! Who we are to Redis: what is accepted, and that no secret is told.
+
+use std::io::Write as _;
+
+use weir::config::{Login, Overrides, Secret, StoreConfig};
+
+use super::super::refused;
+use super::{file, redis};
+
+pub(super) fn login(username: Option<&str>, password: &str) -> Option<Login> {
+    Some(Login { username: username.map(str::to_owned), password: Secret::new(password) })
+}
+
+#[test]
+fn a_login_from_the_section_or_the_address() {
+    assert_eq!(redis(r#"nodes: ["redis://a"], username: weir, password: p"#).login, login(Some("weir"), "p"));
+    assert_eq!(redis(r#"nodes: ["redis://a"], password: "12""#).login, login(None, "12"));
+    let named = redis(
+        r#"nodes: ["redis://weir:p%40%3a:@a:1", "redis://weir:p%40%3A:@b", "redis://c"], topology: cluster"#,
+    );
+    assert_eq!(named.login, login(Some("weir"), "p@::"));
+    assert_eq!(named.nodes, ["redis://a:1", "redis://b:6379", "redis://c:6379"]);
+    assert_eq!(redis(r#"nodes: ["redis://:p@a"]"#).login, login(None, "p"));
+    let mut secret = tempfile::NamedTempFile::new().unwrap();
+    secret.write_all(b"from a file\n").unwrap();
+    let path = secret.path().display();
+    assert_eq!(
+        redis(&format!(r#"nodes: ["redis://a"], password_file: "{path}""#)).login,
+        login(None, "from a file")
+    );
+}
+
+#[test]
+fn secrets_are_not_shown_by_what_holds_them() {
+    let shown = format!("{:?}", redis(r#"nodes: ["redis://weir:hunter2@a"]"#));
+    assert!(shown.contains("weir") && !shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
+fn settings_go_before_the_file() {
+    let mut secret = tempfile::NamedTempFile::new().unwrap();
+    secret.write_all(b"from outside\r\n").unwrap();
+    let text = file(r#"nodes: ["redis://a"], username: one, password: inside"#);
+    let with = |settings: Overrides| {
+        let config = weir::config::Config::parse(&text, "weir.yaml", &settings).map_err(|e| e.to_string())?;
+        let StoreConfig::Redis(redis) = config.store else { panic!("redis") };
+        Ok::<_, String>(redis.login)
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let path = secret.path().to_str();
+    let settings = Overrides { redis_password_file: path.map(str::to_owned), ..Overrides::default() };
+    assert_eq!(with(settings.clone()).unwrap(), login(Some("one"), "from outside"));
+    let both = Overrides { redis_password: some("hunter2"), ..settings };
+    let expected = "--redis-password-file or WEIR_REDIS_PASSWORD_FILE: store.redis.password_file: there is a password too";
+    assert_eq!(with(both).unwrap_err(), expected);
+    let settings =
+        Overrides { redis_username: some("two"), redis_password: some("p"), ..Overrides::default() };
+    assert_eq!(with(settings).unwrap(), login(Some("two"), "p"));
+    let settings = Overrides { redis_password: some(""), ..Overrides::default() };
+    assert_eq!(with(settings).unwrap_err(), "WEIR_REDIS_PASSWORD: store.redis.password: must not be empty");
+}
+
+#[test]
+fn logins_that_cannot_be() {
+    refused(
+        &[
+            (
+                r#"nodes: ["redis://a"], username: weir"#,
+                "1:51: store.redis.username: has no password; give one",
+            ),
+            (r#"nodes: ["redis://a"], password: """#, "1:51: store.redis.password: must not be empty"),
+            (
+                r#"nodes: ["redis://a"], password: x, password_file: /dev/null"#,
+                "1:69: store.redis.password_file: there is a `password` too\n1:69: store.redis.password_file: what \"/dev/null\" says must not be empty",
+            ),
+            (
+                r#"nodes: ["redis://a"], password_file: no/such"#,
+                "1:56: store.redis.password_file: \"no/such\" cannot be read: No such file or directory (os error 2)",
+            ),
+            (
+                r#"nodes: ["redis://u:hunter2@a"], password: hunter3"#,
+                "1:26: store.redis.nodes: they name a user or password, and `username` or `password` is set too",
+            ),
+            (
+                r#"nodes: ["redis://u:hunter2@a", "redis://u:hunter3@b"], topology: cluster"#,
+                "1:26: store.redis.nodes: they name different users or passwords; Weir has one",
+            ),
+            (
+                r#"nodes: ["redis://hunter2@a"]"#,
+                r#"1:27: store.redis.nodes[0]: "…@a": there is a user but no password; write redis://USER:PASSWORD@HOST"#,
+            ),
+            (
+                r#"nodes: ["redis://u:hunter/2@a"]"#,
+                r#"1:27: store.redis.nodes[0]: "…@a": in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40"#,
+            ),
+            (
+                r#"nodes: ["redis://u:hunter%2@a"]"#,
+                r#"1:27: store.redis.nodes[0]: "…@a": a % in a user or password must be written as %25"#,
+            ),
+            (
+                r#"nodes: ["http://u:hunter2@a"]"#,
+                r#"1:27: store.redis.nodes[0]: "…@a" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS"#,
+            ),
+        ],
+        file,
+    );
+}
