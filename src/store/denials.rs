@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use self::epochs::{Changes, EPOCHS, Epochs, TOLD, Told};
+use self::epochs::{Changes, EPOCHS, Epochs, TOLD, Told, UnderWay};
 use self::holds::holds;
 use self::known::{Known, Question, Table};
 use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
@@ -66,6 +66,8 @@ const MOST_WORTH: u32 = 1024;
 pub struct DenialsShared {
     /// Raised by whatever changes a state: for each tag, and for each set of keys.
     epochs: Arc<[AtomicU64]>,
+    /// For each tag, how many changes of it are under way.
+    under_way: Arc<[AtomicU64]>,
     /// What was told last of each set of keys.
     told: Arc<[Mutex<Told>]>,
     secret: KeySecret,
@@ -77,9 +79,10 @@ impl DenialsShared {
     /// Denials are kept for at most `max_age`; with none, every decision goes to the store.
     #[must_use]
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
-        let epochs = (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
+        let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
+        let (epochs, under_way) = (counters(), counters());
         let told = (0..TOLD).map(|_| Mutex::default()).collect();
-        Self { epochs, told, secret: KeySecret::random(), clock, max_age: max_age.into() }
+        Self { epochs, under_way, told, secret: KeySecret::random(), clock, max_age: max_age.into() }
     }
 
     /// One worker's denials, in front of `store`.
@@ -133,6 +136,8 @@ impl<S: Store> Store for Denials<S> {
         if !self.shared.keeps(decision, op) {
             // A cost of nothing changes nothing, but a reset has no cost at all.
             let changes = op == Op::Reset || op != Op::Peek && costs.iter().any(|&cost| cost > 0);
+            // It ends after its epoch has been raised.
+            let _under_way = UnderWay::of(&epochs, changes);
             let _changes = Changes(changes.then_some(epochs.tag));
             self.store.decide(decision, op, costs, out).await?;
             epochs.told(out, false);

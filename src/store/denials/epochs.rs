@@ -49,6 +49,8 @@ impl Told {
 pub(super) struct Epochs<'a> {
     pub(super) tag: &'a AtomicU64,
     pub(super) keys: &'a AtomicU64,
+    /// How many changes of the tag are under way.
+    under_way: &'a AtomicU64,
     /// What was told last of its keys.
     told: &'a Mutex<Told>,
     /// The hash of the fields of its keys.
@@ -76,7 +78,9 @@ impl Epochs<'_> {
         };
         let state = Self::state(newest);
         let mut told = self.told.lock();
-        let is_raised = told.is_new(self.fields as u64, state) || changed;
+        // What is forced may change no more than a wait, and what is given back may undo a charge.
+        let is_unsure = self.under_way.load(SeqCst) > 0;
+        let is_raised = told.is_new(self.fields as u64, state) || changed || is_unsure;
         if is_raised {
             self.keys.fetch_add(1, SeqCst);
         }
@@ -109,6 +113,27 @@ impl Drop for Changes<'_> {
     }
 }
 
+/// A change of a tag, from before the store is asked until its epoch has been raised.
+pub(super) struct UnderWay<'a>(Option<&'a AtomicU64>);
+
+impl<'a> UnderWay<'a> {
+    pub(super) fn of(epochs: &Epochs<'a>, changes: bool) -> Self {
+        let count = changes.then_some(epochs.under_way);
+        if let Some(count) = count {
+            count.fetch_add(1, SeqCst);
+        }
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(count) = self.0 {
+            count.fetch_sub(1, SeqCst);
+        }
+    }
+}
+
 impl DenialsShared {
     pub(super) fn epochs(&self, decision: &Decision<'_>) -> Epochs<'_> {
         let Decision { strategy, ref subject, .. } = *decision;
@@ -129,6 +154,7 @@ impl DenialsShared {
         let of_keys = ((fields >> 64) as u64).wrapping_add(family);
         let keys = if strategy.shares_counters() { tag } else { epoch(of_keys) };
         let told = &self.told[(fields >> 32) as usize % TOLD];
-        Epochs { tag, keys, told, fields }
+        let under_way = &self.under_way[named as usize % EPOCHS];
+        Epochs { tag, keys, under_way, told, fields }
     }
 }
