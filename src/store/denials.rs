@@ -16,7 +16,8 @@
 //! node's refund, or a server clock that jumped, can stay unseen.
 //!
 //! What is taken or given back on this node, by any worker, ends it at once: the answer would still be no,
-//! but what it says of what remains would be old. Where more may remain before the cost is admitted, as in a
+//! but what it says of what remains would be old. So does whoever is told of a state that is new, for a change is
+//! executed, and may be seen, before its own caller hears of it. Where more may remain before the cost is admitted, as in a
 //! bucket that lacks several tokens, a denial is kept for some milliseconds only.
 //!
 //! Those who were denied together, in one call of several costs, are known as well, from the last one on that was
@@ -35,7 +36,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use self::epochs::{Changes, EPOCHS, Epochs};
+use self::epochs::{Changes, EPOCHS, Epochs, TOLD, Told, UnderWay};
 use self::holds::holds;
 use self::known::{Known, Question, Table};
 use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
@@ -65,6 +66,10 @@ const MOST_WORTH: u32 = 1024;
 pub struct DenialsShared {
     /// Raised by whatever changes a state: for each tag, and for each set of keys.
     epochs: Arc<[AtomicU64]>,
+    /// For each tag, how many changes of it are under way.
+    under_way: Arc<[AtomicU64]>,
+    /// What was told last of each set of keys.
+    told: Arc<[Mutex<Told>]>,
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
@@ -74,8 +79,10 @@ impl DenialsShared {
     /// Denials are kept for at most `max_age`; with none, every decision goes to the store.
     #[must_use]
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
-        let epochs = (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
-        Self { epochs, secret: KeySecret::random(), clock, max_age: max_age.into() }
+        let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
+        let (epochs, under_way) = (counters(), counters());
+        let told = (0..TOLD).map(|_| Mutex::default()).collect();
+        Self { epochs, under_way, told, secret: KeySecret::random(), clock, max_age: max_age.into() }
     }
 
     /// One worker's denials, in front of `store`.
@@ -129,8 +136,12 @@ impl<S: Store> Store for Denials<S> {
         if !self.shared.keeps(decision, op) {
             // A cost of nothing changes nothing, but a reset has no cost at all.
             let changes = op == Op::Reset || op != Op::Peek && costs.iter().any(|&cost| cost > 0);
+            // It ends after its epoch has been raised.
+            let _under_way = UnderWay::of(&epochs, changes);
             let _changes = Changes(changes.then_some(epochs.tag));
-            return self.store.decide(decision, op, costs, out).await;
+            self.store.decide(decision, op, costs, out).await?;
+            epochs.told(out, false);
+            return Ok(());
         }
         let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
         let mut asked = Asked { decision, costs, epochs, epoch, sent };
@@ -142,15 +153,12 @@ impl<S: Store> Store for Denials<S> {
         self.store.decide(decision, op, costs, out).await?;
         // Of several costs those are denied by the state as it is now that come after the last admitted one.
         let admitted = out.decisions.iter().zip(costs).rposition(|(one, &cost)| one.allowed && cost > 0);
-        let mut first = 0;
-        match admitted {
-            Some(last) if takes => {
-                drop(changes);
-                asked.epoch = epoch.wrapping_add(asked.epochs.step());
-                first = last + 1;
-            }
-            _ => changes.0 = None,
+        let last = admitted.filter(|_| takes);
+        changes.0 = None;
+        if asked.epochs.told(out, last.is_some()) {
+            asked.epoch = epoch.wrapping_add(asked.epochs.step());
         }
+        let first = last.map_or(0, |last| last + 1);
         self.learn(&asked, first, out);
         Ok(())
     }

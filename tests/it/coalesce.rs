@@ -1,6 +1,7 @@
 //! One call in flight for each set of keys, and everybody gets the answer that is theirs.
 
 mod crowd;
+mod interleave;
 mod known;
 mod order;
 

@@ -1,6 +1,6 @@
 //! A denial that is known is answered without the store, for exactly as long as it holds.
 
-mod random;
+pub mod random;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -216,6 +216,42 @@ async fn what_nobody_waits_for_any_more_is_not_hidden_either() {
     assert_eq!(ask(3).await, (false, 1));
     assert!(other.decide(&decision, Op::Refund, &[2], &mut out).now_or_never().is_none());
     assert_eq!(ask(3).await, (true, 0));
+}
+
+/// A charge or a refund is executed before its caller hears of it. Who was asked meanwhile and has seen it once was
+/// followed by who was told, by another worker, what had been known before.
+#[tokio::test]
+async fn what_one_has_seen_no_later_one_is_told_otherwise() {
+    let shared = Clock::Manual(ManualClock::at(START));
+    let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
+    let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let worker = || denials.before(Counting(memory.clone(), Arc::clone(&asked)));
+    let (worker, other, slow) = (worker(), worker(), denials.before(Lost(memory.clone())));
+    let bucket = strategy(&[bucket(10)]);
+    let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
+    let decision = Decision { strategy: &bucket, subject, deadline: None, part: Part::ALL };
+    let ask = async |worker: &Denials<Counting>, op, cost| {
+        let mut out = Verdicts::default();
+        worker.decide(&decision, op, &[cost], &mut out).await.unwrap();
+        (out.decisions[0].allowed, out.limits[0].remaining)
+    };
+    assert_eq!(ask(&worker, Op::Charge, 8).await, (true, 2));
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 2));
+    let (mut first, mut second) = (Verdicts::default(), Verdicts::default());
+    let mut charge = Box::pin(slow.decide(&decision, Op::Charge, &[1], &mut first));
+    assert!(charge.as_mut().now_or_never().is_none());
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 2), "nobody has heard of it");
+    assert_eq!(ask(&other, Op::Charge, 3).await, (false, 1));
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1));
+    asked.store(0, SeqCst);
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1));
+    assert_eq!(asked.swap(0, SeqCst), 0, "it is known all the same");
+    let mut refund = Box::pin(slow.decide(&decision, Op::Refund, &[3], &mut second));
+    assert!(refund.as_mut().now_or_never().is_none());
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1), "nobody has heard of it");
+    assert_eq!(ask(&other, Op::Peek, 4).await, (true, 4));
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (true, 0));
 }
 
 /// What another worker of the node admits meanwhile changes what remains, and a denial says what does.

@@ -23,9 +23,9 @@ use weir::units::Micros;
 use crate::properties::machine::{Named, START};
 use crate::properties::random::{self, Step};
 
-type Rules = Arc<weir::strategy::Strategy>;
+pub type Rules = Arc<weir::strategy::Strategy>;
 
-const SUBJECTS: [Subject<'_>; 4] = [
+pub const SUBJECTS: [Subject<'_>; 4] = [
     subject("plain", "bob", None),
     subject("plain", "eve", None),
     subject("grouped", "bob", Some("group")),
@@ -33,10 +33,10 @@ const SUBJECTS: [Subject<'_>; 4] = [
 ];
 
 /// Under which an override decides.
-const RAISED: usize = 3;
+pub const RAISED: usize = 3;
 
 /// How long what remains may be told as it was, where more may remain before a cost is admitted.
-const BLUR: u64 = 10_000;
+pub const BLUR: u64 = 10_000;
 
 const fn subject(
     resource: &'static str,
@@ -47,14 +47,14 @@ const fn subject(
 }
 
 /// A limit, what an override has instead, and which fields it counts by.
-type Scoped = (Algorithm, Algorithm, usize);
+pub type Scoped = (Algorithm, Algorithm, usize);
 
 /// One question: of whom, to which worker, and how the costs after the first differ from it, where several
 /// are asked for at once.
-type Asked = (Step, usize, usize, Vec<Cost>);
+pub type Asked = (Step, usize, usize, Vec<Cost>);
 
 #[derive(Debug, Clone, Copy)]
-enum Cost {
+pub enum Cost {
     Same,
     OneMore,
     One,
@@ -67,7 +67,7 @@ type Question = (usize, Vec<&'static str>, bool, u64);
 const SCOPES: [&[Field]; 3] = [&[Field::Resource, Field::Consumer], &[Field::Consumer], &[Field::Resource]];
 
 /// Of a name that was not there before.
-fn rules(limits: &[Scoped]) -> [Rules; 2] {
+pub fn rules(limits: &[Scoped]) -> [Rules; 2] {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = format!("random-{}", NAMES.fetch_add(1, SeqCst));
     let limit = |(index, (algorithm, _, scope)): (usize, &Scoped)| Limit {
@@ -88,7 +88,7 @@ fn rules(limits: &[Scoped]) -> [Rules; 2] {
     [Arc::new(own), Arc::new(raised)]
 }
 
-fn scoped() -> impl Strategy<Value = Scoped> {
+pub fn scoped() -> impl Strategy<Value = Scoped> {
     let pair = prop_oneof![
         (random::bucket(), random::bucket()),
         (random::window(), random::window()),
@@ -101,7 +101,7 @@ fn scoped() -> impl Strategy<Value = Scoped> {
         .prop_map(|((own, other), scope)| (own, other, scope))
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+pub fn asked() -> impl Strategy<Value = Asked> {
     let op = prop_oneof![2 => Just(Op::Charge), 1 => random::op()];
     let whose = prop_oneof![3 => Just(0_usize), 1 => 1..SUBJECTS.len()];
     let cost = prop_oneof![2 => Just(Cost::Same), 1 => Just(Cost::OneMore), 2 => Just(Cost::One), 1 => Just(Cost::Nothing)];
@@ -204,7 +204,7 @@ impl Both {
 }
 
 /// Several costs are only ever charged, or looked at.
-fn costs(op: Op, first: u64, more: &[Cost]) -> Vec<u64> {
+pub fn costs(op: Op, first: u64, more: &[Cost]) -> Vec<u64> {
     let cost = |cost: &Cost| match cost {
         Cost::Same => first,
         Cost::OneMore => first.saturating_add(1),

@@ -115,6 +115,7 @@ impl Machine {
 }
 
 /// A machine for many subjects and changing limits: each state is kept under its limit's name.
+#[derive(Debug, Clone)]
 pub struct Named {
     pub machine: Machine,
     states: HashMap<Vec<u8>, State>,

@@ -1,0 +1,270 @@
+//! On random stories of two workers: calls are executed at any time between their arrival and their answer,
+//! answers are lost, callers give up, and whatever anybody is told has a place in one order of all changes,
+//! after whatever was told before it was asked.
+//!
+//! What was on its way is told as old as it was when it came, and what remains may be blurred (`denials/holds.rs`);
+//! nothing else is allowed for.
+
+mod gate;
+mod truth;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestRunner};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use weir::algorithm::{Algorithm, Op, Rate};
+use weir::clock::{Clock, ManualClock, Monotonic};
+use weir::store::coalesce::Coalesce;
+use weir::store::denials::{Denials, DenialsShared};
+use weir::store::{AreKnown, Decision, Ended, Part, Single, Store as _, StoreError, Verdicts};
+use weir::units::Micros;
+
+use self::gate::Gate;
+use self::truth::Asked;
+use super::patient;
+use crate::denials::random::{self as questions, RAISED, Rules, SUBJECTS, Scoped};
+use crate::properties::machine::START;
+use crate::properties::random::{self, Cost, Pause, Step};
+
+/// What happens next. Numbers are of those who wait, as many as there are.
+#[derive(Debug, Clone)]
+enum Next {
+    /// A worker is asked, when time has gone by or not, as a call that came alone or with others is.
+    Ask {
+        of: questions::Asked,
+        moves: bool,
+        looks: bool,
+    },
+    Execute(usize),
+    Answer(usize),
+    Lose(usize),
+    GiveUp(usize),
+}
+
+/// Two workers of one node before one store.
+struct World {
+    runtime: Runtime,
+    clock: ManualClock,
+    gate: Gate,
+    workers: [Arc<Coalesce<Denials<Gate>>>; 2],
+    callers: Vec<Caller>,
+    known: usize,
+}
+
+/// Somebody who has asked.
+struct Caller {
+    asked: Asked,
+    /// What was told before it asked.
+    first: usize,
+    task: JoinHandle<Result<Verdicts, StoreError>>,
+}
+
+/// Mostly of the same keys and of few costs, so that there is something to know.
+fn asked() -> impl Strategy<Value = questions::Asked> {
+    let op = prop_oneof![6 => Just(Op::Charge), 1 => Just(Op::Peek), 1 => random::op()].boxed();
+    let step = (random::step(op), prop_oneof![5 => (1..=4_u64).prop_map(Cost::Exactly), 1 => random::cost()]);
+    let whose = prop_oneof![6 => Just(0_usize), 1 => 1..SUBJECTS.len()];
+    (step, whose, questions::asked())
+        .prop_map(|((step, cost), whose, (_, _, worker, more))| (Step { cost, ..step }, whose, worker, more))
+}
+
+fn next() -> impl Strategy<Value = Next> {
+    let ask = (asked(), prop::bool::weighted(0.15), any::<bool>());
+    prop_oneof![
+        10 => ask.prop_map(|(of, moves, looks)| Next::Ask { of, moves, looks }),
+        4 => any::<usize>().prop_map(Next::Execute),
+        8 => any::<usize>().prop_map(Next::Answer),
+        1 => any::<usize>().prop_map(Next::Lose),
+        1 => any::<usize>().prop_map(Next::GiveUp),
+    ]
+}
+
+/// Mostly such as deny for longer than a story takes.
+fn scoped() -> impl Strategy<Value = Scoped> {
+    let period = Micros::from_secs(60);
+    let window = move |limit| Algorithm::fixed_window(limit, period, true, false).unwrap();
+    let bucket = move |burst| Algorithm::bucket(burst, Rate { count: 1, period }).unwrap();
+    let scope = || prop_oneof![3 => Just(0_usize), 1 => Just(1), 1 => Just(2)];
+    let windows = (1..=8_u64, 1..=8_u64, scope());
+    let buckets = (1..=8_u64, 1..=8_u64, scope());
+    prop_oneof![
+        1 => windows.prop_map(move |(own, other, scope)| (window(own), window(other), scope)),
+        1 => buckets.prop_map(move |(own, other, scope)| (bucket(own), bucket(other), scope)),
+        1 => questions::scoped(),
+    ]
+    .boxed()
+}
+
+impl World {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let clock = ManualClock::at(Micros(START));
+        let gate = Gate::new(clock.clone());
+        let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));
+        let worker = || Arc::new(Coalesce::before(denials.before(gate.clone()), &patient()));
+        let workers = [worker(), worker()];
+        Self { runtime, clock, gate, workers, callers: Vec::new(), known: 0 }
+    }
+
+    fn tell(&mut self, limits: &[Scoped], story: &[Next]) -> Result<(), String> {
+        // One that failed may have left some.
+        self.callers.drain(..).for_each(|caller| caller.task.abort());
+        self.gate.clear();
+        self.settle();
+        self.clock.set(Micros(START));
+        let rules = questions::rules(limits);
+        for next in story {
+            self.go_on(&rules, next)?;
+        }
+        while self.gate.waiting() > 0 {
+            self.gate.answer(0);
+            self.hear()?;
+        }
+        if let Some(caller) = self.callers.first() {
+            return Err(format!("{:?} was never answered", caller.asked));
+        }
+        self.gate.with(|at| at.truth.end())?;
+        self.is_idle(&rules)
+    }
+
+    fn go_on(&mut self, rules: &[Rules; 2], next: &Next) -> Result<(), String> {
+        let waiting = self.gate.waiting();
+        match *next {
+            Next::Ask { ref of, moves, looks } => self.ask(rules, of, moves, looks)?,
+            Next::GiveUp(_) if self.callers.is_empty() => {}
+            Next::GiveUp(index) => {
+                let caller = self.callers.swap_remove(index % self.callers.len());
+                caller.task.abort();
+                self.gate.with(|at| at.truth.give_up(&caller.asked));
+            }
+            _ if waiting == 0 => {}
+            Next::Execute(index) => self.gate.execute(index % waiting),
+            Next::Answer(index) => self.gate.answer(index % waiting),
+            Next::Lose(index) => self.gate.lose(index % waiting),
+        }
+        self.hear()
+    }
+
+    fn ask(
+        &mut self,
+        rules: &[Rules; 2],
+        of: &questions::Asked,
+        moves: bool,
+        looks: bool,
+    ) -> Result<(), String> {
+        let (step, whose, worker, more) = of;
+        let strategy = Arc::clone(&rules[usize::from(*whose == RAISED)]);
+        let mut asked = Asked { strategy, whose: *whose, op: step.op, costs: Vec::new(), by: None };
+        let mut machine = self.gate.with(|at| at.truth.machine(&asked, self.clock.now()));
+        let pause = if moves { step.pause } else { Pause::Exactly(0) };
+        let (op, cost) = machine.advance(&Step { pause, ..*step });
+        self.clock.set(machine.now);
+        asked.op = op;
+        asked.costs = questions::costs(op, cost, more);
+        if looks && self.look(*worker, &asked)? {
+            return Ok(());
+        }
+        let store = Arc::clone(&self.workers[*worker]);
+        let (first, of) = (self.heard(&asked), asked.clone());
+        let task = self.runtime.spawn(async move {
+            let Asked { strategy, whose, op, costs, .. } = of;
+            let subject = SUBJECTS[whose];
+            let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+            let mut out = Verdicts::default();
+            store.decide(&decision, op, &costs, &mut out).await.map(|()| out)
+        });
+        asked.by = Some(task.id());
+        self.gate.with(|at| at.truth.asks(task.id()));
+        let before = self.gate.arrived();
+        self.callers.push(Caller { asked, first, task });
+        self.settle();
+        let is_known =
+            self.gate.arrived() == before && self.callers.last().is_some_and(|one| one.task.is_finished());
+        self.known += usize::from(is_known);
+        Ok(())
+    }
+
+    /// As a connection does with all that has arrived: whether the answer is known.
+    fn look(&mut self, worker: usize, asked: &Asked) -> Result<bool, String> {
+        let ([cost], Op::Charge | Op::Peek) = (&asked.costs[..], asked.op) else { return Ok(false) };
+        let (subject, peek) = (SUBJECTS[asked.whose], asked.op == Op::Peek);
+        let single = Single { strategy: &asked.strategy, subject, cost: *cost, peek };
+        let (mut known, mut ended) = (AreKnown::new(), Ended::default());
+        self.workers[worker].known_each(&[single], &mut known, &mut ended);
+        let Some(verdict) = ended.decisions.pop() else { return Ok(false) };
+        let answers = Verdicts { decisions: [verdict.unwrap()].into(), limits: ended.limits.into() };
+        self.known += 1;
+        let (first, now) = (self.heard(asked), self.clock.now());
+        self.gate.with(|at| at.truth.hear(asked, &answers, first, now)).map(|()| true)
+    }
+
+    /// Where the last answer about the same keys has its place.
+    fn heard(&self, asked: &Asked) -> usize {
+        self.gate.with(|at| at.truth.heard(asked))
+    }
+
+    /// Everybody hears what there is to hear.
+    fn hear(&mut self) -> Result<(), String> {
+        self.settle();
+        let now = self.clock.now();
+        let (told, wait) = self.callers.drain(..).partition(|caller| caller.task.is_finished());
+        self.callers = wait;
+        for Caller { asked, first, task } in told {
+            match self.runtime.block_on(task).unwrap() {
+                Ok(answers) => self.gate.with(|at| at.truth.hear(&asked, &answers, first, now))?,
+                Err(StoreError::Timeout) => self.gate.with(|at| at.truth.give_up(&asked)),
+                Err(error) => return Err(format!("{asked:?}: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every task run until it waits.
+    fn settle(&self) {
+        self.runtime.block_on(async {
+            for _ in 0..8 {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+
+    /// Nobody is thought to be in flight: whoever asks something new is heard at once.
+    fn is_idle(&mut self, rules: &[Rules; 2]) -> Result<(), String> {
+        for (whose, subject) in SUBJECTS.into_iter().enumerate() {
+            for store in &self.workers {
+                let (store, strategy) = (Arc::clone(store), Arc::clone(&rules[usize::from(whose == RAISED)]));
+                let before = self.gate.arrived();
+                let task = self.runtime.spawn(async move {
+                    let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+                    store.decide(&decision, Op::Peek, &[NEW], &mut Verdicts::default()).await
+                });
+                self.settle();
+                if self.gate.arrived() == before {
+                    return Err(format!("{subject:?} waits for nobody"));
+                }
+                task.abort();
+                self.settle();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A cost that no story asks for.
+const NEW: u64 = 987_654_321;
+
+#[test]
+fn every_answer_has_a_place_in_one_order() {
+    let mut config = random::config();
+    config.source_file = Some(file!());
+    let story = (prop::collection::vec(scoped(), 1..=2), prop::collection::vec(next(), 1..80));
+    let world = RefCell::new(World::new());
+    let mut runner = TestRunner::new(config);
+    let outcome = runner
+        .run(&story, |(limits, story)| world.borrow_mut().tell(&limits, &story).map_err(TestCaseError::fail));
+    println!("{} were known", world.borrow().known);
+    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+}

@@ -1,0 +1,115 @@
+//! The pure driver as a store, whose calls are executed and answered when a test says so.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use weir::algorithm::Op;
+use weir::clock::ManualClock;
+use weir::key::Subject;
+use weir::store::{Decision, Store, StoreError, Verdicts};
+
+use super::truth::{Asked, Truth};
+use crate::denials::random::SUBJECTS;
+
+/// A store of two workers.
+#[derive(Clone)]
+pub struct Gate {
+    clock: ManualClock,
+    at: Arc<Mutex<At>>,
+}
+
+/// What has come to it.
+#[derive(Default)]
+pub struct At {
+    pub truth: Truth,
+    calls: Vec<Call>,
+    arrived: usize,
+}
+
+/// A call that has not been answered.
+struct Call {
+    asked: Asked,
+    sent: u64,
+    executed: Option<Verdicts>,
+    reply: oneshot::Sender<Result<Verdicts, StoreError>>,
+}
+
+impl Gate {
+    pub fn new(clock: ManualClock) -> Self {
+        Self { clock, at: Arc::default() }
+    }
+
+    /// Of another story.
+    pub fn clear(&self) {
+        *self.at.lock() = At::default();
+    }
+
+    pub fn with<T>(&self, act: impl FnOnce(&mut At) -> T) -> T {
+        act(&mut self.at.lock())
+    }
+
+    /// How many calls have ever come.
+    pub fn arrived(&self) -> usize {
+        self.at.lock().arrived
+    }
+
+    /// How many wait. Of those whose callers have gone none is executed any more.
+    pub fn waiting(&self) -> usize {
+        let mut at = self.at.lock();
+        at.calls.retain(|call| !call.reply.is_closed());
+        at.calls.len()
+    }
+
+    /// Executes a call, if that has not happened.
+    pub fn execute(&self, index: usize) {
+        let (now, mut at) = (self.clock.now(), self.at.lock());
+        let At { truth, calls, .. } = &mut *at;
+        let Some(call) = calls.get_mut(index) else { return };
+        if call.executed.is_none() {
+            call.executed = Some(truth.execute(&call.asked, now));
+        }
+    }
+
+    /// Answers a call, and executes it before.
+    pub fn answer(&self, index: usize) {
+        self.execute(index);
+        let (now, mut at) = (self.clock.now(), self.at.lock());
+        let call = at.calls.remove(index);
+        let verdicts = call.executed.unwrap();
+        at.truth.told(&call.asked, &verdicts, call.sent, now);
+        let _ = call.reply.send(Ok(verdicts));
+    }
+
+    /// The call's answer is lost, or the call before it was executed.
+    pub fn lose(&self, index: usize) {
+        let call = self.at.lock().calls.remove(index);
+        let _ = call.reply.send(Err(StoreError::Timeout));
+    }
+}
+
+impl Store for Gate {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        let (reply, answered) = oneshot::channel();
+        let Subject { resource, consumer, group, .. } = decision.subject;
+        let who = |subject: &Subject<'_>| {
+            (subject.resource, subject.consumer, subject.group) == (resource, consumer, group)
+        };
+        let whose = SUBJECTS.iter().position(who).unwrap();
+        let (strategy, by) = (Arc::clone(decision.strategy), tokio::task::id());
+        let asked = Asked { strategy, whose, op, costs: costs.to_vec(), by: Some(by) };
+        let call = Call { asked, sent: self.clock.now().0, executed: None, reply };
+        self.with(|at| {
+            at.calls.push(call);
+            at.arrived += 1;
+        });
+        *out = answered.await.unwrap_or(Err(StoreError::Timeout))?;
+        Ok(())
+    }
+}
