@@ -15,10 +15,11 @@
 //! nobody who waits is denied twice. It ends at the latest after `max_age`: that is how long another
 //! node's refund, or a server clock that jumped, can stay unseen.
 //!
-//! What is taken or given back on this node, by any worker, ends it at once: the answer would still be no,
-//! but what it says of what remains would be old. So does whoever is told of a state that is new, for a change is
-//! executed, and may be seen, before its own caller hears of it. Where more may remain before the cost is admitted, as in a
-//! bucket that lacks several tokens, a denial is kept for some milliseconds only.
+//! What is taken or given back on this node, by any worker, ends it at once: the answer would still be
+//! no, but what it says of what remains would be old. So does whoever is told of a state that is new, for
+//! a change is executed, and may be seen, before its own caller hears of it. Where more may remain before
+//! the cost is admitted, as in a bucket that lacks several tokens, a denial is kept for some milliseconds
+//! only.
 //!
 //! Those who were denied together, in one call of several costs, are known as well, from the last one on that was
 //! admitted: so a key of which every millisecond one passes is asked for once or twice in that time, and not for
