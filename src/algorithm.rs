@@ -10,6 +10,7 @@
 //! Each engine has a twin of the same stem in `lua/`, and rows in `tests/vectors/`.
 
 mod bucket;
+mod cells;
 mod decide;
 mod interval;
 mod log;
@@ -21,7 +22,8 @@ mod verdict;
 mod window;
 
 pub use bucket::Bucket;
-pub use decide::{Cells, Kept, decide};
+pub use cells::{Cells, Kept, Told};
+pub use decide::decide;
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
 pub use new::{Calendar, Invalid, Rate};

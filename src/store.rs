@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
-use crate::algorithm::{LimitVerdict, Op, Verdict};
+use crate::algorithm::{LimitVerdict, Op, Told, Verdict};
 use crate::key::{self, Subject};
 use crate::strategy::{Limit, Strategy};
 
@@ -214,6 +214,26 @@ pub struct Verdicts {
     pub decisions: SmallVec<[Verdict; 1]>,
     /// For each decision one per limit that it is about, in the order of the strategy.
     pub limits: SmallVec<[LimitVerdict; 2]>,
+}
+
+impl Told for Verdicts {
+    fn limit(&mut self, verdict: LimitVerdict) {
+        self.limits.push(verdict);
+    }
+
+    fn all(&mut self, verdict: Verdict) {
+        self.decisions.push(verdict);
+    }
+}
+
+impl Told for Ended {
+    fn limit(&mut self, verdict: LimitVerdict) {
+        self.limits.push(verdict);
+    }
+
+    fn all(&mut self, verdict: Verdict) {
+        self.decisions.push(Ok(verdict));
+    }
 }
 
 impl Verdicts {

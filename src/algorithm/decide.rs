@@ -16,79 +16,59 @@
 
 use smallvec::SmallVec;
 
-use super::{Algorithm, Cause, Engine, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict};
+use super::{
+    Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, Told, Verdict,
+};
 use crate::units::{CEILING, LATEST, Micros, Retry};
 
-/// Where the states of one decision's limits are kept while it is made.
-pub trait Cells {
-    /// Why a new state could not be kept.
-    type Full;
-
-    /// The state of limit `index`, if there is one.
-    fn get(&self, index: usize) -> Option<&State>;
-
-    /// Where the key of limit `index` stands in a spread window: any number below 2^52, always the same.
-    /// Asked only where [`Algorithm::is_spread`].
-    fn phase(&self, index: usize) -> u64;
-
-    /// Makes sure that `count` states that are absent can be kept, and that those that are there can
-    /// grow; called before the first write of a decision that charges.
-    fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
-
-    /// Changes the state of limit `index`; `change` says how long the result matters.
-    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept);
-}
-
-/// What a store needs to know of a state it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
-    /// From now until the state is as good as absent, by the store's clock.
-    pub lasts: Micros,
-    /// Whether nothing remains: dropping such a state would let its holder start anew.
-    pub exhausted: bool,
+/// What comes of one limit, step by step.
+struct Judged<'l> {
+    limit: &'l Algorithm,
+    reading: Reading,
+    judgement: Judgement,
+    /// The level to write, if any.
+    write: Option<u64>,
+    /// How long until fresh, once all is written.
+    reset_after: Micros,
 }
 
 /// What one limit says before anything is written.
+#[derive(Clone, Copy)]
 struct Judgement {
-    reading: Reading,
     cause: Option<Cause>,
     retry: Retry,
-    /// The level to write, if any.
-    write: Option<u64>,
-    /// How long until fresh, once it is written.
-    reset_after: Option<Micros>,
 }
 
 impl Judgement {
-    #[inline(always)]
-    const fn new(reading: Reading, cause: Option<Cause>, retry: Retry) -> Self {
-        Self { reading, cause, retry, write: None, reset_after: None }
-    }
+    const FITS: Self = Self { cause: None, retry: Retry::Now };
 }
 
-/// Decides `cost` over `limits` whose states are in `cells`, and appends what each limit says to
-/// `out`, in order. All limits are charged or none is; where `cells` has no room, none is.
+/// Decides `cost` over `limits` whose states are in `cells`, and tells the answer. All limits are charged or
+/// none is; where `cells` has no room, none is, and nothing is told.
+///
+/// `cells` is dropped as soon as the last state is written, so that one that holds a lock lets others go on
+/// while the answer is told.
 pub fn decide<C: Cells>(
     limits: &[Algorithm],
-    cells: &mut C,
+    cells: C,
     op: Op,
     cost: u64,
     now: Micros,
-    out: &mut impl Extend<LimitVerdict>,
-) -> Result<Verdict, C::Full> {
+    told: &mut impl Told,
+) -> Result<(), C::Full> {
     let (cost, now) = (cost.min(CEILING), now.min(LATEST));
     let mut asked = Asked { op, cost, now, granted: cost, wait: 0 };
     match limits {
         // Nearly every decision is about one limit, and so need not keep a list.
         [only] => {
-            let judged = &mut [asked.judge(only, 0, cells)];
-            asked.settle(std::slice::from_ref(only), judged, cells, out)
+            let judged = &mut [asked.judge(only, 0, &cells)];
+            asked.settle(judged, cells, told)
         }
         _ => {
-            let judge = |(index, limit)| asked.judge(limit, index, cells);
-            let mut judged: SmallVec<[Judgement; MAX_LIMITS]> =
+            let judge = |(index, limit)| asked.judge(limit, index, &cells);
+            let mut judged: SmallVec<[Judged<'_>; MAX_LIMITS]> =
                 limits.iter().enumerate().map(judge).collect();
-            asked.settle(limits, &mut judged, cells, out)
+            asked.settle(&mut judged, cells, told)
         }
     }
 }
@@ -104,42 +84,40 @@ struct Asked {
 
 impl Asked {
     #[inline(always)]
-    fn judge(&mut self, limit: &Algorithm, index: usize, cells: &impl Cells) -> Judgement {
+    fn judge<'l>(&mut self, limit: &'l Algorithm, index: usize, cells: &impl Cells) -> Judged<'l> {
         let phase = if limit.is_spread() { cells.phase(index) } else { 0 };
         let state = cells.get(index);
-        let judgement = limit.judge(state, limit.read(state, self.now.0, phase), self.cost);
+        let reading = limit.read(state, self.now.0, phase);
+        let mut judgement = limit.judge(state, &reading, self.cost);
         match self.op {
             Op::AtMost => {
-                let (judgement, granted) = limit.judge_at_most(state, judgement, self.cost);
-                self.granted = granted;
-                judgement
+                (judgement, self.granted) = limit.judge_at_most(state, &reading, self.cost);
             }
             Op::Reserve { max_wait } => {
-                let (judgement, wait) = limit.judge_reserve(state, judgement, self.cost, max_wait.0);
-                self.wait = wait;
-                judgement
+                (judgement, self.wait) =
+                    limit.judge_reserve(state, &reading, judgement, self.cost, max_wait.0);
             }
-            _ => judgement,
+            _ => {}
         }
+        Judged { limit, reading, judgement, write: None, reset_after: Micros::ZERO }
     }
 
     /// Charges all limits or none, now that each is judged.
     #[inline(always)]
     fn settle<C: Cells>(
         self,
-        limits: &[Algorithm],
-        judged: &mut [Judgement],
-        cells: &mut C,
-        out: &mut impl Extend<LimitVerdict>,
-    ) -> Result<Verdict, C::Full> {
+        judged: &mut [Judged<'_>],
+        mut cells: C,
+        told: &mut impl Told,
+    ) -> Result<(), C::Full> {
         let Self { op, cost, now, .. } = self;
-        let fitted = judged.iter().all(|judgement| judgement.cause.is_none());
+        let fitted = judged.iter().all(|one| one.judgement.cause.is_none());
         let allowed = fitted || matches!(op, Op::Force | Op::Refund | Op::Reset);
         let granted = if allowed { self.granted } else { 0 };
         let (mut grows, mut absent) = (false, 0);
-        for (index, (limit, judgement)) in limits.iter().zip(&mut *judged).enumerate() {
-            judgement.write = limit.next_level(&mut judgement.reading, op, allowed, cost, granted);
-            if judgement.write.is_some_and(|level| level > judgement.reading.level) {
+        for (index, one) in judged.iter_mut().enumerate() {
+            one.write = one.limit.next_level(&mut one.reading, op, allowed, cost, granted);
+            if one.write.is_some_and(|level| level > one.reading.level) {
                 grows = true;
                 absent += usize::from(cells.get(index).is_none());
             }
@@ -147,37 +125,39 @@ impl Asked {
         if grows {
             cells.reserve(absent)?;
         }
-        for (index, (limit, judgement)) in limits.iter().zip(&mut *judged).enumerate() {
-            if let Some(level) = judgement.write {
-                cells.put(index, |state| {
-                    limit.write(state, &mut judgement.reading, level);
-                    let reset_after = limit.reset_after(state.as_ref(), &judgement.reading);
-                    judgement.reset_after = Some(reset_after);
-                    limit.kept(reset_after, &judgement.reading, now)
-                });
+        for (index, one) in judged.iter_mut().enumerate() {
+            let Judged { limit, reading, reset_after, .. } = one;
+            match one.write {
+                None => *reset_after = limit.reset_after(cells.get(index), reading),
+                Some(level) => cells.put(index, |state| {
+                    limit.write(state, reading, level);
+                    *reset_after = limit.reset_after(state.as_ref(), reading);
+                    limit.kept(*reset_after, reading, now)
+                }),
             }
         }
-        out.extend(limits.iter().zip(&*judged).enumerate().map(|(index, (limit, judgement))| LimitVerdict {
-            cause: judgement.cause,
-            remaining: limit.remaining_after(&judgement.reading, op, cost),
-            retry: if allowed { Retry::Now } else { judgement.retry },
-            reset_after: match judgement.reset_after {
-                Some(written) => written,
-                None => limit.reset_after(cells.get(index), &judgement.reading),
-            },
-        }));
-        Ok(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) })
+        drop(cells);
+        for Judged { limit, reading, judgement, reset_after, .. } in judged {
+            told.limit(LimitVerdict {
+                cause: judgement.cause,
+                remaining: limit.remaining_after(reading, op, cost),
+                retry: if allowed { Retry::Now } else { judgement.retry },
+                reset_after: *reset_after,
+            });
+        }
+        told.all(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) });
+        Ok(())
     }
 }
 
 impl Algorithm {
     /// Whether `cost` fits on top of the level, and how long until it does.
-    fn judge(&self, state: Option<&State>, reading: Reading, cost: u64) -> Judgement {
+    fn judge(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
         if cost > self.limit {
-            return Judgement::new(reading, Some(Cause::Never), Retry::Never);
+            return Judgement { cause: Some(Cause::Never), retry: Retry::Never };
         }
         let wanted = reading.level + cost * self.weight;
-        let gap = if cost > 0 { self.gap(&reading) } else { 0 };
+        let gap = if cost > 0 { self.gap(reading) } else { 0 };
         let cause = match (wanted > self.capacity(), gap > 0) {
             (true, _) => Some(Cause::Count),
             (false, true) => Some(Cause::MinGap),
@@ -187,34 +167,35 @@ impl Algorithm {
         if cause.is_some() {
             let recorded = self.attempt(cost);
             let excess = (wanted + recorded).saturating_sub(self.capacity());
-            let count = if excess > 0 { self.wait(state, &reading, excess) } else { 0 };
+            let count = if excess > 0 { self.wait(state, reading, excess) } else { 0 };
             retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
         }
-        Judgement::new(reading, cause, retry)
+        Judgement { cause, retry }
     }
 
     /// As much of `cost` as fits; denied only if not even 1 does.
-    fn judge_at_most(&self, state: Option<&State>, judged: Judgement, cost: u64) -> (Judgement, u64) {
-        let granted = cost.min(self.remaining(&judged.reading));
+    fn judge_at_most(&self, state: Option<&State>, reading: &Reading, cost: u64) -> (Judgement, u64) {
+        let granted = cost.min(self.remaining(reading));
         if granted > 0 {
-            return (Judgement { cause: None, retry: Retry::Now, ..judged }, granted);
+            return (Judgement::FITS, granted);
         }
-        (self.judge(state, judged.reading, cost.min(1)), 0)
+        (self.judge(state, reading, cost.min(1)), 0)
     }
 
     /// A place in the queue: fits if its wait is within `max_wait`.
     fn judge_reserve(
         &self,
         state: Option<&State>,
+        reading: &Reading,
         judged: Judgement,
         cost: u64,
         max_wait: u64,
     ) -> (Judgement, u64) {
         let Retry::After(Micros(wait)) = judged.retry else { return (judged, 0) };
-        let beyond = (judged.reading.level + cost * self.weight).saturating_sub(self.ceiling);
-        let excess = self.wait(state, &judged.reading, beyond).max(wait.saturating_sub(max_wait));
+        let beyond = (reading.level + cost * self.weight).saturating_sub(self.ceiling);
+        let excess = self.wait(state, reading, beyond).max(wait.saturating_sub(max_wait));
         if excess == 0 {
-            return (Judgement { cause: None, retry: Retry::Now, ..judged }, wait);
+            return (Judgement::FITS, wait);
         }
         (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
     }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir::algorithm::{Algorithm, Cells, Kept, LimitVerdict, Op, State, decide};
+use weir::algorithm::{Algorithm, Cells, Kept, Op, State, decide};
 use weir::key;
+use weir::store::Verdicts;
 use weir::strategy::{Limit, Listed, Strategy};
 use weir::units::Micros;
 
@@ -131,16 +132,10 @@ pub(super) fn json(explained: &Explained<'_>) -> Result<String> {
 /// How long until a limit is as new after all of it was spent at the start of a window: its numbers in
 /// one, whatever the engine.
 fn renewal(algorithm: &Algorithm) -> Micros {
-    let mut verdicts: Vec<LimitVerdict> = Vec::new();
-    let Ok(_) = decide(
-        std::slice::from_ref(algorithm),
-        &mut Cell(None),
-        Op::Charge,
-        algorithm.limit(),
-        Micros::ZERO,
-        &mut verdicts,
-    );
-    verdicts.first().map_or(Micros::ZERO, |verdict| verdict.reset_after)
+    let (limits, cost) = (std::slice::from_ref(algorithm), algorithm.limit());
+    let mut verdicts = Verdicts::default();
+    let Ok(()) = decide(limits, Cell(None), Op::Charge, cost, Micros::ZERO, &mut verdicts);
+    verdicts.limits.first().map_or(Micros::ZERO, |verdict| verdict.reset_after)
 }
 
 /// One state that nobody else sees.

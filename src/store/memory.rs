@@ -11,6 +11,7 @@ mod place;
 mod table;
 mod together;
 
+use std::ops::DerefMut;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -22,7 +23,7 @@ use self::once::Marker;
 use self::place::Place;
 use self::table::Table;
 use super::{Decision, Ended, Single, Store, StoreError, Verdicts, check_supported};
-use crate::algorithm::{Algorithm, Cells, Kept, LimitVerdict, MAX_LIMITS, Op, State, Verdict, decide};
+use crate::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, Told, decide};
 use crate::clock::Clock;
 use crate::config::{MemoryConfig, WhenFull};
 use crate::key::{self, KeySecret};
@@ -133,11 +134,16 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         check_supported(decision, op)?;
         let shared = &*self.0;
-        let at = shared.locate(|locator| locator.locate(decision));
+        let mut at = Place::default();
+        shared.locate(|locator| locator.locate(decision, &mut at));
         let limits = &*decision.algorithms();
         let now = shared.clock.now();
         let marker = shared.marker(decision, op, now);
         let mut table = shared.shards[at.shard].lock();
+        if let ([cost], None) = (costs, marker) {
+            let decided = shared.decide_at(&at, table, limits, (op, *cost, now), out);
+            return decided.map_err(|NoRoom| shared.budget.refuse());
+        }
         for &cost in costs {
             let first = marker.filter(|marker| !marker.is_set(&table));
             // What has happened before takes nothing and only tells how things stand.
@@ -145,11 +151,11 @@ impl MemoryStore {
             if let Some(marker) = first {
                 marker.set(shared, &mut table)?;
             }
-            let decided = shared.decide_at(&at, &mut table, limits, (op, cost, now), &mut out.limits);
+            let decided = shared.decide_at(&at, &mut *table, limits, (op, cost, now), out);
             if let (Some(marker), Err(_)) = (first, &decided) {
                 marker.clear(&mut table);
             }
-            out.decisions.push(decided?);
+            decided.map_err(|NoRoom| shared.budget.refuse())?;
         }
         Ok(())
     }
@@ -174,22 +180,23 @@ impl Store for MemoryStore {
 }
 
 impl Shared {
-    /// Decides once, in a shard that is locked.
+    /// Decides once, in a shard that is locked. A lock that is given with its table is released as soon as the
+    /// decision is written.
     #[inline]
     fn decide_at(
         &self,
         at: &Place,
-        table: &mut Table,
+        table: impl DerefMut<Target = Table>,
         limits: &[Algorithm],
         (op, cost, now): (Op, u64, Micros),
-        out: &mut impl Extend<LimitVerdict>,
-    ) -> Result<Verdict, StoreError> {
+        told: &mut impl Told,
+    ) -> Result<(), NoRoom> {
         let mut slots = [None; MAX_LIMITS];
         for (slot, &digest) in slots.iter_mut().zip(&at.digests) {
             *slot = table.find(digest);
         }
-        let mut cells = ShardCells { shared: self, table, limits, at, slots, now };
-        decide(limits, &mut cells, op, cost, now, out)
+        let cells = ShardCells { shared: self, table, limits, at, slots: &mut slots, now };
+        decide(limits, cells, op, cost, now, told)
     }
 
     /// The marker of a decision that may happen only once.
@@ -213,17 +220,20 @@ impl Shared {
 }
 
 /// The states of one decision, within its locked shard.
-struct ShardCells<'a> {
+struct ShardCells<'a, T> {
     shared: &'a Shared,
-    table: &'a mut Table,
+    table: T,
     limits: &'a [Algorithm],
     at: &'a Place,
-    slots: [Option<Slot>; MAX_LIMITS],
+    slots: &'a mut [Option<Slot>; MAX_LIMITS],
     now: Micros,
 }
 
-impl Cells for ShardCells<'_> {
-    type Full = StoreError;
+/// The budget is used up, and nothing may be dropped.
+struct NoRoom;
+
+impl<T: DerefMut<Target = Table>> Cells for ShardCells<'_, T> {
+    type Full = NoRoom;
 
     fn get(&self, index: usize) -> Option<&State> {
         self.table.get(self.slots.get(index).copied().flatten()?)
@@ -233,7 +243,7 @@ impl Cells for ShardCells<'_> {
         self.at.phases.get(index).copied().unwrap_or(0)
     }
 
-    fn reserve(&mut self, count: usize) -> Result<(), StoreError> {
+    fn reserve(&mut self, count: usize) -> Result<(), NoRoom> {
         let budget = &self.shared.budget;
         let is_over = budget.is_over();
         if count == 0 && !is_over {
@@ -246,14 +256,17 @@ impl Cells for ShardCells<'_> {
         // charged.
         let has_boxed = || self.limits.iter().any(|limit| limit.engine().is_boxed());
         if is_over && has_boxed() && !self.table.relieve(second, budget, evict, &keep) {
-            return Err(budget.refuse());
+            return Err(NoRoom);
         }
         if count > 0 && !self.table.reserve(count, second, budget, evict, &keep) {
-            return Err(budget.refuse());
+            return Err(NoRoom);
         }
         Ok(())
     }
 
+    // Inlined, so that what is read and written in turn stays in registers: copies of what was just written in
+    // parts cost more than the arithmetic.
+    #[inline(always)]
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
         let mut new = None;
         let state = match self.slots[index] {

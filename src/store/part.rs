@@ -61,6 +61,7 @@ impl<'a> Decision<'a> {
     }
 
     /// Their algorithms.
+    #[inline]
     pub(super) fn algorithms(&self) -> Cow<'a, [Algorithm]> {
         if self.part.limits == LimitSet::ALL {
             return Cow::Borrowed(self.strategy.algorithms());

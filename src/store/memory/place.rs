@@ -16,6 +16,7 @@ thread_local! {
 }
 
 /// Where the states of one decision are.
+#[derive(Default)]
 pub(super) struct Place {
     pub(super) shard: usize,
     /// Of each key.
@@ -47,12 +48,13 @@ impl Shared {
 }
 
 impl<'d> Locator<'_, 'd> {
-    /// Where a strategy has several limits, their tag chooses the shard, so that one lock holds them all;
-    /// a single one is enough by itself, and a hash less to make.
+    /// Sets `place`, where it lies, to that of `decision`. Where a strategy has several limits, their tag chooses
+    /// the shard, so that one lock holds them all; a single one is enough by itself, and a hash less to make.
     #[inline]
-    pub(super) fn locate(&mut self, decision: &Decision<'d>) -> Place {
+    pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut Place) {
         let Decision { strategy, ref subject, part, .. } = *decision;
-        let mut digests = SmallVec::new();
+        let digests = &mut place.digests;
+        digests.clear();
         let tag = match strategy.limits() {
             [_] => {
                 let name = self.only_name(strategy, subject);
@@ -69,7 +71,8 @@ impl<'d> Locator<'_, 'd> {
             }
         };
         // Not the bits that choose a key's place in the table.
-        Place { shard: (tag >> 64) as usize % SHARDS, digests, phases: decision.phases() }
+        place.shard = (tag >> 64) as usize % SHARDS;
+        place.phases = decision.phases();
     }
 
     /// The digest of what `write` writes.
@@ -135,16 +138,17 @@ mod tests {
         }
         for step in [1, 3, 5, 11] {
             let order = (0..decisions.len()).map(|index| &decisions[index * step % decisions.len()]);
-            let alone =
-                order.clone().map(|decision| store.0.locate(|locator| found(locator.locate(decision))));
+            let alone = order.clone().map(|decision| store.0.locate(|locator| found(locator, decision)));
             let alone: Vec<_> = alone.collect();
             let together: Vec<_> =
-                store.0.locate(|locator| order.map(|decision| found(locator.locate(decision))).collect());
+                store.0.locate(|locator| order.map(|decision| found(locator, decision)).collect());
             assert_eq!(together, alone, "every {step}th");
         }
     }
 
-    fn found(place: Place) -> (usize, Vec<u128>) {
+    fn found<'d>(locator: &mut Locator<'_, 'd>, decision: &Decision<'d>) -> (usize, Vec<u128>) {
+        let mut place = Place::default();
+        locator.locate(decision, &mut place);
         (place.shard, place.digests.to_vec())
     }
 

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::place::Place;
 use super::table::Table;
-use super::{SHARDS, Shared};
+use super::{NoRoom, SHARDS, Shared};
 use crate::store::{Ended, Single, TOGETHER};
 use crate::units::Micros;
 
@@ -30,10 +30,14 @@ struct Locked<'a> {
 impl Shared {
     pub(super) fn decide_together(&self, singles: &[Single<'_>], out: &mut Ended) {
         for singles in singles.chunks(TOGETHER) {
-            let places: SmallVec<[Place; TOGETHER]> = self
-                .locate(|locator| singles.iter().map(|single| locator.locate(&single.decision())).collect());
+            let mut places: [Place; TOGETHER] = Default::default();
+            self.locate(|locator| {
+                for (single, place) in singles.iter().zip(&mut places) {
+                    locator.locate(&single.decision(), place);
+                }
+            });
             let now = self.clock.now();
-            let (mut singles, mut places) = (singles, &places[..]);
+            let (mut singles, mut places) = (singles, &places[..singles.len()]);
             while !singles.is_empty() {
                 let made = self.decide_some(singles, places, now, out);
                 (singles, places) = (&singles[made..], &places[made..]);
@@ -48,8 +52,10 @@ impl Shared {
         for ((single, place), &of) in singles.iter().zip(places).zip(&locked.of).take(locked.decisions) {
             let limits = single.strategy.algorithms();
             let asked = (single.op(), single.cost, now);
-            let table = &mut locked.tables[usize::from(of)].1;
-            out.decisions.push(self.decide_at(place, table, limits, asked, &mut out.limits));
+            let table = &mut *locked.tables[usize::from(of)].1;
+            if let Err(NoRoom) = self.decide_at(place, table, limits, asked, out) {
+                out.decisions.push(Err(self.budget.refuse()));
+            }
         }
         locked.decisions
     }

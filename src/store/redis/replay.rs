@@ -73,8 +73,7 @@ fn verdicts(request: &Request, cells: &mut Replayed, now: Micros) -> Verdicts {
     };
     let mut out = Verdicts::default();
     for &cost in &request.costs {
-        let Ok(verdict) = decide(limits, cells, request.op, cost, now, &mut out.limits);
-        out.decisions.push(verdict);
+        let Ok(()) = decide(limits, &mut *cells, request.op, cost, now, &mut out);
     }
     out
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Cells, Kept, LimitVerdict, Op, State, Summary, Verdict, decide};
 use weir::key::{Subject, phase, write_name};
+use weir::store::Verdicts;
 use weir::strategy::{Limit, Strategy};
 use weir::units::{Micros, Retry};
 
@@ -53,10 +54,10 @@ impl Machine {
     }
 
     pub fn decide(&mut self, op: Op, cost: u64) -> Answer {
-        let mut out = Vec::new();
-        let Ok(verdict) =
-            decide(&self.limits, &mut VecCells(&mut self.states, &self.phases), op, cost, self.now, &mut out);
-        let answer = Answer { verdict, all: Summary::of(&self.limits, &out), limits: out };
+        let (mut out, cells) = (Verdicts::default(), VecCells(&mut self.states, &self.phases));
+        let Ok(()) = decide(&self.limits, cells, op, cost, self.now, &mut out);
+        let (verdict, limits) = (out.decisions[0], out.limits.into_vec());
+        let answer = Answer { verdict, all: Summary::of(&self.limits, &limits), limits };
         self.last = Some(answer.clone());
         answer
     }

@@ -67,8 +67,7 @@ impl Store for Pure {
         let mut cells = MapCells { names: names.collect(), states: &mut states };
         let now = Clock::Manual(self.clock.clone()).now();
         for &cost in costs {
-            let Ok(verdict) = decide(strategy.algorithms(), &mut cells, op, cost, now, &mut out.limits);
-            out.decisions.push(verdict);
+            let Ok(()) = decide(strategy.algorithms(), &mut cells, op, cost, now, out);
         }
         Ok(())
     }
