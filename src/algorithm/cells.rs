@@ -12,7 +12,7 @@ pub trait Cells {
     fn get(&self, index: usize) -> Option<&State>;
 
     /// Where the key of limit `index` stands in a spread window: any number below 2^52, always the same.
-    /// Asked only where [`Algorithm::is_spread`].
+    /// Asked only where [`Algorithm::is_spread`](super::Algorithm::is_spread).
     fn phase(&self, index: usize) -> u64;
 
     /// Makes sure that `count` states that are absent can be kept, and that those that are there can

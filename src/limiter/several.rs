@@ -89,8 +89,9 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
         let mut singles = SmallVec::<[Single<'q>; TOGETHER]>::new();
         let mut named = None;
         for ask in asks {
-            let turn = self.limiter.turn(&ask, &mut named, &mut singles);
-            turns.push(turn.unwrap_or_else(|error| Turn::Refused(self.limiter.refused(error))));
+            if let Err(error) = self.limiter.turn(&ask, &mut named, &mut turns, &mut singles) {
+                turns.push(Turn::Refused(self.limiter.refused(error)));
+            }
         }
         let mut ended = std::mem::take(&mut self.ended);
         ended.decisions.clear();
@@ -99,26 +100,24 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
         let (mut singles, mut decisions) = (singles.iter(), ended.decisions.drain(..));
         let mut limits = &ended.limits[..];
         for turn in turns {
-            each(Some(match turn {
-                Turn::Refused(error) => Err(error),
-                Turn::Listed(index, strategy, asked, listed) => {
-                    self.tell(index, strategy, &asked, Ok(Outcome::Listed(listed)))
-                }
+            match turn {
                 Turn::Asked(index, strategy) => match (singles.next(), known.next()) {
-                    (_, Some(false)) => {
-                        each(None);
-                        continue;
-                    }
+                    (_, Some(false)) => each(None),
                     (Some(single), _) => {
                         let decided = decisions.next().unwrap_or_else(|| Err(no_verdict()));
                         let answer = self.said(strategy, decided, &mut limits);
-                        self.tell(index, strategy, &Logged::of_single(single), answer)
+                        each(Some(self.tell(index, strategy, &Logged::of_single(single), answer)));
                     }
                     (None, _) => {
-                        self.failed(strategy, no_verdict()).map(|outcome| Answer { strategy, outcome })
+                        let answer = self.failed(strategy, no_verdict());
+                        each(Some(answer.map(|outcome| Answer { strategy, outcome })));
                     }
                 },
-            }));
+                Turn::Listed(index, strategy, asked, listed) => {
+                    each(Some(self.tell(index, strategy, &asked, Ok(Outcome::Listed(listed)))));
+                }
+                Turn::Refused(error) => each(Some(Err(error))),
+            }
         }
         drop(decisions);
         self.ended = ended;
@@ -160,14 +159,15 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// What becomes of a question; what the store is to be asked goes to `singles`.
+    /// Appends what becomes of a question; what the store is to be asked goes to `singles`.
     #[inline]
     fn turn<'a: 'q, 'q>(
         &'a self,
         ask: &Ask<'q>,
         named: &mut Option<Named<'a, 'q>>,
+        turns: &mut SmallVec<[Turn<'a, 'q>; TOGETHER]>,
         singles: &mut SmallVec<[Single<'q>; TOGETHER]>,
-    ) -> Result<Turn<'a, 'q>, LimiterError> {
+    ) -> Result<(), LimiterError> {
         bounds::check(ask)?;
         let resolved = match named {
             Some(named) if named.is_by(ask) => named.resolved,
@@ -181,11 +181,13 @@ impl<S: Store> Limiter<S> {
             self.rules.excepted(resolved, ask.resource, ask.consumer);
         bounds::check_needed(ask, strategy)?;
         if let Some(listing) = listing {
-            return Ok(Turn::Listed(index, strategy, Logged::of(ask, strategy), listing.listed));
+            turns.push(Turn::Listed(index, strategy, Logged::of(ask, strategy), listing.listed));
+            return Ok(());
         }
         let Ask { resource, consumer, cost, peek, attributes, .. } = *ask;
         let subject = Subject { resource, consumer, group, attributes };
         singles.push(Single { strategy, subject, cost, peek });
-        Ok(Turn::Asked(index, strategy))
+        turns.push(Turn::Asked(index, strategy));
+        Ok(())
     }
 }
