@@ -60,3 +60,81 @@ pub trait Told {
     /// All together come to this; called last.
     fn all(&mut self, verdict: Verdict);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::algorithm::{Algorithm, Op, decide};
+
+    /// One new state, and whether the cell is still held. There is room, or there is not.
+    struct Held<'h> {
+        held: &'h Cell<bool>,
+        has_room: bool,
+        state: Option<State>,
+    }
+
+    impl Cells for Held<'_> {
+        type Full = ();
+
+        fn get(&self, _: usize) -> Option<&State> {
+            self.state.as_ref()
+        }
+
+        fn phase(&self, _: usize) -> u64 {
+            0
+        }
+
+        fn reserve(&mut self, _: usize) -> Result<(), ()> {
+            if self.has_room { Ok(()) } else { Err(()) }
+        }
+
+        fn put(&mut self, _: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+            change(&mut self.state);
+        }
+    }
+
+    impl Drop for Held<'_> {
+        fn drop(&mut self) {
+            self.held.set(false);
+        }
+    }
+
+    /// What was told, and whether the cells were held then.
+    struct Heard<'h> {
+        held: &'h Cell<bool>,
+        told: Vec<bool>,
+    }
+
+    impl Told for Heard<'_> {
+        fn limit(&mut self, _: LimitVerdict) {
+            self.told.push(self.held.get());
+        }
+
+        fn all(&mut self, _: Verdict) {
+            self.told.push(self.held.get());
+        }
+    }
+
+    /// A lock that the cells hold must not be held while the answer is made; and where there is no room there
+    /// is no answer.
+    #[test]
+    fn cells_are_given_back_before_anything_is_told() {
+        let algorithm = Algorithm::uniform(Micros::from_secs(1)).unwrap();
+        for (op, has_room, expected) in [
+            (Op::Charge, true, &[false, false][..]),
+            (Op::Peek, true, &[false, false]),
+            (Op::Peek, false, &[false, false]),
+            (Op::Charge, false, &[]),
+        ] {
+            let held = Cell::new(true);
+            let cells = Held { held: &held, has_room, state: None };
+            let mut heard = Heard { held: &held, told: Vec::new() };
+            let decided = decide(std::slice::from_ref(&algorithm), cells, op, 1, Micros::ZERO, &mut heard);
+            assert_eq!(decided.is_ok(), !expected.is_empty(), "{op:?}");
+            assert_eq!(heard.told, expected, "{op:?}");
+            assert!(!held.get());
+        }
+    }
+}
