@@ -93,7 +93,7 @@ fn two_workers_one_key(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The same, as many at a time as a service decides together that have arrived together.
+/// The same by one and by two, as many at a time as a service decides together that have arrived together.
 #[divan::bench(args = [1, 4, 16], threads = [1, 2], sample_count = 50, sample_size = 1)]
 fn two_workers_one_key_together(bencher: Bencher<'_, '_>, together: usize) {
     let (store, strategy) = (store(), strategy());
