@@ -140,6 +140,7 @@ impl MemoryStore {
         let now = shared.clock.now();
         let marker = shared.marker(decision, op, now);
         let mut table = shared.shards[at.shard].lock();
+        // Nothing follows under the lock, so that it goes with the decision.
         if let ([cost], None) = (costs, marker) {
             let decided = shared.decide_at(&at, table, limits, (op, *cost, now), out);
             return decided.map_err(|NoRoom| shared.budget.refuse());
