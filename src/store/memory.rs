@@ -5,6 +5,7 @@
 //! key text, whatever its length, takes more than its entry.
 
 mod budget;
+mod hot;
 mod index;
 mod once;
 mod place;
@@ -187,7 +188,7 @@ impl Shared {
     fn decide_at(
         &self,
         at: &Place,
-        table: impl DerefMut<Target = Table>,
+        mut table: impl DerefMut<Target = Table>,
         limits: &[Algorithm],
         (op, cost, now): (Op, u64, Micros),
         told: &mut impl Told,
@@ -195,6 +196,9 @@ impl Shared {
         let mut slots = [None; MAX_LIMITS];
         for (slot, &digest) in slots.iter_mut().zip(&at.digests) {
             *slot = table.find(digest);
+        }
+        if let Some(slot) = slots[0] {
+            table.asked(slot);
         }
         let cells = ShardCells { shared: self, table, limits, at, slots: &mut slots, now };
         decide(limits, cells, op, cost, now, told)

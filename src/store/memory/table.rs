@@ -6,6 +6,7 @@
 //! arrays of a chunk are one block, of a size that an allocator has at hand without waste.
 
 use super::budget::Budget;
+use super::hot::Hot;
 use super::index::{Index, MAX_SLOTS, Slot};
 use crate::algorithm::State;
 
@@ -29,17 +30,20 @@ const PASS_OVER: usize = 8192;
 /// Slots looked at by every insertion, so that lapsed keys go as fast as new ones come.
 const LOOK_AT_ALWAYS: usize = 4;
 
-/// The states of one shard.
+/// The states of one shard. In this order, because a mutex has its lock in front: what a decision on the hot key
+/// writes is in one cache line with the shard's lock, what finds another key in the next.
+#[repr(C)]
 pub(super) struct Table {
+    hot: Hot,
     index: Index,
     // In the list itself they would move, and stand half empty, whenever it grows.
     #[allow(clippy::vec_box)]
     chunks: Vec<Box<Chunk>>,
     /// Head of the list of free slots, linked through the digests of free cells.
     free: Option<Slot>,
-    free_count: usize,
+    free_count: u32,
     /// Where looking for lapsed keys goes on.
-    hand: usize,
+    hand: u32,
 }
 
 struct Chunk {
@@ -50,7 +54,7 @@ struct Chunk {
 #[derive(Default)]
 struct Cell {
     digest: [u64; 2],
-    /// `None`: the cell is free.
+    /// `None`: the cell is free, or its state is the hot one.
     state: Option<State>,
 }
 
@@ -62,7 +66,8 @@ impl Table {
     /// A table with its first chunk, so that no shard starves where others took the whole budget.
     pub(super) fn new(budget: &Budget) -> Self {
         let (index, chunks) = (Index::default(), Vec::new());
-        let mut table = Self { index, chunks, free: None, free_count: 0, hand: 0 };
+        let hot = Hot::default();
+        let mut table = Self { index, chunks, free: None, free_count: 0, hand: 0, hot };
         table.grow(budget);
         table.reserve_index(CHUNK, budget);
         table
@@ -75,7 +80,16 @@ impl Table {
 
     pub(super) fn find(&self, digest: u128) -> Option<Slot> {
         let digest = halves(digest);
-        self.index.find(digest[0], |slot| self.cell(slot).digest == digest)
+        let find = || self.index.find(digest[0], |slot| self.cell(slot).digest == digest);
+        self.hot.find(digest).or_else(find)
+    }
+
+    /// Counts that this slot is decided on, after which it may be the hot one.
+    #[inline]
+    pub(super) fn asked(&mut self, slot: Slot) {
+        if !self.hot.has(slot) && self.hot.asked(slot) {
+            self.heat(slot);
+        }
     }
 
     /// The slot that this key most likely has, by what the index alone knows.
@@ -97,13 +111,13 @@ impl Table {
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<&State> {
-        self.cell(slot).state.as_ref()
+        if self.hot.has(slot) { self.hot.state() } else { self.cell(slot).state.as_ref() }
     }
 
     /// A state to be changed where it lies; [`Table::lapses`] or, if it is gone, [`Table::remove`] must
     /// follow.
     pub(super) fn state_mut(&mut self, slot: Slot) -> &mut Option<State> {
-        &mut self.cell_mut(slot).state
+        if self.hot.has(slot) { self.hot.state_mut() } else { &mut self.cell_mut(slot).state }
     }
 
     /// Says when a state that has changed lapses.
@@ -126,8 +140,8 @@ impl Table {
         keep: &[Slot],
     ) -> bool {
         self.sweep_but(LOOK_AT_ALWAYS, second, budget, keep);
-        while self.free_count < count || !self.reserve_index(count, budget) {
-            let room = (self.free_count < count && self.grow(budget))
+        while self.free_count() < count || !self.reserve_index(count, budget) {
+            let room = (self.free_count() < count && self.grow(budget))
                 || self.sweep_but(LOOK_AT, second, budget, keep) > 0
                 || (evict && self.evict(budget, keep, |_| true));
             if !room {
@@ -180,7 +194,7 @@ impl Table {
         let mut dropped = 0;
         for _ in 0..slots.min(self.cells()) {
             let slot = self.advance();
-            let lapsed = self.lapse(slot).at() <= second && self.cell(slot).state.is_some();
+            let lapsed = self.lapse(slot).at() <= second && self.get(slot).is_some();
             if lapsed && !keep.contains(&slot) {
                 self.discard(slot, budget);
                 dropped += 1;
@@ -244,8 +258,18 @@ impl Table {
         true
     }
 
+    #[cold]
+    fn heat(&mut self, slot: Slot) {
+        let Cell { digest, state } = self.cell_mut(slot);
+        let (digest, state) = (*digest, state.take());
+        if let Some((cooled, state)) = self.hot.take(slot, digest, state) {
+            self.cell_mut(cooled).state = Some(state);
+        }
+    }
+
     /// Puts a slot on the free list.
     fn release(&mut self, slot: Slot) {
+        self.hot.forget(slot);
         let next = self.free.map_or(u64::MAX, u64::from);
         *self.cell_mut(slot) = Cell { digest: [next, 0], state: None };
         self.free = Some(slot);
@@ -253,10 +277,15 @@ impl Table {
     }
 
     fn advance(&mut self) -> Slot {
-        let cell = self.hand;
-        self.hand = if cell + 1 >= self.cells() { 0 } else { cell + 1 };
+        let cell = self.hand as usize;
+        // A number of a slot, and of those there are less than u32::MAX.
+        self.hand = if cell + 1 >= self.cells() { 0 } else { cell as u32 + 1 };
         let (chunk, place) = (cell / CHUNK, cell % CHUNK);
         ((chunk << CELL_BITS) + place) as Slot
+    }
+
+    fn free_count(&self) -> usize {
+        self.free_count as usize
     }
 
     fn cells(&self) -> usize {
