@@ -34,6 +34,13 @@ impl Schedule {
         }
     }
 
+    /// Until when there is nothing to do but to wait for answers, where all is looked after at `look_ns`: the next
+    /// call that `has_room` is made when it is due, which may have been a moment ago.
+    pub(super) fn wake_ns(&self, has_room: bool, look_ns: u64) -> u64 {
+        let due_ns = self.due_ns().filter(|_| has_room);
+        due_ns.map_or(look_ns, |due_ns| due_ns.min(look_ns))
+    }
+
     /// The next call has been made.
     pub(super) fn step(&mut self) {
         if let Self::Open { made, .. } = self {
@@ -76,6 +83,18 @@ mod tests {
         assert_eq!(schedule.missed(10_000_000), 9);
         assert_eq!(schedule.missed(500_000), 0);
         assert_eq!(Schedule::new(Pace::Closed, 0, 1).missed(10_000_000), 0);
+    }
+
+    /// What became due while others were sent was slept over until all was looked after, 10 ms at the most.
+    #[test]
+    fn a_call_that_is_due_and_has_room_is_not_slept_over() {
+        let mut schedule = Schedule::new(Pace::Open(1_000.0), 0, 1);
+        assert_eq!(schedule.wake_ns(true, 10_000_000), 0, "due before now, whenever that is");
+        assert_eq!(schedule.wake_ns(false, 10_000_000), 10_000_000, "an answer makes room");
+        schedule.step();
+        assert_eq!(schedule.wake_ns(true, 10_000_000), 1_000_000);
+        assert_eq!(schedule.wake_ns(true, 500_000), 500_000);
+        assert_eq!(Schedule::new(Pace::Closed, 0, 1).wake_ns(true, 500_000), 500_000);
     }
 
     #[test]
