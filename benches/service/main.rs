@@ -11,6 +11,7 @@
 mod bare;
 mod cluster;
 mod goals;
+mod handovers;
 mod pauses;
 mod plan;
 mod processes;
@@ -21,6 +22,7 @@ mod table;
 use std::path::Path;
 use std::time::Duration;
 
+use self::handovers::Handovers;
 use self::pauses::Pauses;
 use self::rows::{Row, Sample};
 use self::servers::Servers;
@@ -67,7 +69,8 @@ fn main() {
         return bare::serve(arguments[at + 1].parse().expect("a port"));
     }
     let effort = if arguments.iter().any(|it| it == "--quick") { QUICK } else { FULL };
-    let machine = format!("{}; {}", table::machine(), Pauses::within(effort.pauses));
+    let (pauses, handovers) = (Pauses::within(effort.pauses), Handovers::within(effort.pauses));
+    let machine = format!("{}; {pauses}; {handovers}", table::machine());
     println!("{machine}");
     let servers = Servers::start(effort);
     let rows = rows::all(&servers, effort);
