@@ -52,10 +52,10 @@ impl Hot {
         &mut self.state
     }
 
-    /// Counts a decision on this slot, which is not the hot one. Whether it is to be from now on.
+    /// Counts a decision on this slot. Whether it is to be the hot one from now on, and has not been.
     #[inline]
     pub(super) fn asked(&mut self, slot: Slot) -> bool {
-        self.run = self.run.next(slot);
+        self.run = if self.has(slot) { Run::default() } else { self.run.next(slot) };
         self.run.length() >= RUN
     }
 
@@ -174,6 +174,9 @@ mod tests {
         assert_eq!((hot.find([3, 3]), hot.find([3, 4])), (Some(3), None));
         for _ in 0..1000 {
             assert!(!hot.asked(4) && !hot.asked(5), "asked for in turn");
+        }
+        for _ in 0..1000 {
+            assert!(!hot.asked(3) && !hot.asked(6), "the hot one between them");
         }
         assert!((1..RUN).fold(hot.asked(6), |_, _| hot.asked(6)));
     }

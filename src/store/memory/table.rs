@@ -87,7 +87,7 @@ impl Table {
     /// Counts that this slot is decided on, after which it may be the hot one.
     #[inline]
     pub(super) fn asked(&mut self, slot: Slot) {
-        if !self.hot.has(slot) && self.hot.asked(slot) {
+        if self.hot.asked(slot) {
             self.heat(slot);
         }
     }
