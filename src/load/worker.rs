@@ -43,8 +43,6 @@ pub(super) struct Worker<'a> {
     /// Counted calls that are still to be made.
     calls_left: u64,
     next_link: usize,
-    /// Whether no link has room for the next call.
-    is_full: bool,
     /// When a link was connected last.
     connected_ns: u64,
     /// Whether any call has been answered by decisions: then what fails later is counted, and before, it
@@ -96,7 +94,6 @@ impl<'a> Worker<'a> {
             end_ns,
             calls_left,
             next_link: 0,
-            is_full: false,
             connected_ns: 0,
             has_decided: false,
             refusal: None,
@@ -151,7 +148,6 @@ impl<'a> Worker<'a> {
     /// Makes all calls that are due and have room. Returns whether more are to come.
     fn make_calls(&mut self, now_ns: u64) -> bool {
         let mut full = 0;
-        self.is_full = false;
         while full < self.links.len() {
             let due_ns = self.schedule.due_ns().unwrap_or(now_ns);
             let counts = due_ns >= self.count_from_ns;
@@ -175,7 +171,6 @@ impl<'a> Worker<'a> {
             }
             self.make_call(link, Call { due_ns, sent_ns: now_ns, counts, key: 0 });
         }
-        self.is_full = full == self.links.len();
         // What was due before the end is still made after it, but not waited for with no room.
         now_ns < self.end_ns
     }
@@ -202,7 +197,8 @@ impl<'a> Worker<'a> {
 
     /// Waits for the sockets, the next call, or the next look around, and reads what has come.
     fn wait(&mut self, is_sending: bool, look_ns: u64, buffer: &mut [u8]) -> Result<(), LoadError> {
-        let until_ns = self.schedule.wake_ns(is_sending && !self.is_full, look_ns);
+        let has_room = is_sending && (0..self.links.len()).any(|link| self.has_room(link));
+        let until_ns = self.schedule.wake_ns(has_room, look_ns);
         let left_ns = until_ns.saturating_sub(self.now_ns());
         let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns.min(LOOK_NS) as i64 };
         let interests: Vec<_> = self.links.iter().map(Link::interest).collect();

@@ -197,6 +197,7 @@ impl Shared {
         for (slot, &digest) in slots.iter_mut().zip(&at.digests) {
             *slot = table.find(digest);
         }
+        // Of several limits the first: a shard has one hot key, and those of a decision are asked for together.
         if let Some(slot) = slots[0] {
             table.asked(slot);
         }

@@ -3,7 +3,7 @@
 //! Two workers that want one key hand each other the lock and the state, and each line takes as long to come
 //! over as half a decision. With both in one line, one comes instead of two.
 
-use super::index::Slot;
+use super::index::{SLOT_BITS, Slot, slot_of};
 use crate::algorithm::State;
 
 /// Decisions on one key, with none on another between them, after which it is hot. Many, so that of two keys that
@@ -21,7 +21,7 @@ pub(super) struct Hot {
     run: Run,
 }
 
-/// The slot that was asked for last, of those that are not hot (24 bits), and how often in a row (8).
+/// The slot that was asked for last, of those that are not hot, and in the byte above it how often in a row.
 #[derive(Clone, Copy, Default)]
 struct Run(u32);
 
@@ -80,16 +80,13 @@ impl Hot {
 }
 
 impl Run {
-    const LENGTH: u32 = 24;
-
     fn next(self, slot: Slot) -> Self {
-        let is_same = self.0 << (32 - Self::LENGTH) == slot << (32 - Self::LENGTH);
-        let length = if is_same { self.length().saturating_add(1) } else { 1 };
-        Self(u32::from(length) << Self::LENGTH | slot)
+        let length = if slot_of(self.0) == slot { self.length().saturating_add(1) } else { 1 };
+        Self(u32::from(length) << SLOT_BITS | slot)
     }
 
     fn length(self) -> u8 {
-        (self.0 >> Self::LENGTH) as u8
+        (self.0 >> SLOT_BITS) as u8
     }
 }
 
@@ -127,7 +124,7 @@ mod tests {
                 }
                 _ => {
                     for time in 0..(random >> 20) % (3 * u64::from(RUN)) {
-                        ask(&mut table, &mut map, &budget, key, (step * 100 + time, random >> 50));
+                        ask(&mut table, &mut map, &budget, key, (step * 100 + time, 1 + (random >> 60)));
                     }
                 }
             }

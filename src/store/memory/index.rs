@@ -10,7 +10,8 @@ pub(super) type Slot = u32;
 /// The most slots that an index can tell apart.
 pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
 
-const SLOT_BITS: u32 = 24;
+/// Bits of a slot's number.
+pub(super) const SLOT_BITS: u32 = 24;
 const EMPTY: u32 = u32::MAX;
 
 /// A slot and 8 bits of the key's hash, which keep most wrong keys from being looked at. As bytes, which need no
@@ -132,7 +133,8 @@ impl Index {
 
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 
-fn slot_of(entry: u32) -> Slot {
+/// A slot without what is in the byte above it.
+pub(super) fn slot_of(entry: u32) -> Slot {
     entry & SLOT_MASK
 }
 
