@@ -1,5 +1,7 @@
 //! How much memory a key takes: what the store counts, and what the kernel says.
 
+use std::process::Command;
+
 use weir::config::WhenFull;
 
 use super::{Fixture, MIB, slow_bucket};
@@ -9,12 +11,34 @@ const FEWEST: usize = 600_000 / SCALE;
 const KEYS: usize = 2_000_000 / SCALE;
 const POINTS: usize = 15;
 
+/// How the line begins that says what was measured.
+const MEASURED: &str = "bytes a key";
+
 /// A debug build is slow, and its tables have the same layout.
 const SCALE: usize = if cfg!(debug_assertions) { 4 } else { 1 };
 
-/// The mean over fifteen points of growth, because a table that has just doubled is at its worst.
+/// In a process of its own: what other tests use meanwhile is resident too, ten thousand callers among it.
 #[test]
 fn a_bucket_takes_at_most_64_bytes() {
+    const IS_ALONE: &str = "WEIR_TEST_IS_ALONE";
+    if std::env::var_os(IS_ALONE).is_some() {
+        return measure();
+    }
+    let alone = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "memory::size::a_bucket_takes_at_most_64_bytes", "--nocapture"])
+        .env(IS_ALONE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&alone.stdout);
+    assert!(
+        alone.status.success() && said.contains(MEASURED),
+        "{said}{}",
+        String::from_utf8_lossy(&alone.stderr)
+    );
+}
+
+/// The mean over fifteen points of growth, because a table that has just doubled is at its worst.
+fn measure() {
     let (fixture, strategy) = (Fixture::new(512 * MIB, WhenFull::Refuse), slow_bucket());
     let (before, mut made, mut means) = (resident_bytes(), 0, Vec::new());
     for point in 0..POINTS {
@@ -29,10 +53,10 @@ fn a_bucket_takes_at_most_64_bytes() {
     }
     let mean = means.iter().sum::<f64>() / POINTS as f64;
     let resident = resident_bytes().saturating_sub(before) as f64 / KEYS as f64;
-    println!("bytes a key: mean {mean:.1}, {means:.1?}; resident {resident:.1}");
+    println!("{MEASURED}: mean {mean:.1}, {means:.1?}; resident {resident:.1}");
     assert!(mean <= MOST_A_KEY as f64, "{mean} bytes a key");
-    // Loose: the other tests of this process use memory too.
-    assert!(resident < 100.0, "{resident} bytes a key are resident");
+    // Beside the table, the list of the shards and what the allocator keeps of what was grown out of.
+    assert!(resident < 72.0, "{resident} bytes a key are resident");
 }
 
 /// Pages of this process that are in memory.

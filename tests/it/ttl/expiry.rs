@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir::algorithm::Op;
+use weir::algorithm::{Algorithm, Op, Rate};
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
-use super::{LONG, World, each_engine, is_bucket, keys};
+use super::{LONG, World, each_engine, is_bucket, keys, strategy};
 use crate::support::{SOON, eventually};
 
 #[tokio::test]
@@ -42,6 +42,27 @@ async fn check_expiry(world: &World, strategy: &Arc<Strategy>, op: Op, cost: u64
     assert!(left + elapsed >= told, "{name}, {op:?} {cost}: {left} ms left, {told} told {elapsed} ms ago");
     let grace = if is_bucket(strategy) { 4000 } else { 0 };
     assert!(left <= told + 2 + grace, "{name}, {op:?} {cost}: {left} ms left, {told} told");
+}
+
+/// Keys of new buckets go by the tenth of a second: at most that much short of the four seconds that they may
+/// outlive their states. By the whole second, Redis once stood still for 20 ms to drop ten thousand at once.
+#[tokio::test]
+async fn new_buckets_go_by_the_tenth_of_a_second() {
+    let world = World::start().await;
+    // Fresh again at times that are spread over the second.
+    let rate = Rate { count: 1, period: Micros::from_millis(37) };
+    for cost in 1..=27 {
+        let bucket = Algorithm::bucket(100, rate).unwrap();
+        let strategy = strategy(&format!("bucket-{cost}"), &[bucket]);
+        let before = Instant::now();
+        let reset = world.ask(&strategy, Op::Charge, cost).await.1.reset_after.0;
+        let left =
+            u64::try_from(world.redis.pttl(&keys(&strategy)[0])).expect("the key is there, and expires");
+        let elapsed = u64::try_from(before.elapsed().as_millis()).unwrap() + 1;
+        let told = reset.div_ceil(1000);
+        assert!(left + elapsed >= told + 3_900, "{left} ms left, {told} told {elapsed} ms ago");
+        assert!(left <= told + 4_002, "{left} ms left, {told} told");
+    }
 }
 
 /// An attacker who is denied, and a dashboard that looks, cost no memory.
