@@ -10,6 +10,7 @@
 
 mod bare;
 mod cluster;
+mod cluster_cost;
 mod goals;
 mod handovers;
 mod pauses;

@@ -7,9 +7,9 @@ use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
 use crate::Effort;
 use crate::processes::Process;
 
-/// Calls that are made when they are due.
-pub fn open(plan: &Plan) -> Plan {
-    Plan { pace: Pace::Open(10_000.0), in_flight: 1_024, ..plan.clone() }
+/// Calls that are made when they are due, so many a second.
+pub fn open(plan: &Plan, rate: f64) -> Plan {
+    Plan { pace: Pace::Open(rate), in_flight: 1_024, ..plan.clone() }
 }
 
 /// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.

@@ -2,10 +2,10 @@
 
 use weir::load::{Ask, Method, Mode, Plan, Report, Spread, Watch};
 
-use crate::Effort;
 use crate::plan::{open, plan};
 use crate::processes::Process;
 use crate::servers::Servers;
+use crate::{Effort, cluster_cost};
 
 /// One line of the table.
 pub struct Row {
@@ -87,10 +87,14 @@ impl Sample {
     }
 }
 
+/// So few calls a second that the service mostly waits.
+pub const FEW: f64 = 10_000.0;
+
 /// All rows, in the order of the table.
 pub fn all(servers: &Servers, effort: Effort) -> Vec<Row> {
     let mut rows = memory(servers, effort);
     rows.extend(on_redis(servers, effort));
+    rows.extend(cluster_cost::rows(servers, effort));
     rows
 }
 
@@ -119,24 +123,23 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
         row("memory-batch", "batches of 100", "memory", "memory", with(Mode::Batch(100))),
         row("memory-stream", "streams, 100 a message", "memory", "memory", with(Mode::Stream(100))),
         row("memory-stream-1", "streams, 1 a message", "memory", "memory", with_calls(Mode::Stream(1))),
-        row("bare-open", "unary, 10,000 calls/s", "bare tonic", "bare-open", open(&on(&servers.bare))),
-        row("memory-open", "unary, 10,000 calls/s", "memory", "bare-open", open(&plan("allow", 100_000))),
+        row("bare-open", "unary, 10,000 calls/s", "bare tonic", "bare-open", open(&on(&servers.bare), FEW)),
+        row(
+            "memory-open",
+            "unary, 10,000 calls/s",
+            "memory",
+            "bare-open",
+            open(&plan("allow", 100_000), FEW),
+        ),
     ]);
     rows
 }
 
 fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
     let redis = [&servers.redis];
-    let nodes: Vec<&Process> = servers.nodes.iter().collect();
     let plan = |resource, keys| plan(effort, &servers.single, &redis, resource, keys);
     let unaided = |resource, keys| self::plan(effort, &servers.unaided, &redis, resource, keys);
-    let cluster = self::plan(effort, &servers.cluster, &nodes, "allow", 100_000);
-    let of_one = self::plan(effort, &servers.cluster_of_one, &[&servers.only_node], "allow", 100_000);
     let memory_deny = self::plan(effort, &servers.memory, &[], "deny", 1_000);
-    // More than the service can work on: what it costs when it has no time left.
-    let saturated = |plan: &Plan| Plan { in_flight: 1_024, ..plan.clone() };
-    let (single_full, cluster_full) = (saturated(&plan("allow", 100_000)), saturated(&cluster));
-    let open = open(&plan("allow", 100_000));
     let zipf = |resource| {
         let plan = plan(resource, 100_000);
         Plan { ask: Ask { spread: Spread::Zipf(1.0), ..plan.ask.clone() }, ..plan }
@@ -162,16 +165,16 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
             "redis-deny",
             unaided("deny", 1_000),
         ),
-        row("redis-open", "unary, 10,000 calls/s", "redis", "bare-open", open),
-        row("redis-again", "unary, 100 k keys, once more", "redis", "redis", plan("allow", 100_000)),
-        row("cluster", "unary, 100 k keys", "redis cluster", "redis-again", cluster),
-        row("cluster-one", "unary, 100 k keys", "redis cluster of one", "redis-again", of_one),
-        row("redis-full", "unary, 1,024 in flight", "redis", "redis", single_full),
-        row("cluster-full", "unary, 1,024 in flight", "redis cluster", "redis-full", cluster_full),
     ]
 }
 
-fn row(id: &'static str, work: &'static str, server: &'static str, against: &'static str, plan: Plan) -> Row {
+pub fn row(
+    id: &'static str,
+    work: &'static str,
+    server: &'static str,
+    against: &'static str,
+    plan: Plan,
+) -> Row {
     Row { id, work, server, against, plan }
 }
 
