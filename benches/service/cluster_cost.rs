@@ -3,9 +3,9 @@
 use weir::load::Plan;
 
 use crate::Effort;
-use crate::plan::{open, plan};
+use crate::plan::{FEW, open, plan};
 use crate::processes::Process;
-use crate::rows::{FEW, Row, row};
+use crate::rows::{Row, row};
 use crate::servers::Servers;
 
 /// Calls a second that a single Redis and a cluster are both asked, and the rows of it.

@@ -74,7 +74,8 @@ fn main() {
     let machine = format!("{}; {pauses}; {handovers}", table::machine());
     println!("{machine}");
     let servers = Servers::start(effort);
-    let rows = rows::all(&servers, effort);
+    let mut rows = rows::rows(&servers, effort);
+    rows.extend(cluster_cost::rows(&servers, effort));
     let samples = measure(&rows, effort);
     let page = format!("{machine}\n\n{}\n{}", table::of(&rows, &samples), goals::of(&samples, &servers));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target").join("bench");

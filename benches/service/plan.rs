@@ -7,6 +7,9 @@ use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
 use crate::Effort;
 use crate::processes::Process;
 
+/// So few calls a second that the service mostly waits.
+pub const FEW: f64 = 10_000.0;
+
 /// Calls that are made when they are due, so many a second.
 pub fn open(plan: &Plan, rate: f64) -> Plan {
     Plan { pace: Pace::Open(rate), in_flight: 1_024, ..plan.clone() }

@@ -2,10 +2,10 @@
 
 use weir::load::{Ask, Method, Mode, Plan, Report, Spread, Watch};
 
-use crate::plan::{open, plan};
+use crate::Effort;
+use crate::plan::{FEW, open, plan};
 use crate::processes::Process;
 use crate::servers::Servers;
-use crate::{Effort, cluster_cost};
 
 /// One line of the table.
 pub struct Row {
@@ -59,6 +59,11 @@ impl Sample {
         }
     }
 
+    /// Of the service and of Redis.
+    pub fn cpu_us(&self) -> f64 {
+        self.server_us + self.redis_us
+    }
+
     /// Of each figure by itself.
     pub fn median(samples: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| {
@@ -87,14 +92,10 @@ impl Sample {
     }
 }
 
-/// So few calls a second that the service mostly waits.
-pub const FEW: f64 = 10_000.0;
-
-/// All rows, in the order of the table.
-pub fn all(servers: &Servers, effort: Effort) -> Vec<Row> {
+/// The rows of the memory store and of a single Redis, in the order of the table.
+pub fn rows(servers: &Servers, effort: Effort) -> Vec<Row> {
     let mut rows = memory(servers, effort);
     rows.extend(on_redis(servers, effort));
-    rows.extend(cluster_cost::rows(servers, effort));
     rows
 }
 

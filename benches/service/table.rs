@@ -19,7 +19,6 @@ pub fn of(rows: &[Row], samples: &[Sample]) -> String {
     for (row, sample) in rows.iter().zip(samples) {
         let other = samples.iter().find(|it| it.id == row.against).expect("rows are compared with rows");
         let against = rows.iter().find(|it| it.id == row.against).map_or("", |it| it.id);
-        let cpu = |it: &Sample| it.server_us + it.redis_us;
         let _ = writeln!(
             out,
             "| {} | {}{} | {} | {:.2} | {} | {:.0} | {:.0} | {:.0} | {:.2} ({against}) | {:.2} | {:.2} |",
@@ -33,7 +32,7 @@ pub fn of(rows: &[Row], samples: &[Sample]) -> String {
             sample.p99_us,
             sample.p99_9_us,
             sample.per_second / other.per_second,
-            cpu(sample) / cpu(other),
+            sample.cpu_us() / other.cpu_us(),
             sample.generator_us,
         );
     }
