@@ -1,9 +1,13 @@
-//! How many instructions a decision takes in our own code, from the bytes of a request to those of its
-//! answer: no sockets, no HTTP/2. The counts repeat, whatever else the machine does, so that a change for
+//! How many instructions a decision takes in our own code: from the bytes of a request to those of its
+//! answer, and (`frames …`) from the frames of requests to the frames of their answers, over a pipe in memory
+//! and without sockets. The counts repeat, whatever else the machine does, so that a change for
 //! the worse is seen at once; the bounds below fail the benchmark.
 //!
 //! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+#[path = "instructions/frames.rs"]
+mod frames;
 
 use std::pin::pin;
 use std::process::Command;
@@ -31,12 +35,15 @@ use weir::units::Micros;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What is measured, how many decisions a call has, and the most instructions that each may take.
-const WORKS: [(&str, u64, u64); 5] = [
+const WORKS: [(&str, u64, u64); 8] = [
     ("unary", 1, 6_600),
     ("unary denied", 1, 7_200),
     ("unary together", TOGETHER as u64, 4_200),
     ("known together", TOGETHER as u64, 4_400),
     ("batch", 100, 3_600),
+    ("frames unary", 1, 30_000),
+    ("frames together", TOGETHER as u64, 10_000),
+    ("frames batch", 100, 10_000),
 ];
 
 fn main() {
@@ -79,6 +86,9 @@ fn count(work: &str, calls: u64) -> u64 {
 fn perform(work: &str, calls: u64) {
     let clock = Clock::Manual(ManualClock::at(Micros(1_700_000_000_000_000)));
     let store = MemoryStore::new(&MemoryConfig::default(), clock.clone());
+    if let Some(work) = work.strip_prefix("frames ") {
+        return perform_in_frames(store, work, calls);
+    }
     if work == "known together" {
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
         return perform_on(&service(denials.before(store)), work, calls);
@@ -86,7 +96,17 @@ fn perform(work: &str, calls: u64) {
     perform_on(&service(store), work, calls);
 }
 
-fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
+fn perform_in_frames(store: MemoryStore, work: &str, calls: u64) {
+    let (method, together) = match work {
+        "batch" => ("ShouldAllowBatch", 1),
+        "together" => ("ShouldAllow", TOGETHER as u32),
+        _ => ("ShouldAllow", 1),
+    };
+    frames::perform(store, rules(), method, &framed(&message(work)), together, calls);
+}
+
+/// What a call of this work asks.
+fn message(work: &str) -> Vec<u8> {
     let ask = |key: u64| ShouldAllowRequest {
         resource: "api".to_owned(),
         consumer: format!("user_{key:06}"),
@@ -94,11 +114,14 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
             .to_owned(),
         ..ShouldAllowRequest::default()
     };
-    let message = match work {
+    match work {
         "batch" => ShouldAllowBatchRequest { requests: (0..100).map(ask).collect() }.encode_to_vec(),
         _ => ask(0).encode_to_vec(),
-    };
-    let framed = framed(&message);
+    }
+}
+
+fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
+    let framed = framed(&message(work));
     let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
         let request = || http::Request::new(Full::new(framed.clone()));
@@ -121,6 +144,13 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
 }
 
 fn service<S: Store>(store: S) -> Arc<RateLimit<S>> {
+    let rules = rules();
+    let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
+    let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
+    RateLimit::new(limiter, Arc::new(Templates::new(&Messages::default())), 64 << 10)
+}
+
+fn rules() -> Rules {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let strategy = |name, algorithm| {
         let scope = Scope::of(&[Field::Resource, Field::Consumer]);
@@ -129,10 +159,7 @@ fn service<S: Store>(store: S) -> Arc<RateLimit<S>> {
     };
     let bench = strategy("bench", Algorithm::bucket(1_000_000, rate).unwrap());
     let closed = strategy("closed", Algorithm::uniform(Micros::from_secs(3600)).unwrap());
-    let rules = Rules::new(vec![bench, closed], Resources::default());
-    let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-    let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
-    RateLimit::new(limiter, Arc::new(Templates::new(&Messages::default())), 64 << 10)
+    Rules::new(vec![bench, closed], Resources::default())
 }
 
 fn context() -> Context<'static> {

@@ -11,6 +11,7 @@
 
 mod accept;
 mod connection;
+mod connection_server;
 mod connections;
 mod dispatch;
 mod health;
@@ -28,6 +29,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
 
 use self::accept::Acceptor;
+pub use self::connection_server::ConnectionServer;
 use self::worker::Workers;
 use crate::config::{EnvoyConfig, ServerConfig};
 use crate::limiter::envoy::{EnvoyRules, Loaded};

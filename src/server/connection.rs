@@ -8,14 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::keepalive::Heard;
 
-/// A connection on its worker.
-pub(super) struct Connection {
-    stream: TcpStream,
+/// A connection on its worker: any stream of bytes, be it of TCP, a Unix socket or in memory.
+pub(super) struct Connection<I> {
+    stream: I,
     /// How long the other side may take to begin to speak HTTP/2. Until it has, nothing else watches the
     /// connection: keepalive asks only those that speak.
     patience: Option<Pin<Box<Sleep>>>,
@@ -39,11 +38,11 @@ impl Drop for Open {
     }
 }
 
-impl Connection {
+impl<I> Connection<I> {
     /// Within the worker's runtime.
-    pub(super) fn new(stream: std::net::TcpStream, open: Open, patience: Duration) -> io::Result<Self> {
+    pub(super) fn new(stream: I, open: Open, patience: Duration) -> Self {
         let patience = Some(Box::pin(tokio::time::sleep(patience)));
-        Ok(Self { stream: TcpStream::from_std(stream)?, patience, heard: Heard::now(), _open: open })
+        Self { stream, patience, heard: Heard::now(), _open: open }
     }
 
     /// The other side has begun to speak HTTP/2.
@@ -57,7 +56,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -79,7 +78,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,10 +1,12 @@
 //! The connections of one worker, from the handshake to their end.
 
-use std::net::TcpStream;
+use std::net::TcpStream as StdTcpStream;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -20,7 +22,7 @@ pub(super) struct Connections<S> {
     services: Arc<Dispatch<S>>,
     limits: ServerLimits,
     ages: Ages,
-    accepted: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+    accepted: mpsc::UnboundedReceiver<(StdTcpStream, Open)>,
 }
 
 /// How old each connection may become. Those that came together, after a restart of ours, would go and
@@ -35,7 +37,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn new(
         services: Dispatch<S>,
         config: &ServerConfig,
-        accepted: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+        accepted: mpsc::UnboundedReceiver<(StdTcpStream, Open)>,
     ) -> Self {
         let limits = &config.limits;
         Self {
@@ -55,8 +57,8 @@ impl<S: Store> Connections<S> {
                 () = &mut stopping => break,
                 accepted = self.accepted.recv() => {
                     let Some((stream, counted)) = accepted else { break };
-                    match Connection::new(stream, counted, self.limits.handshake_timeout.into()) {
-                        Ok(connection) => drop(open.spawn(self.one(connection, stop.clone()))),
+                    match TcpStream::from_std(stream) {
+                        Ok(stream) => drop(open.spawn(self.one(stream, counted, stop.clone()))),
                         Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
                     }
                 }
@@ -70,14 +72,16 @@ impl<S: Store> Connections<S> {
 
     /// One connection's life: until the other side closes it; or, from its age or `stop` on, until its
     /// calls have finished.
-    fn one(
+    pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
-        connection: Connection,
+        stream: I,
+        counted: Open,
         stop: watch::Receiver<()>,
-    ) -> impl Future<Output = ()> + use<S> {
+    ) -> impl Future<Output = ()> + use<I, S> {
         let age = self.ages.next();
         let (services, limits) = (Arc::clone(&self.services), self.limits.clone());
         async move {
+            let connection = Connection::new(stream, counted, limits.handshake_timeout.into());
             if let Err(error) = live(connection, services, &limits, age, stop).await {
                 tracing::debug!(%error, "a connection ended with an error");
             }
@@ -85,8 +89,8 @@ impl<S: Store> Connections<S> {
     }
 }
 
-async fn live<S: Store>(
-    connection: Connection,
+async fn live<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
+    connection: Connection<I>,
     services: Arc<Dispatch<S>>,
     limits: &ServerLimits,
     age: Option<Duration>,

@@ -22,7 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 
 pub(super) use self::body::Received;
@@ -59,8 +59,8 @@ thread_local! {
 }
 
 /// One connection.
-pub(super) struct Http2<S> {
-    connection: Connection,
+pub(super) struct Http2<I, S> {
+    connection: Connection<I>,
     session: Session,
     keepalive: Keepalive,
     services: Arc<Dispatch<S>>,
@@ -81,10 +81,10 @@ pub(super) enum Ended {
     Broken(Broken),
 }
 
-impl<S: Store> Http2<S> {
+impl<I: AsyncRead + AsyncWrite + Unpin, S: Store> Http2<I, S> {
     /// `leaving` tells its streams when they are to end. Within the worker's runtime.
     pub(super) fn new(
-        connection: Connection,
+        connection: Connection<I>,
         services: Arc<Dispatch<S>>,
         limits: &ServerLimits,
         leaving: watch::Receiver<()>,

@@ -1,0 +1,42 @@
+//! The services of one worker over single connections, which need not be sockets: what tests and
+//! benchmarks serve over a pipe in memory.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, watch};
+
+use super::connection::Open;
+use super::connections::Connections;
+use super::{Parts, ServerError, routes};
+use crate::config::ServerConfig;
+use crate::limiter::Limiter;
+use crate::store::Store;
+
+/// Serves connections one at a time, without threads or listeners of its own.
+pub struct ConnectionServer<S> {
+    connections: Connections<S>,
+    open: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl<S: Store> ConnectionServer<S> {
+    /// The services that a worker of number 0 would have.
+    pub fn new<F: Fn() -> S>(config: &ServerConfig, parts: &Parts<F>) -> Result<Self, ServerError> {
+        let store = (parts.store)();
+        let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
+        let services = routes::services(limiter, parts, 0, config)?;
+        let (_, accepted) = mpsc::unbounded_channel();
+        let connections = Connections::new(services, config, accepted);
+        Ok(Self { connections, open: parts.metrics.connections() })
+    }
+
+    /// Serves one connection until it ends, or until `stop`'s sender is dropped and its calls have finished.
+    /// Within a runtime.
+    pub fn serve<I: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: I,
+        stop: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + use<I, S> {
+        self.connections.one(stream, Open::count(&self.open), stop)
+    }
+}
