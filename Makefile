@@ -14,16 +14,16 @@ build: ## Build the release binary
 # The documentation's examples need a run of their own: cargo does not mix them with other targets.
 test: redis clients envoy ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
-	$(CARGO) test --release --no-fail-fast --lib --bins --tests || status=1; \
-	$(CARGO) test --release --no-fail-fast --doc || status=1; \
+	$(CARGO) test --release --workspace --no-fail-fast --lib --bins --tests || status=1; \
+	$(CARGO) test --release --workspace --no-fail-fast --doc || status=1; \
 	rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; \
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
 	exit $$status
 
 lint: ## Check the format, and that clippy and rustdoc have nothing to say
-	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
 
 # The first three print as they go; what they say is kept beside the table of the last.
 bench: SHELL = /bin/bash

@@ -2,7 +2,7 @@
 //!
 //! The floors, from the ground up; each uses only those below it.
 //!
-//! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock.
+//! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock (crates of their own).
 //! * `http2`: frames and header blocks, as both ends of a connection need them.
 //! * [`algorithm`]: what every limit means, as pure arithmetic.
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
@@ -11,7 +11,7 @@
 //! * [`store`]: where state lives; one seam, two engines.
 //! * [`telemetry`], [`readiness`]: what operators see. [`tls`]: certificates of what we dial.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
-//! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types.
+//! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types (a crate of its own).
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`client`]: the other side.
 //! * [`load`]: puts load on a server and measures how it answers.
 //! * [`app`]: a configuration and sockets in, a running service out.
@@ -20,15 +20,12 @@ pub mod admin;
 pub mod algorithm;
 pub mod app;
 pub mod client;
-pub mod clock;
 pub mod config;
-mod deadlines;
 pub mod envoy;
 mod http2;
 pub mod key;
 pub mod limiter;
 pub mod load;
-pub mod proto;
 pub mod readiness;
 pub mod server;
 pub mod service;
@@ -36,4 +33,8 @@ pub mod store;
 pub mod strategy;
 pub mod telemetry;
 pub mod tls;
-pub mod units;
+
+pub use weir_proto as proto;
+pub use weir_time::clock;
+use weir_time::deadlines;
+pub use weir_units as units;

@@ -53,11 +53,16 @@ fn the_image_is_built_from_all_that_the_build_reads() {
     let benches = manifest.split("[[bench]]").skip(1).map(|bench| root().join("benches").join(quoted(bench)));
     needed.extend(benches.map(|bench| if bench.is_dir() { bench } else { bench.with_extension("rs") }));
     // What the build script reads, and what the sources include.
-    let script = read("build.rs");
+    // It runs in the folder of its crate.
+    let (script, proto) = (read("build.rs"), root().join("crates/proto"));
     needed.extend(
-        script.split('"').map(|text| root().join(text)).filter(|path| *path != root() && path.exists()),
+        script
+            .split('"')
+            .map(|text| proto.join(text))
+            .filter(|path| *path != proto.join("") && path.exists()),
     );
-    for file in files(&root().join("src"), ".rs") {
+    let sources = ["src", "crates"].map(|folder| files(&root().join(folder), ".rs"));
+    for file in sources.into_iter().flatten() {
         let text = read_to_string(&file).unwrap();
         let included = text.split("include_str!(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
         needed.extend(included.map(|path| file.parent().unwrap().join(path)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::units::Micros;
+use weir_units::Micros;
 
 /// Where a store's `now` comes from.
 #[derive(Debug, Clone, Default)]
@@ -98,18 +98,5 @@ impl Monotonic {
             Self::System => monotonic(),
             Self::Manual { origin, clock } => *origin + Duration::from(clock.now()),
         }
-    }
-}
-
-impl From<Micros> for Duration {
-    fn from(micros: Micros) -> Self {
-        Self::from_micros(micros.0)
-    }
-}
-
-impl From<Duration> for Micros {
-    /// Rounds down to the microsecond and saturates.
-    fn from(duration: Duration) -> Self {
-        Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
     }
 }

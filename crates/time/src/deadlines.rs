@@ -32,12 +32,12 @@ const TURNS: usize = 4;
 
 /// The deadlines of one floor of a worker. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Deadlines(Arc<Shared>);
+pub struct Deadlines(Arc<Shared>);
 
 /// It took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the deadline has passed")]
-pub(crate) struct Passed;
+pub struct Passed;
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -63,12 +63,12 @@ struct Waiter {
 impl Deadlines {
     /// What `future` ends with, if it does so before `at`. A future that is ready at once is never late and
     /// costs nothing. Within a runtime.
-    pub(crate) fn until<F: Future>(&self, at: Instant, future: F) -> Until<F> {
+    pub fn until<F: Future>(&self, at: Instant, future: F) -> Until<F> {
         Until { future, deadline: self.at(at) }
     }
 
     /// A deadline that is not waited for yet.
-    pub(crate) fn at(&self, at: Instant) -> Deadline {
+    pub fn at(&self, at: Instant) -> Deadline {
         Deadline { shared: Arc::clone(&self.0), at, key: None }
     }
 }
@@ -76,7 +76,7 @@ impl Deadlines {
 pin_project! {
     /// A future that ends at its deadline. A type of its own, because an async function would have room for
     /// the future twice: as it was handed over, and as it is waited for.
-    pub(crate) struct Until<F> {
+    pub struct Until<F> {
         #[pin]
         future: F,
         deadline: Deadline,
@@ -97,7 +97,7 @@ impl<F: Future> Future for Until<F> {
 
 /// One who waits, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Deadline {
+pub struct Deadline {
     shared: Arc<Shared>,
     at: Instant,
     key: Option<usize>,
@@ -105,7 +105,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// Ready when it has passed.
-    pub(crate) fn poll_passed(&mut self, context: &Context<'_>) -> Poll<()> {
+    pub fn poll_passed(&mut self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.shared.state.lock();
         if let Some(waiter) = self.key.and_then(|key| state.waiting.get_mut(key)) {
             waiter.waker.clone_from(context.waker());

@@ -2,8 +2,11 @@
 //!
 //! Every quantity stays below 2^53, so that Rust and Lua (whose numbers are doubles) agree bit for
 //! bit. Time is counted in microseconds: nanoseconds since the epoch would not fit.
+//!
+//! No clock is read here, or named: that is up to `weir-time`.
 
 use std::fmt;
+use std::time::Duration;
 
 /// The most that any level, cost or debt may reach (2^52). The sum of two such numbers is still an
 /// exact double, which is what lets the Lua twins add before they compare.
@@ -50,6 +53,19 @@ impl fmt::Display for Micros {
             us if us % 1_000 == 0 => write!(f, "{}ms", us / 1_000),
             us => write!(f, "{us}us"),
         }
+    }
+}
+
+impl From<Micros> for Duration {
+    fn from(micros: Micros) -> Self {
+        Self::from_micros(micros.0)
+    }
+}
+
+impl From<Duration> for Micros {
+    /// Rounds down to the microsecond and saturates.
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
     }
 }
 

@@ -1,4 +1,6 @@
-//! The wire's types, generated from `proto/`, and their descriptors.
+//! The messages and services of the wire, generated from `proto/`, and their descriptors.
+//!
+//! It knows nothing of what the messages mean.
 
 /// Package `weir.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
