@@ -6,7 +6,7 @@
 //! * `http2`: frames and header blocks, as both ends of a connection need them.
 //! * [`algorithm`]: what every limit means, as pure arithmetic.
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
-//! * [`envoy`]: which rule of Envoy's files a descriptor matches.
+//! * [`envoy`]: which rule of Envoy's files a descriptor matches. These four are the crate `weir-core`.
 //! * [`config`]: everything a running service is told, parsed once.
 //! * [`store`]: where state lives; one seam, two engines.
 //! * [`telemetry`], [`readiness`]: what operators see. [`tls`]: certificates of what we dial.
@@ -17,23 +17,20 @@
 //! * [`app`]: a configuration and sockets in, a running service out.
 
 pub mod admin;
-pub mod algorithm;
 pub mod app;
 pub mod client;
 pub mod config;
-pub mod envoy;
 mod http2;
-pub mod key;
 pub mod limiter;
 pub mod load;
 pub mod readiness;
 pub mod server;
 pub mod service;
 pub mod store;
-pub mod strategy;
 pub mod telemetry;
 pub mod tls;
 
+pub use weir_core::{algorithm, envoy, key, strategy};
 pub use weir_proto as proto;
 pub use weir_time::clock;
 use weir_time::deadlines;

@@ -22,14 +22,22 @@ const DOORS: [(&str, &[&str]); 6] = [
     ("env::", &["src/main", "src/cli"]),
 ];
 
-/// What the ground floor does without.
-const NOT_ON_THE_GROUND_FLOOR: [&str; 6] = ["tokio", "redis", "tonic", "f32", "f64", "parking_lot"];
+/// What a decision is made of, and what it does without. Units are converted from and to `Duration`, but no
+/// clock is read; elsewhere time is a number, and an argument.
+const PURE: [(&str, &[&str]); 3] = [
+    ("crates/units/src", &["Instant", "SystemTime", "f32", "f64"]),
+    ("crates/core/src", &["std::time", "core::time"]),
+    ("crates/core/src/algorithm", &["f32", "f64"]),
+];
+const NOT_PURE: [&str; 6] = ["tokio", "redis", "tonic", "parking_lot", "Mutex", "RwLock"];
 
-/// Time is an argument of the algorithms, and a number.
-const NOT_IN_ALGORITHMS: [&str; 2] = ["std::time", "core::time"];
-
-/// Units are converted from and to `Duration`, but no clock is read.
-const NOT_IN_UNITS: [&str; 2] = ["Instant", "SystemTime"];
+/// What each module of `crates/core` uses of the crate. Between crates the compiler sees to it.
+const MAY_USE: [(&str, &[&str]); 4] = [
+    ("crates/core/src/algorithm", &["algorithm"]),
+    ("crates/core/src/strategy", &["strategy", "algorithm"]),
+    ("crates/core/src/key", &["key", "strategy", "algorithm"]),
+    ("crates/core/src/envoy", &["envoy", "strategy", "algorithm"]),
+];
 
 const PANICS: [&str; 6] = [".unwrap()", ".expect(", "panic!", "todo!", "unimplemented!", "unreachable!"];
 
@@ -45,7 +53,8 @@ const SOURCES: [(&str, &str); 5] =
 #[test]
 fn the_floors_are_apart() {
     let sources = shipped();
-    none(ground_floor(&sources));
+    none(impure(&sources));
+    none(upwards(&sources));
     none(doors(&sources));
 }
 
@@ -79,7 +88,7 @@ fn every_engine_has_its_twin_and_its_rows() {
     };
     let engines = engine_names();
     let driver = ["cells", "decide", "new", "stored", "verdict"];
-    assert_eq!(engines, stems(read_all("src/algorithm", "rs"), &driver));
+    assert_eq!(engines, stems(read_all("crates/core/src/algorithm", "rs"), &driver));
     assert_eq!(engines, stems(read_all("lua", "lua"), &["any", "decide", "numbers", "plain", "start"]));
     assert_eq!(engines, engines_with_rows());
     let joins =
@@ -103,13 +112,17 @@ fn every_check_can_fail() {
     ] {
         assert!(!doors(&in_key(text)).is_empty(), "{text}");
     }
-    for text in ["use crate::key::slot;", "let x: f64 = 1.0;", "use std::time::Duration;", "use tokio::time;"]
-    {
-        assert!(!ground_floor(&file("src/algorithm/bucket.rs", text)).is_empty(), "{text}");
+    assert!(!impure(&file("crates/core/src/algorithm/bucket.rs", "let x: f64 = 1.0;")).is_empty());
+    for text in ["use std::time::Duration;", "use tokio::time;", "x: sync::Mutex<()>"] {
+        assert!(!impure(&file("crates/core/src/key.rs", text)).is_empty(), "{text}");
     }
     for text in ["fn f(at: time::Instant) {}", "use std::time::{Duration, SystemTime};", "let x: f64 = 1.0;"]
     {
-        assert!(!ground_floor(&file("crates/units/src/lib.rs", text)).is_empty(), "{text}");
+        assert!(!impure(&file("crates/units/src/lib.rs", text)).is_empty(), "{text}");
+    }
+    for module in ["algorithm/bucket", "strategy", "envoy/level"] {
+        let path = format!("crates/core/src/{module}.rs");
+        assert!(!upwards(&file(&path, "use crate::key::slot;")).is_empty(), "{path}");
     }
     for text in ["x.unwrap()", "panic!(\"no\")", "fn f() {} #[cfg(test)] mod tests { } fn g() { todo!() }"] {
         assert!(!panics(&in_key(text)).is_empty(), "{text}");
@@ -160,26 +173,28 @@ fn none(offences: Vec<String>) {
     assert!(offences.is_empty(), "{} offences:\n{}", offences.len(), offences.join("\n"));
 }
 
-fn ground_floor(sources: &[Source]) -> Vec<String> {
-    let words = |source: &Source| {
-        let own = match source {
-            it if it.is_of("src/algorithm") => NOT_IN_ALGORITHMS,
-            it if it.is_of("crates/units/src") => NOT_IN_UNITS,
-            _ => return None,
-        };
-        Some(NOT_ON_THE_GROUND_FLOOR.into_iter().chain(own))
-    };
+fn impure(sources: &[Source]) -> Vec<String> {
     let offences = |source: &Source| {
-        let Some(words) = words(source) else { return Vec::new() };
+        let is_of = |(folder, _): &&(&str, _)| source.is_of(folder);
+        let words = PURE.iter().filter(is_of).map(|(_, words)| NOT_PURE.iter().chain(*words));
+        let is_named = |word: &&&str| source.names(word) || source.code.contains(&format!("::{word}"));
+        let named = words.flatten().filter(is_named);
+        named.map(|word| format!("{} names {word}", source.path)).collect::<Vec<_>>()
+    };
+    sources.iter().flat_map(offences).collect()
+}
+
+fn upwards(sources: &[Source]) -> Vec<String> {
+    let offences = |source: &Source| {
+        let Some((_, may)) = MAY_USE.iter().find(|(module, _)| source.is_of(module)) else {
+            return Vec::new();
+        };
         let used = source.code.split("crate::").skip(1).filter(|path| {
             let first = path.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
-            !matches!(first, Some("units" | "algorithm"))
+            !first.is_some_and(|first| may.contains(&first))
         });
-        let above =
-            used.map(|path| format!("{} uses crate::{}", source.path, path.lines().next().unwrap_or("")));
-        let is_named = |word: &&str| source.names(word) || source.code.contains(&format!("::{word}"));
-        let outside = words.filter(is_named);
-        above.chain(outside.map(|word| format!("{} names {word}", source.path))).collect::<Vec<_>>()
+        used.map(|path| format!("{} uses crate::{}", source.path, path.lines().next().unwrap_or("")))
+            .collect::<Vec<_>>()
     };
     sources.iter().flat_map(offences).collect()
 }

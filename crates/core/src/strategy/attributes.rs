@@ -108,7 +108,7 @@ pub(super) fn needed(limits: &[Limit]) -> Result<Box<[Needed]>, StrategyError> {
 }
 
 /// Whether `name` can be an attribute of a scope: `[a-z][a-z0-9_-]{0,63}`, and no field's own name.
-pub(crate) fn is_attribute_name(name: &str) -> bool {
+pub fn is_attribute_name(name: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
     name.len() <= MAX_ATTRIBUTE_NAME
         && name.starts_with(|first: char| first.is_ascii_lowercase())

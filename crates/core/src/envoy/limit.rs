@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::algorithm::{Algorithm, Invalid, Rate};
 use crate::strategy::{FailurePolicy, Field, Limit, Scope, Strategy, StrategyError};
-use crate::units::Micros;
+use weir_units::Micros;
 
 /// The name that the strategies of all rules have. Their one limit is named by the unit, which so is a
 /// part of the counter's key: limits of different units never share a counter.

@@ -16,7 +16,7 @@
 //! Sources: the ring buffers of redback (strict) and of sliding-limiter (lenient).
 
 use super::Reading;
-use crate::units::{CEILING, LATEST};
+use weir_units::{CEILING, LATEST};
 
 /// The most buckets that a window may have.
 pub const MAX_BUCKETS: u64 = 360;

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::prefix::identity_prefix;
 use super::{Field, Pattern, Patterns, Strategy, StrategyId};
 use crate::algorithm::Algorithm;
-use crate::key;
 
 /// The overrides of one strategy.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +118,7 @@ impl Strategy {
             if *limit.name == *name {
                 limit.algorithm = algorithm;
                 *own = algorithm;
-                *identity = key::identity(&self.name, limit);
+                *identity = identity_prefix(&self.name, limit);
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ mod attributes;
 mod identity;
 mod overrides;
 mod patterns;
+mod prefix;
 mod rules;
 mod tag;
 
@@ -12,16 +13,15 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
-pub(crate) use attributes::is_attribute_name;
-pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed};
+pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
 pub use identity::StrategyId;
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use patterns::{Pattern, Patterns};
+pub(crate) use prefix::write_sized;
 pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
-use crate::key;
 
 /// The longest name that a strategy or a limit may have, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -140,7 +140,7 @@ impl Strategy {
         let needed = attributes::needed(&limits)?;
         let tag = Tag::of(name, &limits, single_slot)?;
         let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
-        let identities = limits.iter().map(|limit| key::identity(name, limit)).collect();
+        let identities = limits.iter().map(|limit| prefix::identity_prefix(name, limit)).collect();
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
         Ok(Self {
@@ -178,7 +178,8 @@ impl Strategy {
     }
 
     /// Whether the tag has every field that its limits count by, where no routing group stands for one.
-    pub(crate) fn tag_is_whole(&self) -> bool {
+    #[must_use]
+    pub fn tag_is_whole(&self) -> bool {
         self.tag_is_whole
     }
 
@@ -207,7 +208,7 @@ impl Strategy {
         &self.algorithms
     }
 
-    /// What the identities of the keys of limit number `index` begin with ([`key::write_identity`]).
+    /// What the identities of the keys of limit number `index` begin with ([`write_identity`](crate::key::write_identity)).
     pub(crate) fn identity(&self, index: usize) -> &[u8] {
         self.identities.get(index).map_or(&[], |identity| identity)
     }
@@ -282,7 +283,7 @@ impl fmt::Display for Field {
 }
 
 /// Names stand in keys and metric labels, so they are kept plain.
-pub(crate) fn check_name(name: &str) -> Result<(), StrategyError> {
+pub fn check_name(name: &str) -> Result<(), StrategyError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
         return Err(StrategyError::Name(name.to_owned()));

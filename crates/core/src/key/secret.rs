@@ -69,25 +69,29 @@ impl KeySecret {
     }
 
     /// The digest of nothing yet.
-    pub(crate) fn digester(&self) -> Digester {
+    #[must_use]
+    pub fn digester(&self) -> Digester {
         Digester(SipHasher13::new_with_key(&self.0))
     }
 }
 
 /// A digest of what begins with the bytes so far. A copy goes on with others.
 #[derive(Clone, Copy)]
-pub(crate) struct Digester(SipHasher13);
+pub struct Digester(SipHasher13);
 
 impl Digester {
     /// The same, and `bytes` behind it.
     #[inline]
-    pub(crate) fn and(mut self, bytes: &[u8]) -> Self {
+    #[must_use]
+    pub fn and(mut self, bytes: &[u8]) -> Self {
         self.0.write(bytes);
         self
     }
 
+    /// The digest.
     #[inline]
-    pub(crate) fn finish(self) -> u128 {
+    #[must_use]
+    pub fn finish(self) -> u128 {
         self.0.finish128().as_u128()
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, Window, log,
     sliding, window,
 };
-use crate::units::{CEILING, LONGEST_SPAN, Micros};
+use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
 /// So many units in so much time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@
 use super::Reading;
 
 /// The most that a window may hold: a state of two of them still counts exactly.
-pub(super) const CEILING: u64 = crate::units::CEILING / 2;
+pub(super) const CEILING: u64 = weir_units::CEILING / 2;
 
 /// The engine's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The ground floor: what every limit means, as pure integer arithmetic.
 //!
-//! No clock, no lock, no I/O, no float, nothing of the crate but `units`. An engine is three small
+//! No clock, no lock, no I/O, no float, nothing of the project but `weir-units`. An engine is three small
 //! functions over its own state; everything that all limits share is said once, in [`decide()`]:
 //!
 //! * `read`: what the stored state means now (its *level*, and where it stands in time);
@@ -32,7 +32,7 @@ pub use slots::{MAX_BUCKETS, Slots};
 pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
 pub use window::{Grid, Window};
 
-use crate::units::Micros;
+use weir_units::Micros;
 
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
 /// arithmetic would leave the exact range.

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use super::{
     Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, Told, Verdict,
 };
-use crate::units::{CEILING, LATEST, Micros, Retry};
+use weir_units::{CEILING, LATEST, Micros, Retry};
 
 /// What comes of one limit, step by step.
 struct Judged<'l> {

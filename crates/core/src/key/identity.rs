@@ -1,7 +1,7 @@
 //! Names of states for machines alone, which are hashed and never read.
 
 use super::Subject;
-use crate::strategy::{Field, Limit, Strategy};
+use crate::strategy::{Field, Strategy, write_sized};
 
 /// Appends the same as [`write_name`](super::write_name) of limit number `index` for machines alone: every part as it is,
 /// behind its length, and which field it is as a letter. For digests that never leave the process, where
@@ -14,7 +14,7 @@ pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subj
 
 /// Appends what [`write_identity`] does for every subject with this resource; says how many fields that has.
 #[inline]
-pub(crate) fn begin_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, resource: &str) -> usize {
+pub fn begin_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, resource: &str) -> usize {
     let Some(limit) = strategy.limits().get(index) else { return 0 };
     out.extend_from_slice(strategy.identity(index));
     let by_resource = matches!(limit.scope.fields(), [Field::Resource, ..]);
@@ -26,7 +26,7 @@ pub(crate) fn begin_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usiz
 
 /// Appends the rest of what [`write_identity`] does, after the first `begun` fields.
 #[inline]
-pub(crate) fn end_identity(
+pub fn end_identity(
     out: &mut Vec<u8>,
     strategy: &Strategy,
     index: usize,
@@ -44,21 +44,4 @@ pub(crate) fn end_identity(
             }
         }
     }
-}
-
-/// What the identities of all keys of one limit begin with.
-pub(crate) fn identity(strategy: &str, limit: &Limit) -> Box<[u8]> {
-    let mut out = Vec::new();
-    write_sized(&mut out, b's', strategy);
-    write_sized(&mut out, b'l', &limit.name);
-    write_sized(&mut out, b'e', limit.algorithm.engine().name());
-    out.into()
-}
-
-#[inline]
-fn write_sized(out: &mut Vec<u8>, kind: u8, text: &str) {
-    // Names and parts have bounds far below what four bytes count.
-    let [a, b, c, d] = (text.len() as u32).to_le_bytes();
-    out.extend_from_slice(&[kind, a, b, c, d]);
-    out.extend_from_slice(text.as_bytes());
 }

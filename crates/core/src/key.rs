@@ -16,11 +16,9 @@ mod name;
 mod secret;
 mod tag;
 
-pub use identity::write_identity;
-pub(crate) use identity::{begin_identity, end_identity, identity};
+pub use identity::{begin_identity, end_identity, write_identity};
 pub use name::{write_key, write_name, write_refund_key, write_refund_name};
-pub(crate) use secret::Digester;
-pub use secret::KeySecret;
+pub use secret::{Digester, KeySecret};
 pub use tag::{slot, write_tag};
 
 use crate::strategy::{Attributes, Field};

@@ -1,7 +1,7 @@
 //! What a decision is made on, and where its answer goes: the driver's two seams.
 
 use super::{LimitVerdict, State, Verdict};
-use crate::units::Micros;
+use weir_units::Micros;
 
 /// Where the states of one decision's limits are kept while it is made.
 pub trait Cells {

@@ -1,7 +1,7 @@
 //! States as whole numbers, which is how a store keeps them elsewhere than in this process.
 
 use super::{Engine, State, bucket, interval, log, sliding, slots, window};
-use crate::units::{CEILING, LATEST};
+use weir_units::{CEILING, LATEST};
 
 impl Engine {
     /// The state that `numbers` begin with, in the order in which the engine's twin in `lua/` stores them, or,

@@ -1,7 +1,7 @@
 //! What is asked of a set of limits, and what they answer.
 
 use super::Algorithm;
-use crate::units::{Micros, Retry};
+use weir_units::{Micros, Retry};
 
 /// The most limits that one strategy may have, and so one decision.
 pub const MAX_LIMITS: usize = 8;

@@ -24,7 +24,7 @@
 use std::collections::VecDeque;
 
 use super::Reading;
-use crate::units::LATEST;
+use weir_units::LATEST;
 
 /// The most entries that one log keeps. Limits are capped at it; a forced debit beyond it joins the
 /// newest entry.
@@ -33,7 +33,7 @@ pub const MAX_ENTRIES: u64 = 10_000;
 /// The most that may count at once: one less than the modulus of the running totals.
 pub(super) const CEILING: u64 = MODULUS - 1;
 
-const MODULUS: u64 = crate::units::CEILING;
+const MODULUS: u64 = weir_units::CEILING;
 
 /// The engine's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

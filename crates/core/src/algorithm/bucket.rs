@@ -19,7 +19,7 @@
 //! ALGORITHMS of redis-cell, bucket4j and nginx agree on the vectors in `tests/vectors/bucket.json`.
 
 use super::Reading;
-use crate::units::CEILING;
+use weir_units::CEILING;
 
 /// The engine's own numbers: how fast the bucket empties, and how many ticks a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

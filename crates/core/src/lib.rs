@@ -1,0 +1,13 @@
+//! What Weir decides, as pure functions of their arguments.
+//!
+//! * [`algorithm`]: what every limit means.
+//! * [`strategy`]: which limits apply.
+//! * [`key`]: the names of their states.
+//! * [`envoy`]: which rule of Envoy's files a descriptor matches.
+//!
+//! Nothing here reads a clock, holds a lock, does I/O, or knows where states are kept and how questions arrive.
+
+pub mod algorithm;
+pub mod envoy;
+pub mod key;
+pub mod strategy;
