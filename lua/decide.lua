@@ -6,7 +6,7 @@ local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS = 1, 2, 3, 4, 5, 6
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 
--- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in src/store/part.rs.
+-- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in crates/store/src/part.rs.
 local REFUND_ID_PX = 86400000
 
 local function read(limit, key, now)

@@ -51,11 +51,12 @@ pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
 pub use overrides::Overrides;
 pub use read::{EXAMPLE, MAX_FILE};
 pub use schema::schema;
-pub use secret::Secret;
+pub use weir_store::config::{
+    Login, MemoryConfig, RedisConfig, Secret, Sentinel, StoreConfig, Topology, WhenFull,
+};
 
 use crate::key::KeySecret;
 use crate::strategy::Rules;
-use crate::tls::ClientFiles;
 use crate::units::Micros;
 
 /// Everything that a running service is told.
@@ -121,90 +122,6 @@ pub struct ServerLimits {
     pub max_connection_age: Option<Micros>,
 }
 
-/// Where state lives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // a process has one of these
-pub enum StoreConfig {
-    /// In this process.
-    Memory(MemoryConfig),
-    /// On a Redis or Valkey.
-    Redis(RedisConfig),
-}
-
-/// Bounds of the memory store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryConfig {
-    /// Bytes that keys may use.
-    pub budget: usize,
-    /// What a new key gets when the budget is used up and nothing has lapsed.
-    pub when_full: WhenFull,
-}
-
-/// What a new key gets when the memory budget is used up by keys that still count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WhenFull {
-    /// A key that is not exhausted and soonest as good as new makes room; exhausted keys never do.
-    #[default]
-    Evict,
-    /// Nothing makes room: the strategy's `on_store_failure` answers for new keys.
-    Refuse,
-}
-
-/// How Redis is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RedisConfig {
-    /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
-    pub nodes: Vec<String>,
-    /// Which of these they are.
-    pub topology: Topology,
-    /// How long one decision may wait for the store.
-    pub deadline: Micros,
-    /// How long connecting may take.
-    pub connect_timeout: Micros,
-    /// Decisions that may wait for one node, per worker.
-    pub max_waiting: usize,
-    /// How long a denial is answered without asking Redis again, at most; 0 asks every time.
-    pub denials_max_age: Micros,
-    /// Whether calls for the same keys that come while one is under way are decided together afterwards.
-    pub coalesce: bool,
-    /// Who we are to Redis; `None` is its default user.
-    pub login: Option<Login>,
-    /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
-    pub tls: Option<ClientFiles>,
-    /// What the sentinels are asked, where `nodes` are sentinels.
-    pub sentinel: Option<Sentinel>,
-}
-
-/// A user of Redis.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Login {
-    /// The name; `None` is the default user.
-    pub username: Option<String>,
-    /// The password.
-    pub password: Secret,
-}
-
-/// What the sentinels are asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sentinel {
-    /// The name that they know the master by.
-    pub master_name: String,
-    /// Who we are to them; `None` is their default user.
-    pub login: Option<Login>,
-}
-
-/// How many Redis servers hold the keys.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Topology {
-    /// One server.
-    #[default]
-    Single,
-    /// A Redis Cluster.
-    Cluster,
-    /// A master that sentinels watch, and replace when it is lost.
-    Sentinel,
-}
-
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
 /// `{cost}` and `{limit}` the numbers of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,31 +160,6 @@ impl Default for ServerLimits {
             keepalive_interval: Micros::from_secs(20),
             keepalive_timeout: Micros::from_secs(10),
             max_connection_age: None,
-        }
-    }
-}
-
-impl Default for MemoryConfig {
-    fn default() -> Self {
-        Self { budget: 512 << 20, when_full: WhenFull::Evict }
-    }
-}
-
-impl Default for RedisConfig {
-    /// The deadline is what a caller can be made to wait when Redis hangs; a healthy one answers in a
-    /// hundredth of it.
-    fn default() -> Self {
-        Self {
-            nodes: Vec::new(),
-            topology: Topology::Single,
-            deadline: Micros::from_millis(50),
-            connect_timeout: Micros::from_millis(200),
-            max_waiting: 4096,
-            denials_max_age: Micros::from_secs(1),
-            coalesce: true,
-            login: None,
-            tls: None,
-            sentinel: None,
         }
     }
 }

@@ -26,12 +26,12 @@ pub mod load;
 pub mod readiness;
 pub mod server;
 pub mod service;
-pub mod store;
 pub mod telemetry;
-pub mod tls;
 
 pub use weir_core::{algorithm, envoy, key, strategy};
 pub use weir_proto as proto;
+pub use weir_store as store;
+pub use weir_store::tls;
 pub use weir_time::clock;
 use weir_time::deadlines;
 pub use weir_units as units;

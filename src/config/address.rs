@@ -1,9 +1,9 @@
 //! Addresses of Redis. Checked here, so that a mistake is told when the file is read and not when the
 //! first call comes.
 
-use super::secret::{Secret, password};
+use super::secret::password;
 use super::values::{Digits, MAX_SECRET, Scalar, digits, quote};
-use super::{Login, values};
+use super::{Login, Secret, values};
 
 /// The longest host name that DNS has, in bytes.
 const MAX_HOST: usize = 253;

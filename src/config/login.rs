@@ -1,11 +1,11 @@
 //! A user and a password of Redis: from a section, its settings, or its addresses.
 
-use super::Login;
 use super::address::username;
 use super::errors::Report;
 use super::fields::Fields;
 use super::overrides::Overrides;
-use super::secret::{Secret, password, password_file};
+use super::secret::{password, password_file};
+use super::{Login, Secret};
 
 /// What the three fields of a login are called: in the file, and as settings.
 pub(super) struct Names {

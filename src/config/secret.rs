@@ -1,34 +1,10 @@
 //! Text that must not be shown, and where it comes from.
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 
+use super::Secret;
 use super::values::{MAX_SECRET, Scalar, quote};
-
-/// A password. Nothing prints it by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// A secret of this text.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// What it says, for whom it is meant.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
 
 /// A password as it was written. Its errors never show it.
 pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {

@@ -1,0 +1,132 @@
+//! Who waits for the next call for the same keys, in the order they came.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use crate::{StoreError, Verdicts};
+use weir_core::algorithm::Op;
+use weir_core::strategy::Strategy;
+
+/// Costs in one call: few enough that it is a small part of what a script call may hold.
+const MAX_COSTS: usize = 512;
+
+/// One who waits.
+pub(super) struct Waiter {
+    /// Or an override of it: other numbers for the same keys.
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) op: Op,
+    pub(super) cost: u64,
+    pub(super) deadline: Instant,
+    pub(super) reply: oneshot::Sender<Result<Verdicts, StoreError>>,
+}
+
+impl Waiter {
+    /// Whether it wants the same done, by the same numbers.
+    fn is_like(&self, other: &Self) -> bool {
+        self.op == other.op && Arc::ptr_eq(&self.strategy, &other.strategy)
+    }
+}
+
+/// All who wait for the same keys.
+#[derive(Default)]
+pub(super) struct Queue(VecDeque<Waiter>);
+
+/// The first of them, who are decided together; never nobody.
+pub(super) struct Together {
+    strategy: Arc<Strategy>,
+    op: Op,
+    waiters: Vec<Waiter>,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, waiter: Waiter) {
+        self.0.push_back(waiter);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Who is decided next: the longest row that wants the same done. Who has gone, or has no time left, is
+    /// left out.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Together> {
+        let mut together: Vec<Waiter> = Vec::new();
+        while together.len() < MAX_COSTS
+            && let Some(waiter) = self.0.pop_front()
+        {
+            if together.first().is_some_and(|first| !first.is_like(&waiter)) {
+                self.0.push_front(waiter);
+                break;
+            }
+            if waiter.deadline <= now {
+                let _ = waiter.reply.send(Err(StoreError::Timeout));
+            } else if !waiter.reply.is_closed() {
+                together.push(waiter);
+            }
+        }
+        let first = together.first()?;
+        let (strategy, op) = (Arc::clone(&first.strategy), first.op);
+        Some(Together { strategy, op, waiters: together })
+    }
+}
+
+impl Together {
+    pub(super) fn strategy(&self) -> &Arc<Strategy> {
+        &self.strategy
+    }
+
+    pub(super) fn op(&self) -> Op {
+        self.op
+    }
+
+    pub(super) fn costs(&self) -> SmallVec<[u64; 8]> {
+        self.waiters.iter().map(|waiter| waiter.cost).collect()
+    }
+
+    /// When the last of them stops waiting; each keeps its own time besides.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.waiters.iter().map(|waiter| waiter.deadline).max()
+    }
+
+    /// Tells each what was decided for it.
+    pub(super) fn answer(self, result: Result<Verdicts, StoreError>) {
+        for (index, waiter) in self.waiters.into_iter().enumerate() {
+            let own = result.as_ref().map_err(Clone::clone).and_then(|all| {
+                let (verdict, limits) = all.get(index).ok_or_else(no_verdict)?;
+                Ok(Verdicts { decisions: [*verdict].into(), limits: limits.into() })
+            });
+            let _ = waiter.reply.send(own);
+        }
+    }
+}
+
+fn no_verdict() -> StoreError {
+    StoreError::Refused("it answered without a verdict".into())
+}
+
+/// Keys are hashes already.
+pub(super) type ByKey = BuildHasherDefault<Hashed>;
+
+#[derive(Default)]
+pub(super) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            self.0 = chunk.iter().fold(self.0, |all, &byte| all.rotate_left(8) ^ u64::from(byte));
+        }
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,49 @@
+//! What may happen only once: a marker beside the states, under the same lock and in the same budget.
+
+use super::Shared;
+use super::table::Table;
+use crate::config::WhenFull;
+use crate::{REFUND_ID_LASTS, StoreError};
+use weir_core::algorithm::State;
+use weir_units::Micros;
+
+/// The marker of one decision, within its locked shard.
+#[derive(Clone, Copy)]
+pub(super) struct Marker {
+    /// Of its key.
+    pub(super) digest: u128,
+    pub(super) now: Micros,
+}
+
+impl Marker {
+    /// Whether it has been set, and not so long ago that it no longer counts.
+    pub(super) fn is_set(self, table: &Table) -> bool {
+        let state = table.find(self.digest).and_then(|slot| table.get(slot));
+        matches!(state, Some(State::Marker { until }) if *until > self.now)
+    }
+
+    /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
+    /// decision could then happen again.
+    pub(super) fn set(self, shared: &Shared, table: &mut Table) -> Result<(), StoreError> {
+        let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
+        let (state, lapses) = (State::Marker { until }, shared.second_due(until));
+        if let Some(slot) = table.find(self.digest) {
+            *table.state_mut(slot) = Some(state);
+            table.lapses(slot, lapses, true);
+            return Ok(());
+        }
+        let (second, evict) = (shared.second_begun(self.now), shared.when_full == WhenFull::Evict);
+        if !table.reserve(1, second, &shared.budget, evict, &[]) {
+            return Err(shared.budget.refuse());
+        }
+        table.insert(self.digest, state, lapses, true);
+        Ok(())
+    }
+
+    /// Takes it back: the decision has failed.
+    pub(super) fn clear(self, table: &mut Table) {
+        if let Some(slot) = table.find(self.digest) {
+            table.remove(slot);
+        }
+    }
+}

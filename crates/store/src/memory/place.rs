@@ -1,0 +1,160 @@
+//! Where the states of a decision are: which shard, and under which digests.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{SHARDS, Shared};
+use crate::{Decision, Phases};
+use weir_core::key::{self, Digester, KeySecret, Subject};
+use weir_core::strategy::Strategy;
+
+thread_local! {
+    /// Key text is built here, hashed, and forgotten.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Where the states of one decision are.
+#[derive(Default)]
+pub(super) struct Place {
+    pub(super) shard: usize,
+    /// Of each key.
+    pub(super) digests: SmallVec<[u128; 2]>,
+    /// Of the keys of spread windows.
+    pub(super) phases: Phases,
+}
+
+/// Finds the places of decisions, one after the other.
+pub(super) struct Locator<'s, 'd> {
+    secret: &'s KeySecret,
+    text: &'s mut Vec<u8>,
+    begun: Option<Begun<'d>>,
+}
+
+/// What the keys of one limit and one resource begin with. The next decision is mostly about the same.
+struct Begun<'d> {
+    strategy: &'d Arc<Strategy>,
+    resource: &'d str,
+    digester: Digester,
+    /// How many fields it has.
+    fields: usize,
+}
+
+impl Shared {
+    pub(super) fn locate<'d, T>(&self, find: impl FnOnce(&mut Locator<'_, 'd>) -> T) -> T {
+        SCRATCH.with_borrow_mut(|text| find(&mut Locator { secret: &self.secret, text, begun: None }))
+    }
+}
+
+impl<'d> Locator<'_, 'd> {
+    /// Sets `place`, where it lies, to that of `decision`. Where a strategy has several limits, their tag chooses
+    /// the shard, so that one lock holds them all; a single one is enough by itself, and a hash less to make.
+    #[inline]
+    pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut Place) {
+        let Decision { strategy, ref subject, part, .. } = *decision;
+        let digests = &mut place.digests;
+        digests.clear();
+        let tag = match strategy.limits() {
+            [_] => {
+                let name = self.only_name(strategy, subject);
+                if part.limits.has(0) {
+                    digests.push(name);
+                }
+                name
+            }
+            limits => {
+                let mut name =
+                    |index| self.digest(|text| key::write_identity(text, strategy, index, subject));
+                digests.extend((0..limits.len()).filter(|&index| part.limits.has(index)).map(&mut name));
+                self.digest(|text| key::write_tag(text, strategy, subject))
+            }
+        };
+        // Not the bits that choose a key's place in the table.
+        place.shard = (tag >> 64) as usize % SHARDS;
+        place.phases = decision.phases();
+    }
+
+    /// The digest of what `write` writes.
+    pub(super) fn digest(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
+        self.text.clear();
+        write(self.text);
+        self.secret.digest(self.text)
+    }
+
+    /// The digest of the identity of a strategy's only limit.
+    #[inline]
+    fn only_name(&mut self, strategy: &'d Arc<Strategy>, subject: &Subject<'d>) -> u128 {
+        let is_by = |begun: &Begun<'_>| {
+            Arc::ptr_eq(begun.strategy, strategy) && std::ptr::eq(begun.resource, subject.resource)
+        };
+        let (digester, fields) = match &self.begun {
+            Some(begun) if is_by(begun) => (begun.digester, begun.fields),
+            _ => self.begin(strategy, subject.resource),
+        };
+        self.text.clear();
+        key::end_identity(self.text, strategy, 0, subject, fields);
+        digester.and(self.text).finish()
+    }
+
+    fn begin(&mut self, strategy: &'d Arc<Strategy>, resource: &'d str) -> (Digester, usize) {
+        self.text.clear();
+        let fields = key::begin_identity(self.text, strategy, 0, resource);
+        let digester = self.secret.digester().and(self.text);
+        self.begun = Some(Begun { strategy, resource, digester, fields });
+        (digester, fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Part;
+    use crate::config::MemoryConfig;
+    use crate::memory::MemoryStore;
+    use weir_core::algorithm::Algorithm;
+    use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+    use weir_time::clock::Clock;
+    use weir_units::Micros;
+
+    /// Whatever was located before, and whether its texts lie at the same place.
+    #[test]
+    fn a_place_depends_on_nothing_before_it() {
+        let scopes: [&[Field]; 4] =
+            [&[Field::Resource, Field::Consumer], &[Field::Resource], &[Field::Consumer], &[]];
+        let strategies: Vec<_> = scopes.iter().map(|scope| strategy("one", scope)).collect();
+        let other = strategy("other", scopes[0]);
+        let store = MemoryStore::new(&MemoryConfig::default(), Clock::System);
+        let (text, copy) = ("ab".to_owned(), "ab".to_owned());
+        let resources = [&text[..], &text[..1], &text[1..], &text[..], &copy[..], &copy[..], ""];
+        let mut decisions = Vec::new();
+        for strategy in strategies.iter().chain([&other]) {
+            for resource in resources {
+                for consumer in ["a", "b"] {
+                    let subject = Subject { resource, consumer, ..Subject::default() };
+                    decisions.push(Decision { strategy, subject, deadline: None, part: Part::ALL });
+                }
+            }
+        }
+        for step in [1, 3, 5, 11] {
+            let order = (0..decisions.len()).map(|index| &decisions[index * step % decisions.len()]);
+            let alone = order.clone().map(|decision| store.0.locate(|locator| found(locator, decision)));
+            let alone: Vec<_> = alone.collect();
+            let together: Vec<_> =
+                store.0.locate(|locator| order.map(|decision| found(locator, decision)).collect());
+            assert_eq!(together, alone, "every {step}th");
+        }
+    }
+
+    fn found<'d>(locator: &mut Locator<'_, 'd>, decision: &Decision<'d>) -> (usize, Vec<u128>) {
+        let mut place = Place::default();
+        locator.locate(decision, &mut place);
+        (place.shard, place.digests.to_vec())
+    }
+
+    fn strategy(name: &str, scope: &[Field]) -> Arc<Strategy> {
+        let algorithm = Algorithm::uniform(Micros::from_secs(1)).unwrap();
+        let limits = vec![Limit { name: "each".into(), scope: Scope::of(scope), algorithm }];
+        Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
+    }
+}

@@ -1,0 +1,109 @@
+//! Decisions that are made together: each for itself and in order, but what they need is fetched first.
+//!
+//! Where a store holds more than the processor's caches do, a decision alone waits twice for memory: for
+//! its key's place in the index, then for its state. Here the places of several decisions are read one
+//! after the other, which the processor does at the same time, and then their states.
+
+use std::hint::black_box;
+
+use parking_lot::MutexGuard;
+use smallvec::SmallVec;
+
+use super::place::Place;
+use super::table::Table;
+use super::{NoRoom, SHARDS, Shared};
+use crate::{Ended, Single, TOGETHER};
+use weir_units::Micros;
+
+// A set of shards is a bit for each.
+const _: () = assert!(SHARDS <= u128::BITS as usize && TOGETHER <= u8::MAX as usize);
+
+/// The shards that are locked, and which of them each decision needs.
+struct Locked<'a> {
+    tables: SmallVec<[(usize, MutexGuard<'a, Table>); TOGETHER]>,
+    /// For each decision the index of its shard in `tables`.
+    of: [u8; TOGETHER],
+    /// How many decisions have theirs.
+    decisions: usize,
+}
+
+impl Shared {
+    pub(super) fn decide_together(&self, singles: &[Single<'_>], out: &mut Ended) {
+        for singles in singles.chunks(TOGETHER) {
+            let mut places: [Place; TOGETHER] = Default::default();
+            self.locate(|locator| {
+                for (single, place) in singles.iter().zip(&mut places) {
+                    locator.locate(&single.decision(), place);
+                }
+            });
+            let now = self.clock.now();
+            let (mut singles, mut places) = (singles, &places[..singles.len()]);
+            while !singles.is_empty() {
+                let made = self.decide_some(singles, places, now, out);
+                (singles, places) = (&singles[made..], &places[made..]);
+            }
+        }
+    }
+
+    /// Decides the first ones, as far as nobody else holds their shards, and at least one; says how many.
+    fn decide_some(&self, singles: &[Single<'_>], places: &[Place], now: Micros, out: &mut Ended) -> usize {
+        let mut locked = self.lock(places);
+        fetch(&locked, places);
+        for ((single, place), &of) in singles.iter().zip(places).zip(&locked.of).take(locked.decisions) {
+            let limits = single.strategy.algorithms();
+            let asked = (single.op(), single.cost, now);
+            let table = &mut *locked.tables[usize::from(of)].1;
+            if let Err(NoRoom) = self.decide_at(place, table, limits, asked, out) {
+                out.decisions.push(Err(self.budget.refuse()));
+            }
+        }
+        locked.decisions
+    }
+
+    /// Locks shards in the order of the decisions. It waits for the first only: who holds one lock and
+    /// waits for another might be waited for.
+    fn lock(&self, places: &[Place]) -> Locked<'_> {
+        let mut locked = Locked { tables: SmallVec::new(), of: [0; TOGETHER], decisions: 0 };
+        let mut seen = 0_u128;
+        for (of, &Place { shard, .. }) in locked.of.iter_mut().zip(places) {
+            let mut index = locked.tables.len();
+            if seen & 1 << shard != 0 {
+                index = locked.tables.iter().position(|(known, _)| *known == shard).unwrap_or_default();
+            } else {
+                let shard_lock = &self.shards[shard];
+                let free = if seen == 0 { Some(shard_lock.lock()) } else { shard_lock.lock_if_free() };
+                let Some(table) = free else { break };
+                seen |= 1 << shard;
+                locked.tables.push((shard, table));
+            }
+            // There are no more than TOGETHER.
+            *of = index as u8;
+            locked.decisions += 1;
+        }
+        locked
+    }
+}
+
+/// Reads what the decisions will, so that it is at hand. None of it has a meaning yet: one decision may
+/// drop what another has found here.
+fn fetch(locked: &Locked<'_>, places: &[Place]) {
+    if locked.decisions < 2 {
+        return;
+    }
+    let of_each = places.iter().zip(&locked.of).take(locked.decisions);
+    let mut read = 0_u32;
+    for (place, &of) in of_each.clone() {
+        let table = &locked.tables[usize::from(of)].1;
+        for &digest in &place.digests {
+            read ^= table.touch_index(digest);
+        }
+    }
+    black_box(read);
+    let mut slots = SmallVec::<[_; TOGETHER]>::new();
+    for (place, &of) in of_each {
+        let table = &locked.tables[usize::from(of)].1;
+        slots.extend(place.digests.iter().map(|&digest| (table, table.guess(digest))));
+    }
+    let touched = slots.iter().filter_map(|(table, slot)| Some(table.touch((*slot)?)));
+    black_box(touched.fold(0, u64::wrapping_add));
+}

@@ -1,0 +1,150 @@
+//! State in Redis or Valkey: one server, a cluster, or a master that sentinels name.
+//!
+//! A decision's keys are built once and all lie in one slot; the slot's node is asked over this
+//! worker's own connection, in one script call that decides atomically on the server's own clock.
+//! Redirects of a moving cluster are followed. A call that may have been executed is never sent twice.
+
+mod call;
+mod connect;
+mod context;
+mod fault;
+mod link;
+mod links;
+mod plain;
+mod probe;
+mod replay;
+mod request;
+mod script;
+mod sentinel;
+mod source;
+mod topology;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::context::LinkContext;
+use self::fault::Fault;
+use self::links::Links;
+use self::request::Request;
+use self::topology::Topology;
+use super::{Decision, Store, StoreError, Verdicts, check_supported};
+use crate::config::RedisConfig;
+use weir_core::algorithm::Op;
+use weir_core::key::KeySecret;
+use weir_time::clock::{Clock, monotonic};
+use weir_time::deadlines::{Deadlines, Passed};
+
+/// Redirects and retries that one decision follows before it gives up; its deadline is the other bound.
+const MAX_HOPS: usize = 16;
+
+/// Between two tries of a request that a node could not answer yet.
+const NOT_YET: Duration = Duration::from_millis(5);
+
+/// What all workers' Redis stores share: the configuration and the map of slots.
+#[derive(Clone)]
+pub struct RedisShared {
+    context: Arc<LinkContext>,
+    secret: KeySecret,
+}
+
+/// One worker's store: its own connections.
+pub struct RedisStore {
+    shared: RedisShared,
+    links: Arc<Links>,
+    deadlines: Deadlines,
+}
+
+impl RedisShared {
+    /// Connects to nothing yet. With a manual clock the scripts are told the time instead of reading
+    /// the server's.
+    #[must_use]
+    pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
+        let topology = Arc::new(Topology::new(config));
+        let context = Arc::new(LinkContext { config: config.clone(), clock, topology });
+        Self { context, secret }
+    }
+
+    /// A store for the current thread's runtime, on which its connections are opened now.
+    #[must_use]
+    pub fn store(&self) -> RedisStore {
+        let deadlines = Deadlines::default();
+        let links = Links::open(Arc::clone(&self.context), deadlines.clone());
+        RedisStore { shared: self.clone(), links, deadlines }
+    }
+
+    /// Keeps the map of slots, and reports whether Redis can be reached whenever it has looked. Runs
+    /// until it is dropped, on a runtime apart from the workers; a cluster is not found without it.
+    pub async fn watch(&self, report: impl FnMut(Result<(), String>)) {
+        watch::watch(&self.context, report).await;
+    }
+}
+
+impl Store for RedisStore {
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        check_supported(decision, op)?;
+        let own = monotonic() + Duration::from(self.shared.context.config.deadline);
+        let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
+        let (secret, cluster) = (&self.shared.secret, self.topology().is_cluster());
+        let request = Arc::new(Request::new(secret, cluster, decision, op, costs));
+        match self.deadlines.until(deadline, self.route(&request)).await {
+            Ok(Ok(answer)) => {
+                *out = answer;
+                Ok(())
+            }
+            Ok(Err(error)) => Err(error),
+            Err(Passed) => {
+                self.topology().suspect();
+                Err(StoreError::Timeout)
+            }
+        }
+    }
+}
+
+impl RedisStore {
+    /// Asks the slot's node, and follows where it points.
+    async fn route(&self, request: &Arc<Request>) -> Result<Verdicts, StoreError> {
+        let mut address = self.topology().owner(request.slot)?;
+        let (mut asking, mut alone) = (false, false);
+        let mut last = StoreError::Timeout;
+        for _ in 0..MAX_HOPS {
+            match self.links.to(&address).ask(request, asking, alone).await {
+                Ok(answer) => return Ok(answer),
+                Err(Fault::Moved(to)) if self.topology().is_cluster() => {
+                    self.topology().suspect();
+                    (address, asking) = (to, false);
+                }
+                Err(Fault::Ask(to)) if self.topology().is_cluster() => (address, asking) = (to, true),
+                Err(Fault::Moved(_) | Fault::Ask(_)) => return Err(not_configured_as_cluster()),
+                // Nothing was executed for it; alone it is told where its slot is.
+                Err(Fault::Stray) => alone = true,
+                Err(Fault::NotYet(error)) => {
+                    last = error;
+                    self.topology().suspect();
+                    tokio::time::sleep(NOT_YET).await;
+                    (address, asking) = (self.topology().owner(request.slot)?, false);
+                }
+                Err(Fault::Broken(error)) => {
+                    self.topology().suspect();
+                    return Err(error);
+                }
+                Err(Fault::Failed(error)) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.shared.context.topology
+    }
+}
+
+fn not_configured_as_cluster() -> StoreError {
+    StoreError::Refused("the server is a node of a cluster: set `topology: cluster`".into())
+}

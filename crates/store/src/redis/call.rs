@@ -1,0 +1,186 @@
+//! One script call: some requests, one round trip, an answer for each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use super::connect::Connection;
+use super::context::LinkContext;
+use super::fault::Fault;
+use super::request::{Job, Request};
+use super::script::{decode, encode};
+use super::source::{Form, script_for};
+use crate::{StoreError, Verdicts};
+use weir_time::clock::monotonic;
+use weir_time::deadlines::{Deadlines, Passed};
+
+/// Requests that leave in one script call.
+pub(super) struct Call {
+    requests: Vec<Arc<Request>>,
+    replies: SmallVec<[oneshot::Sender<Result<Verdicts, Fault>>; 1]>,
+    asking: bool,
+    form: Form,
+    /// Whether its keys are of several slots of a cluster.
+    spans: bool,
+}
+
+/// What keys one call may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slots {
+    /// Any: the server is no node of a cluster.
+    Any,
+    /// Those of one slot.
+    Apart,
+    /// Those of all the node's slots, if they are not declared.
+    Together,
+}
+
+/// How a call ended, as far as its connection is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The node answered.
+    Answered,
+    /// No answer in time.
+    Silent,
+    /// The connection is of no use any more.
+    Broken,
+}
+
+impl Call {
+    /// Sorts jobs into calls: one for all of a form, or one per slot and form where the server insists on
+    /// one slot a call, or a job does. Strategies keep the order of what they and their overrides were asked, and so do
+    /// their keys.
+    pub(super) fn group(mut jobs: Vec<Job>, slots: Slots) -> Vec<Self> {
+        let slot = |job: &Job| {
+            let own = slots == Slots::Apart || (slots == Slots::Together && job.alone);
+            (own.then_some(job.request.slot), job.asking)
+        };
+        if jobs.len() > 1 {
+            jobs.sort_by_key(|job| (slot(job), job.request.strategy.family()));
+            for family in jobs.chunk_by_mut(|a, b| a.request.strategy.family() == b.request.strategy.family())
+            {
+                // Where an override has other engines, all go together, and so in order.
+                if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
+                    family.iter_mut().for_each(|job| job.form = Form::Any);
+                }
+            }
+            jobs.sort_by_key(|job| (slot(job), job.form));
+        }
+        let mut calls: Vec<Self> = Vec::with_capacity(1);
+        let mut last = None;
+        for job in jobs {
+            let this = Some((slot(&job), job.form));
+            if this != last {
+                let (asking, form) = (job.asking, job.form);
+                let (requests, replies) = (Vec::new(), SmallVec::new());
+                calls.push(Self { requests, replies, asking, form, spans: false });
+                last = this;
+            }
+            if let Some(call) = calls.last_mut() {
+                let of_first = call.requests.first().is_none_or(|first| first.slot == job.request.slot);
+                call.spans |= slots == Slots::Together && !of_first;
+                call.requests.push(job.request);
+                call.replies.push(job.reply);
+            }
+        }
+        calls
+    }
+
+    /// Sends the call and hands every request its answer.
+    pub(super) async fn run(
+        self,
+        mut connection: Connection,
+        context: &LinkContext,
+        deadlines: &Deadlines,
+        host: &str,
+    ) -> Fate {
+        let exchange = self.exchange(&mut connection, context);
+        let deadline = monotonic() + Duration::from(context.config.deadline);
+        let reply = match deadlines.until(deadline, exchange).await {
+            Ok(reply) => reply,
+            Err(Passed) => {
+                self.fail_all(&Fault::Failed(StoreError::Timeout));
+                return Fate::Silent;
+            }
+        };
+        // Other nodes' answers that have arrived, and requests, are read first: a connection writes what
+        // it has to say at once.
+        tokio::task::yield_now().await;
+        match reply {
+            Ok(reply) => self.answer_all(&reply),
+            Err(error) => {
+                let fault = Fault::of(&error, host);
+                let fate = if matches!(fault, Fault::Broken(_)) { Fate::Broken } else { Fate::Answered };
+                self.fail_all(&fault);
+                fate
+            }
+        }
+    }
+
+    /// EVALSHA; where the node has lost the script, EVAL on the same connection, which leaves it there.
+    async fn exchange(
+        &self,
+        connection: &mut Connection,
+        context: &LinkContext,
+    ) -> Result<Value, RedisError> {
+        let request = encode(&self.requests, context.clock.explicit());
+        let script = script_for(self.form, self.requests.iter().flat_map(|request| request.algorithms()));
+        let by_name = self.command("EVALSHA", &script.sha, &request);
+        match self.send(connection, by_name).await {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                self.send(connection, self.command("EVAL", &script.source, &request)).await
+            }
+            reply => reply,
+        }
+    }
+
+    async fn send(&self, connection: &mut Connection, command: Cmd) -> Result<Value, RedisError> {
+        if !self.asking {
+            return connection.send(&command).await;
+        }
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("ASKING").add_command(command);
+        connection.send_all(&pipeline).await
+    }
+
+    fn command(&self, name: &str, script: &str, request: &[u8]) -> Cmd {
+        let mut command = redis::cmd(name);
+        let keys = self.requests.iter().map(|request| request.keys().len()).sum::<usize>();
+        command.arg(script).arg(if self.spans { 0 } else { keys });
+        for key in self.requests.iter().flat_map(|request| request.keys()) {
+            command.arg(key);
+        }
+        command.arg(request);
+        command
+    }
+
+    fn answer_all(self, reply: &Value) -> Fate {
+        let answers = match decode(&self.requests, reply) {
+            Ok(answers) => answers,
+            Err(error) => {
+                self.fail_all(&Fault::Failed(error));
+                return Fate::Broken;
+            }
+        };
+        let read_only =
+            |error: &StoreError| matches!(error, StoreError::Refused(why) if why.starts_with("READONLY"));
+        let mut fate = Fate::Answered;
+        for (reply, answer) in self.replies.into_iter().zip(answers) {
+            if answer.as_ref().is_err_and(read_only) {
+                fate = Fate::Broken;
+            }
+            let fault = if self.spans { Fault::within } else { Fault::Failed };
+            let _ = reply.send(answer.map_err(fault));
+        }
+        fate
+    }
+
+    fn fail_all(self, fault: &Fault) {
+        for reply in self.replies {
+            let _ = reply.send(Err(fault.clone()));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What all connections of a process share.
+
+use std::sync::Arc;
+
+use super::topology::Topology;
+use crate::config::RedisConfig;
+use weir_time::clock::Clock;
+
+/// What every link and the watcher are told.
+pub(super) struct LinkContext {
+    pub(super) config: RedisConfig,
+    pub(super) clock: Clock,
+    pub(super) topology: Arc<Topology>,
+}

@@ -1,0 +1,268 @@
+//! The connection to one node: dialled, served, given up and dialled again, by one task.
+//!
+//! Requests that are ready at the same moment leave together in one script call; a request that is
+//! alone leaves alone, and nothing waits for a timer. While the node is known to be away, requests are
+//! answered at once instead of waiting for their deadlines.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::call::{Call, Fate, Slots};
+use super::connect::{Connection, connect};
+use super::context::LinkContext;
+use super::fault::Fault;
+use super::probe::spans_slots;
+use super::request::{Job, Request};
+use super::topology::{Address, Topology};
+use crate::{StoreError, Verdicts};
+use weir_time::clock::monotonic;
+use weir_time::deadlines::Deadlines;
+
+/// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
+/// Redis up for more than some milliseconds. The last request may pass it.
+const MAX_KEYS: usize = 1000;
+
+/// After this many calls in a row without an answer the connection is given up: a node that hangs
+/// reports no error, and its successor is found only by looking.
+const SILENT_CALLS: u32 = 3;
+
+/// A connection that was given up sooner than this was never any good.
+const BRIEF: Duration = Duration::from_secs(1);
+
+/// A handle to the task that talks to one node.
+pub(super) struct Link {
+    queue: mpsc::UnboundedSender<Job>,
+    waiting: AtomicUsize,
+    max_waiting: usize,
+}
+
+impl Link {
+    /// Starts the task on the current runtime; it ends when the link is dropped.
+    pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
+        let (queue, jobs) = mpsc::unbounded_channel();
+        let max_waiting = context.config.max_waiting;
+        tokio::spawn(Task { address, context, deadlines, jobs }.run());
+        Self { queue, waiting: AtomicUsize::new(0), max_waiting }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future takes back what has not left yet.
+    pub(super) async fn ask(
+        &self,
+        request: &Arc<Request>,
+        asking: bool,
+        alone: bool,
+    ) -> Result<Verdicts, Fault> {
+        let _place = Place::take(&self.waiting, self.max_waiting)
+            .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
+        let (reply, answer) = oneshot::channel();
+        let gone = |_| Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
+        self.queue
+            .send(Job {
+                request: Arc::clone(request),
+                form: request.form,
+                asking,
+                alone: alone || asking,
+                reply,
+            })
+            .map_err(|_| gone(()))?;
+        answer.await.unwrap_or_else(|_| Err(gone(())))
+    }
+}
+
+/// One of the bounded places of those who wait.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Self> {
+        let place = Self(waiting);
+        (waiting.fetch_add(1, Relaxed) < max).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+struct Task {
+    address: Address,
+    context: Arc<LinkContext>,
+    deadlines: Deadlines,
+    jobs: mpsc::UnboundedReceiver<Job>,
+}
+
+/// The link was dropped: nobody will ask again.
+struct Closed;
+
+/// Why a connection is not used any more.
+enum Parted {
+    /// The server closed it, or what lies between: many do so where nothing is said for a while.
+    Ended,
+    /// It was of no use.
+    GivenUp,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut failures = 0_u32;
+        let (address, context) = (self.address.clone(), Arc::clone(&self.context));
+        loop {
+            let dialled = connect(&address, &context.config, context.config.login.as_ref());
+            let outcome = if failures == 0 {
+                // Nothing speaks against the node yet, so requests wait for it.
+                dialled.await
+            } else {
+                match self.meanwhile_refuse(dialled, "it did not answer the last time").await {
+                    Ok(outcome) => outcome,
+                    Err(Closed) => return,
+                }
+            };
+            let error = match outcome {
+                Ok(connection) => {
+                    let began = monotonic();
+                    let parted = match self.serve(&connection).await {
+                        Ok(parted) => parted,
+                        Err(Closed) => return,
+                    };
+                    // A server that takes connections and is of no use (a demoted master that answers
+                    // READONLY) is dialled no more often than one that takes none.
+                    if began.elapsed() >= BRIEF {
+                        failures = u32::from(matches!(parted, Parted::GivenUp));
+                        continue;
+                    }
+                    "its connections are of no use".to_owned()
+                }
+                Err(error) => {
+                    self.context.topology.suspect();
+                    self.tell(&error, failures);
+                    error
+                }
+            };
+            failures = failures.saturating_add(1);
+            let pause = tokio::time::sleep(backoff(failures));
+            if self.meanwhile_refuse(pause, &error).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Every worker tries on, several times a second: the first failure says it all.
+    fn tell(&self, error: &str, failures: u32) {
+        if failures == 0 {
+            tracing::warn!(node = %self.address, error, "cannot reach Redis; trying on");
+        } else {
+            tracing::debug!(node = %self.address, error, failures, "cannot reach Redis");
+        }
+    }
+
+    /// Sends what comes until the connection has ended or is given up.
+    async fn serve(&mut self, connection: &Connection) -> Result<Parted, Closed> {
+        let health = Arc::new(Health::default());
+        let cluster = self.context.topology.is_cluster();
+        let (mut slots, mut probing) = (if cluster { Slots::Apart } else { Slots::Any }, cluster);
+        let probe = probe(connection.clone(), Arc::clone(&self.context), self.address.clone());
+        let ended = connection.closed();
+        tokio::pin!(probe, ended);
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = health.given_up.notified() => {
+                    tracing::warn!(node = %self.address, "gave up a connection to Redis");
+                    return Ok(Parted::GivenUp);
+                }
+                () = &mut ended => {
+                    tracing::debug!(node = %self.address, "a connection to Redis was closed");
+                    return Ok(Parted::Ended);
+                }
+                found = &mut probe, if probing => {
+                    (slots, probing) = (found, false);
+                    continue;
+                }
+                job = self.jobs.recv() => job.ok_or(Closed)?,
+            };
+            // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
+            // the call leaves. That makes calls larger by a third where several nodes answer in turn.
+            tokio::task::yield_now().await;
+            let mut keys = first.request.weight();
+            let mut jobs = vec![first];
+            while keys < MAX_KEYS {
+                let Ok(job) = self.jobs.try_recv() else { break };
+                keys += job.request.weight();
+                jobs.push(job);
+            }
+            // Callers that are gone must not be charged.
+            jobs.retain(|job| !job.reply.is_closed());
+            for call in Call::group(jobs, slots) {
+                let (connection, health) = (connection.clone(), Arc::clone(&health));
+                let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
+                let deadlines = self.deadlines.clone();
+                tokio::spawn(async move {
+                    let fate = call.run(connection, &context, &deadlines, &host).await;
+                    health.record(fate, &context.topology);
+                });
+            }
+        }
+    }
+
+    /// Drives `work`; requests that come meanwhile are told why at once.
+    async fn meanwhile_refuse<T>(&mut self, work: impl Future<Output = T>, why: &str) -> Result<T, Closed> {
+        tokio::pin!(work);
+        loop {
+            let job = tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                job = self.jobs.recv() => job.ok_or(Closed)?,
+            };
+            let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
+            let _ = job.reply.send(Err(Fault::Broken(error)));
+        }
+    }
+}
+
+/// Which keys a call to a cluster's node may have. Calls do not wait for the answer.
+async fn probe(mut connection: Connection, context: Arc<LinkContext>, address: Address) -> Slots {
+    let tried = spans_slots(&mut connection, &context.topology, &address);
+    match tokio::time::timeout(context.config.deadline.into(), tried).await {
+        Ok(Ok(())) => Slots::Together,
+        Ok(Err(why)) => {
+            tracing::info!(node = %address, why, "this node is sent one script call per slot");
+            Slots::Apart
+        }
+        Err(_) => Slots::Apart,
+    }
+}
+
+#[derive(Default)]
+struct Health {
+    silent: AtomicU32,
+    given_up: Notify,
+}
+
+impl Health {
+    fn record(&self, fate: Fate, topology: &Topology) {
+        let give_up = match fate {
+            Fate::Answered => {
+                self.silent.store(0, Relaxed);
+                return;
+            }
+            Fate::Silent => self.silent.fetch_add(1, Relaxed) + 1 >= SILENT_CALLS,
+            Fate::Broken => true,
+        };
+        topology.suspect();
+        if give_up {
+            self.given_up.notify_one();
+        }
+    }
+}
+
+/// 20 ms, doubling up to half a second, each time a little different so that workers do not dial in step.
+fn backoff(failures: u32) -> Duration {
+    use std::hash::BuildHasher as _;
+    let base = 20_u64 << failures.saturating_sub(1).min(5);
+    let jitter = std::collections::hash_map::RandomState::new().hash_one(failures) % (base / 2 + 1);
+    Duration::from_millis(base.min(500) + jitter)
+}

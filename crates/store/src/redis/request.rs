@@ -1,0 +1,106 @@
+//! One decision on its way to a node and back.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use super::fault::Fault;
+use super::plain;
+use super::source::Form;
+use crate::{Decision, LimitSet, Phases, StoreError, Verdicts};
+use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
+use weir_core::key::{self, KeySecret};
+use weir_core::strategy::Strategy;
+
+/// What is asked, with its keys already built; shared by its tries.
+pub(super) struct Request {
+    pub(super) strategy: Arc<Strategy>,
+    /// Which of its limits.
+    pub(super) limits: LimitSet,
+    /// The form of its limits.
+    pub(super) form: Form,
+    pub(super) op: Op,
+    /// Whether the last key is a marker: that this has happened, and may not happen again.
+    pub(super) once: bool,
+    pub(super) costs: SmallVec<[u64; 1]>,
+    /// For each limit its key's phase, where any of them is spread.
+    pub(super) phases: Phases,
+    /// The slot of all its keys in a cluster; 0 where there is none.
+    pub(super) slot: u16,
+    /// All keys, one after the other, and where each ends.
+    keys: Vec<u8>,
+    ends: SmallVec<[usize; MAX_LIMITS]>,
+}
+
+/// What a node answers to one request: verdicts, or an error that is this request's alone.
+pub(super) type Answer = Result<Verdicts, StoreError>;
+
+/// A request that waits for its node's answer.
+pub(super) struct Job {
+    pub(super) request: Arc<Request>,
+    /// Which script it is for: its limits' own form, or that of any limits.
+    pub(super) form: Form,
+    /// Whether the node is asked on behalf of another one, during a slot's migration.
+    pub(super) asking: bool,
+    /// Whether its call must be of its own slot.
+    pub(super) alone: bool,
+    pub(super) reply: oneshot::Sender<Result<Verdicts, Fault>>,
+}
+
+impl Request {
+    /// Builds the keys of `decision`, for a node of a cluster or a server of its own.
+    pub(super) fn new(
+        secret: &KeySecret,
+        cluster: bool,
+        decision: &Decision<'_>,
+        op: Op,
+        costs: &[u64],
+    ) -> Self {
+        let Decision { strategy, subject, .. } = decision;
+        let mut keys = Vec::with_capacity(160);
+        key::write_tag(&mut keys, strategy, subject);
+        let tag = secret.hash(&keys);
+        keys.clear();
+        let mut ends = SmallVec::new();
+        for limit in decision.limits() {
+            key::write_key(&mut keys, tag, strategy, limit, subject);
+            ends.push(keys.len());
+        }
+        let id = decision.once(op);
+        if let Some(id) = id {
+            key::write_refund_key(&mut keys, tag, strategy, subject, id);
+            ends.push(keys.len());
+        }
+        let slot = if cluster { key::slot(tag) } else { 0 };
+        let (limits, once) = (decision.part.limits, id.is_some());
+        let (strategy, phases) = (Arc::clone(strategy), decision.phases());
+        let form = plain::form_of(decision.limits().map(|limit| &limit.algorithm));
+        Self { strategy, limits, form, op, once, costs: costs.into(), phases, slot, keys, ends }
+    }
+
+    /// The algorithms of its limits, in order.
+    pub(super) fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
+        let all = self.strategy.algorithms().iter().enumerate();
+        all.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| algorithm)
+    }
+
+    /// Whether `other` may be in one group with this: the same limits, operation and number of costs.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.strategy, &other.strategy)
+            && self.limits == other.limits
+            && (self.op, self.once) == (other.op, other.once)
+            && self.costs.len() == other.costs.len()
+    }
+
+    /// How much work it is for the node: its keys, as often as they are decided over.
+    pub(super) fn weight(&self) -> usize {
+        self.costs.len() * self.ends.len()
+    }
+
+    /// Its keys.
+    pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends.iter().enumerate().map(move |(index, &end)| &self.keys[start(index)..end])
+    }
+}
