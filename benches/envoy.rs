@@ -3,19 +3,16 @@
 //!
 //! `cargo bench --bench envoy`, or with a rate and seconds: `cargo bench --bench envoy -- 2000 30`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-#![allow(clippy::disallowed_methods, dead_code)]
-
-#[path = "../tests/it/support/http.rs"]
-mod http;
+#![allow(clippy::disallowed_methods)]
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval_at};
-
-use self::http::Http;
+use weir_testing::Process;
+use weir_testing::http::Http;
 
 const CONNECTIONS: u32 = 20;
 
@@ -40,7 +37,7 @@ async fn run(rate: u32, seconds: u32) {
     let mut service = Command::new(env!("CARGO_BIN_EXE_weir"));
     service.arg("serve").arg("--envoy-config").arg(&limits);
     service.args(["--listen", &weir.to_string(), "--admin", "127.0.0.1:0"]);
-    let _weir = Running::start(service, weir);
+    let _weir = started(service, weir);
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut config = std::fs::read_to_string(root.join("deploy/envoy/envoy.yaml")).unwrap();
@@ -52,7 +49,7 @@ async fn run(rate: u32, seconds: u32) {
     std::fs::write(&file, config).unwrap();
     let mut envoy = Command::new(root.join(".cache/envoy/envoy"));
     envoy.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "--config-path"]);
-    let _envoy = Running::start(
+    let _envoy = started(
         {
             envoy.arg(&file);
             envoy
@@ -108,23 +105,12 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// A process that ends with the benchmark.
-struct Running(Child);
-
-impl Running {
-    fn start(mut command: Command, listens: SocketAddr) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        let running = Self(command.spawn().unwrap());
-        while TcpStream::connect(listens).is_err() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        running
+/// A process that ends with the benchmark, once it listens.
+fn started(mut command: Command, listens: SocketAddr) -> Process {
+    command.stdout(Stdio::null());
+    let process = Process::spawn(command).unwrap();
+    while TcpStream::connect(listens).is_err() {
+        std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    process
 }

@@ -11,9 +11,7 @@
 #![allow(unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // reads its own arguments
 
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
@@ -23,6 +21,7 @@ use weir::store::redis::{RedisShared, RedisStore};
 use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_testing::RedisServer;
 
 use saturated::{Packet, Recorder};
 
@@ -43,8 +42,7 @@ const fn decisions(ready: usize) -> usize {
 }
 
 fn main() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let redis = Redis::start(port);
+    let redis = RedisServer::start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     println!("µs of Redis CPU a decision, by how many are ready: Weir's script, and a straightforward one");
     print!("{:<32}", "");
@@ -55,7 +53,7 @@ fn main() {
     for (name, strategy, plain) in strategies().into_iter().filter(|(name, ..)| chosen(name)) {
         print!("{name:<32}");
         // Nothing of the row before is looked up among, or expires in this one.
-        redis.forget();
+        forget(&redis);
         for ready in READY {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..TURNS {
@@ -138,12 +136,12 @@ fn strategy(algorithms: &[Algorithm]) -> Arc<Strategy> {
 }
 
 /// Keeps `ready` decisions in flight, so that about as many leave together.
-async fn measure(redis: &Redis, strategy: &Arc<Strategy>, ready: usize) -> f64 {
-    let store = store(redis.port);
+async fn measure(redis: &RedisServer, strategy: &Arc<Strategy>, ready: usize) -> f64 {
+    let store = store(redis.port());
     run(&store, strategy, ready, 2_000).await;
-    let before = redis.cpu();
+    let before = cpu(redis);
     run(&store, strategy, ready, decisions(ready)).await;
-    (redis.cpu() - before) * 1e6 / decisions(ready) as f64
+    (cpu(redis) - before) * 1e6 / decisions(ready) as f64
 }
 
 fn store(port: u16) -> Arc<RedisStore> {
@@ -157,8 +155,8 @@ fn store(port: u16) -> Arc<RedisStore> {
 }
 
 /// The calls that a store makes of decisions for all keys.
-async fn calls(redis: &Redis, strategy: &Arc<Strategy>) -> Vec<Packet> {
-    let recorder = Recorder::before(redis.port);
+async fn calls(redis: &RedisServer, strategy: &Arc<Strategy>) -> Vec<Packet> {
+    let recorder = Recorder::before(redis.port());
     let store = store(recorder.port);
     run(&store, strategy, READY_EACH, 2_000).await;
     recorder.take();
@@ -167,15 +165,15 @@ async fn calls(redis: &Redis, strategy: &Arc<Strategy>) -> Vec<Packet> {
 }
 
 /// What one of the decisions for all keys costs where Redis is never idle.
-fn saturated(redis: &Redis, packets: &[Packet]) -> f64 {
+fn saturated(redis: &RedisServer, packets: &[Packet]) -> f64 {
     const ROUNDS: usize = 4;
-    let before = redis.cpu();
-    (0..ROUNDS).for_each(|_| saturated::send(redis.port, CONNECTIONS, packets));
-    (redis.cpu() - before) * 1e6 / (KEYS * ROUNDS) as f64
+    let before = cpu(redis);
+    (0..ROUNDS).for_each(|_| saturated::send(redis.port(), CONNECTIONS, packets));
+    (cpu(redis) - before) * 1e6 / (KEYS * ROUNDS) as f64
 }
 
 /// The same decisions by a script of one limit, `ready` of them in every packet.
-async fn straightforward(redis: &Redis, plain: Plain, ready: usize) -> f64 {
+async fn straightforward(redis: &RedisServer, plain: Plain, ready: usize) -> f64 {
     let client = redis::Client::open(redis.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let sha = plain.load(redis);
@@ -187,12 +185,12 @@ async fn straightforward(redis: &Redis, plain: Plain, ready: usize) -> f64 {
         }
     };
     decide(2_000).await;
-    let before = redis.cpu();
+    let before = cpu(redis);
     decide(decisions(ready)).await;
-    (redis.cpu() - before) * 1e6 / decisions(ready) as f64
+    (cpu(redis) - before) * 1e6 / decisions(ready) as f64
 }
 
-fn plain_calls(redis: &Redis, plain: Plain) -> Vec<Packet> {
+fn plain_calls(redis: &RedisServer, plain: Plain) -> Vec<Packet> {
     let sha = plain.load(redis);
     let packet = |first: usize| {
         let numbers = (first..first + READY_EACH).map(|number| number * 7919 % KEYS);
@@ -202,9 +200,8 @@ fn plain_calls(redis: &Redis, plain: Plain) -> Vec<Packet> {
 }
 
 impl Plain {
-    fn load(self, redis: &Redis) -> String {
-        let mut connection = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
-        redis::cmd("SCRIPT").arg("LOAD").arg(self.0).query(&mut connection).unwrap()
+    fn load(self, redis: &RedisServer) -> String {
+        redis.query(&["SCRIPT", "LOAD", self.0])
     }
 
     fn packet(self, sha: &str, numbers: impl Iterator<Item = usize>) -> redis::Pipeline {
@@ -237,54 +234,16 @@ async fn run(store: &Arc<RedisStore>, strategy: &Arc<Strategy>, ready: usize, de
     }
 }
 
-struct Redis {
-    process: Child,
-    port: u16,
+fn forget(redis: &RedisServer) {
+    redis.cli(&["FLUSHALL", "SYNC"]);
 }
 
-impl Redis {
-    fn start(port: u16) -> Self {
-        let arguments = ["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port"];
-        let process = Command::new("redis-server")
-            .args(arguments)
-            .arg(port.to_string())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is installed (apt-get install redis-server)");
-        let redis = Self { process, port };
-        for _ in 0..200 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return redis;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("redis-server does not answer on port {port}");
-    }
-
-    fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
-    }
-
-    fn forget(&self) {
-        let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
-        redis::cmd("FLUSHALL").arg("SYNC").exec(&mut connection).unwrap();
-    }
-
-    /// Seconds of CPU that the server has used.
-    fn cpu(&self) -> f64 {
-        let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
-        let info: String = redis::cmd("INFO").arg("cpu").query(&mut connection).unwrap();
-        let used = |name: &str| -> f64 {
-            let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu tells it");
-            line.trim().parse().expect("a number")
-        };
-        used("used_cpu_sys:") + used("used_cpu_user:")
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// Seconds of CPU that the server has used.
+fn cpu(redis: &RedisServer) -> f64 {
+    let info: String = redis.query(&["INFO", "cpu"]);
+    let used = |name: &str| -> f64 {
+        let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu tells it");
+        line.trim().parse().expect("a number")
+    };
+    used("used_cpu_sys:") + used("used_cpu_user:")
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use weir::load::{End, Mode, Plan, Watch};
+use weir_testing::ports;
 
 use crate::plan::plan;
-use crate::processes::{Process, free_port, is_on_path, redis};
+use crate::processes::{Process, is_on_path, redis};
 use crate::{Effort, bare, cluster};
 
 pub struct Servers {
@@ -142,7 +143,7 @@ fn bytes_per_key(process: &Process, effort: Effort) -> f64 {
 }
 
 fn weir(files: &TempDir, store: &str, rest: &str) -> Process {
-    let (port, admin) = (free_port(), free_port());
+    let (port, admin) = (ports::free(), ports::free());
     let file = files.path().join(format!("{port}.yaml"));
     let server = format!("{{ listen: 127.0.0.1:{port}, admin: 127.0.0.1:{admin} }}");
     std::fs::write(&file, format!("server: {server}\nstore: {store}\n{rest}"))
@@ -184,7 +185,7 @@ fn url(redis: &Process) -> String {
 }
 
 fn bare_peer() -> Process {
-    let port = free_port();
+    let port = ports::free();
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args([bare::ARGUMENT, &port.to_string()]);
     Process::start(command, port)
@@ -196,7 +197,7 @@ fn throttlecrab() -> Option<Process> {
         println!("{PROGRAM} is not on PATH: its rows are left out (cargo install --locked {PROGRAM})");
         return None;
     }
-    let port = free_port();
+    let port = ports::free();
     let mut command = Command::new(PROGRAM);
     command.args(["--grpc", "--grpc-host", "127.0.0.1", "--grpc-port", &port.to_string()]);
     command.args(["--log-level", "error"]);

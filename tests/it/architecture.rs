@@ -157,11 +157,15 @@ fn comments_strings_and_tests_are_free() {
     );
 }
 
-/// What becomes part of the program. Modules named `tests` are compiled for tests only, and what a crate has
-/// beside its `src` is not part of it.
+/// What becomes part of the program. Modules named `tests` and `crates/testing` are compiled for tests only, and
+/// what a crate has beside its `src` is not part of it.
 fn shipped() -> Vec<Source> {
     let is_of_tests = |path: &str| ["/tests.rs", "/tests/"].iter().any(|it| path.contains(it));
-    let is_shipped = |path: &str| path.starts_with("src/") || path.split('/').nth(2) == Some("src");
+    let is_shipped = |path: &str| match path.split('/').collect::<Vec<_>>()[..] {
+        ["crates", name, "src", ..] => name != "testing",
+        ["src", ..] => true,
+        _ => false,
+    };
     let all = read_many(&[("src", "rs"), ("crates", "rs")]).into_iter();
     all.filter(|source| is_shipped(&source.path) && !is_of_tests(&source.path)).collect()
 }

@@ -23,8 +23,8 @@ use weir::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
 
-use super::rules::strategy;
-use super::{SOON, eventually};
+use weir_testing::rules::strategy;
+use weir_testing::{SOON, eventually};
 
 /// When the tests' clocks stand still: a multiple of every window in them.
 pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);

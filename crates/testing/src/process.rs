@@ -10,7 +10,7 @@ use std::sync::{OnceLock, mpsc};
 
 /// A running child process. Killed on drop.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     frozen: bool,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Process {
 impl Process {
     /// A command for [`Process::spawn`]: runs `program`, tied to the life of the test binary.
     /// Without a usable `setpriv` (it is part of Linux's util-linux) only the drop ends it.
-    pub(crate) fn command(program: &str) -> Command {
+    pub fn command(program: &str) -> Command {
         if has_setpriv() {
             let mut command = Command::new("setpriv");
             command.args(["--pdeathsig", "KILL", "--", program]);
@@ -29,7 +29,7 @@ impl Process {
     }
 
     /// Starts `command`, with no standard input.
-    pub(crate) fn spawn(mut command: Command) -> io::Result<Self> {
+    pub fn spawn(mut command: Command) -> io::Result<Self> {
         command.stdin(Stdio::null());
         let (answer, child) = mpsc::channel();
         spawner().send((command, answer)).expect("the spawner lives as long as the process");
@@ -38,45 +38,45 @@ impl Process {
     }
 
     /// The process id: `setpriv` replaces itself by the program, so it is the program's own.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// The child itself, for the pipes to its output if the command asked for some.
-    pub(crate) fn child(&mut self) -> &mut Child {
+    pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
     /// How it ended, if it has.
-    pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
+    pub fn exited(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("ask for the state of a child process")
     }
 
     /// Whether it runs and is not frozen.
-    pub(crate) fn is_responsive(&mut self) -> bool {
+    pub fn is_responsive(&mut self) -> bool {
         !self.frozen && self.exited().is_none()
     }
 
     /// Kills it without warning (SIGKILL), also when it is frozen, and waits for its end.
-    pub(crate) fn kill(&mut self) -> ExitStatus {
+    pub fn kill(&mut self) -> ExitStatus {
         self.child.kill().expect("kill a child process");
         self.child.wait().expect("wait for a killed child process")
     }
 
     /// Stops it in its tracks (SIGSTOP): its connections stay open, and nothing answers.
-    pub(crate) fn freeze(&mut self) {
+    pub fn freeze(&mut self) {
         self.signal("STOP");
         self.frozen = true;
     }
 
     /// Lets it go on after [`Process::freeze`].
-    pub(crate) fn thaw(&mut self) {
+    pub fn thaw(&mut self) {
         self.signal("CONT");
         self.frozen = false;
     }
 
     /// Sends a signal by its name without "SIG", such as "TERM".
-    pub(crate) fn signal(&mut self, name: &str) {
+    pub fn signal(&mut self, name: &str) {
         assert!(self.exited().is_none(), "the process that SIG{name} is for has ended");
         // The shell's own `kill`: a program of that name is not installed everywhere.
         let pid = self.pid().to_string();

@@ -5,7 +5,7 @@ use proptest::sample::Index;
 use prost::Message;
 
 /// Messages, with none, one or two of their bytes changed and a few more behind them.
-pub(crate) fn damaged<M: Message>(messages: impl Strategy<Value = M>) -> impl Strategy<Value = Vec<u8>> {
+pub fn damaged<M: Message>(messages: impl Strategy<Value = M>) -> impl Strategy<Value = Vec<u8>> {
     let damage = prop::collection::vec((any::<Index>(), any::<u8>()), 0..3);
     let tail = prop::collection::vec(any::<u8>(), 0..8);
     (messages, damage, tail).prop_map(|(message, damage, tail)| {
@@ -22,7 +22,7 @@ pub(crate) fn damaged<M: Message>(messages: impl Strategy<Value = M>) -> impl St
 }
 
 /// A text with a few cuts, and one of these pieces in place of what was cut.
-pub(crate) fn changed(text: &'static str, pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
+pub fn changed(text: &'static str, pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
     let change = (any::<Index>(), 0..20_usize, prop::sample::select(pieces));
     prop::collection::vec(change, 1..8).prop_map(|changes| {
         let mut text: Vec<char> = text.chars().collect();

@@ -11,8 +11,9 @@ use super::{SOON, eventually, ports, scratch};
 const DOWN_AFTER_MS: u32 = 500;
 
 /// Everything of a `topology: sentinel`. Dies on drop.
-pub(crate) struct Sentinels {
-    pub(crate) servers: [RedisServer; 2],
+pub struct Sentinels {
+    /// The master and its replica, as they began.
+    pub servers: [RedisServer; 2],
     ports: Vec<u16>,
     tls: Option<Secured>,
     // Before the directory, which the processes write to.
@@ -27,13 +28,14 @@ struct Secured {
 }
 
 impl Sentinels {
-    pub(crate) fn start() -> Self {
+    /// All of them, without TLS.
+    pub fn start() -> Self {
         Self::launch(None)
     }
 
     /// Servers and sentinels that speak TLS among each other and with their clients, and want to see a
     /// certificate of everybody.
-    pub(crate) fn start_secured(authority: &Authority, issued: &Issued) -> Self {
+    pub fn start_secured(authority: &Authority, issued: &Issued) -> Self {
         Self::launch(Some((authority, issued)))
     }
 
@@ -80,7 +82,7 @@ impl Sentinels {
     }
 
     /// The addresses of the sentinels.
-    pub(crate) fn urls(&self) -> Vec<String> {
+    pub fn urls(&self) -> Vec<String> {
         let (scheme, ports) = match &self.tls {
             Some(tls) => ("rediss", &tls.sentinels),
             None => ("redis", &self.ports),
@@ -89,23 +91,19 @@ impl Sentinels {
     }
 
     /// Kills one of the sentinels.
-    pub(crate) fn kill_sentinel(&mut self, index: usize) {
+    pub fn kill_sentinel(&mut self, index: usize) {
         self.processes[index].kill();
     }
 
     /// One command to one sentinel.
-    pub(crate) fn query<T: redis::FromRedisValue>(
-        &self,
-        index: usize,
-        command: &[&str],
-    ) -> redis::RedisResult<T> {
+    pub fn query<T: redis::FromRedisValue>(&self, index: usize, command: &[&str]) -> redis::RedisResult<T> {
         let client = redis::Client::open(("127.0.0.1", self.ports[index]))?;
         let mut connection = client.get_connection_with_timeout(Duration::from_secs(1))?;
         redis::cmd(command[0]).arg(&command[1..]).query(&mut connection)
     }
 
     /// Whether one of them names this server as the master.
-    pub(crate) fn name(&self, server: usize) -> bool {
+    pub fn name(&self, server: usize) -> bool {
         let port = self.tls.as_ref().map_or(self.servers[server].port(), |tls| tls.servers[server]);
         (0..3).any(|index| {
             let named: redis::RedisResult<(String, u16)> =

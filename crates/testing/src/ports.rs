@@ -11,7 +11,7 @@ const BUS_OFFSET: u16 = 10_000;
 
 /// A port on which nothing listens, and nothing on its cluster bus port either. Every call gives another
 /// one. Another process may take it before you do: whoever starts a server on it must check and retry.
-pub(crate) fn free() -> u16 {
+pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     // Test binaries that run at the same time begin at different places.
     let start = std::process::id() * 97 % u32::from(COUNT);

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// A new directory, removed on drop, or at the latest when the test binary has ended: a static is never
 /// dropped, and a killed process drops nothing.
-pub(crate) fn dir(prefix: &str) -> TempDir {
+pub fn dir(prefix: &str) -> TempDir {
     static ROOT: OnceLock<Root> = OnceLock::new();
     let root = ROOT.get_or_init(Root::create);
     tempfile::Builder::new().prefix(prefix).tempdir_in(&root.path).expect("make a scratch directory")
@@ -24,7 +24,7 @@ struct Root {
 impl Root {
     fn create() -> Self {
         let name = format!("weir-it-{}", std::process::id());
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let path = folder().join(name);
         std::fs::create_dir_all(&path).expect("make the root of the scratch directories");
         let mut sweeper = Command::new("sh");
         sweeper.args(["-c", SWEEP, "sweeper"]).arg(&path);
@@ -34,6 +34,15 @@ impl Root {
         let sweeper = sweeper.spawn().expect("start sh, which removes the directories at the end");
         Self { path, _sweeper: sweeper }
     }
+}
+
+/// `tmp` in Cargo's target directory, where test binaries are two folders below that. Cargo names this folder
+/// to integration tests only, and not to what they use.
+fn folder() -> PathBuf {
+    let binary = std::env::current_exe().expect("a test binary knows where it is");
+    let target =
+        binary.ancestors().find(|path| path.ends_with("deps")).and_then(|deps| deps.parent()?.parent());
+    target.map_or_else(std::env::temp_dir, |target| target.join("tmp"))
 }
 
 /// Waits for the end of the test binary. A server that is just being killed may still write a file.

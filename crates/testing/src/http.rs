@@ -10,22 +10,24 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpSocket;
 
 /// One connection.
-pub(crate) struct Http {
+pub struct Http {
     sender: SendRequest<Empty<Bytes>>,
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
+pub struct Answer {
+    /// The status.
+    pub status: u16,
     headers: HeaderMap,
-    pub(crate) body: String,
+    /// The body, which must be UTF-8.
+    pub body: String,
 }
 
 impl Answer {
     /// A header that must be there at most once, or "" where it is not.
     #[track_caller]
-    pub(crate) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next().map_or("", |value| value.to_str().unwrap());
         assert!(values.next().is_none(), "{name} comes more than once: {:?}", self.headers);
@@ -34,12 +36,13 @@ impl Answer {
 }
 
 impl Http {
-    pub(crate) async fn connect(server: SocketAddr) -> Self {
+    /// A new connection to `server`.
+    pub async fn connect(server: SocketAddr) -> Self {
         Self::connect_from(Ipv4Addr::LOCALHOST.into(), server).await
     }
 
     /// A connection from this address of the loopback network.
-    pub(crate) async fn connect_from(client: IpAddr, server: SocketAddr) -> Self {
+    pub async fn connect_from(client: IpAddr, server: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::new(client, 0)).unwrap();
         let stream = socket.connect(server).await.unwrap();
@@ -50,7 +53,7 @@ impl Http {
     }
 
     /// GETs a path.
-    pub(crate) async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
+    pub async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut request = Request::get(path).header("host", "weir.test");
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -10,8 +10,8 @@ use redis::{Connection, RedisResult};
 use tempfile::TempDir;
 
 use super::RedisServer;
-use crate::support::process::Process;
-use crate::support::{SOON, ports, scratch, wait};
+use crate::process::Process;
+use crate::{SOON, ports, scratch, wait};
 
 const PORT_ATTEMPTS: u32 = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Chooses what a [`RedisServer`] starts with.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RedisBuilder {
+pub struct RedisBuilder {
     port: Option<u16>,
     args: Vec<String>,
 }
@@ -27,20 +27,20 @@ pub(crate) struct RedisBuilder {
 impl RedisBuilder {
     /// Adds an argument to the server's command line.
     #[must_use]
-    pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());
         self
     }
 
     /// Uses this port rather than any free one.
     #[must_use]
-    pub(crate) fn port(mut self, port: u16) -> Self {
+    pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
 
     /// Starts the server, and returns when it answers.
-    pub(crate) fn start(self) -> RedisServer {
+    pub fn start(self) -> RedisServer {
         require_redis();
         let mut failure = String::new();
         for _ in 0..PORT_ATTEMPTS {

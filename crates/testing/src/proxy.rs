@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 /// What the proxy does to its connections, old and new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Forwards everything.
     Pass,
     /// Keeps everything back, and delivers it when the mode is [`Mode::Pass`] again: a network hiccup.
@@ -26,7 +26,7 @@ pub(crate) enum Mode {
 
 /// A proxy in front of one server. Ends, with its connections, on drop.
 #[derive(Debug)]
-pub(crate) struct Proxy {
+pub struct Proxy {
     addr: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -43,7 +43,7 @@ struct Shared {
 
 impl Proxy {
     /// Starts a proxy, on a port of its own, that passes everything to this loopback port.
-    pub(crate) fn start(upstream_port: u16) -> Self {
+    pub fn start(upstream_port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen on loopback");
         let addr = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
@@ -59,33 +59,33 @@ impl Proxy {
     }
 
     /// The port to connect to.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.addr.port()
     }
 
     /// The address as Redis clients take it.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("redis://{}", self.addr)
     }
 
     /// Changes what happens, at once for what is sent from now on. [`Mode::Drop`] takes a few
     /// milliseconds to close what is open.
-    pub(crate) fn set_mode(&self, mode: Mode) {
+    pub fn set_mode(&self, mode: Mode) {
         *self.shared.mode.lock() = Some(mode);
     }
 
     /// How many connections it has accepted.
-    pub(crate) fn connections(&self) -> u64 {
+    pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
     /// How many bytes it has forwarded to the server.
-    pub(crate) fn bytes_up(&self) -> u64 {
+    pub fn bytes_up(&self) -> u64 {
         self.shared.bytes_up.load(Ordering::Relaxed)
     }
 
     /// How many bytes it has forwarded to the client.
-    pub(crate) fn bytes_down(&self) -> u64 {
+    pub fn bytes_down(&self) -> u64 {
         self.shared.bytes_down.load(Ordering::Relaxed)
     }
 }

@@ -6,41 +6,64 @@ use std::net::{SocketAddr, TcpStream};
 
 use super::SOON;
 
-pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// What a client sends first (RFC 9113, section 3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// RFC 9113's types of frames.
-pub(crate) const DATA: u8 = 0;
-pub(crate) const HEADERS: u8 = 1;
-pub(crate) const PRIORITY: u8 = 2;
-pub(crate) const RST_STREAM: u8 = 3;
-pub(crate) const SETTINGS: u8 = 4;
-pub(crate) const PUSH_PROMISE: u8 = 5;
-pub(crate) const PING: u8 = 6;
-pub(crate) const GOAWAY: u8 = 7;
-pub(crate) const WINDOW_UPDATE: u8 = 8;
-pub(crate) const CONTINUATION: u8 = 9;
+// Types of frames.
 
-/// Its flags.
-pub(crate) const ACK: u8 = 1;
-pub(crate) const END_STREAM: u8 = 1;
-pub(crate) const END_HEADERS: u8 = 4;
-pub(crate) const PADDED: u8 = 8;
-pub(crate) const WITH_PRIORITY: u8 = 0x20;
+/// RFC 9113, section 6.1.
+pub const DATA: u8 = 0;
+/// RFC 9113, section 6.2.
+pub const HEADERS: u8 = 1;
+/// RFC 9113, section 6.3.
+pub const PRIORITY: u8 = 2;
+/// RFC 9113, section 6.4.
+pub const RST_STREAM: u8 = 3;
+/// RFC 9113, section 6.5.
+pub const SETTINGS: u8 = 4;
+/// RFC 9113, section 6.6.
+pub const PUSH_PROMISE: u8 = 5;
+/// RFC 9113, section 6.7.
+pub const PING: u8 = 6;
+/// RFC 9113, section 6.8.
+pub const GOAWAY: u8 = 7;
+/// RFC 9113, section 6.9.
+pub const WINDOW_UPDATE: u8 = 8;
+/// RFC 9113, section 6.10.
+pub const CONTINUATION: u8 = 9;
+
+// Flags of frames.
+
+/// Of SETTINGS and PING: an acknowledgement.
+pub const ACK: u8 = 1;
+/// Of DATA and HEADERS: the last frame of the stream.
+pub const END_STREAM: u8 = 1;
+/// Of HEADERS and CONTINUATION: the last frame of the header block.
+pub const END_HEADERS: u8 = 4;
+/// Of DATA and HEADERS: there is padding.
+pub const PADDED: u8 = 8;
+/// Of HEADERS: there is a priority.
+pub const WITH_PRIORITY: u8 = 0x20;
 
 /// One frame that has been read.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) kind: u8,
-    pub(crate) flags: u8,
-    pub(crate) stream: u32,
-    pub(crate) payload: Vec<u8>,
+pub struct Frame {
+    /// The type.
+    pub kind: u8,
+    /// The flags.
+    pub flags: u8,
+    /// The stream; 0 is the connection.
+    pub stream: u32,
+    /// What follows the frame header.
+    pub payload: Vec<u8>,
 }
 
 /// One connection.
-pub(crate) struct Raw(TcpStream);
+pub struct Raw(TcpStream);
 
 impl Raw {
-    pub(crate) fn connect(address: SocketAddr) -> Self {
+    /// A connection on which nothing has been sent.
+    pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
         stream.set_write_timeout(Some(SOON)).unwrap();
@@ -48,44 +71,46 @@ impl Raw {
     }
 
     /// A connection that has said what every one begins with.
-    pub(crate) fn open(address: SocketAddr) -> Self {
+    pub fn open(address: SocketAddr) -> Self {
         let raw = Self::connect(address);
         raw.send(&[PREFACE, &settings(&[])].concat());
         raw
     }
 
-    pub(crate) fn stream(&self) -> &TcpStream {
+    /// The socket.
+    pub fn stream(&self) -> &TcpStream {
         &self.0
     }
 
-    pub(crate) fn send(&self, bytes: &[u8]) {
+    /// Sends `bytes`, which the other side must take.
+    pub fn send(&self, bytes: &[u8]) {
         assert!(self.try_send(bytes));
     }
 
     /// Whether the other side still takes it.
-    pub(crate) fn try_send(&self, bytes: &[u8]) -> bool {
+    pub fn try_send(&self, bytes: &[u8]) -> bool {
         (&self.0).write_all(bytes).is_ok()
     }
 
     /// The server's settings.
-    pub(crate) fn settings(&mut self) -> HashMap<u16, u32> {
+    pub fn settings(&mut self) -> HashMap<u16, u32> {
         settings_of(&self.next(|frame| frame.kind == SETTINGS).expect("the server's settings").payload)
     }
 
     /// The code with which the connection is ended, if it still says so.
-    pub(crate) fn goaway(&mut self) -> Option<u32> {
+    pub fn goaway(&mut self) -> Option<u32> {
         self.next(|frame| frame.kind == GOAWAY).map(|frame| number(&frame.payload[4..]))
     }
 
     /// The code with which the stream is reset.
-    pub(crate) fn reset(&mut self, stream: u32) -> Option<u32> {
+    pub fn reset(&mut self, stream: u32) -> Option<u32> {
         let found = self.next(|frame| frame.kind == RST_STREAM && frame.stream == stream);
         found.map(|frame| number(&frame.payload))
     }
 
     /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
     /// was still on its way to a socket that is closed) without.
-    pub(crate) fn end(&mut self) -> End {
+    pub fn end(&mut self) -> End {
         let mut code = None;
         loop {
             match self.read() {
@@ -98,12 +123,12 @@ impl Raw {
     }
 
     /// What these streams are told until each has ended. Once a connection: its headers have a history.
-    pub(crate) fn told(&mut self, streams: &[u32]) -> Vec<Told> {
+    pub fn told(&mut self, streams: &[u32]) -> Vec<Told> {
         self.told_by(&mut fluke_hpack::Decoder::new(), streams)
     }
 
     /// The same with the history of the connection's headers so far.
-    pub(crate) fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<Told> {
+    pub fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<Told> {
         let mut told: HashMap<u32, Told> = HashMap::new();
         let has_ended = |told: Option<&Told>| told.is_some_and(|told| told.status.or(told.reset).is_some());
         while !streams.iter().all(|stream| has_ended(told.get(stream))) {
@@ -125,7 +150,7 @@ impl Raw {
     }
 
     /// The next frame.
-    pub(crate) fn read(&mut self) -> io::Result<Frame> {
+    pub fn read(&mut self) -> io::Result<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head)?;
         let mut payload = vec![0; number(&[0, head[0], head[1], head[2]]) as usize];
@@ -145,34 +170,37 @@ impl Raw {
 
 /// What a stream is told.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) data: Vec<u8>,
+pub struct Told {
+    /// The payloads of its DATA frames.
+    pub data: Vec<u8>,
     /// The gRPC status, where the stream has ended with one.
-    pub(crate) status: Option<u32>,
+    pub status: Option<u32>,
     /// The code that it was reset with.
-    pub(crate) reset: Option<u32>,
+    pub reset: Option<u32>,
 }
 
 /// Whether nothing came in time.
-pub(crate) fn is_timeout(error: &io::Error) -> bool {
+pub fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// Whether the server has ended a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
+    /// It has, with the code of its GOAWAY if there was one.
     Closed(Option<u32>),
+    /// It has not.
     Open,
 }
 
 /// A POST to `/` of nobody in particular.
-pub(crate) fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
+pub fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
     let block = [0x83, 0x86, 0x84, 0x41, 1, b'a'];
     frame(HEADERS, END_HEADERS | u8::from(end_stream), stream, &block)
 }
 
 /// A whole gRPC call of `path` with one message, which is framed already.
-pub(crate) fn call(stream: u32, path: &str, further: &[(&str, &str)], framed: &[u8]) -> Vec<u8> {
+pub fn call(stream: u32, path: &str, further: &[(&str, &str)], framed: &[u8]) -> Vec<u8> {
     let literal = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let mut block = [&[0x83, 0x86, 0x41, 1, b'a', 0x04][..], &literal(path)].concat();
     for (name, value) in [("content-type", "application/grpc"), ("te", "trailers")].iter().chain(further) {
@@ -181,40 +209,46 @@ pub(crate) fn call(stream: u32, path: &str, further: &[(&str, &str)], framed: &[
     [frame(HEADERS, END_HEADERS, stream, &block), frame(DATA, END_STREAM, stream, framed)].concat()
 }
 
-pub(crate) fn rst_stream(stream: u32) -> Vec<u8> {
+/// Cancels a stream.
+pub fn rst_stream(stream: u32) -> Vec<u8> {
     const CANCEL: u32 = 8;
     frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
 }
 
-pub(crate) fn window_update(stream: u32, increment: u32) -> Vec<u8> {
+/// Gives a stream, or the connection, more flow-control window.
+pub fn window_update(stream: u32, increment: u32) -> Vec<u8> {
     frame(WINDOW_UPDATE, 0, stream, &increment.to_be_bytes())
 }
 
 /// Which is an error of that stream.
-pub(crate) fn overflowing_window_update(stream: u32) -> Vec<u8> {
+pub fn overflowing_window_update(stream: u32) -> Vec<u8> {
     window_update(stream, u32::MAX >> 1)
 }
 
-pub(crate) fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
+/// SETTINGS with these entries.
+pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     let entry = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
     frame(SETTINGS, 0, 0, &entries.iter().flat_map(entry).collect::<Vec<_>>())
 }
 
 /// What a SETTINGS says.
-pub(crate) fn settings_of(payload: &[u8]) -> HashMap<u16, u32> {
+pub fn settings_of(payload: &[u8]) -> HashMap<u16, u32> {
     let entry = |entry: &[u8]| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]));
     payload.chunks(6).map(entry).collect()
 }
 
-pub(crate) fn settings_ack() -> Vec<u8> {
+/// The acknowledgement of SETTINGS.
+pub fn settings_ack() -> Vec<u8> {
     frame(SETTINGS, ACK, 0, &[])
 }
 
-pub(crate) fn ping(payload: [u8; 8]) -> Vec<u8> {
+/// A PING.
+pub fn ping(payload: [u8; 8]) -> Vec<u8> {
     frame(PING, 0, 0, &payload)
 }
 
-pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+/// Any frame.
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut bytes = vec![length[1], length[2], length[3], kind, flags];
     bytes.extend(stream.to_be_bytes());
@@ -222,6 +256,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-pub(crate) fn number(bytes: &[u8]) -> u32 {
+/// The first four bytes as a number.
+pub fn number(bytes: &[u8]) -> u32 {
     bytes[..4].try_into().map(u32::from_be_bytes).unwrap()
 }

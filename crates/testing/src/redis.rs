@@ -6,13 +6,13 @@ use parking_lot::Mutex;
 use redis::{Connection, FromRedisValue, RedisResult, Value};
 use tempfile::TempDir;
 
-pub(crate) use self::launch::RedisBuilder;
+pub use self::launch::RedisBuilder;
 use self::launch::{connect, launch};
 use super::process::Process;
 
 /// A `redis-server` on a loopback port, that keeps nothing on disk. Dies on drop.
 #[derive(Debug)]
-pub(crate) struct RedisServer {
+pub struct RedisServer {
     port: u16,
     args: Vec<String>,
     // Before the directory: fields drop in this order, and the server must be dead when its files go.
@@ -22,41 +22,42 @@ pub(crate) struct RedisServer {
 
 impl RedisServer {
     /// Starts a server on a free port.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::builder().start()
     }
 
     /// Starts a server on this port.
-    pub(crate) fn start_on(port: u16) -> Self {
+    pub fn start_on(port: u16) -> Self {
         Self::builder().port(port).start()
     }
 
     /// For a server with more arguments.
-    pub(crate) fn builder() -> RedisBuilder {
+    pub fn builder() -> RedisBuilder {
         RedisBuilder::default()
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// The port on the loopback address.
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Host and port, as in `127.0.0.1:6379`.
-    pub(crate) fn addr(&self) -> String {
+    pub fn addr(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
     /// The address as Redis clients take it.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("redis://{}", self.addr())
     }
 
     /// Kills the server as a crash would. Its port refuses connections then.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         self.process.lock().kill();
     }
 
     /// Starts it again on the same port with no data, dead or not. A cluster's node stays its member.
-    pub(crate) fn restart(&self) {
+    pub fn restart(&self) {
         let mut process = self.process.lock();
         process.kill();
         *process = launch(self.port, &self.args, &self.dir)
@@ -64,59 +65,59 @@ impl RedisServer {
     }
 
     /// Stops it in its tracks: connections stay open or are even accepted, and nothing answers.
-    pub(crate) fn freeze(&self) {
+    pub fn freeze(&self) {
         self.process.lock().freeze();
     }
 
     /// Lets it go on after [`RedisServer::freeze`].
-    pub(crate) fn thaw(&self) {
+    pub fn thaw(&self) {
         self.process.lock().thaw();
     }
 
     /// Whether it has neither died nor been frozen.
-    pub(crate) fn is_responsive(&self) -> bool {
+    pub fn is_responsive(&self) -> bool {
         self.process.lock().is_responsive()
     }
 
     /// A new blocking connection, with a bound on every answer.
-    pub(crate) fn connection(&self) -> Connection {
+    pub fn connection(&self) -> Connection {
         connect(self.port).unwrap_or_else(|error| panic!("connect to {}: {error}", self.addr()))
     }
 
     /// Runs one command: `server.cli(&["SET", "k", "v"])`.
-    pub(crate) fn cli(&self, command: &[&str]) -> Value {
+    pub fn cli(&self, command: &[&str]) -> Value {
         self.query(command)
     }
 
     /// [`RedisServer::cli`] with the answer as any type the redis crate can read it as.
-    pub(crate) fn query<T: FromRedisValue>(&self, command: &[&str]) -> T {
+    pub fn query<T: FromRedisValue>(&self, command: &[&str]) -> T {
         self.try_query(command).unwrap_or_else(|error| panic!("{command:?} on {}: {error}", self.addr()))
     }
 
     /// [`RedisServer::query`] for a command that may fail, or whose failure is what the test looks for.
-    pub(crate) fn try_query<T: FromRedisValue>(&self, command: &[&str]) -> RedisResult<T> {
+    pub fn try_query<T: FromRedisValue>(&self, command: &[&str]) -> RedisResult<T> {
         redis::cmd(command[0]).arg(&command[1..]).query(&mut connect(self.port)?)
     }
 
     /// Makes the server forget every script, so that `EVALSHA` answers `NOSCRIPT`.
-    pub(crate) fn flush_scripts(&self) {
+    pub fn flush_scripts(&self) {
         self.cli(&["SCRIPT", "FLUSH"]);
     }
 
     /// Removes all data.
-    pub(crate) fn flush_all(&self) {
+    pub fn flush_all(&self) {
         self.cli(&["FLUSHALL"]);
     }
 
     /// All keys, sorted.
-    pub(crate) fn keys(&self) -> Vec<String> {
+    pub fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self.query(&["KEYS", "*"]);
         keys.sort();
         keys
     }
 
     /// The key's remaining life in milliseconds; as Redis has it, -1 for "for ever" and -2 for "no such key".
-    pub(crate) fn pttl(&self, key: &str) -> i64 {
+    pub fn pttl(&self, key: &str) -> i64 {
         self.query(&["PTTL", key])
     }
 }

@@ -7,7 +7,7 @@ mod view;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(crate) use self::migrate::Migration;
+pub use self::migrate::Migration;
 use super::redis::RedisServer;
 use super::wait::{self, SOON};
 
@@ -17,21 +17,21 @@ const NODE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Primaries that share the 16384 slots evenly, and their replicas. Every node dies on drop.
 #[derive(Debug)]
-pub(crate) struct Cluster {
+pub struct Cluster {
     nodes: Vec<RedisServer>,
     primaries: usize,
 }
 
 impl Cluster {
     /// Starts a cluster, and returns when every node says that all is well.
-    pub(crate) fn start(primaries: usize, replicas_per_primary: usize) -> Self {
+    pub fn start(primaries: usize, replicas_per_primary: usize) -> Self {
         // Without replicas there is no failover, and a machine that stands still is no failure.
         let node_timeout = if replicas_per_primary > 0 { NODE_TIMEOUT } else { SOON };
         Self::start_with(primaries, replicas_per_primary, node_timeout, &[])
     }
 
     /// [`Cluster::start`] with another `cluster-node-timeout`, and more arguments for every server.
-    pub(crate) fn start_with(
+    pub fn start_with(
         primaries: usize,
         replicas_per_primary: usize,
         node_timeout: Duration,
@@ -41,33 +41,33 @@ impl Cluster {
     }
 
     /// All nodes: first those that began as primaries, in the order of their slots, then the replicas.
-    pub(crate) fn nodes(&self) -> &[RedisServer] {
+    pub fn nodes(&self) -> &[RedisServer] {
         &self.nodes
     }
 
     /// The addresses of all nodes, as Redis clients take them.
-    pub(crate) fn urls(&self) -> Vec<String> {
+    pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(RedisServer::url).collect()
     }
 
     /// The slot that Redis puts this key in.
-    pub(crate) fn slot_of(&self, key: &str) -> u16 {
+    pub fn slot_of(&self, key: &str) -> u16 {
         self.any_node().query(&["CLUSTER", "KEYSLOT", key])
     }
 
     /// The node that owns the slot, which all nodes that answer must agree on. It may itself be dead.
-    pub(crate) fn primary_of_slot(&self, slot: u16) -> &RedisServer {
+    pub fn primary_of_slot(&self, slot: u16) -> &RedisServer {
         wait::eventually_some(SOON, "the nodes agree on the owner of a slot", || self.owner(slot))
     }
 
     /// [`Cluster::primary_of_slot`] for the slot of a key.
-    pub(crate) fn primary_of_key(&self, key: &str) -> &RedisServer {
+    pub fn primary_of_key(&self, key: &str) -> &RedisServer {
         self.primary_of_slot(self.slot_of(key))
     }
 
     /// A replica of the slot's primary that is alive, and knows that it is one: after a failover, the old
     /// primary takes a moment to find out.
-    pub(crate) fn replica_of(&self, slot: u16) -> &RedisServer {
+    pub fn replica_of(&self, slot: u16) -> &RedisServer {
         wait::eventually_some(SOON, "the slot's primary has a live replica", || {
             let primary = self.owner(slot)?.port();
             let is_replica = |node: &RedisServer| {
@@ -78,14 +78,14 @@ impl Cluster {
     }
 
     /// Kills the slot's primary, as a crash would, and returns it.
-    pub(crate) fn kill_primary_of(&self, slot: u16) -> &RedisServer {
+    pub fn kill_primary_of(&self, slot: u16) -> &RedisServer {
         let primary = self.primary_of_slot(slot);
         primary.kill();
         primary
     }
 
     /// Freezes the slot's primary, and returns it, for [`RedisServer::thaw`].
-    pub(crate) fn freeze_primary_of(&self, slot: u16) -> &RedisServer {
+    pub fn freeze_primary_of(&self, slot: u16) -> &RedisServer {
         let primary = self.primary_of_slot(slot);
         primary.freeze();
         primary
@@ -93,12 +93,7 @@ impl Cluster {
 
     /// Waits until the slot has another primary than the one on this port, that every node which answers
     /// has heard of and that is ready to serve, and returns it.
-    pub(crate) fn wait_for_promotion(
-        &self,
-        slot: u16,
-        not_this_port: u16,
-        timeout: Duration,
-    ) -> &RedisServer {
+    pub fn wait_for_promotion(&self, slot: u16, not_this_port: u16, timeout: Duration) -> &RedisServer {
         wait::eventually_some(timeout, "a replica is promoted", || {
             let owner = self.owner(slot).filter(|owner| owner.port() != not_this_port)?;
             self.responsive().all(view::is_well).then_some(owner)
@@ -106,7 +101,7 @@ impl Cluster {
     }
 
     /// All keys on all primaries, with what [`RedisServer::pttl`] says about each.
-    pub(crate) fn all_keys(&self) -> BTreeMap<String, i64> {
+    pub fn all_keys(&self) -> BTreeMap<String, i64> {
         let mut keys = BTreeMap::new();
         for primary in self.live_primaries() {
             keys.extend(primary.keys().into_iter().map(|key| (key.clone(), primary.pttl(&key))));
@@ -115,12 +110,12 @@ impl Cluster {
     }
 
     /// Makes all nodes forget every script, so that `EVALSHA` answers `NOSCRIPT`.
-    pub(crate) fn flush_scripts(&self) {
+    pub fn flush_scripts(&self) {
         self.responsive().for_each(RedisServer::flush_scripts);
     }
 
     /// Removes all data.
-    pub(crate) fn flush_all(&self) {
+    pub fn flush_all(&self) {
         self.live_primaries().for_each(RedisServer::flush_all);
     }
 

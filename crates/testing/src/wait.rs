@@ -10,17 +10,17 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// How long anything may take that is to happen at all. So much longer than it does that only what is
 /// broken takes so long, on whatever machine.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(60);
 
 /// Polls `condition` until it holds; panics with `what` when it does not within `timeout`.
 #[track_caller]
-pub(crate) fn eventually(timeout: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+pub fn eventually(timeout: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     eventually_some(timeout, what, || condition().then_some(()));
 }
 
 /// Polls `find` until it gives something; panics with `what` when it does not within `timeout`.
 #[track_caller]
-pub(crate) fn eventually_some<T>(timeout: Duration, what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+pub fn eventually_some<T>(timeout: Duration, what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(found) = find() {
@@ -32,11 +32,7 @@ pub(crate) fn eventually_some<T>(timeout: Duration, what: &str, mut find: impl F
 }
 
 /// [`eventually`] for a condition that must be awaited; lets the runtime's other tasks run meanwhile.
-pub(crate) async fn eventually_async(
-    timeout: Duration,
-    what: &str,
-    mut condition: impl AsyncFnMut() -> bool,
-) {
+pub async fn eventually_async(timeout: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !condition().await {
         give_up_after(timeout, what, started);
@@ -52,7 +48,7 @@ fn give_up_after(timeout: Duration, what: &str, started: Instant) {
 
 /// Time as this thread's runtime had it: what passes while the thread is not run, because the machine is busy
 /// or stands still, or because it blocks, does not count. For how long the code under test takes its time.
-pub(crate) struct Stopwatch {
+pub struct Stopwatch {
     seen: Arc<Mutex<Seen>>,
     ticker: AbortHandle,
 }
@@ -64,7 +60,7 @@ struct Seen {
 
 impl Stopwatch {
     /// Starts one on the current runtime, which must have one thread.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let seen = Arc::new(Mutex::new(Seen { last: Instant::now(), ran: Duration::ZERO }));
         let ticked = Arc::clone(&seen);
         let ticker = tokio::spawn(async move {
@@ -76,12 +72,13 @@ impl Stopwatch {
         Self { seen, ticker: ticker.abort_handle() }
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
+    /// How long the process has run since the start.
+    pub fn elapsed(&self) -> Duration {
         self.seen.lock().look()
     }
 
     /// What comes of it, and how long it took.
-    pub(crate) async fn time<T>(&self, work: impl Future<Output = T>) -> (T, Duration) {
+    pub async fn time<T>(&self, work: impl Future<Output = T>) -> (T, Duration) {
         let before = self.elapsed();
         let done = work.await;
         (done, self.elapsed() - before)

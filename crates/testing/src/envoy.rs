@@ -3,18 +3,20 @@
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use tempfile::TempDir;
 
+use super::clients::root;
 use super::http::Http;
 use super::process::Process;
 use super::{SOON, eventually_async, ports, scratch};
 
 /// An Envoy on loopback ports of its own. Dies on drop.
-pub(crate) struct Envoy {
-    pub(crate) front: SocketAddr,
+pub struct Envoy {
+    /// Where it takes requests.
+    pub front: SocketAddr,
     admin: SocketAddr,
     process: Process,
     dir: TempDir,
@@ -22,13 +24,13 @@ pub(crate) struct Envoy {
 
 /// The program. `None` only where SKIP_ENVOY=1 asks for it: a test that has not run has shown nothing.
 #[track_caller]
-pub(crate) fn program() -> Option<PathBuf> {
+pub fn program() -> Option<PathBuf> {
     if std::env::var_os("SKIP_ENVOY").is_some_and(|value| value == "1") {
         // Not with eprintln, which the test harness keeps to itself when a test passes.
         let _ = writeln!(std::io::stderr(), "SKIP_ENVOY=1: a test behind a real Envoy has NOT run");
         return None;
     }
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/envoy");
+    let cache = root().join(".cache/envoy");
     assert!(
         cache.join("stamp").exists() && cache.join("envoy").exists(),
         "Envoy is not installed: run `make test`, or scripts/install-envoy.sh, or go without it with SKIP_ENVOY=1"
@@ -37,25 +39,25 @@ pub(crate) fn program() -> Option<PathBuf> {
 }
 
 /// The text of an example.
-pub(crate) fn example(name: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/envoy").join(name);
+pub fn example(name: &str) -> String {
+    let file = root().join("deploy/envoy").join(name);
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 /// An example with a time-out that only a service that does not answer reaches.
-pub(crate) fn patient(name: &str) -> String {
+pub fn patient(name: &str) -> String {
     replaced(&example(name), "timeout: 0.02s", "timeout: 5s")
 }
 
 impl Envoy {
     /// Starts the example in front of the rate limit service at this address, [`patient`]. `None` where there
     /// is to be no Envoy.
-    pub(crate) async fn start(name: &str, service: SocketAddr) -> Option<Self> {
+    pub async fn start(name: &str, service: SocketAddr) -> Option<Self> {
         Self::start_with(&patient(name), service).await
     }
 
     /// Starts a configuration as it is, but for its ports.
-    pub(crate) async fn start_with(config: &str, service: SocketAddr) -> Option<Self> {
+    pub async fn start_with(config: &str, service: SocketAddr) -> Option<Self> {
         let program = program()?;
         let loopback = || SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
         let (front, app, admin) = (loopback(), loopback(), loopback());
@@ -88,24 +90,24 @@ impl Envoy {
     }
 
     /// A client's connection to its front.
-    pub(crate) async fn client(&self) -> Http {
+    pub async fn client(&self) -> Http {
         Http::connect(self.front).await
     }
 
     /// The same from another address.
-    pub(crate) async fn client_from(&self, client: [u8; 4]) -> Http {
+    pub async fn client_from(&self, client: [u8; 4]) -> Http {
         Http::connect_from(IpAddr::from(client), self.front).await
     }
 
     /// One of its counters or gauges; 0 for one that has not come up.
-    pub(crate) async fn stat(&self, name: &str) -> u64 {
+    pub async fn stat(&self, name: &str) -> u64 {
         let answer = Http::connect(self.admin).await.get(&format!("/stats?filter={name}"), &[]).await;
         let value = answer.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         value.map_or(0, |value| value.parse().unwrap())
     }
 
     /// What it has logged.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 }

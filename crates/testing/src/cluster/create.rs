@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Cluster, view};
-use crate::support::redis::RedisServer;
-use crate::support::wait::{SOON, eventually};
+use crate::redis::RedisServer;
+use crate::wait::{SOON, eventually};
 
 const SLOTS: usize = 16_384;
 
@@ -27,7 +27,7 @@ fn start_nodes(count: usize, node_timeout: Duration, args: &[&str]) -> Vec<Redis
     })
 }
 
-fn cluster_node(node_timeout: Duration) -> crate::support::redis::RedisBuilder {
+fn cluster_node(node_timeout: Duration) -> crate::redis::RedisBuilder {
     let node_timeout = node_timeout.as_millis().to_string();
     let settings = [
         ("--cluster-enabled", "yes"),

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::support::redis::RedisServer;
+use crate::redis::RedisServer;
 
 /// One node's belief.
 pub(super) struct View(Vec<Line>);

@@ -8,19 +8,22 @@ use tempfile::TempDir;
 use super::scratch;
 
 /// An authority, and the directory that its certificates are in.
-pub(crate) struct Authority {
+pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     dir: TempDir,
 }
 
 /// A certificate and its key.
-pub(crate) struct Issued {
-    pub(crate) cert: PathBuf,
-    pub(crate) key: PathBuf,
+pub struct Issued {
+    /// The certificate, in PEM.
+    pub cert: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
 }
 
 impl Authority {
-    pub(crate) fn new() -> Self {
+    /// A new authority with a key of its own.
+    pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         // One that bears its issuer's name looks as if it had signed itself.
         params.distinguished_name.push(DnType::CommonName, "weir's tests");
@@ -32,17 +35,17 @@ impl Authority {
     }
 
     /// The authority's own certificate.
-    pub(crate) fn ca_file(&self) -> PathBuf {
+    pub fn ca_file(&self) -> PathBuf {
         self.dir.path().join("ca.pem")
     }
 
     /// A certificate for these names, in files that bear `file`.
-    pub(crate) fn issue(&self, file: &str, names: &[&str]) -> Issued {
+    pub fn issue(&self, file: &str, names: &[&str]) -> Issued {
         self.issue_until(file, names, 2096)
     }
 
     /// One that is valid before `year` only.
-    pub(crate) fn issue_until(&self, file: &str, names: &[&str], year: i32) -> Issued {
+    pub fn issue_until(&self, file: &str, names: &[&str], year: i32) -> Issued {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -58,7 +61,7 @@ impl Authority {
 
     /// What a `redis-server` is told to offer TLS on `port` with this certificate, and to ask its
     /// clients for one or not.
-    pub(crate) fn redis_args(&self, port: u16, issued: &Issued, clients: bool) -> Vec<String> {
+    pub fn redis_args(&self, port: u16, issued: &Issued, clients: bool) -> Vec<String> {
         let path = |path: &PathBuf| path.display().to_string();
         [
             ("--tls-port", port.to_string()),

@@ -1,12 +1,12 @@
 //! Moving a slot from one node to another, as resharding does.
 
 use super::Cluster;
-use crate::support::redis::RedisServer;
+use crate::redis::RedisServer;
 
 /// A slot on the move. Until it is finished, the old owner answers `ASK` for keys that it does not have.
 #[must_use = "a migration stays half done until it is finished"]
 #[derive(Debug)]
-pub(crate) struct Migration<'a> {
+pub struct Migration<'a> {
     cluster: &'a Cluster,
     slot: u16,
     from: &'a RedisServer,
@@ -15,13 +15,13 @@ pub(crate) struct Migration<'a> {
 
 impl Cluster {
     /// Moves a slot with its keys to the primary at this place in [`Cluster::nodes`].
-    pub(crate) fn move_slot(&self, slot: u16, to_node_index: usize) {
+    pub fn move_slot(&self, slot: u16, to_node_index: usize) {
         self.begin_migration(slot, to_node_index).finish();
     }
 
     /// Marks the slot as moving, but moves no key yet. Only clients that follow `ASK` get new keys
     /// served then, by the new owner, and old ones by the old owner.
-    pub(crate) fn begin_migration(&self, slot: u16, to_node_index: usize) -> Migration<'_> {
+    pub fn begin_migration(&self, slot: u16, to_node_index: usize) -> Migration<'_> {
         let (from, to) = (self.primary_of_slot(slot), &self.nodes[to_node_index]);
         assert_ne!(from.port(), to.port(), "slot {slot} is already there");
         to.cli(&["CLUSTER", "SETSLOT", &slot.to_string(), "IMPORTING", &id(from)]);
@@ -32,17 +32,17 @@ impl Cluster {
 
 impl<'a> Migration<'a> {
     /// The node that the slot leaves.
-    pub(crate) fn from(&self) -> &'a RedisServer {
+    pub fn from(&self) -> &'a RedisServer {
         self.from
     }
 
     /// The node that the slot goes to.
-    pub(crate) fn to(&self) -> &'a RedisServer {
+    pub fn to(&self) -> &'a RedisServer {
         self.to
     }
 
     /// Moves the slot's keys, whose old owner then answers `ASK` for them.
-    pub(crate) fn move_keys(&self) {
+    pub fn move_keys(&self) {
         loop {
             let slot = self.slot.to_string();
             let keys: Vec<String> = self.from.query(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]);
@@ -57,7 +57,7 @@ impl<'a> Migration<'a> {
     }
 
     /// Moves what keys are left and then the slot itself: the old owner answers `MOVED` from now on.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         self.move_keys();
         let (slot, to) = (self.slot.to_string(), id(self.to));
         // First the new owner, so that at no time nobody has the slot; then the old one, then all others.

@@ -7,7 +7,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
 /// The documents of a text.
-pub(crate) fn documents(text: &str) -> Result<Vec<Value>, String> {
+pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     let events: Result<Vec<Event<'_>>, _> =
         Parser::new_from_str(text).map(|event| event.map(|(event, _)| event)).collect();
     let mut reader =
@@ -23,7 +23,7 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Value>, String> {
 }
 
 /// The one document of a text; an empty text is null.
-pub(crate) fn document(text: &str) -> Result<Value, String> {
+pub fn document(text: &str) -> Result<Value, String> {
     let mut documents = documents(text)?;
     match documents.len() {
         0 | 1 => Ok(documents.pop().unwrap_or_default()),

@@ -4,38 +4,38 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Once};
 
 use tokio::sync::oneshot;
-use weir::algorithm::Op;
-use weir::clock::{Clock, Monotonic};
-use weir::config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
-use weir::key::KeySecret;
-use weir::store::coalesce::Coalesce;
-use weir::store::denials::{Denials, DenialsShared};
-use weir::store::memory::MemoryStore;
-use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, Store, StoreError, Verdicts};
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_core::key::KeySecret;
+use weir_store::coalesce::Coalesce;
+use weir_store::config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
+use weir_store::denials::{Denials, DenialsShared};
+use weir_store::memory::MemoryStore;
+use weir_store::redis::{RedisShared, RedisStore};
+use weir_store::{Decision, Store, StoreError, Verdicts};
+use weir_time::clock::{Clock, Monotonic};
+use weir_units::Micros;
 
 use super::{SOON, shared_cluster, shared_redis};
 
 /// A configuration for tests that are not about time: a machine that all of them share, or one that is
 /// moved, can keep ten thousand callers waiting for many seconds, and a connection's first answer as well.
-pub(crate) fn redis_config(nodes: Vec<String>, topology: Topology) -> RedisConfig {
+pub fn redis_config(nodes: Vec<String>, topology: Topology) -> RedisConfig {
     let patience = Micros::from_secs(60);
     RedisConfig { nodes, topology, deadline: patience, connect_timeout: patience, ..RedisConfig::default() }
 }
 
 /// The memory store.
-pub(crate) fn memory() -> StoreConfig {
+pub fn memory() -> StoreConfig {
     StoreConfig::Memory(MemoryConfig::default())
 }
 
 /// The Redis that tests share.
-pub(crate) fn redis() -> StoreConfig {
+pub fn redis() -> StoreConfig {
     roomy(vec![shared_redis().url()], Topology::Single)
 }
 
 /// The cluster that tests share.
-pub(crate) fn cluster() -> StoreConfig {
+pub fn cluster() -> StoreConfig {
     roomy(shared_cluster().urls(), Topology::Cluster)
 }
 
@@ -45,12 +45,12 @@ fn roomy(nodes: Vec<String>, topology: Topology) -> StoreConfig {
 }
 
 /// A store on the current runtime, with its watcher, once it has found its nodes.
-pub(crate) async fn redis_store(nodes: Vec<String>, topology: Topology, clock: Clock) -> RedisStore {
+pub async fn redis_store(nodes: Vec<String>, topology: Topology, clock: Clock) -> RedisStore {
     watched(&RedisShared::new(&redis_config(nodes, topology), KeySecret::BUILT_IN, clock)).await
 }
 
 /// Starts the watcher on the current runtime and waits until it has found something.
-pub(crate) async fn watched(shared: &RedisShared) -> RedisStore {
+pub async fn watched(shared: &RedisShared) -> RedisStore {
     let (found, ready) = oneshot::channel();
     let (shared, store) = (shared.clone(), shared.store());
     tokio::spawn(async move {
@@ -70,18 +70,18 @@ pub(crate) async fn watched(shared: &RedisShared) -> RedisStore {
 
 /// What stands before a Redis store in a service, and what spares it calls: each is exact, on and off.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Accelerators {
+pub struct Accelerators {
     /// Known denials are answered without the store.
-    pub(crate) denials: bool,
+    pub denials: bool,
     /// Who asks for the same keys meanwhile is decided together afterwards.
-    pub(crate) coalesce: bool,
+    pub coalesce: bool,
     /// A call to a cluster's node has keys of several slots.
-    pub(crate) spans: bool,
+    pub spans: bool,
 }
 
 impl Accelerators {
     /// All of them, each without the others, and none.
-    pub(crate) const SETS: [Self; 5] = [
+    pub const SETS: [Self; 5] = [
         Self::of(true, true, true),
         Self::of(true, false, false),
         Self::of(false, true, false),
@@ -93,24 +93,20 @@ impl Accelerators {
         Self { denials, coalesce, spans }
     }
 
-    pub(crate) fn all(self) -> bool {
+    /// Whether all of them are on.
+    pub fn all(self) -> bool {
         self.denials && self.coalesce && self.spans
     }
 
     /// The same store with these alone.
-    pub(crate) fn config(self, config: RedisConfig) -> RedisConfig {
+    pub fn config(self, config: RedisConfig) -> RedisConfig {
         let denials_max_age = if self.denials { config.denials_max_age } else { Micros::ZERO };
         let login = (!self.spans && config.topology == Topology::Cluster).then(without_spans);
         RedisConfig { denials_max_age, coalesce: self.coalesce, login: login.or(config.login), ..config }
     }
 
     /// As a service puts them before its store.
-    pub(crate) fn before<S: Store>(
-        self,
-        store: S,
-        config: &RedisConfig,
-        clock: &Clock,
-    ) -> Coalesce<Denials<S>> {
+    pub fn before<S: Store>(self, store: S, config: &RedisConfig, clock: &Clock) -> Coalesce<Denials<S>> {
         let config = self.config(config.clone());
         let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
         Coalesce::before(denials.before(store), &config)
@@ -130,7 +126,7 @@ fn without_spans() -> Login {
 
 /// A memory store that counts how often it is asked.
 #[derive(Clone)]
-pub(crate) struct Counting(pub(crate) MemoryStore, pub(crate) Arc<AtomicUsize>);
+pub struct Counting(pub MemoryStore, pub Arc<AtomicUsize>);
 
 impl Store for Counting {
     async fn decide(

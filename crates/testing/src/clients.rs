@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 use super::process::Process;
 
 /// The root of the sources.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+pub fn root() -> &'static Path {
+    const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+    Path::new(ROOT.strip_suffix("/crates/testing").expect("the crate lies in the workspace"))
 }
 
 /// Files below `folder` whose names end so.
-pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+pub fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {
@@ -27,7 +28,7 @@ pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
 /// The clients' environment. `None` only where SKIP_CLIENTS=1 asks for it; one that is missing or out
 /// of date fails the test, because a test that has not run has shown nothing.
 #[track_caller]
-pub(crate) fn environment() -> Option<PathBuf> {
+pub fn environment() -> Option<PathBuf> {
     if is_skipped("SKIP_CLIENTS") {
         return None;
     }
@@ -54,14 +55,14 @@ fn is_skipped(variable: &str) -> bool {
 }
 
 /// Python with every package of tests/clients/requirements.txt and the stubs of our protos.
-pub(crate) fn python(environment: &Path) -> Command {
+pub fn python(environment: &Path) -> Command {
     let mut command = Command::new(environment.join("python/bin/python"));
     command.env("PYTHONPATH", environment.join("stubs")).env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
 /// Node with the packages of tests/clients/package.json.
-pub(crate) fn node(environment: &Path) -> Command {
+pub fn node(environment: &Path) -> Command {
     let mut command = Command::new("node");
     command.env("NODE_PATH", environment.join("node/node_modules"));
     command
@@ -69,14 +70,14 @@ pub(crate) fn node(environment: &Path) -> Command {
 
 /// The program of tests/clients/go, tied to the life of the test. `None` where SKIP_GO=1 or SKIP_CLIENTS=1.
 #[track_caller]
-pub(crate) fn go() -> Option<Command> {
+pub fn go() -> Option<Command> {
     let environment = environment().filter(|_| !is_skipped("SKIP_GO"))?;
     Some(Process::command(environment.join("go/client").to_str().unwrap()))
 }
 
 /// Runs it to its end.
 #[track_caller]
-pub(crate) fn run(mut command: Command) -> Output {
+pub fn run(mut command: Command) -> Output {
     command.stdin(Stdio::null()).current_dir(root());
     // Nothing between a test and a server on the same machine.
     for proxy in ["http_proxy", "https_proxy", "grpc_proxy", "all_proxy"] {

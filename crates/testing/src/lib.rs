@@ -1,0 +1,49 @@
+//! Real servers for the tests and benches: Redis, a Redis Cluster, sentinels, Envoy, and a faulty network in
+//! front of them. Besides, what tests say to a service by hand (frames, HTTP/1, messages), and Weir's own stores.
+//!
+//! Nothing here outlives the test binary, however that ends: see [`Process`] for the processes and [`scratch`]
+//! for the files. So a test may start what it needs, break it, and walk away.
+//!
+//! It does not know the service: a server in the test's own process is up to the tests of the service.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::disallowed_methods)] // helpers wait in real time, and look up programs in the real PATH
+
+pub mod certificates;
+pub mod clients;
+mod cluster;
+pub mod damage;
+pub mod envoy;
+pub mod frames;
+pub mod http;
+pub mod ports;
+mod process;
+mod proxy;
+mod redis;
+pub mod rules;
+pub mod scratch;
+pub mod sentinels;
+pub mod stores;
+mod wait;
+pub mod yaml;
+
+use std::sync::OnceLock;
+
+pub use self::cluster::{Cluster, Migration};
+pub use self::process::Process;
+pub use self::proxy::{Mode, Proxy};
+pub use self::redis::{RedisBuilder, RedisServer};
+pub use self::stores::{Accelerators, Counting, redis_config, redis_store, watched};
+pub use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};
+
+/// The one Redis that tests share because starting a server each is slow. Use keys of your own in it,
+/// and start your own server to flush, freeze or kill one.
+pub fn shared_redis() -> &'static RedisServer {
+    static SHARED: OnceLock<RedisServer> = OnceLock::new();
+    SHARED.get_or_init(RedisServer::start)
+}
+
+/// The one cluster of three primaries that tests share, under the same rules as [`shared_redis`].
+pub fn shared_cluster() -> &'static Cluster {
+    static SHARED: OnceLock<Cluster> = OnceLock::new();
+    SHARED.get_or_init(|| Cluster::start(3, 0))
+}
