@@ -23,7 +23,7 @@ pub struct Issued {
 
 impl Authority {
     /// A new authority with a key of its own.
-    pub fn new() -> Self {
+    pub fn create() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         // One that bears its issuer's name looks as if it had signed itself.
         params.distinguished_name.push(DnType::CommonName, "weir's tests");

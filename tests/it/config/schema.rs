@@ -91,7 +91,7 @@ fn judge(validator: &Validator, text: &str) -> (bool, bool) {
 /// Files whose certificates and passwords must be there to be read.
 #[test]
 fn what_names_files_is_taken_by_both() {
-    let authority = Authority::new();
+    let authority = Authority::create();
     let issued = authority.issue("weir", &["weir"]);
     let secret = scratch::dir("schema-");
     std::fs::write(secret.path().join("password"), "secret").unwrap();

@@ -116,7 +116,7 @@ async fn logins_at_the_sentinels_and_at_the_master() {
 /// none gets no decision; who does has the promoted replica within a second, over TLS too.
 #[tokio::test]
 async fn sentinels_over_tls() {
-    let authority = Authority::new();
+    let authority = Authority::create();
     let sentinels = Sentinels::start_secured(&authority, &authority.issue("server", &["127.0.0.1"]));
     let files = |identity| Some(ClientFiles { ca_file: Some(authority.ca_file()), identity });
     let sentinel = Some(Sentinel { master_name: "zoo".to_owned(), login: None });
@@ -125,7 +125,7 @@ async fn sentinels_over_tls() {
     let refused = allow(&store_unwatched(&anonymous), "r").await;
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     let untrusted = RedisConfig {
-        tls: Some(ClientFiles { ca_file: Some(Authority::new().ca_file()), identity: None }),
+        tls: Some(ClientFiles { ca_file: Some(Authority::create().ca_file()), identity: None }),
         ..anonymous.clone()
     };
     let refused = allow(&store_unwatched(&untrusted), "r").await;

@@ -41,7 +41,7 @@ async fn refused(config: &RedisConfig) -> String {
 
 #[tokio::test]
 async fn a_trusted_server_decides() {
-    let authority = Authority::new();
+    let authority = Authority::create();
     let issued = authority.issue("server", &["127.0.0.1", "localhost"]);
     let secured = secured(&authority, &issued, false, &[]);
     let store = watched(&shared(&trusting(&authority, &secured.url))).await;
@@ -53,7 +53,7 @@ async fn a_trusted_server_decides() {
 
 #[tokio::test]
 async fn a_server_that_wants_to_know_us() {
-    let authority = Authority::new();
+    let authority = Authority::create();
     let issued = authority.issue("server", &["127.0.0.1"]);
     let secured = secured(&authority, &issued, true, &[]);
     let anonymous = trusting(&authority, &secured.url);
@@ -68,7 +68,7 @@ async fn a_server_that_wants_to_know_us() {
 
 #[tokio::test]
 async fn what_is_not_trusted_is_refused() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, other) = (Authority::create(), Authority::create());
     let issued = authority.issue("server", &["127.0.0.1"]);
     let server = secured(&authority, &issued, false, &[]);
     let why = refused(&trusting(&other, &server.url)).await;
@@ -92,7 +92,7 @@ async fn what_is_not_trusted_is_refused() {
 /// No fallback: a server that speaks no TLS gets no command.
 #[tokio::test]
 async fn a_plaintext_server_is_refused() {
-    let (redis, authority) = (RedisServer::start(), Authority::new());
+    let (redis, authority) = (RedisServer::start(), Authority::create());
     let config = trusting(&authority, &redis.url().replace("redis://", "rediss://"));
     let config = RedisConfig { connect_timeout: Micros::from_millis(50), ..config };
     let why = refused(&config).await;
@@ -105,7 +105,7 @@ async fn a_plaintext_server_is_refused() {
 /// Certificates are replaced while we run: the next connection uses the new ones.
 #[tokio::test]
 async fn replaced_files_are_read_again() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, other) = (Authority::create(), Authority::create());
     let secured = secured(&authority, &authority.issue("server", &["127.0.0.1"]), false, &[]);
     let config = trusting(&other, &secured.url);
     let shared = shared(&config);
@@ -119,7 +119,7 @@ async fn replaced_files_are_read_again() {
 /// The nodes that `CLUSTER SLOTS` tells are dialled with TLS too: those ports speak nothing else.
 #[tokio::test]
 async fn a_cluster_over_tls() {
-    let authority = Authority::new();
+    let authority = Authority::create();
     let issued = authority.issue("server", &["127.0.0.1"]);
     let more = ["--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1"];
     let nodes = [(0, 8191), (8192, 16383)].map(|(first, last)| {

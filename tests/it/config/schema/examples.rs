@@ -86,7 +86,7 @@ fn every_example_is_a_configuration() {
         }
     }
     assert!(examples.len() > 10, "{}", examples.len());
-    let (validator, authority) = (validator(), Authority::new());
+    let (validator, authority) = (validator(), Authority::create());
     for (place, text) in examples {
         let text = with_real_files(&text, &authority);
         parse(&text).unwrap_or_else(|errors| panic!("{place}\n{text}\nis refused:\n{errors}"));
