@@ -84,7 +84,9 @@ async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
     match readiness.state() {
         State::Ready => (StatusCode::OK, "ready\n".to_owned()),
         State::NotReady(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
-        State::Draining => (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned()),
+        State::Draining | State::Closing => {
+            (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned())
+        }
     }
 }
 

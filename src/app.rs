@@ -15,7 +15,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::config::{Config, EnvoyErrors, StoreConfig};
 use crate::key::KeySecret;
 use crate::readiness::Readiness;
-use crate::server::{self, Parts, ServerError};
+use crate::server::{self, Parts, ServerError, Shutdown};
 use crate::service::Templates;
 use crate::store::Store;
 use crate::store::coalesce::Coalesce;
@@ -85,7 +85,7 @@ pub fn run(
     config: Config,
     listeners: Listeners,
     clock: Clock,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = Shutdown>,
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting();
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
@@ -126,7 +126,7 @@ impl App {
         self,
         store: impl Fn() -> S + Send + Sync + 'static,
         background: impl Future<Output = ()> + Send + 'static,
-        shutdown: impl Future<Output = ()>,
+        shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
         let Self { config, listeners, readiness, metrics } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;

@@ -91,7 +91,9 @@ pub struct ServerConfig {
     pub reflection: bool,
     /// Whether `weir.v1.AdminService` is offered, to whoever reaches `listen`.
     pub admin_service: bool,
-    /// How long calls in flight may take to finish after SIGTERM.
+    /// How long calls are still served after SIGTERM, while load balancers learn that the server is not ready.
+    pub drain_delay: Micros,
+    /// How long calls in flight may take to finish after that.
     pub drain_timeout: Micros,
     /// What one connection, and all of them, may ask for.
     pub limits: ServerLimits,
@@ -140,6 +142,7 @@ impl Default for ServerConfig {
             workers: 0,
             reflection: true,
             admin_service: false,
+            drain_delay: Micros::from_secs(5),
             drain_timeout: Micros::from_secs(10),
             limits: ServerLimits::default(),
         }

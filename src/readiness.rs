@@ -3,7 +3,9 @@
 //! ```text
 //!   NotReady(reason) ⇄ Ready        the store's prober, or the memory store at once
 //!          └────┬──────┘
-//!            Draining               SIGTERM; there is no way back
+//!            Draining               SIGTERM: calls are served, but belong elsewhere
+//!               │
+//!             Closing               connections end; there is no way back
 //! ```
 
 use std::sync::Arc;
@@ -21,8 +23,10 @@ pub enum State {
     NotReady(Arc<str>),
     /// Decisions are made.
     Ready,
-    /// The node is going away: calls in flight finish, new ones belong elsewhere.
+    /// The node is going away: calls are still served, but new ones belong elsewhere.
     Draining,
+    /// The node takes no new connections: calls in flight finish.
+    Closing,
 }
 
 impl Readiness {
@@ -46,6 +50,11 @@ impl Readiness {
         self.change(State::Draining);
     }
 
+    /// Says that the node takes no new connections.
+    pub fn close(&self) {
+        self.change(State::Closing);
+    }
+
     /// The state now.
     #[must_use]
     pub fn state(&self) -> State {
@@ -60,7 +69,11 @@ impl Readiness {
 
     fn change(&self, next: State) {
         self.0.send_if_modified(|state| {
-            let changes = *state != State::Draining && *state != next;
+            let changes = match *state {
+                State::NotReady(_) | State::Ready => *state != next,
+                State::Draining => next == State::Closing,
+                State::Closing => false,
+            };
             if changes {
                 *state = next;
             }
@@ -83,6 +96,9 @@ mod tests {
         readiness.drain();
         readiness.set(Ok(()));
         assert_eq!(readiness.state(), State::Draining);
+        readiness.close();
+        readiness.drain();
+        assert_eq!(readiness.state(), State::Closing);
     }
 
     #[test]

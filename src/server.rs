@@ -22,7 +22,6 @@ mod worker;
 
 use std::io;
 use std::net::TcpListener;
-use std::pin::pin;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -96,13 +95,23 @@ pub enum ServerError {
     WorkerLost(usize),
 }
 
-/// Serves on `listener` until `shutdown`, then lets the calls in flight finish, for the drain timeout
-/// at most. Blocks its thread.
+/// How a server is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shutdown {
+    /// First say for `drain_delay` that the server is not ready, and serve meanwhile.
+    Delayed,
+    /// Close the listener at once.
+    Immediate,
+}
+
+/// Serves on `listener` until `shutdown`. From then on it is not ready. It serves for the drain delay, unless it is
+/// asked not to, and then closes the listener and lets the calls in flight finish, for the drain timeout at
+/// most. Blocks its thread.
 pub fn run<S, F>(
     config: &ServerConfig,
     listener: TcpListener,
     parts: Parts<F>,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = Shutdown>,
 ) -> Result<(), ServerError>
 where
     S: Store,
@@ -115,13 +124,22 @@ where
     let mut workers = Workers::start(worker_count(config), config, parts, &stopped)?;
     runtime.block_on(async {
         let acceptor = Acceptor::new(listener, workers.hands(), config.limits.max_connections, refused)?;
+        let delayed = async {
+            let shutdown = shutdown.await;
+            readiness.drain();
+            if shutdown == Shutdown::Delayed {
+                let delay_ms = config.drain_delay.0 / 1000;
+                tracing::info!(delay_ms, "shutting down: not ready from now on; calls are still served");
+                tokio::time::sleep(config.drain_delay.into()).await;
+            }
+        };
         tokio::select! {
-            () = pin!(shutdown) => {}
+            () = delayed => {}
             never = acceptor.run() => match never {},
             lost = workers.any_ended() => return Err(lost),
         }
-        readiness.drain();
-        drop(acceptor);
+        acceptor.close();
+        readiness.close();
         tracing::info!("shutting down: no new connections; calls in flight may finish");
         drop(stop);
         workers.all_ended().await

@@ -26,7 +26,10 @@ pub(crate) struct Settings {
     /// Whether the administration service is offered [default: false]
     #[arg(long, env = "WEIR_ADMIN_SERVICE", value_name = "BOOL")]
     admin_service: Option<String>,
-    /// How long calls in flight may take to finish after SIGTERM [default: 10s]
+    /// How long calls are still served after SIGTERM while load balancers notice [default: 5s]
+    #[arg(long, env = "WEIR_DRAIN_DELAY", value_name = "SPAN")]
+    drain_delay: Option<String>,
+    /// How long calls in flight may take to finish after that [default: 10s]
     #[arg(long, env = "WEIR_DRAIN_TIMEOUT", value_name = "SPAN")]
     drain_timeout: Option<String>,
     /// Where state lives: `memory`, or `redis://HOST:PORT`, several with commas [default: memory]
@@ -94,6 +97,7 @@ impl Settings {
             workers: self.workers,
             reflection: self.reflection,
             admin_service: self.admin_service,
+            drain_delay: self.drain_delay,
             drain_timeout: self.drain_timeout,
             store: self.store,
             budget: self.budget,

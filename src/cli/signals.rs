@@ -1,16 +1,21 @@
-//! SIGTERM and SIGINT: the first asks to stop, the second does not ask.
+//! SIGTERM and SIGINT: the first asks to stop, the second ends the process at once. SIGINT comes from a person who
+//! waits, so that it skips the drain delay.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use weir::server::Shutdown;
+
+const SIGTERM: &str = "SIGTERM";
+const SIGINT: &str = "SIGINT";
 
 /// What a shell reports for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
 /// Listens from now on. The future ends at the first signal; the second ends the process at once. Runs
 /// on a thread of its own, so that no other thread's trouble keeps a signal from being heard.
-pub(crate) fn shutdown() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut terminate, mut interrupt) = runtime.block_on(async {
         io::Result::Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
@@ -20,21 +25,20 @@ pub(crate) fn shutdown() -> io::Result<impl Future<Output = ()>> {
         runtime.block_on(async {
             let signal = either(&mut terminate, &mut interrupt).await;
             tracing::info!(signal, "told to stop");
-            let _ = tell.send(());
+            let _ = tell.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
             let signal = either(&mut terminate, &mut interrupt).await;
             tracing::warn!(signal, "told to stop at once");
             std::process::exit(INTERRUPTED);
         });
     };
     std::thread::Builder::new().name("weir-signals".to_owned()).spawn(listen)?;
-    Ok(async {
-        let _ = told.await;
-    })
+    // The thread does not end before it has sent.
+    Ok(async { told.await.unwrap_or(Shutdown::Immediate) })
 }
 
 async fn either(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
     tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => SIGTERM,
+        _ = interrupt.recv() => SIGINT,
     }
 }

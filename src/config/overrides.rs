@@ -21,6 +21,8 @@ pub struct Overrides {
     pub reflection: Option<String>,
     /// `server.admin_service`.
     pub admin_service: Option<String>,
+    /// `server.drain_delay`.
+    pub drain_delay: Option<String>,
     /// `server.drain_timeout`.
     pub drain_timeout: Option<String>,
     /// `memory`, or addresses of Redis with commas between them.
@@ -80,13 +82,14 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 26] {
+    fn all(&self) -> [Setting<'_>; 27] {
         [
             ("listen", &self.listen),
             ("admin", &self.admin),
             ("workers", &self.workers),
             ("reflection", &self.reflection),
             ("admin_service", &self.admin_service),
+            ("drain_delay", &self.drain_delay),
             ("drain_timeout", &self.drain_timeout),
             ("store", &self.store),
             ("budget", &self.budget),

@@ -12,7 +12,7 @@ use crate::units::Micros;
 /// The most workers. More than any machine has cores for is a slip of the pen.
 pub(super) const MAX_WORKERS: usize = 1024;
 
-/// The longest time that calls in flight may take to finish.
+/// The longest time to wait before draining, and the longest that calls in flight may take to finish.
 const MAX_DRAIN: Micros = Micros::from_secs(600);
 
 /// The longest sentence on denial, in bytes. It is sent with every denial.
@@ -28,6 +28,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
     let reflection = fields.choose("reflection", settings.of("reflection"), report, boolean);
     let admin_service = fields.choose("admin_service", settings.of("admin_service"), report, boolean);
     let drain = |s: Scalar<'_>| duration_within(s, Micros::ZERO, MAX_DRAIN);
+    let drain_delay = fields.choose("drain_delay", settings.of("drain_delay"), report, drain);
     let drain_timeout = fields.choose("drain_timeout", settings.of("drain_timeout"), report, drain);
     let limits = limits(fields.section("limits", report), report);
     let server = ServerConfig {
@@ -36,6 +37,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
         workers: workers.unwrap_or(default.workers),
         reflection: reflection.unwrap_or(default.reflection),
         admin_service: admin_service.unwrap_or(default.admin_service),
+        drain_delay: drain_delay.unwrap_or(default.drain_delay),
         drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
         limits,
     };

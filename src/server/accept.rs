@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::{SocketAddr, TcpListener as StdListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -20,6 +20,11 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 /// The listening socket, and the workers that its connections go to.
 pub(super) struct Acceptor {
     listener: TcpListener,
+    dealer: Dealer,
+}
+
+/// Deals connections out.
+struct Dealer {
     hands: Vec<Hand>,
     max_connections: usize,
     refused: Arc<AtomicU64>,
@@ -38,7 +43,8 @@ impl Acceptor {
         let failed = |error| ServerError::Io { what: "listening", error };
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = TcpListener::from_std(listener).map_err(failed)?;
-        Ok(Self { listener, hands, max_connections, refused, full: AtomicBool::new(false) })
+        let dealer = Dealer { hands, max_connections, refused, full: AtomicBool::new(false) };
+        Ok(Self { listener, dealer })
     }
 
     /// Accepts until dropped. No error ends it: what is wrong with one connection is that connection's
@@ -62,15 +68,42 @@ impl Acceptor {
 
     async fn accept(&self) -> io::Result<()> {
         let (stream, peer) = self.listener.accept().await?;
+        self.dealer.deal(stream.into_std()?, peer)
+    }
+
+    /// Closes the listener, once the connections that the kernel has accepted for it are dealt out: their callers
+    /// may have sent calls already, which the kernel would reset.
+    pub(super) fn close(self) {
+        let Self { listener, dealer } = self;
+        let Ok(listener) = listener.into_std() else { return };
+        loop {
+            let dealt = listener.accept().and_then(|(stream, peer)| {
+                // Unlike the runtime's sockets, it does not inherit this.
+                stream.set_nonblocking(true)?;
+                dealer.deal(stream, peer)
+            });
+            match dealt {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if !concerns_one_connection(&error) => {
+                    tracing::warn!(%error, "connections that waited to be accepted are closed");
+                    return;
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Dealer {
+    /// Gives a connection to the worker that has the fewest, if there may be one more.
+    fn deal(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
         if self.hands.iter().map(Hand::open).sum::<usize>() >= self.max_connections {
             self.refuse(peer);
             return Ok(());
         }
         self.full.store(false, Relaxed);
-        // tonic sets this only on sockets that it accepts itself. Without it every small answer waits
-        // for the acknowledgement of the one before: 40 ms.
+        // Without it every small answer waits for the acknowledgement of the one before: 40 ms.
         stream.set_nodelay(true)?;
-        let stream = stream.into_std()?;
         tracing::debug!(%peer, "connection accepted");
         if let Some(hand) = self.hands.iter().min_by_key(|hand| hand.open()) {
             hand.give(stream);

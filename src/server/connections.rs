@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::connection::{Connection, Open};
 use super::dispatch::Dispatch;
@@ -16,6 +17,10 @@ use super::http2::{Ended, Http2};
 use super::worker::stopped;
 use crate::config::{ServerConfig, ServerLimits};
 use crate::store::Store;
+
+/// How long a peer that is told to leave may take to answer the PING behind its GOAWAY, or, if it has not begun
+/// to speak HTTP/2, to do so. Healthy peers need a round trip; the others must not hold up a shutdown.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What serves them, and where they come from.
 pub(super) struct Connections<S> {
@@ -57,17 +62,29 @@ impl<S: Store> Connections<S> {
                 () = &mut stopping => break,
                 accepted = self.accepted.recv() => {
                     let Some((stream, counted)) = accepted else { break };
-                    match TcpStream::from_std(stream) {
-                        Ok(stream) => drop(open.spawn(self.one(stream, counted, stop.clone()))),
-                        Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
-                    }
+                    self.begin(&mut open, stream, counted, &stop);
                 }
                 Some(_) = open.join_next() => {}
             }
         }
-        // Those that nobody has begun to serve are closed; they carry no calls.
-        drop(self.accepted);
+        // The listener is closed. Connections that it had accepted may carry calls already.
+        while let Ok((stream, counted)) = self.accepted.try_recv() {
+            self.begin(&mut open, stream, counted, &stop);
+        }
         while open.join_next().await.is_some() {}
+    }
+
+    fn begin(
+        &mut self,
+        open: &mut JoinSet<()>,
+        stream: StdTcpStream,
+        counted: Open,
+        stop: &watch::Receiver<()>,
+    ) {
+        match TcpStream::from_std(stream) {
+            Ok(stream) => drop(open.spawn(self.one(stream, counted, stop.clone()))),
+            Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
+        }
     }
 
     /// One connection's life: until the other side closes it; or, from its age or `stop` on, until its
@@ -109,13 +126,23 @@ async fn live<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
         ended = http.serve() => return ended,
         () = over => {}
     }
-    // Who has not begun has no calls.
+    // A connection that was accepted just now may bring a call, and its GOAWAY must follow our settings.
     if !http.has_begun() {
-        return Ok(());
+        match timeout(FAREWELL_TIMEOUT, http.serve_until_begun()).await {
+            Ok(None) => {}
+            Ok(Some(ended)) => return ended,
+            Err(_) => return Ok(()),
+        }
     }
     http.leave();
     drop(leave);
-    http.serve().await
+    match timeout(FAREWELL_TIMEOUT, http.serve()).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            http.finish_leaving();
+            http.serve().await
+        }
+    }
 }
 
 impl Ages {

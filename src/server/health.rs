@@ -3,7 +3,8 @@
 //! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
 //! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness, and so
 //! are Envoy's service and `ratelimit`, the name that its reference implementation has.
-//! A watch ends, after its last word, when the node goes away: an open one would hold up the drain.
+//! A watch says at once when the node goes away, and ends when its connection does: an open one would hold up the
+//! shutdown, and one that ended before would be opened again and again.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -78,7 +79,9 @@ impl Service {
     fn status(self, state: &State) -> ServingStatus {
         match (self, state) {
             (Self::Unknown, _) => ServingStatus::ServiceUnknown,
-            (_, State::Draining) | (Self::Decisions, State::NotReady(_)) => ServingStatus::NotServing,
+            (_, State::Draining | State::Closing) | (Self::Decisions, State::NotReady(_)) => {
+                ServingStatus::NotServing
+            }
             (_, State::Ready) | (Self::Process, State::NotReady(_)) => ServingStatus::Serving,
         }
     }
@@ -90,7 +93,7 @@ impl Stream for Watch {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while !self.over {
             let Some(state) = ready!(Pin::new(&mut self.states).poll_next(context)) else { break };
-            self.over = state == State::Draining;
+            self.over = state == State::Closing;
             let status = self.service.status(&state);
             if self.told.replace(status) != Some(status) {
                 return Poll::Ready(Some(Ok(response(status))));

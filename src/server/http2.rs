@@ -107,6 +107,16 @@ impl<I: AsyncRead + AsyncWrite + Unpin, S: Store> Http2<I, S> {
         poll_fn(|context| self.poll(context)).await
     }
 
+    /// Until the other side has begun to speak HTTP/2. If the connection ends before, how it did.
+    pub(super) async fn serve_until_begun(&mut self) -> Option<Result<(), Ended>> {
+        poll_fn(|context| match self.poll(context) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if self.has_begun() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await
+    }
+
     /// Whether the other side has begun to speak HTTP/2.
     pub(super) fn has_begun(&self) -> bool {
         self.session.has_begun()
@@ -115,6 +125,11 @@ impl<I: AsyncRead + AsyncWrite + Unpin, S: Store> Http2<I, S> {
     /// Takes no further calls: [`Http2::serve`] ends when those in flight have ended.
     pub(super) fn leave(&mut self) {
         self.session.leave();
+    }
+
+    /// Waits no longer for the peer's answer to that: whatever it opens from now on is ignored.
+    pub(super) fn finish_leaving(&mut self) {
+        self.session.finish_leaving();
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Ended>> {

@@ -3,6 +3,7 @@
 //! It is a body that decides when it is asked for more of itself: HTTP/2 asks when the caller's window
 //! has room, so that a caller who does not read is not read from, and nothing piles up between the two.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -43,6 +44,8 @@ struct Stream<B, S> {
     messages: Messages<B>,
     /// What is left of the message that is being decided.
     rest: Bytes,
+    /// Messages behind it that had arrived when the connection was told to end.
+    last: VecDeque<Bytes>,
     in_flight: InFlight,
     deadline: Option<(Instant, Pin<Box<Sleep>>)>,
     leaving: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -68,6 +71,7 @@ impl<S: Store> RateLimit<S> {
                 service: Arc::clone(self),
                 messages,
                 rest: Bytes::new(),
+                last: VecDeque::new(),
                 in_flight: InFlight::new(),
                 deadline: deadline.map(timer),
                 leaving: Box::pin(async move { while leaving.changed().await.is_ok() {} }),
@@ -101,7 +105,7 @@ impl<B: Sent, S: Store> Body for Stream<B, S> {
             self.usual = message.len();
             return Poll::Ready(Some(Ok(Frame::data(message))));
         }
-        let idle = self.rest.is_empty() && self.in_flight.is_empty();
+        let idle = self.rest.is_empty() && self.last.is_empty() && self.in_flight.is_empty();
         match self.end.take_if(|_| idle) {
             Some(end) => {
                 self.over = true;
@@ -128,12 +132,28 @@ impl<B: Sent, S: Store> Stream<B, S> {
             // Whoever asked has gone, or is about to.
             self.deadline = None;
             self.rest.clear();
+            self.last.clear();
             self.in_flight.clear();
             self.end = Some(Err(deadline::passed()));
         } else if self.end.is_none() && self.leaving.as_mut().poll(context).is_ready() {
+            self.take_what_has_arrived(context);
             let going = "this connection is about to end: open a stream on another one, and ask again what \
                          has no answer";
-            self.end = Some(Err(Status::unavailable(going)));
+            self.end.get_or_insert_with(|| Err(Status::unavailable(going)));
+        }
+    }
+
+    /// Takes the messages that have arrived, all at once, so that the caller cannot keep the stream open by sending
+    /// more. They are bounded by the stream's flow-control window.
+    fn take_what_has_arrived(&mut self, context: &mut Context<'_>) {
+        while self.end.is_none()
+            && let Poll::Ready(next) = self.messages.poll_next(context)
+        {
+            match next {
+                Some(Ok(message)) => self.last.push_back(message),
+                Some(Err(status)) => self.end = Some(Err(status)),
+                None => self.end = Some(Ok(())),
+            }
         }
     }
 
@@ -210,7 +230,14 @@ impl<B: Sent, S: Store> Stream<B, S> {
 
     /// Whether there is something left of a message, this one or the next.
     fn has_more(&mut self, context: &mut Context<'_>) -> bool {
-        while self.rest.is_empty() && self.end.is_none() {
+        while self.rest.is_empty() {
+            if let Some(message) = self.last.pop_front() {
+                self.rest = message;
+                continue;
+            }
+            if self.end.is_some() {
+                break;
+            }
             match self.messages.poll_next(context) {
                 Poll::Ready(Some(Ok(message))) => self.rest = message,
                 Poll::Ready(Some(Err(status))) => self.end = Some(Err(status)),
@@ -228,6 +255,7 @@ impl<B: Sent, S: Store> Stream<B, S> {
                 Ok(Some((1, Value::Bytes(question)))) => return Some(question),
                 Ok(Some((1, _))) | Err(_) => {
                     *fields = Fields::of(&[]);
+                    self.last.clear();
                     let malformed = Malformed("it is no list of questions");
                     self.end = Some(Err(status::malformed(malformed)));
                     return None;

@@ -25,7 +25,7 @@ impl Serve {
     /// The same with variables.
     fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Process::command(WEIR);
-        command.envs(variables.iter().copied());
+        command.env("WEIR_DRAIN_DELAY", "0s").envs(variables.iter().copied());
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process::spawn(command).unwrap();
@@ -298,6 +298,29 @@ fn a_second_signal_ends_it_at_once() {
     serve.process.signal("TERM");
     let status = eventually_some(SOON, "it ends at once", || serve.process.exited());
     assert_eq!(status.code(), Some(130));
+}
+
+/// SIGTERM leaves the time in which load balancers notice, SIGINT does not, and a second signal ends either.
+#[test]
+fn signals_during_the_drain_delay() {
+    let long = [("WEIR_DRAIN_DELAY", "10m")];
+    let mut serve = Serve::start_with(&[], &long);
+    serve.process.signal("TERM");
+    let admin = serve.announced.lines().find_map(|line| line.trim().strip_prefix("admin")).unwrap();
+    let admin = admin.trim().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    eventually(SOON, "it is not ready", || {
+        let mut stream = std::net::TcpStream::connect(&admin).unwrap();
+        std::io::Write::write_all(&mut stream, b"GET /readyz HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.contains(" 503 ") && answer.contains("shutting down")
+    });
+    let served = serve.allow(&["zewtopia.com/tigerfeeding", "bob"]);
+    assert_eq!(served.status.code(), Some(0), "{}", text(&served.stderr));
+    assert_eq!(serve.stop("TERM").0, Some(130));
+
+    let serve = Serve::start_with(&[], &long);
+    assert_eq!(serve.stop("INT").0, Some(0));
 }
 
 /// The password is a variable and no flag; with a wrong one the process lives, and its log, at its most

@@ -59,6 +59,14 @@ fn the_manifests_are_what_kubernetes_knows() {
     run(validate);
 }
 
+/// Seconds from SIGTERM to the end under this configuration, at most: the delay, the second that an unanswered PING
+/// may cost, and what calls in flight get.
+fn longest_shutdown(file: &str) -> u64 {
+    let config = Config::parse(&read(file), file, &Overrides::default()).unwrap();
+    let server = config.server;
+    server.drain_delay.secs_ceil() + 1 + server.drain_timeout.secs_ceil()
+}
+
 #[test]
 fn the_pods_are_probed_and_have_no_more_rights_than_they_need() {
     let manifests = documents(&manifests()).unwrap();
@@ -88,10 +96,8 @@ fn the_pods_are_probed_and_have_no_more_rights_than_they_need() {
     assert_eq!(strings(&rights["capabilities"]["drop"]), ["ALL"]);
     assert!(container["resources"]["requests"]["cpu"].is_string());
 
-    let config =
-        Config::parse(&read("deploy/kubernetes/weir.yaml"), "weir.yaml", &Overrides::default()).unwrap();
-    let drain = config.server.drain_timeout.secs_ceil();
-    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > drain);
+    let longest = longest_shutdown("deploy/kubernetes/weir.yaml");
+    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > longest, "{longest} s");
 
     let service = &of_kind(&manifests, "Service")["spec"];
     assert_eq!(service["clusterIP"], "None", "a gRPC connection would stay with one pod");
@@ -193,7 +199,10 @@ fn the_composition_fits_together() {
             assert!(services[needed]["healthcheck"].is_object(), "{name} waits until {needed} is healthy");
         }
     }
+    let longest = longest_shutdown("deploy/compose/weir.yaml");
     for node in ["weir-1", "weir-2"] {
+        let grace = services[node]["stop_grace_period"].as_str().unwrap().strip_suffix('s').unwrap();
+        assert!(grace.parse::<u64>().unwrap() > longest, "{node}: {grace} s for a shutdown of {longest} s");
         assert_eq!(strings(&services[node]["command"]), ["serve", "--config", "/etc/weir/weir.yaml"]);
         assert_eq!(services[node]["build"]["dockerfile"], "deploy/Dockerfile");
     }

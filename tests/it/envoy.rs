@@ -5,6 +5,7 @@ mod failure;
 mod headers;
 mod limits;
 mod load;
+mod long_restarts;
 mod recorder;
 mod reload;
 mod service;

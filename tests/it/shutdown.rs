@@ -46,7 +46,7 @@ fn allow(out: &mut Verdicts) {
     out.decisions.push(Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO });
 }
 
-fn health(service: &str) -> HealthCheckRequest {
+fn health_of(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }
 }
 
@@ -54,7 +54,7 @@ fn health(service: &str) -> HealthCheckRequest {
 async fn health_tells_alive_from_ready() {
     let server = Server::with_store(config(), Gated::closed);
     let mut client = HealthClient::new(server.channel().await);
-    let mut watch = client.watch(health(DECISIONS)).await.unwrap().into_inner();
+    let mut watch = client.watch(health_of(DECISIONS)).await.unwrap().into_inner();
     let mut next = async || watch.next().await.unwrap().unwrap().status();
     assert_eq!(next().await, ServingStatus::Serving);
     assert_eq!(server.get("/readyz"), (200, "ready\n".to_owned()));
@@ -62,7 +62,7 @@ async fn health_tells_alive_from_ready() {
     server.readiness.set(Err("redis is away".to_owned()));
     assert_eq!(next().await, ServingStatus::NotServing);
     let mut check =
-        async |service| client.check(health(service)).await.map(|answer| answer.get_ref().status());
+        async |service| client.check(health_of(service)).await.map(|answer| answer.get_ref().status());
     assert_eq!(check("").await.unwrap(), ServingStatus::Serving);
     assert_eq!(check(DECISIONS).await.unwrap(), ServingStatus::NotServing);
     assert_eq!(check("no.such.Service").await.unwrap_err().code(), Code::NotFound);
@@ -71,7 +71,7 @@ async fn health_tells_alive_from_ready() {
 
     server.readiness.set(Ok(()));
     assert_eq!(next().await, ServingStatus::Serving);
-    let mut unknown = client.watch(health("no.such.Service")).await.unwrap().into_inner();
+    let mut unknown = client.watch(health_of("no.such.Service")).await.unwrap().into_inner();
     assert_eq!(unknown.next().await.unwrap().unwrap().status(), ServingStatus::ServiceUnknown);
 }
 
@@ -81,7 +81,7 @@ async fn calls_in_flight_finish_and_watchers_are_told() {
     let made = store.clone();
     let mut server = Server::with_store(config(), move || made.clone());
     let channel = server.channel().await;
-    let mut watch = HealthClient::new(channel.clone()).watch(health("")).await.unwrap().into_inner();
+    let mut watch = HealthClient::new(channel.clone()).watch(health_of("")).await.unwrap().into_inner();
     assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
     let mut client = weir::proto::v1::rate_limit_service_client::RateLimitServiceClient::new(channel);
     let in_flight = tokio::spawn(async move { client.should_allow(ask_under("burst", "x", "bob")).await });
@@ -97,6 +97,53 @@ async fn calls_in_flight_finish_and_watchers_are_told() {
     store.gate.add_permits(1);
     assert!(in_flight.await.unwrap().unwrap().into_inner().allowed);
     assert_eq!(server.ended(), Ok(()));
+}
+
+fn delayed(drain_delay: Micros) -> Config {
+    Config { server: ServerConfig { drain_delay, ..config().server }, ..config() }
+}
+
+/// The delay is longer than the test, so that nothing here depends on how fast it runs.
+#[tokio::test]
+async fn during_the_delay_it_says_not_ready_and_serves() {
+    let mut server = Server::start(delayed(Micros::from_secs(600)));
+    let mut old = server.client().await;
+    let mut health = HealthClient::new(server.channel().await);
+    let mut watch = health.watch(health_of("")).await.unwrap().into_inner();
+    assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
+
+    server.terminate();
+    assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::NotServing);
+    assert_eq!(server.get("/readyz"), (503, "not ready: shutting down\n".to_owned()));
+    assert_eq!(server.get("/livez").0, 200);
+    let mut new = server.client().await;
+    for (client, consumer) in [(&mut old, "bob"), (&mut new, "eve")] {
+        let answer = client.should_allow(ask_under("burst", "x", consumer)).await;
+        assert!(answer.unwrap().into_inner().allowed, "{consumer}");
+    }
+    for service in ["", DECISIONS, ENVOY] {
+        let status = health.check(health_of(service)).await.unwrap().get_ref().status();
+        assert_eq!(status, ServingStatus::NotServing, "{service}");
+    }
+    // A watch that ended now would be opened again and again until the delay is over.
+    let end = tokio::time::timeout(std::time::Duration::from_millis(50), watch.next()).await;
+    assert!(end.is_err(), "{end:?}");
+}
+
+#[tokio::test]
+async fn after_the_delay_connections_end_and_new_ones_are_refused() {
+    let mut server = Server::start(delayed(Micros::from_millis(200)));
+    let mut health = HealthClient::new(server.channel().await);
+    let mut watch = health.watch(health_of(DECISIONS)).await.unwrap().into_inner();
+    assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
+    server.terminate();
+    assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::NotServing);
+    assert!(watch.next().await.is_none(), "a watch must not hold up the drain");
+    drop((watch, health));
+    let grpc = server.grpc;
+    let ended = tokio::task::spawn_blocking(move || server.ended()).await.unwrap();
+    assert_eq!(ended, Ok(()));
+    assert!(tokio::net::TcpStream::connect(grpc).await.is_err());
 }
 
 #[tokio::test]

@@ -58,14 +58,18 @@ impl Envoy {
 
     /// Starts a configuration as it is, but for its ports.
     pub async fn start_with(config: &str, service: SocketAddr) -> Option<Self> {
-        let program = program()?;
-        let loopback = || SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
         let (front, app, admin) = (loopback(), loopback(), loopback());
         let mut config = config.to_owned();
         for (shipped, port) in [(10_000, front), (10_001, app), (9_901, admin), (8_081, service)] {
             let port = port.port();
             config = replaced(&config, &format!("port_value: {shipped} "), &format!("port_value: {port} "));
         }
+        Self::run(&config, front, admin).await
+    }
+
+    /// Starts a configuration of the test's own, which listens on these addresses.
+    pub async fn run(config: &str, front: SocketAddr, admin: SocketAddr) -> Option<Self> {
+        let program = program()?;
         let dir = scratch::dir("envoy");
         let file = dir.path().join("envoy.yaml");
         std::fs::write(&file, config).unwrap();
@@ -110,6 +114,11 @@ impl Envoy {
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
+}
+
+/// An address of this machine that nobody uses.
+pub fn loopback() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()))
 }
 
 #[track_caller]

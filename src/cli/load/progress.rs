@@ -26,7 +26,9 @@ pub(super) fn show(plan: &Plan, watch: &Arc<Watch>, is_quiet: bool) -> Shown {
     let (end, ended) = oneshot::channel();
     let (warm_up, whole, watch) = (plan.warm_up, whole(plan), Arc::clone(watch));
     // Where it cannot be heard, Ctrl-C ends the program as it does others.
-    let interrupted = signals::shutdown().ok();
+    let interrupted = signals::shutdown().ok().map(|shutdown| async {
+        shutdown.await;
+    });
     // Without it the run goes on as well.
     let thread = std::thread::Builder::new().name("load-progress".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

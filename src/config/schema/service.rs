@@ -48,8 +48,13 @@ const SERVER: &[Key] = &[
     may("reflection", Boolean, "Whether server reflection is offered.").or("true"),
     may("admin_service", Boolean, "Whether weir.v1.AdminService is offered to whoever reaches `listen`.")
         .or("false"),
-    may("drain_timeout", Duration, "What calls in flight get to finish after SIGTERM; at most 10m.")
-        .or("10s"),
+    may(
+        "drain_delay",
+        Duration,
+        "How long calls are served after SIGTERM, while the server says that it is not ready; at most 10m.",
+    )
+    .or("5s"),
+    may("drain_timeout", Duration, "What calls in flight get to finish after that; at most 10m.").or("10s"),
     may("limits", Mapping(LIMITS), "What callers can make the server hold or do."),
 ];
 

@@ -229,6 +229,15 @@ impl Session {
         }
     }
 
+    /// Sends the final GOAWAY although the farewell PING has no answer: streams that the peer opens from now on are
+    /// ignored (RFC 9113, 6.8).
+    pub(super) fn finish_leaving(&mut self) {
+        if self.leaving == Leaving::Announced {
+            self.leaving = Leaving::Closing;
+            self.goaway(self.last, Code::NoError, "");
+        }
+    }
+
     /// The last word on a connection that is over, for a fault or without one. Who does not speak HTTP/2 would
     /// not understand it.
     pub(super) fn end(&mut self, fault: Option<Broken>) {

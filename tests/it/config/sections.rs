@@ -126,6 +126,9 @@ fn durations() {
         ],
         file,
     );
+    let delay = |value: &str| section(&format!("server: {{ drain_delay: {value} }}"));
+    let too_long = "1:24: server.drain_delay: 601s is out of bounds: it must be from 0s to 600s";
+    refused(&[("601s", too_long)], delay);
 }
 
 #[test]

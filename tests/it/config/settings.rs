@@ -21,6 +21,7 @@ fn settings_go_before_the_file() {
         admin: some("127.0.0.1:0"),
         workers: some("3"),
         reflection: some("false"),
+        drain_delay: some("0s"),
         drain_timeout: some("1s"),
         budget: some("64MiB"),
         when_full: some("refuse"),
@@ -32,7 +33,10 @@ fn settings_go_before_the_file() {
     let config = with(file, &settings).unwrap();
     assert_eq!(config.server.listen, config.server.admin, "both are told to pick a free port");
     assert_eq!((config.server.workers, config.server.reflection), (3, false));
-    assert_eq!(config.server.drain_timeout, Micros::from_secs(1));
+    assert_eq!(
+        (config.server.drain_delay, config.server.drain_timeout),
+        (Micros::ZERO, Micros::from_secs(1))
+    );
     assert_eq!(config.key_secret, Some(KeySecret::from_text("from outside")));
     let StoreConfig::Memory(memory) = config.store else { panic!("memory") };
     assert_eq!((memory.budget, memory.when_full), (64 << 20, WhenFull::Refuse));

@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{Process, SOON, eventually, ports, scratch};
+use crate::support::{Process, SOON, eventually, eventually_async, ports, scratch};
 
 pub(crate) struct Service {
     pub(crate) grpc: SocketAddr,
@@ -22,6 +23,15 @@ impl Service {
         std::fs::write(dir.path().join("weir.yaml"), text).unwrap();
         let grpc = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
         Self { grpc, process: serve(grpc, dir.path()), config: dir }
+    }
+
+    /// Stops it as an orchestrator does, and starts it again on the same port when it has been away for so long.
+    pub(crate) async fn terminate_and_restart(&mut self, away: Duration) {
+        self.process.signal("TERM");
+        eventually_async(SOON, "weir ends", async || self.process.exited().is_some()).await;
+        assert_eq!(self.process.exited().and_then(|status| status.code()), Some(0));
+        tokio::time::sleep(away).await;
+        self.process = serve(self.grpc, self.config.path());
     }
 
     /// Starts it again on the same port, dead or not.

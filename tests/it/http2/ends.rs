@@ -3,14 +3,16 @@
 use std::net::Shutdown;
 use std::time::Duration;
 
+use prost::Message as _;
 use weir::config::ServerLimits;
+use weir::proto::v1::ShouldAllowStreamResponse;
 use weir::units::Micros;
 
 use super::ground::Ground;
 use super::requests::{ONE, STREAM, body, call, head, question, streamed};
 use super::session::Session;
 use super::{NO_ERROR, PROTOCOL_ERROR};
-use crate::support::frames::{DATA, GOAWAY, PREFACE, frame, rst_stream, settings};
+use crate::support::frames::{DATA, GOAWAY, PREFACE, frame, number, rst_stream, settings};
 
 /// The client leaves: it opens nothing more.
 fn goaway(code: u32) -> Vec<u8> {
@@ -141,6 +143,73 @@ fn the_server_stops() {
     assert!(session.goaways.iter().all(|(last, code)| *last >= 5 && *code == NO_ERROR));
     assert!(session.goaways.is_sorted_by_key(|(last, _)| std::cmp::Reverse(*last)));
     assert_eq!(ground.server.ended(), Ok(()));
+}
+
+/// Connections that the kernel has accepted, or that no worker has looked at yet, may carry calls.
+#[test]
+fn calls_of_connections_that_nobody_has_looked_at_are_answered() {
+    let mut ground = Ground::new();
+    let mut sessions: Vec<Session> = (0..200).map(|_| ground.open()).collect();
+    sessions.iter_mut().for_each(|session| session.send(&call(1)));
+    ground.server.stop();
+    for session in &mut sessions {
+        session.allow(&[1]);
+        session.has_ended("a connection of a server that stops", &[NO_ERROR]);
+    }
+    assert_eq!(ground.server.ended(), Ok(()));
+}
+
+/// Nobody waits for the answer to the farewell PING until the end of the drain, which would take 10 s and reset
+/// the call.
+#[test]
+fn a_farewell_ping_without_an_answer_does_not_hold_up_the_shutdown() {
+    let (mut ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.answers_pings = false;
+    session.send(&call(1));
+    store.waits_for(1);
+    ground.server.stop();
+    assert!(session.until("the final GOAWAY", |it| it.goaways.contains(&(1, NO_ERROR))));
+    session.send(&call(3));
+    session.settle();
+    store.open();
+    session.allow(&[1]);
+    assert!(session.until("the connection's end", |it| it.closed));
+    assert!(session.seen(3).head.is_empty(), "{:?}", session.seen(3));
+    assert_eq!(ground.server.ended(), Ok(()));
+}
+
+/// A thousand questions of a stream wait for the store at a time. Those behind them have been read as well.
+#[test]
+fn every_question_of_a_stream_that_was_read_is_answered() {
+    let (mut ground, store) = Ground::gated(ServerLimits::default());
+    let mut session = ground.open();
+    session.send(&head(1, STREAM));
+    for count in [1000, 100, 200] {
+        session.pour(1, &streamed(count), 0);
+    }
+    store.waits_for(1000);
+    session.settle();
+    ground.server.stop();
+    assert!(session.until("a GOAWAY", |it| !it.goaways.is_empty()));
+    session.settle();
+    store.open();
+    let answer = session.ended(1);
+    assert_eq!(answer.code(), "14", "UNAVAILABLE");
+    assert_eq!(answers(&answer.data), 1300);
+    assert!(session.until("the connection's end", |it| it.closed));
+    assert_eq!(ground.server.ended(), Ok(()));
+}
+
+/// How many answers these messages of a stream have.
+fn answers(mut data: &[u8]) -> usize {
+    let mut count = 0;
+    while let Some((prefix, rest)) = data.split_at_checked(5) {
+        let (message, rest) = rest.split_at(number(&prefix[1..]) as usize);
+        count += ShouldAllowStreamResponse::decode(message).unwrap().results.len();
+        data = rest;
+    }
+    count
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
 use prometheus::Registry;
@@ -16,7 +18,7 @@ use weir::config::{Config, MemoryConfig, Messages, ServerConfig, StoreConfig};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
-use weir::server::{self, EnvoyParts, Parts, ServerError};
+use weir::server::{self, EnvoyParts, Parts, ServerError, Shutdown};
 use weir::service::Templates;
 use weir::store::Store;
 use weir::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
@@ -38,7 +40,7 @@ pub(crate) struct Server {
     pub(crate) clock: ManualClock,
     /// What its health tells; only of services with a store of the test's own.
     pub(crate) readiness: Readiness,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<Shutdown>>,
     thread: Option<JoinHandle<Result<(), String>>>,
 }
 
@@ -104,9 +106,15 @@ impl Server {
         RateLimitServiceClient::new(self.channel().await)
     }
 
-    /// Tells the service to stop.
+    /// Tells the service to stop without a delay.
     pub(crate) fn stop(&mut self) {
         self.stop = None;
+    }
+
+    /// Tells the service to stop as SIGTERM does.
+    pub(crate) fn terminate(&mut self) {
+        let stop = self.stop.take().expect("it is stopped once");
+        stop.send(Shutdown::Delayed).expect("the service runs");
     }
 
     /// Waits for its end.
@@ -128,13 +136,13 @@ impl Server {
 }
 
 /// Ends when the server is told to stop, or dropped.
-pub(crate) struct Stopped(oneshot::Receiver<()>);
+pub(crate) struct Stopped(oneshot::Receiver<Shutdown>);
 
 impl Future for Stopped {
-    type Output = ();
+    type Output = Shutdown;
 
-    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-        std::pin::Pin::new(&mut self.0).poll(context).map(|_| ())
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Shutdown> {
+        Pin::new(&mut self.0).poll(context).map(|told| told.unwrap_or(Shutdown::Immediate))
     }
 }
 

@@ -259,8 +259,7 @@ impl Session {
             self.ponged = true;
         } else if frame.payload == FAREWELL && self.leaving == Leaving::Announced {
             // All that was sent before it knew has come.
-            self.goaway(self.last, Code::NoError, "");
-            self.leaving = Leaving::Closing;
+            self.finish_leaving();
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ fn mistaken() -> Vec<(String, &'static str)> {
         (server("workers: 2000"), "/server/workers"),
         (server("workers: -1"), "/server/workers"),
         (server("reflection: 'true'"), "/server/reflection"),
+        (server("drain_delay: 5"), "/server/drain_delay"),
         (server("drain_timeout: 10"), "/server/drain_timeout"),
         (server("drain_timeout: 1s1m"), "/server/drain_timeout"),
         (limits("max_streams: 0"), "/server/limits/max_streams"),
