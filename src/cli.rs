@@ -20,6 +20,9 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use weir::telemetry::{Format, init_logs, log_panics};
 
+/// How long the end of `weir serve` waits until its last lines have been written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 const EXAMPLES: &str = "\
 Examples:
   weir                                                 serve the built-in example
@@ -96,14 +99,22 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn serve(args: serve::Args, log: &str) -> ExitCode {
-    if let Err(reason) = init_logs(log, Format::fitting()) {
-        return fail(&reason, 2);
-    }
+    let log = match init_logs(log, Format::fitting()) {
+        Ok(log) => log,
+        Err(reason) => return fail(&reason, 2),
+    };
     log_panics();
-    match serve::run(args) {
+    let served = serve::run(args);
+    let code = match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), 1),
-    }
+        Err(error) => {
+            // Several lines are queued one by one, so that a page of them fits as far as possible.
+            format!("error: {error:#}\n").split_inclusive('\n').for_each(|line| log.push(line.as_bytes()));
+            ExitCode::FAILURE
+        }
+    };
+    log.flush(LAST_WORDS);
+    code
 }
 
 /// Says why on stderr and gives the exit code back.

@@ -6,6 +6,7 @@
 mod decisions;
 mod envoy;
 mod histogram;
+mod lines;
 mod log;
 mod recorder;
 mod sampled;
@@ -18,7 +19,8 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 
 pub use envoy::{EnvoyMetrics, EnvoyRecorder, Event, Hits, RuleCounts};
-pub use log::{Format, init_logs, log_panics};
+pub use lines::LineWriter;
+pub use log::{Format, flush_logs, init_logs, log_panics};
 pub use recorder::{Outcome, Recorder, Rejection};
 
 use self::decisions::Decisions;
@@ -51,6 +53,7 @@ impl Metrics {
             [open as f64, refused.load(Relaxed) as f64]
         };
         registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
+        registry.register(Box::new(Sampled::new(LOG, || [log::lines_dropped() as f64])?))?;
         registry.register(Box::new(build_info()?))?;
         // Fails where there is no /proc; the other metrics are worth having without it.
         let process = prometheus::process_collector::ProcessCollector::for_self();
@@ -111,6 +114,12 @@ const CONNECTIONS: [Series; 2] = [
         kind: MetricType::COUNTER,
     },
 ];
+
+const LOG: [Series; 1] = [Series {
+    name: "weir_log_lines_dropped_total",
+    help: "Log lines that were dropped because they did not fit or could not be written.",
+    kind: MetricType::COUNTER,
+}];
 
 const MEMORY: [Series; 5] = [
     Series {

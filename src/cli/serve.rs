@@ -1,5 +1,6 @@
 //! `weir serve`: load, bind, say where, run.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -7,9 +8,10 @@ use anyhow::{Context as _, Result, anyhow};
 use weir::app::{self, Listeners};
 use weir::clock::Clock;
 use weir::config::{Config, ServerConfig, StoreConfig};
+use weir::telemetry::LineWriter;
 
 use super::settings::Settings;
-use super::{print, signals};
+use super::signals;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -20,6 +22,7 @@ pub(crate) struct Args {
 /// What the documentation and the built-in example speak of.
 const EXAMPLE_RESOURCE: &str = "zewtopia.com/tigerfeeding";
 
+/// Serves until it is told to stop. Nothing here waits for a reader of stdout or stderr.
 pub(crate) fn run(args: Args) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
@@ -31,8 +34,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
         tracing::warn!("store.key_secret is not set: whoever knows weir can aim keys at one cluster slot");
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
-    // Serving does not depend on somebody reading what it prints.
-    let _ = print(&announcement(&config, grpc, admin));
+    let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
+    stdout.push(announcement(&config, grpc, admin).as_bytes());
     app::run(config, listeners, Clock::System, shutdown)?;
     tracing::info!("stopped");
     Ok(())

@@ -2,16 +2,20 @@
 //! waits, so that it skips the drain delay.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use weir::server::Shutdown;
+use weir::telemetry::flush_logs;
 
 const SIGTERM: &str = "SIGTERM";
 const SIGINT: &str = "SIGINT";
 
 /// What a shell reports for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
+/// How long the second signal waits for the log, so that its last line is seen where somebody reads it.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Listens from now on. The future ends at the first signal; the second ends the process at once. Runs
 /// on a thread of its own, so that no other thread's trouble keeps a signal from being heard.
@@ -28,6 +32,7 @@ pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
             let _ = tell.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
             let signal = either(&mut terminate, &mut interrupt).await;
             tracing::warn!(signal, "told to stop at once");
+            flush_logs(LAST_WORDS);
             std::process::exit(INTERRUPTED);
         });
     };

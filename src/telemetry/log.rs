@@ -1,8 +1,15 @@
 //! Logs: for people on a terminal, JSON elsewhere; on stderr, because stdout is for answers.
 
 use std::io::IsTerminal as _;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+
+use super::lines::LineWriter;
+
+/// The log of this process, once it has been started.
+static LOG: OnceLock<LineWriter> = OnceLock::new();
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,15 +28,34 @@ impl Format {
     }
 }
 
-/// Starts logging what `filter` lets through (`info`, `weir=debug`, …). Says why if it cannot.
-pub fn init_logs(filter: &str, format: Format) -> Result<(), String> {
+/// Starts logging what `filter` lets through (`info`, `weir=debug`, …) to stderr, and gives back what
+/// writes there. Says why if it cannot.
+pub fn init_logs(filter: &str, format: Format) -> Result<LineWriter, String> {
     let filter = EnvFilter::try_new(filter).map_err(|error| format!("log filter `{filter}`: {error}"))?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let cannot_start = |error: &dyn std::fmt::Display| format!("logging cannot start: {error}");
+    let stderr = LineWriter::spawn("weir-stderr", std::io::stderr()).map_err(|error| cannot_start(&error))?;
+    let log = LOG.get_or_init(|| stderr).clone();
+    let writer = log.clone();
+    // An event that cannot be formatted is dropped; the library would report it on stderr by itself.
+    let events = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    let events = events.with_writer(move || writer.clone());
     let started = match format {
-        Format::Text => logs.with_ansi(std::io::stderr().is_terminal()).try_init(),
-        Format::Json => logs.json().flatten_event(true).try_init(),
+        Format::Text => events.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        Format::Json => events.json().flatten_event(true).try_init(),
     };
-    started.map_err(|error| format!("logging cannot start: {error}"))
+    started.map_err(|error| cannot_start(&error)).map(|()| log)
+}
+
+/// Waits until the log has been written, but not longer than `wait`.
+pub fn flush_logs(wait: Duration) {
+    if let Some(log) = LOG.get() {
+        log.flush(wait);
+    }
+}
+
+/// How many log lines did not fit or could not be written.
+pub(super) fn lines_dropped() -> u64 {
+    LOG.get().map_or(0, LineWriter::dropped)
 }
 
 /// Makes a panic a log line like any other. A panic ends its task, and with it one stream; it is a
@@ -48,4 +74,36 @@ pub fn log_panics() {
             "panic: this is a bug in weir"
         );
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const NAME: &str = "telemetry::log::tests::a_panic_is_survived_where_it_cannot_be_logged";
+    const IN_CHILD: &str = "WEIR_TEST_PANICS";
+
+    /// Runs itself in a process of its own, because hooks and logs belong to a process.
+    #[test]
+    #[allow(clippy::disallowed_methods)]
+    fn a_panic_is_survived_where_it_cannot_be_logged() {
+        if std::env::var_os(IN_CHILD).is_some() {
+            let log = init_logs("info", Format::Json).unwrap();
+            log_panics();
+            let panicked = std::thread::spawn(|| panic!("as a bug would")).join();
+            assert!(panicked.is_err());
+            log.flush(Duration::from_secs(60));
+            assert_eq!(log.dropped(), 1);
+            return;
+        }
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let child = child.args(["--exact", NAME, "--nocapture"]).env(IN_CHILD, "1").stdin(Stdio::null());
+        let out = child.stderr(full).output().unwrap();
+        assert!(out.status.success(), "{out:?}");
+        assert!(String::from_utf8_lossy(&out.stdout).contains("1 passed"), "{out:?}");
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Process, RedisServer, SOON, eventually, eventually_some};
 
-const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
 /// `weir serve` on free ports.
 pub(crate) struct Serve {

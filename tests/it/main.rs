@@ -23,6 +23,7 @@ mod failure;
 mod http2;
 mod keys;
 mod load;
+mod logs;
 mod memory;
 mod metrics;
 mod outage;

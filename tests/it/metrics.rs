@@ -50,6 +50,7 @@ fn the_page_is_what_prometheus_expects() {
         "weir_memory_evictions_total",
         "weir_memory_refusals_total",
         "weir_connections",
+        "weir_log_lines_dropped_total",
         &format!("weir_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")),
         "process_resident_memory_bytes",
     ] {
