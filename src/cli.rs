@@ -2,12 +2,14 @@
 
 mod allow;
 mod check;
+mod environment;
 mod envoy;
 mod explain;
 mod explanation;
 mod import_envoy;
 mod load;
 mod render;
+mod sample;
 mod schema;
 mod serve;
 mod settings;
@@ -18,7 +20,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use weir::telemetry::{Format, init_logs, log_panics};
+use weir::telemetry::{Format, check_filter, init_logs, log_panics};
+
+use self::environment::Unread;
 
 /// How long the end of `weir serve` waits until its last lines have been written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -48,6 +52,7 @@ A flag goes before its variable, a variable before the configuration file.";
 struct Cli {
     /// What to log, for example `info`, `debug` or `weir::store=debug`; logs go to stderr
     #[arg(long, global = true, env = "WEIR_LOG", default_value = "info", value_name = "FILTER")]
+    #[arg(value_parser = log_filter)]
     log: String,
 
     #[command(subcommand)]
@@ -86,9 +91,15 @@ struct Bare {
 /// Reads the command line and does what it says.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
+    let unread = environment::unread();
+    for variable in &unread {
+        if let Unread::Misspelled { name, meant } = variable {
+            return fail(&format!("nothing reads the variable {name}; did you mean {meant}?"), 2);
+        }
+    }
     let command = cli.command.unwrap_or_else(|| Command::Serve(Box::new(Bare::parse_from(["weir"]).serve)));
     match command {
-        Command::Serve(args) => serve(*args, &cli.log),
+        Command::Serve(args) => serve(*args, &cli.log, &unread),
         Command::Allow(args) => allow::run(args),
         Command::Check(args) => check::run(&args),
         Command::Schema(schema::Args {}) => schema::run(),
@@ -98,12 +109,17 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-fn serve(args: serve::Args, log: &str) -> ExitCode {
+fn serve(args: serve::Args, log: &str, unread: &[Unread]) -> ExitCode {
     let log = match init_logs(log, Format::fitting()) {
         Ok(log) => log,
         Err(reason) => return fail(&reason, 2),
     };
     log_panics();
+    for variable in unread {
+        if let Unread::Unknown(name) = variable {
+            tracing::warn!(variable = name, "nothing reads this variable, which begins with WEIR_");
+        }
+    }
     let served = serve::run(args);
     let code = match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -122,6 +138,11 @@ fn fail(reason: &str, code: u8) -> ExitCode {
     // Nobody left to tell if stderr is gone.
     let _ = writeln!(io::stderr(), "error: {reason}");
     ExitCode::from(code)
+}
+
+/// A log filter, as `--log` is written.
+fn log_filter(text: &str) -> Result<String, String> {
+    check_filter(text).map(|()| text.to_owned())
 }
 
 /// `NAME=VALUE`, as `--attribute` is written.

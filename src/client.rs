@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use tokio::time::error::Elapsed;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request, Response, Status};
 
+use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
+use crate::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use crate::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use crate::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
 /// A connection to a server.
 pub struct Client {
     inner: RateLimitServiceClient<Channel>,
+    envoy: EnvoyClient<Channel>,
     timeout: Duration,
 }
 
@@ -18,7 +22,7 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address is no URL.
-    #[error("`{server}` is not the address of a server; expected http://HOST:PORT")]
+    #[error("`{server}` is not the address of a server; expected HOST:PORT or http://HOST:PORT")]
     Address {
         /// What was given.
         server: String,
@@ -45,17 +49,20 @@ pub enum ClientError {
 }
 
 impl Client {
-    /// Connects to `server`, an `http://HOST:PORT`; no call takes longer than `timeout`.
+    /// Connects to `server`, a `HOST:PORT` or `http://HOST:PORT`; no call takes longer than `timeout`.
     pub async fn connect(server: &str, timeout: Duration) -> Result<Self, ClientError> {
         let address = || ClientError::Address { server: server.to_owned() };
-        let endpoint = Endpoint::from_shared(server.to_owned()).map_err(|_| address())?;
-        if endpoint.uri().scheme_str() != Some("http") || endpoint.uri().host().is_none() {
+        let url = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+        let endpoint = Endpoint::from_shared(url).map_err(|_| address())?;
+        let uri = endpoint.uri();
+        if uri.scheme_str() != Some("http") || uri.port().is_none() || !matches!(uri.path(), "" | "/") {
             return Err(address());
         }
         let channel = endpoint.connect_timeout(timeout).connect().await.map_err(|error| {
             ClientError::Unreachable { server: server.to_owned(), reason: innermost(&error) }
         })?;
-        Ok(Self { inner: RateLimitServiceClient::new(channel), timeout })
+        let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
+        Ok(Self { inner, envoy, timeout })
     }
 
     /// Asks one question.
@@ -63,9 +70,23 @@ impl Client {
         &mut self,
         request: ShouldAllowRequest,
     ) -> Result<ShouldAllowResponse, ClientError> {
-        let mut request = Request::new(request);
-        request.set_timeout(self.timeout);
-        match tokio::time::timeout(self.timeout, self.inner.should_allow(request)).await {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.should_allow(request)).await;
+        self.answered(answer)
+    }
+
+    /// Asks one question as Envoy does.
+    pub async fn should_rate_limit(
+        &mut self,
+        request: RateLimitRequest,
+    ) -> Result<RateLimitResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.envoy.should_rate_limit(request)).await;
+        self.answered(answer)
+    }
+
+    fn answered<T>(&self, answer: Result<Result<Response<T>, Status>, Elapsed>) -> Result<T, ClientError> {
+        match answer {
             Ok(Ok(response)) => Ok(response.into_inner()),
             Ok(Err(status)) => Err(self.refused(&status)),
             Err(_) => Err(ClientError::Timeout(self.timeout)),
@@ -78,6 +99,13 @@ impl Client {
             code => ClientError::Refused { code: name(code), message: status.message().to_owned() },
         }
     }
+}
+
+/// The request, with a deadline that the server knows.
+fn within<T>(timeout: Duration, request: T) -> Request<T> {
+    let mut request = Request::new(request);
+    request.set_timeout(timeout);
+    request
 }
 
 /// The cause that says most: the last of the chain.

@@ -20,7 +20,7 @@ use prometheus::{Registry, TextEncoder};
 
 pub use envoy::{EnvoyMetrics, EnvoyRecorder, Event, Hits, RuleCounts};
 pub use lines::LineWriter;
-pub use log::{Format, flush_logs, init_logs, log_panics};
+pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use recorder::{Outcome, Recorder, Rejection};
 
 use self::decisions::Decisions;

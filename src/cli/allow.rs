@@ -1,12 +1,14 @@
 //! `weir allow`: one question to a running server.
 
+mod envoy;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use weir::client::{Client, ClientError};
-use weir::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
+use weir::proto::v1::ShouldAllowRequest;
 
 use super::{attribute, duration, fail, print, render};
 
@@ -15,9 +17,10 @@ const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is used, for example zewtopia.com/tigerfeeding
+    /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     resource: String,
-    /// Who uses it; may be left out where no limit counts by consumer
+    /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
+    /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
     consumer: String,
     /// A configured strategy [default: the one that the configuration gives the resource]
@@ -32,8 +35,14 @@ pub(crate) struct Args {
     /// Ask whether it would pass, and take nothing
     #[arg(long)]
     peek: bool,
+    /// Ask as Envoy does, with one descriptor
+    #[arg(long, conflicts_with_all = ["peek", "attributes"])]
+    envoy: bool,
+    /// With --envoy: one more entry, whose value may hold commas; may be given several times
+    #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
+    entries: Vec<(String, String)>,
     /// The server to ask
-    #[arg(long, env = "WEIR_SERVER", default_value = "http://127.0.0.1:8081", value_name = "URL")]
+    #[arg(long, env = "WEIR_SERVER", default_value = "127.0.0.1:8081", value_name = "HOST:PORT")]
     server: String,
     /// How long to wait for an answer: 500ms, 2s, 1m
     #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
@@ -59,6 +68,9 @@ pub(crate) fn run(args: Args) -> ExitCode {
 
 /// Whether it is allowed, after saying so.
 fn ask(args: Args) -> Result<bool> {
+    if args.envoy {
+        return ask_envoy(args);
+    }
     let request = ShouldAllowRequest {
         resource: args.resource,
         consumer: args.consumer,
@@ -67,20 +79,40 @@ fn ask(args: Args) -> Result<bool> {
         peek: args.peek,
         attributes: args.attributes.into_iter().collect(),
     };
-    let response = answer(&args.server, args.timeout, request)?;
+    let response = answer(&args.server, args.timeout, async |client| client.should_allow(request).await)?;
     let text = match args.output {
         Output::Text => render::text(&response),
-        Output::Json => render::json(&response)?,
+        Output::Json => render::json(render::RESPONSE, &response)?,
     };
     print(&text).context("the answer cannot be printed")?;
     Ok(response.allowed)
 }
 
-fn answer(server: &str, timeout: Duration, request: ShouldAllowRequest) -> Result<ShouldAllowResponse> {
+/// The same as Envoy asks it.
+fn ask_envoy(args: Args) -> Result<bool> {
+    let hits = args.cost.unwrap_or(1);
+    let hits = u32::try_from(hits).with_context(|| format!("--cost {hits} is above {}", u32::MAX))?;
+    let entries = super::envoy::entries(&args.consumer, &args.entries)?;
+    let request = envoy::request(args.resource, entries, hits);
+    let asked = async |client: &mut Client| client.should_rate_limit(request).await;
+    let response = answer(&args.server, args.timeout, asked)?;
+    let text = match args.output {
+        Output::Text => envoy::text(&response),
+        Output::Json => render::json(render::ENVOY_RESPONSE, &response)?,
+    };
+    print(&text).context("the answer cannot be printed")?;
+    Ok(envoy::allows(&response))
+}
+
+fn answer<T>(
+    server: &str,
+    timeout: Duration,
+    ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
+) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
         let mut client = Client::connect(server, timeout).await?;
-        client.should_allow(request).await
+        ask(&mut client).await
     });
     match answer {
         Err(error @ ClientError::Unreachable { .. }) => {

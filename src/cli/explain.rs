@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
 use weir::config::{Config, Overrides};
-use weir::key::Subject;
+use weir::key::{KeySecret, Subject};
 use weir::limiter::{self, Ask};
 use weir::strategy::{Attributes, Resolved, Rules};
 
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// The configuration file; without one, the built-in example is explained
     #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The secret of the keys in Redis, which tag and slot depend on; better given as its variable
+    #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
+    key_secret: Option<String>,
     /// Explain a descriptor that Envoy sends, by the files of envoyproxy/ratelimit
     #[arg(long)]
     envoy: bool,
@@ -64,6 +67,8 @@ pub(super) struct Explained<'a> {
     /// Whether the request names the strategy itself.
     pub(super) explicit: bool,
     pub(super) resolved: Resolved<'a>,
+    /// The secret of the hash tags.
+    pub(super) secret: KeySecret,
 }
 
 pub(crate) fn run(args: Args) -> ExitCode {
@@ -77,7 +82,7 @@ fn explain(args: Args) -> Result<()> {
     if args.envoy {
         return explain_envoy(&args);
     }
-    let settings = Overrides::default();
+    let settings = Overrides { key_secret: args.key_secret, ..Overrides::default() };
     let config = match &args.config {
         Some(file) => Config::load(file, &settings),
         None => Config::built_in_with(&settings),
@@ -90,8 +95,9 @@ fn explain(args: Args) -> Result<()> {
     let ask = Ask { resource, consumer, strategy, cost: 1, peek: false, attributes, deadline: None };
     let resolved = limiter::resolve(&config.rules, &ask)?;
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
+    let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let explicit = !strategy.is_empty();
-    let explained = Explained { rules: &config.rules, subject, explicit, resolved };
+    let explained = Explained { rules: &config.rules, subject, explicit, resolved, secret };
     let text = match args.output {
         Output::Text => explanation::text(&explained),
         Output::Json => explanation::json(&explained)?,

@@ -1,16 +1,17 @@
 //! What decides a request, as text for people and as JSON.
 
-use std::convert::Infallible;
+mod algorithm;
+mod state;
+
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir::algorithm::{Algorithm, Cells, Kept, Op, State, decide};
+use weir::algorithm::Algorithm;
 use weir::key;
-use weir::store::Verdicts;
-use weir::strategy::{Limit, Listed, Strategy};
-use weir::units::Micros;
+use weir::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
 
+use self::state::Size;
 use super::explain::Explained;
 
 impl Explained<'_> {
@@ -25,11 +26,35 @@ impl Explained<'_> {
         own.iter().zip(base).map(|(limit, base)| (limit, limit.algorithm != *base))
     }
 
-    /// The limit's key, as a pattern for `SCAN`: its hash tag takes the secret to tell.
+    /// The keyed hash that all keys of the decision have in common.
+    fn tag(&self) -> u128 {
+        let mut tag = Vec::new();
+        key::write_tag(&mut tag, self.resolved.strategy, &self.subject);
+        self.secret.hash(&tag)
+    }
+
+    /// The limit's key in Redis.
     fn key(&self, limit: &Limit) -> String {
         let mut name = Vec::new();
-        key::write_name(&mut name, self.resolved.strategy, limit, &self.subject);
-        format!("weir:{{*}}:{}", String::from_utf8_lossy(&name))
+        key::write_key(&mut name, self.tag(), self.resolved.strategy, limit, &self.subject);
+        String::from_utf8_lossy(&name).into_owned()
+    }
+}
+
+/// What the hash tag is the hash of.
+fn tagged(tag: &Tag) -> String {
+    match tag {
+        Tag::Strategy(name) => format!("strategy `{name}`"),
+        Tag::Fields(fields) => fields.to_string(),
+    }
+}
+
+/// As the configuration writes it.
+const fn policy(policy: FailurePolicy) -> &'static str {
+    match policy {
+        FailurePolicy::Allow => "allow",
+        FailurePolicy::Deny => "deny",
+        FailurePolicy::Error => "error",
     }
 }
 
@@ -65,11 +90,15 @@ pub(super) fn text(explained: &Explained<'_>) -> String {
             None => "none".to_owned(),
         },
     );
+    line("failure", format!("on_store_failure: {}", policy(resolved.strategy.on_store_failure())));
+    let (tag, slot) = (tagged(resolved.strategy.tag()), key::slot(explained.tag()));
+    line("tag", format!("{tag}, slot {slot} of a Redis Cluster"));
     line("limits", "all are charged, or none is".to_owned());
     for (limit, overridden) in explained.limits() {
         let from = if overridden { ", by the override" } else { "" };
         let _ = writeln!(out, "  {} per {}: {}{from}", limit.name, limit.scope, numbers(&limit.algorithm));
-        let _ = writeln!(out, "    {}", explained.key(limit));
+        let _ = writeln!(out, "    key    {}", explained.key(limit));
+        let _ = writeln!(out, "    state  {}", size(&limit.algorithm));
     }
     out
 }
@@ -82,13 +111,19 @@ fn matched(explained: &Explained<'_>) -> String {
 }
 
 fn numbers(algorithm: &Algorithm) -> String {
-    let (limit, engine) = (algorithm.limit(), algorithm.engine().name());
-    match limit {
-        0 => format!("nothing ever passes ({engine})"),
-        _ => format!(
-            "at most {limit} at once, as new {} after all of it is spent ({engine})",
-            renewal(algorithm)
-        ),
+    let text = algorithm::text(algorithm);
+    match algorithm.limit() {
+        0 => format!("{text}; nothing ever passes"),
+        _ => format!("{text}; full again {} after being emptied", state::renewal(algorithm)),
+    }
+}
+
+fn size(algorithm: &Algorithm) -> String {
+    let Size { one, most } = state::size(algorithm);
+    let engine = algorithm.engine().name();
+    match most > one {
+        true => format!("{engine}, {one} bytes in the memory store after one call, at most {most}"),
+        false => format!("{engine}, {one} bytes in the memory store"),
     }
 }
 
@@ -97,16 +132,20 @@ pub(super) fn json(explained: &Explained<'_>) -> Result<String> {
     let Explained { subject, resolved, .. } = explained;
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());
     let limits = explained.limits().map(|(limit, overridden)| {
+        let size = state::size(&limit.algorithm);
         json!({
             "name": &*limit.name,
             "per": limit.scope.fields().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "algorithm": algorithm::text(&limit.algorithm),
             "limit": limit.algorithm.limit(),
-            "renewal_us": renewal(&limit.algorithm).0,
+            "renewal_us": state::renewal(&limit.algorithm).0,
             "engine": limit.algorithm.engine().name(),
             "overridden": overridden,
             "key": explained.key(limit),
+            "state_bytes": { "one": size.one, "most": size.most },
         })
     });
+    let tag = resolved.listing.is_none().then(|| explained.tag());
     let limits: Option<Vec<Value>> = resolved.listing.is_none().then(|| limits.collect());
     let value = json!({
         "resource": subject.resource,
@@ -124,39 +163,10 @@ pub(super) fn json(explained: &Explained<'_>) -> Result<String> {
             "consumer": one.consumer.to_string(),
             "resource": one.resource.to_string(),
         })),
+        "on_store_failure": policy(resolved.strategy.on_store_failure()),
+        "tag": tag.map(|_| tagged(resolved.strategy.tag())),
+        "slot": tag.map(key::slot),
         "limits": limits,
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")
-}
-
-/// How long until a limit is as new after all of it was spent at the start of a window: its numbers in
-/// one, whatever the engine.
-fn renewal(algorithm: &Algorithm) -> Micros {
-    let (limits, cost) = (std::slice::from_ref(algorithm), algorithm.limit());
-    let mut verdicts = Verdicts::default();
-    let Ok(()) = decide(limits, Cell(None), Op::Charge, cost, Micros::ZERO, &mut verdicts);
-    verdicts.limits.first().map_or(Micros::ZERO, |verdict| verdict.reset_after)
-}
-
-/// One state that nobody else sees.
-struct Cell(Option<State>);
-
-impl Cells for Cell {
-    type Full = Infallible;
-
-    fn get(&self, _: usize) -> Option<&State> {
-        self.0.as_ref()
-    }
-
-    fn phase(&self, _: usize) -> u64 {
-        0
-    }
-
-    fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn put(&mut self, _: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
-        change(&mut self.0);
-    }
 }

@@ -3,17 +3,18 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
-use prost::Message as _;
+use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
 use weir::proto::DESCRIPTORS;
 use weir::proto::v1::{LimitStatus, Reason, ShouldAllowResponse};
 
-const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
+pub(super) const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
+pub(super) const ENVOY_RESPONSE: &str = "envoy.service.ratelimit.v3.RateLimitResponse";
 
 /// Pretty-printed proto-JSON with every field that has a value, defaults included.
-pub(super) fn json(response: &ShouldAllowResponse) -> Result<String> {
+pub(super) fn json(name: &str, response: &impl Message) -> Result<String> {
     let pool = DescriptorPool::decode(DESCRIPTORS)?;
-    let descriptor = pool.get_message_by_name(RESPONSE).context("the response has no descriptor")?;
+    let descriptor = pool.get_message_by_name(name).context("the response has no descriptor")?;
     let message = DynamicMessage::decode(descriptor, response.encode_to_vec().as_slice())?;
     let mut out = serde_json::Serializer::pretty(Vec::new());
     message.serialize_with_options(&mut out, &SerializeOptions::new().skip_default_fields(false))?;

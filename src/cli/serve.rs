@@ -7,20 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use weir::app::{self, Listeners};
 use weir::clock::Clock;
-use weir::config::{Config, ServerConfig, StoreConfig};
+use weir::config::{Config, ServerConfig, StoreConfig, Topology};
 use weir::telemetry::LineWriter;
 
 use super::settings::Settings;
-use super::signals;
+use super::{sample, signals};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     settings: Settings,
 }
-
-/// What the documentation and the built-in example speak of.
-const EXAMPLE_RESOURCE: &str = "zewtopia.com/tigerfeeding";
 
 /// Serves until it is told to stop. Nothing here waits for a reader of stdout or stderr.
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -30,8 +27,11 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let shutdown = signals::shutdown().context("signals cannot be received")?;
     let grpc = listeners.grpc.local_addr()?;
     let admin = listeners.admin.local_addr()?;
-    if matches!(config.store, StoreConfig::Redis(_)) && config.key_secret.is_none() {
-        tracing::warn!("store.key_secret is not set: whoever knows weir can aim keys at one cluster slot");
+    if is_cluster(&config.store) && config.key_secret.is_none() {
+        tracing::warn!(
+            "store.key_secret is the built-in default, which is public: callers can choose names that overload \
+             one cluster slot. Set store.key_secret to the same secret on all nodes"
+        );
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
@@ -58,12 +58,16 @@ fn announcement(config: &Config, grpc: SocketAddr, admin: SocketAddr) -> String 
          {envoy}\n\
          Try in another terminal:\n\
          \n\
-         \x20 {next}\n\
-         \n",
+         {next}\n",
         version = env!("CARGO_PKG_VERSION"),
         store = store(config),
-        next = next_command(config, grpc),
+        next = next_commands(config, grpc),
     )
+}
+
+/// Whether keys spread over slots, which a caller who knows the secret can aim at.
+fn is_cluster(store: &StoreConfig) -> bool {
+    matches!(store, StoreConfig::Redis(redis) if redis.topology == Topology::Cluster)
 }
 
 fn store(config: &Config) -> &'static str {
@@ -73,18 +77,15 @@ fn store(config: &Config) -> &'static str {
     }
 }
 
-/// A line to paste: a question that this very server answers.
-fn next_command(config: &Config, grpc: SocketAddr) -> String {
-    let mut line = format!("{} allow {EXAMPLE_RESOURCE} bob", this_program());
-    if config.rules.resolve(EXAMPLE_RESOURCE, "").is_err()
-        && let Some(strategy) = config.rules.strategies().first()
-    {
-        line.push_str(&format!(" --strategy {}", strategy.name()));
-    }
-    if grpc != ServerConfig::default().listen {
-        line.push_str(&format!(" --server http://{}", reachable(grpc)));
-    }
-    line
+/// Lines to paste: questions that this very server answers.
+fn next_commands(config: &Config, grpc: SocketAddr) -> String {
+    let server = match grpc == ServerConfig::default().listen {
+        true => String::new(),
+        false => format!(" --server http://{}", reachable(grpc)),
+    };
+    let program = this_program();
+    let line = |question| format!("  {program} allow {question}{server}\n");
+    sample::questions(config).into_iter().map(line).collect()
 }
 
 /// An address of this machine that reaches `address`, which may stand for all of them.

@@ -199,7 +199,7 @@ impl<S: Store> Limiter<S> {
         let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
         self.recorder.took(took, 1, answered as u64);
         let decided =
-            decided.inspect_err(|error| tracing::debug!(domain = ?ask.domain, %error, "rate limit"))?;
+            decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
         let mut statuses = SmallVec::new();
         for (question, decided) in questions.into_iter().zip(decided) {
             statuses.push(status::tell(envoy, loaded, question, decided));
@@ -208,7 +208,7 @@ impl<S: Store> Limiter<S> {
         if overall.shadowed {
             envoy.recorder.happened(Event::GlobalShadow);
         }
-        tracing::debug!(domain = ?ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
+        tracing::debug!(domain = ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
         Ok(RateLimitAnswer { overall, statuses })
     }
 

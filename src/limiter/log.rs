@@ -39,8 +39,8 @@ pub(super) fn log<L>(
 ) {
     tracing::debug!(
         strategy = asked.strategy.name(),
-        resource = ?asked.resource,
-        consumer = ?asked.consumer,
+        resource = asked.resource,
+        consumer = asked.consumer,
         cost = asked.cost,
         peek = asked.peek,
         outcome = counted.name(),

@@ -68,8 +68,8 @@ impl<S: Store> Limiter<S> {
         self.recorder.store_called(took, result.as_ref().err());
         tracing::debug!(
             strategy = resolved.strategy.name(),
-            resource = ?ask.resource,
-            consumer = ?ask.consumer,
+            resource = ask.resource,
+            consumer = ask.consumer,
             ?op,
             cost = ask.cost,
             error = result.as_ref().err().map(tracing::field::display),

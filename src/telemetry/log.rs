@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::lines::LineWriter;
 
@@ -25,6 +26,22 @@ impl Format {
     #[must_use]
     pub fn fitting() -> Self {
         if std::io::stderr().is_terminal() { Self::Text } else { Self::Json }
+    }
+}
+
+/// Whether `filter` says what it seems to say. A word alone is a level: to the library `debgu` would be a part
+/// of the program of that name, and everything else would no longer be logged.
+pub fn check_filter(filter: &str) -> Result<(), String> {
+    EnvFilter::try_new(filter).map_err(|error| error.to_string())?;
+    // In `[span{field=value,…}]=level` a comma separates no directives.
+    let directives = filter.split(',').map(str::trim).filter(|_| !filter.contains('['));
+    let is_level = |text: &str| text.parse::<LevelFilter>().is_ok();
+    match directives.filter(|text| !text.is_empty()).find(|text| !text.contains('=') && !is_level(text)) {
+        None => Ok(()),
+        Some(word) => Err(format!(
+            "`{word}` is not a level: off, error, warn, info, debug or trace; a part of the program gets its \
+             own level with an equals sign, such as weir::store=debug"
+        )),
     }
 }
 
@@ -70,7 +87,7 @@ pub fn log_panics() {
         tracing::error!(
             thread = thread.name().unwrap_or("?"),
             place,
-            ?message,
+            reason = message,
             "panic: this is a bug in weir"
         );
     }));
@@ -82,6 +99,16 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for filter in ["info", "DEBUG", "off", "weir=debug,info", "warn,weir::store=trace", "weir[x]=info"] {
+            assert_eq!(check_filter(filter), Ok(()), "{filter}");
+        }
+        for filter in ["debgu", "info,debgu", "weir::store", "weir=debgu", "weir=debug=info"] {
+            assert!(check_filter(filter).is_err(), "{filter}");
+        }
+    }
 
     const NAME: &str = "telemetry::log::tests::a_panic_is_survived_where_it_cannot_be_logged";
     const IN_CHILD: &str = "WEIR_TEST_PANICS";

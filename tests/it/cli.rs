@@ -23,7 +23,7 @@ impl Serve {
     }
 
     /// The same with variables.
-    fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Process::command(WEIR);
         command.env("WEIR_DRAIN_DELAY", "0s").envs(variables.iter().copied());
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(args);
@@ -31,7 +31,8 @@ impl Serve {
         let mut process = Process::spawn(command).unwrap();
         let mut lines = BufReader::new(process.child().stdout.take().unwrap()).lines();
         let mut announced = String::new();
-        while !announced.contains("weir allow") {
+        // An empty line follows the lines to paste.
+        while !announced.ends_with("\n\n") || !announced.contains("weir allow") {
             announced += &lines.next().expect("it announces itself").unwrap();
             announced += "\n";
         }

@@ -5,7 +5,10 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use crate::cli::{text, weir};
+use weir::config::{Config, Overrides};
+use weir::key::{KeySecret, Subject, slot, write_key, write_tag};
+
+use crate::cli::{text, weir, weir_command};
 
 const CONFIG: &str = r#"
 strategies:
@@ -42,6 +45,20 @@ fn explained(args: &[&str]) -> String {
     text
 }
 
+/// The text with the tag and what follows from it left out.
+fn without_tag(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        match (line.split_once("weir:{"), line.split_once(", slot ")) {
+            (Some((before, rest)), _) => out += &format!("{before}weir:{{*}}{}", &rest[17..]),
+            (None, Some((before, _))) => out += &format!("{before}, slot …"),
+            (None, None) => out += line,
+        }
+        out.push('\n');
+    }
+    out
+}
+
 #[test]
 fn people_are_told_line_by_line() {
     for (args, expected) in [
@@ -53,11 +70,15 @@ group     \"animals\": its resources share a shard
 strategy  `feeding`, the resource's own
 access    \"bob\" is on no list
 override  none
+failure   on_store_failure: error
+tag       [resource], slot …
 limits    all are charged, or none is
-  everyone per [resource]: at most 100 at once, as new 10s after all of it is spent (log)
-    weir:{*}:feeding:everyone:log:r8:zoo/lion
-  each per [resource, consumer]: at most 1 at once, as new 10s after all of it is spent (bucket)
-    weir:{*}:feeding:each:bucket:r8:zoo/lion:c3:bob
+  everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
+    key    weir:{*}:feeding:everyone:log:r8:zoo/lion
+    state  log, 164 bytes in the memory store after one call, at most 2148
+  each per [resource, consumer]: uniform: { interval: 10s }; full again 10s after being emptied
+    key    weir:{*}:feeding:each:bucket:r8:zoo/lion:c3:bob
+    state  bucket, 60 bytes in the memory store
 ",
         ),
         (
@@ -67,11 +88,15 @@ resource  \"shop\" matches no pattern
 strategy  `feeding`, named by the request
 access    \"gold-bob\" is on no list
 override  `gold-*` on resources `*`
+failure   on_store_failure: error
+tag       [resource], slot …
 limits    all are charged, or none is
-  everyone per [resource]: at most 100 at once, as new 10s after all of it is spent (log)
-    weir:{*}:feeding:everyone:log:r4:shop
-  each per [resource, consumer]: at most 30 at once, as new 60s after all of it is spent (bucket), by the override
-    weir:{*}:feeding:each:bucket:r4:shop:c8:gold-bob
+  everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
+    key    weir:{*}:feeding:everyone:log:r4:shop
+    state  log, 164 bytes in the memory store after one call, at most 2148
+  each per [resource, consumer]: token_bucket: { rate: 30/m, burst: 30 }; full again 60s after being emptied, by the override
+    key    weir:{*}:feeding:each:bucket:r4:shop:c8:gold-bob
+    state  bucket, 60 bytes in the memory store
 ",
         ),
         (
@@ -91,19 +116,25 @@ resource  \"x\" matches no pattern
 strategy  `regional`, named by the request
 access    \"\" is on no list
 override  none
+failure   on_store_failure: error
+tag       [region], slot …
 limits    all are charged, or none is
-  region per [region]: at most 3 at once, as new 60s after all of it is spent (window)
-    weir:{*}:regional:region:window:region=3:e=u
+  region per [region]: fixed_window: { limit: 3, window: 1m }; full again 60s after being emptied
+    key    weir:{*}:regional:region:window:region=3:e=u
+    state  window, 60 bytes in the memory store
 ",
         ),
     ] {
-        assert_eq!(explained(args), expected, "{args:?}");
+        assert_eq!(without_tag(&explained(args)), expected, "{args:?}");
     }
     let own = explained(&["zoo/lion", "own-keeper"]);
     assert!(own.contains("access    `own-keeper` on the strategy's own allow list matches"), "{own}");
     let nobody = explained(&["zoo/lion", "nobody"]);
     assert!(nobody.contains("override  `nobody` on resources `zoo/lion`"), "{nobody}");
-    assert!(nobody.contains("nothing ever passes (window), by the override"), "{nobody}");
+    assert!(
+        nobody.contains("fixed_window: { limit: 0, window: 1s }; nothing ever passes, by the override"),
+        "{nobody}"
+    );
 }
 
 #[test]
@@ -117,15 +148,21 @@ fn machines_are_told_the_same() {
         "strategy": "feeding", "strategy_named_by": "resource",
         "access": null,
         "override": { "consumer": "gold-*", "resource": "*" },
+        "on_store_failure": "error", "tag": "[resource]", "slot": 6287,
         "limits": [
             {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,
-                "engine": "log", "overridden": false, "key": "weir:{*}:feeding:everyone:log:r8:zoo/lion",
+                "algorithm": "sliding_log: { limit: 100, window: 10s }",
+                "engine": "log", "overridden": false,
+                "key": "weir:{661aa22d513a3c1d}:feeding:everyone:log:r8:zoo/lion",
+                "state_bytes": { "one": 164, "most": 2148 },
             },
             {
                 "name": "each", "per": ["resource", "consumer"], "limit": 30, "renewal_us": 60_000_000,
+                "algorithm": "token_bucket: { rate: 30/m, burst: 30 }",
                 "engine": "bucket", "overridden": true,
-                "key": "weir:{*}:feeding:each:bucket:r8:zoo/lion:c8:gold-bob",
+                "key": "weir:{661aa22d513a3c1d}:feeding:each:bucket:r8:zoo/lion:c8:gold-bob",
+                "state_bytes": { "one": 60, "most": 60 },
             },
         ],
     });
@@ -176,4 +213,95 @@ fn without_a_file_the_example_is_explained() {
     let out = weir(&["explain", "zewtopia.com/tigerfeeding", "bob"]);
     assert_eq!(out.status.code(), Some(0));
     assert!(text(&out.stdout).contains("strategy  `tiger-feeding`, the resource's own"));
+}
+
+/// Tag, slot and key are those of the secret that the nodes have.
+#[test]
+fn the_slot_follows_from_the_secret() {
+    let file = file(CONFIG);
+    let args = ["explain", "zoo/lion", "bob", "--output", "json", "--config", file.path().to_str().unwrap()];
+    for secret in ["of all nodes", "another one"] {
+        let out = weir_command(&args).env("WEIR_KEY_SECRET", secret).output().unwrap();
+        let said: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let config = Config::parse(CONFIG, "weir.yaml", &Overrides::default()).unwrap();
+        let strategy = &config.rules.strategies()[0];
+        let subject =
+            Subject { resource: "zoo/lion", consumer: "bob", group: Some("animals"), ..Subject::default() };
+        let mut tag = Vec::new();
+        write_tag(&mut tag, strategy, &subject);
+        let tag = KeySecret::from_text(secret).hash(&tag);
+        let mut key = Vec::new();
+        write_key(&mut key, tag, strategy, &strategy.limits()[0], &subject);
+        assert_eq!(said["slot"], slot(tag));
+        assert_eq!(said["limits"][0]["key"], String::from_utf8(key).unwrap());
+    }
+}
+
+/// What is printed of an algorithm can be written into a configuration, and means the same there.
+#[test]
+fn algorithms_are_printed_as_a_configuration_has_them() {
+    for algorithm in [
+        "uniform: { interval: 250ms }",
+        "token_bucket: { rate: 50/s, burst: 100 }",
+        "token_bucket: { rate: 7/m, burst: 7 }",
+        "token_bucket: { rate: 1/3d, burst: 9 }",
+        "fixed_window: { limit: 1000, window: 1h }",
+        "fixed_window: { limit: 5, window: 90s, anchored: true, count_denied: true }",
+        "fixed_window: { limit: 5, window: 90s, spread: true }",
+        "fixed_window: { limit: 5, calendar: day, offset: \"-05:30\" }",
+        "fixed_window: { limit: 5, calendar: month, offset: \"+02:00\" }",
+        "fixed_window: { limit: 5, calendar: month, offset: \"-11:00\" }",
+        "interval_refill: { capacity: 10, refill: 3, period: 2m, aligned: true }",
+        "sliding_window: { limit: 1000, window: 1w }",
+        "bucketed_window: { limit: 9, window: 1m, buckets: 60 }",
+        "bucketed_window: { limit: 9, window: 1m, buckets: 1, strict: false }",
+        "sliding_log: { limit: 10, window: 1h, count_denied: true, min_gap: 2s }",
+    ] {
+        let config = |algorithm: &str| {
+            format!("strategies: {{ a: {{ limits: [{{ name: l, per: [consumer], {algorithm} }}] }} }}")
+        };
+        let limit = |text: &str| {
+            let config = Config::parse(text, "weir.yaml", &Overrides::default()).unwrap();
+            config.rules.strategies()[0].limits()[0].algorithm
+        };
+        let written = file(&config(algorithm));
+        let out = weir(&[
+            "explain",
+            "x",
+            "bob",
+            "--strategy",
+            "a",
+            "--output",
+            "json",
+            "--config",
+            written.path().to_str().unwrap(),
+        ]);
+        let said: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let said = said["limits"][0]["algorithm"].as_str().unwrap();
+        assert_eq!(limit(&config(said)), limit(&config(algorithm)), "{algorithm} is printed as {said}");
+    }
+}
+
+/// docs/algorithms.md has a table of what keys take in the memory store, which another test measures.
+#[test]
+fn a_state_is_as_large_as_documented() {
+    const TOLERANCE: f64 = 0.2;
+    let table = include_str!("../../docs/algorithms.md").split_once("\n| state |").unwrap().1;
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [_, algorithm, calls, memory, _] = cells[..] else { panic!("five cells: {row}") };
+        let algorithm = algorithm.trim_matches('`');
+        let written = file(&format!(
+            "strategies: {{ a: {{ limits: [{{ name: l, per: [consumer], {algorithm} }}] }} }}"
+        ));
+        let path = written.path().to_str().unwrap();
+        let out = weir(&["explain", "x", "bob", "--strategy", "a", "--output", "json", "--config", path]);
+        let said: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let bytes = &said["limits"][0]["state_bytes"];
+        let bytes = bytes[if calls == "1" { "one" } else { "most" }].as_f64().unwrap();
+        let documented: f64 = memory.replace(',', "").parse().unwrap();
+        assert!((bytes - documented).abs() <= TOLERANCE * documented, "{row}: {bytes}");
+    }
 }

@@ -20,6 +20,7 @@ mod envoy;
 mod envoy_config;
 mod explain;
 mod failure;
+mod first_minutes;
 mod http2;
 mod keys;
 mod load;

@@ -17,7 +17,8 @@ impl Server {
             bail!("`{text}`: `weir load` speaks plaintext HTTP/2 only; put the load on a port without TLS");
         }
         let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/').to_owned();
-        let expected = || format!("`{text}` is not the address of a server; expected http://HOST:PORT");
+        let expected =
+            || format!("`{text}` is not the address of a server; expected HOST:PORT or http://HOST:PORT");
         if authority.contains(['/', '@', ' ']) || !authority.contains(':') {
             bail!(expected());
         }

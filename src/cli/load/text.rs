@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use weir::load::{Latency, Mode, Pace, Report, Spread};
+use weir::load::{Counts, Latency, Mode, Pace, Report, Spread};
 
 pub(super) fn of(report: &Report) -> String {
     let mut out = String::new();
     what(report, &mut out);
     decisions(report, &mut out);
+    advice(report, &mut out);
     latency("latency", &report.latency, &mut out);
     open_loop(report, &mut out);
     cpu(report, &mut out);
@@ -66,6 +67,28 @@ fn decisions(report: &Report, out: &mut String) {
         let example = if example.is_empty() { String::new() } else { format!(": {example}") };
         let _ = writeln!(out, "    {count} × {name}{example}");
     }
+}
+
+/// What to change where hardly anything passes, because such figures are those of denials.
+fn advice(report: &Report, out: &mut String) {
+    let Counts { allowed, denied, .. } = report.counts;
+    if denied == 0 || allowed.saturating_mul(100) >= denied {
+        return;
+    }
+    let ask = &report.plan.ask;
+    let spread = match report.plan.mode {
+        Mode::Envoy => "more descriptors (--descriptor, --keys)".to_owned(),
+        _ if ask.resource.contains("{key}") => format!("more than {} keys (--keys)", ask.keys),
+        _ if ask.strategy.is_empty() => {
+            format!("more resources (--resource '{}/{{key}}' --strategy NAME)", ask.resource)
+        }
+        _ => format!("more resources (--resource '{}/{{key}}')", ask.resource),
+    };
+    let _ = writeln!(
+        out,
+        "  nearly all calls were denied, which costs a server less than to let them pass: spread them over {spread}, \
+         or raise the limits that they use up (see weir explain)"
+    );
 }
 
 fn latency(name: &str, latency: &Latency, out: &mut String) {

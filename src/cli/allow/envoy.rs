@@ -1,0 +1,53 @@
+//! `weir allow --envoy DOMAIN KEY=VALUE,…`: the question that Envoy asks, and its answer.
+
+use std::fmt::Write as _;
+
+use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
+use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
+use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+
+/// One descriptor of `domain`.
+pub(super) fn request(domain: String, entries: Vec<(String, String)>, hits: u32) -> RateLimitRequest {
+    let entries = entries.into_iter().map(|(key, value)| Entry { key, value }).collect();
+    let descriptor = RateLimitDescriptor { entries, ..RateLimitDescriptor::default() };
+    RateLimitRequest { domain, descriptors: vec![descriptor], hits_addend: hits }
+}
+
+/// Whether Envoy would let the call pass.
+pub(super) fn allows(response: &RateLimitResponse) -> bool {
+    response.overall_code() == Code::Ok
+}
+
+/// The code, and the rule's numbers.
+pub(super) fn text(response: &RateLimitResponse) -> String {
+    let mut out = format!("{}\n", if allows(response) { "allowed: OK" } else { "denied: OVER_LIMIT" });
+    for status in &response.statuses {
+        let _ = writeln!(out, "  {}", numbers(status));
+    }
+    out
+}
+
+fn numbers(status: &DescriptorStatus) -> String {
+    let Some(limit) = &status.current_limit else {
+        return "no rule with a limit matches: nothing was charged".to_owned();
+    };
+    let unit = match limit.unit() {
+        Unit::Unknown => "unit",
+        Unit::Second => "second",
+        Unit::Minute => "minute",
+        Unit::Hour => "hour",
+        Unit::Day => "day",
+        Unit::Month => "month",
+        Unit::Year => "year",
+        Unit::Week => "week",
+    };
+    let reset = status.duration_until_reset.as_ref().map(|span| format!(", full again in {}s", span.seconds));
+    format!(
+        "{} of {} per {unit} remaining{}",
+        status.limit_remaining,
+        limit.requests_per_unit,
+        reset.unwrap_or_default()
+    )
+}

@@ -1,0 +1,104 @@
+//! `WEIR_*` variables that nothing reads: a misspelled one would change nothing, and nobody would notice.
+
+use std::collections::BTreeSet;
+
+use clap::{Command, CommandFactory as _};
+
+use super::Cli;
+
+const PREFIX: &str = "WEIR_";
+/// So few edits make one name of another by mistake.
+const EDITS: usize = 2;
+/// Secrets have variables and no options: everybody on the machine can read a command line.
+const SECRETS: [&str; 2] = ["WEIR_REDIS_PASSWORD", "WEIR_REDIS_SENTINEL_PASSWORD"];
+
+/// A variable that no option has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is nearly the name of one that an option has.
+    Misspelled {
+        /// What is set.
+        name: String,
+        /// What was probably meant.
+        meant: String,
+    },
+    /// It is like none of them.
+    Unknown(String),
+}
+
+/// The variables of this process that begin with `WEIR_` and that nothing reads, in order.
+#[allow(clippy::disallowed_methods)] // the command line may read the environment
+pub(super) fn unread() -> Vec<Unread> {
+    let set = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    among(set, &known())
+}
+
+/// The variable of every option of every command.
+fn known() -> BTreeSet<String> {
+    fn add(command: &Command, names: &mut BTreeSet<String>) {
+        let variables = command.get_arguments().filter_map(|argument| argument.get_env());
+        names.extend(variables.map(|name| name.to_string_lossy().into_owned()));
+        command.get_subcommands().for_each(|command| add(command, names));
+    }
+    let mut names = SECRETS.map(str::to_owned).into();
+    add(&Cli::command(), &mut names);
+    names
+}
+
+fn among(set: impl Iterator<Item = String>, known: &BTreeSet<String>) -> Vec<Unread> {
+    let set: BTreeSet<String> =
+        set.filter(|name| name.starts_with(PREFIX) && !known.contains(name)).collect();
+    let unread = |name: String| {
+        let near = known.iter().map(|known| (strsim::levenshtein(known, &name), known)).min();
+        match near.filter(|(edits, _)| *edits <= EDITS && !is_of_kubernetes(&name)) {
+            Some((_, meant)) => Unread::Misspelled { meant: meant.clone(), name },
+            None => Unread::Unknown(name),
+        }
+    };
+    set.into_iter().map(unread).collect()
+}
+
+/// Whether Kubernetes sets such a variable: for a Service called `weir` every pod of its namespace gets
+/// `WEIR_SERVICE_HOST`, `WEIR_PORT`, `WEIR_PORT_8081_TCP` and more. They are nobody's mistake.
+fn is_of_kubernetes(name: &str) -> bool {
+    name.ends_with("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || name.ends_with("_PORT")
+        || name.contains("_PORT_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_of_the_help_is_known() {
+        let known = known();
+        for name in ["WEIR_LOG", "WEIR_LISTEN", "WEIR_STRATEGY", "WEIR_TIMEOUT", "WEIR_REDIS_PASSWORD"] {
+            assert!(known.contains(name), "{name} is not in {known:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_nearly_a_known_name_is_misspelled() {
+        let misspelled =
+            |name: &str, meant: &str| Unread::Misspelled { name: name.to_owned(), meant: meant.to_owned() };
+        let unknown = |name: &str| Unread::Unknown(name.to_owned());
+        for (name, expected) in [
+            ("WEIR_BUDGTE", misspelled("WEIR_BUDGTE", "WEIR_BUDGET")),
+            ("WEIR_LISTN", misspelled("WEIR_LISTN", "WEIR_LISTEN")),
+            ("WEIR_REDIS_PASSWORT", misspelled("WEIR_REDIS_PASSWORT", "WEIR_REDIS_PASSWORD")),
+            ("WEIR_COLOUR_OF_LOGS", unknown("WEIR_COLOUR_OF_LOGS")),
+            // Two edits from WEIR_COST and WEIR_STORE.
+            ("WEIR_PORT", unknown("WEIR_PORT")),
+            ("WEIR_SERVICE_HOST", unknown("WEIR_SERVICE_HOST")),
+            ("WEIR_SERVICE_PORT_GRPC", unknown("WEIR_SERVICE_PORT_GRPC")),
+            ("WEIR_PORT_8081_TCP_ADDR", unknown("WEIR_PORT_8081_TCP_ADDR")),
+            ("WEIR_ADMIN_PORT_8080_TCP", unknown("WEIR_ADMIN_PORT_8080_TCP")),
+        ] {
+            assert_eq!(among([name.to_owned()].into_iter(), &known()), [expected]);
+        }
+        let fine = ["WEIR_BUDGET", "HOME", "WEIRD"].map(str::to_owned);
+        assert_eq!(among(fine.into_iter(), &known()), []);
+    }
+}

@@ -1,0 +1,91 @@
+//! An algorithm with its numbers, as a configuration would say it.
+//!
+//! Some algorithms have several names or forms; they come back under one. `gcra`, `leaky_bucket` and
+//! `token_bucket` are the same, and a bucket of one unit is `uniform`.
+
+use weir::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, Window};
+
+const UNITS: [(u64, &str); 6] = [
+    (86_400_000_000, "d"),
+    (3_600_000_000, "h"),
+    (60_000_000, "m"),
+    (1_000_000, "s"),
+    (1_000, "ms"),
+    (1, "us"),
+];
+const MINUTE: u64 = 60_000_000;
+const DAY: u64 = 86_400_000_000;
+
+/// `token_bucket: { rate: 50/s, burst: 100 }`
+pub(super) fn text(algorithm: &Algorithm) -> String {
+    let limit = algorithm.limit();
+    match algorithm.engine() {
+        Engine::Bucket(Bucket { drain: 1, per_token }) if limit == 1 => {
+            format!("uniform: {{ interval: {} }}", span(*per_token))
+        }
+        Engine::Bucket(bucket) => format!("token_bucket: {{ rate: {}, burst: {limit} }}", rate(bucket)),
+        Engine::Window(window) => {
+            format!("fixed_window: {{ limit: {limit}, {}{} }}", windows(window), denied(algorithm))
+        }
+        Engine::Interval(Interval { refill, period, aligned }) => {
+            let aligned = if *aligned { ", aligned: true" } else { "" };
+            format!(
+                "interval_refill: {{ capacity: {limit}, refill: {refill}, period: {}{aligned} }}",
+                span(*period)
+            )
+        }
+        Engine::Log(Log { span: window, min_gap, .. }) => {
+            let gap = if *min_gap > 0 { format!(", min_gap: {}", span(*min_gap)) } else { String::new() };
+            let denied = denied(algorithm);
+            format!("sliding_log: {{ limit: {limit}, window: {}{denied}{gap} }}", span(*window))
+        }
+        Engine::Sliding(Sliding { span: window }) => {
+            format!("sliding_window: {{ limit: {limit}, window: {} }}", span(*window))
+        }
+        Engine::Slots(Slots { width, count }) => {
+            // A strict window counts one part more than it has.
+            let (buckets, strict) = if *count > 1 { (count - 1, "") } else { (1, ", strict: false") };
+            let window = span(width.saturating_mul(buckets));
+            format!("bucketed_window: {{ limit: {limit}, window: {window}, buckets: {buckets}{strict} }}")
+        }
+    }
+}
+
+fn denied(algorithm: &Algorithm) -> &'static str {
+    if algorithm.counts_denied() { ", count_denied: true" } else { "" }
+}
+
+/// A rate in the smallest usual period in which it is a whole number, from a second on.
+fn rate(bucket: &Bucket) -> String {
+    let whole = |(period, unit): &(u64, &str)| {
+        let count = bucket.drain.checked_mul(*period).filter(|count| count % bucket.per_token == 0)?;
+        Some(format!("{}/{unit}", count / bucket.per_token))
+    };
+    let usual = UNITS.iter().rev().filter(|(period, _)| *period >= 1_000_000).find_map(whole);
+    usual.unwrap_or_else(|| format!("{}/{}", bucket.drain, span(bucket.per_token)))
+}
+
+fn windows(window: &Window) -> String {
+    // Calendars count from a day behind UTC on, so that no offset is negative.
+    match window.grid {
+        Grid::Aligned { ahead: 0 } => format!("window: {}", span(window.span)),
+        Grid::Aligned { ahead } => format!("calendar: day, offset: \"{}\"", offset(ahead, 0)),
+        Grid::Spread => format!("window: {}, spread: true", span(window.span)),
+        Grid::Anchored => format!("window: {}, anchored: true", span(window.span)),
+        Grid::Month { ahead } => format!("calendar: month, offset: \"{}\"", offset(ahead, DAY)),
+    }
+}
+
+fn offset(ahead: u64, utc: u64) -> String {
+    let (sign, minutes) = match ahead.checked_sub(utc) {
+        Some(east) => ('+', east / MINUTE),
+        None => ('-', (utc - ahead) / MINUTE),
+    };
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// A span in the largest unit in which it is a whole number.
+pub(super) fn span(us: u64) -> String {
+    let whole = UNITS.iter().find(|(unit, _)| us >= *unit && us.is_multiple_of(*unit));
+    whole.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", us / unit))
+}

@@ -1,0 +1,114 @@
+//! A question that a running server answers: what `weir serve` prints for a first try.
+
+use weir::config::{Config, EnvoyFiles};
+use weir::envoy::{Descriptor, Matcher};
+use weir::strategy::{Field, Strategy};
+
+/// What the documentation and the built-in example speak of.
+const RESOURCE: &str = "zewtopia.com/tigerfeeding";
+const CONSUMER: &str = "bob";
+
+/// The arguments of `weir allow`, one question each: by the strategies, and by Envoy's files.
+pub(super) fn questions(config: &Config) -> Vec<String> {
+    [native(config), envoy(config)].into_iter().flatten().collect()
+}
+
+/// A resource that has a strategy, or any with the first strategy.
+fn native(config: &Config) -> Option<String> {
+    let (strategy, named) = match config.rules.resolve(RESOURCE, "") {
+        Ok(resolved) => (&**resolved.strategy, None),
+        Err(_) => {
+            let first = config.rules.strategies().first()?;
+            (&**first, Some(first.name()))
+        }
+    };
+    let mut question = format!("{RESOURCE} {CONSUMER}");
+    if let Some(name) = named {
+        question.push_str(&format!(" --strategy {name}"));
+    }
+    for name in attributes(strategy) {
+        question.push_str(&format!(" --attribute {name}=example"));
+    }
+    Some(question)
+}
+
+/// The attributes that the limits count by, each once.
+fn attributes(strategy: &Strategy) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for field in strategy.limits().iter().flat_map(|limit| limit.scope.fields()) {
+        if let Field::Attribute(name) = field
+            && !names.contains(&&**name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A descriptor of the first domain. If the files have mistakes, the service does not start and says why.
+fn envoy(config: &Config) -> Option<String> {
+    let files = EnvoyFiles::load(config.envoy.config.as_ref()?, config.envoy.merge_domains).ok()?;
+    let (domain, entries) = files
+        .domains
+        .iter()
+        .find_map(|(domain, descriptors)| Some((domain, ruled(descriptors)?)))
+        // Where no rule has a value that is easy to say, a descriptor that no rule matches is answered too.
+        .or_else(|| Some((&files.domains.first()?.0, vec![("key".to_owned(), "value".to_owned())])))?;
+    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let list = match entries.iter().any(|entry| entry.contains(',')) {
+        false => quoted(&entries.join(",")),
+        true => {
+            entries.iter().map(|entry| format!("--entry {}", quoted(entry))).collect::<Vec<_>>().join(" ")
+        }
+    };
+    Some(format!("--envoy {} {list}", quoted(domain)))
+}
+
+/// Entries that lead to the first rule whose keys and values are known.
+fn ruled(descriptors: &[Descriptor]) -> Option<Vec<(String, String)>> {
+    descriptors.iter().find_map(|descriptor| {
+        let entry = entry(descriptor)?;
+        let below = match descriptor.rule {
+            Some(_) => Vec::new(),
+            None => ruled(&descriptor.descriptors)?,
+        };
+        Some(std::iter::once(entry).chain(below).collect())
+    })
+}
+
+fn entry(descriptor: &Descriptor) -> Option<(String, String)> {
+    let Descriptor { key, matcher, .. } = descriptor;
+    let value = match matcher {
+        _ if key.contains('*') => return None,
+        Matcher::Any => "example".to_owned(),
+        Matcher::Exact(text) => text.clone(),
+        Matcher::Glob(glob) => glob.to_string().replace('*', ""),
+        Matcher::Cidr(networks) => networks.first()?.to_string().split('/').next()?.to_owned(),
+        Matcher::Regex(_) => return None,
+    };
+    (!key.contains('=') && !key.is_empty()).then(|| (key.clone(), value))
+}
+
+/// The text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=:@,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_shell_reads_what_was_meant() {
+        for (text, word) in
+            [("path=/login", "path=/login"), ("", "''"), ("a b", "'a b'"), ("it's $HOME", "'it'\\''s $HOME'")]
+        {
+            assert_eq!(quoted(text), word);
+        }
+    }
+}
