@@ -15,21 +15,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http_body_util::Full;
 use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{MemoryConfig, Messages};
+use weir::config::{MemoryConfig, Messages as Sentences};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
-use weir::service::{Begun, RateLimit, Templates};
+use weir::service::{RateLimit, Templates};
 use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
 use weir::store::{Store, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
+use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -124,7 +124,10 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
     let framed = framed(&message(work));
     let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
-        let request = || http::Request::new(Full::new(framed.clone()));
+        let request = || IncomingCall {
+            context: CallContext::default(),
+            messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
+        };
         if work == "batch" {
             let Poll::Ready(Ok(_)) = pin!(service.should_allow_batch(request())).poll(&mut context()) else {
                 panic!("it answers at once")
@@ -132,7 +135,7 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
             continue;
         }
         let posed = (0..together).filter_map(|_| match service.should_allow(request()) {
-            Begun::Posed(posed) => Some(posed),
+            Begun::Pending(pending) => Some(pending),
             // Until something is known.
             Begun::Call(call) => {
                 assert!(matches!(pin!(call).poll(&mut context()), Poll::Ready(Ok(_))), "it answers at once");
@@ -147,7 +150,7 @@ fn service<S: Store>(store: S) -> Arc<RateLimit<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
-    RateLimit::new(limiter, Arc::new(Templates::new(&Messages::default())), 64 << 10)
+    RateLimit::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 
 fn rules() -> Rules {

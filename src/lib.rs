@@ -3,7 +3,6 @@
 //! The floors, from the ground up; each uses only those below it.
 //!
 //! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock (crates of their own).
-//! * `http2`: frames and header blocks, as both ends of a connection need them.
 //! * [`algorithm`]: what every limit means, as pure arithmetic.
 //! * [`strategy`]: which limits apply. [`key`]: the names of their states.
 //! * [`envoy`]: which rule of Envoy's files a descriptor matches. These four are the crate `weir-core`.
@@ -12,6 +11,7 @@
 //! * [`telemetry`], [`readiness`]: what operators see. [`tls`]: certificates of what we dial.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types (a crate of its own).
+//! * [`weir_grpc`]: gRPC over HTTP/2, from bytes to bytes; knows nothing of the above.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`client`]: the other side.
 //! * [`load`]: puts load on a server and measures how it answers.
 //! * [`app`]: a configuration and sockets in, a running service out.
@@ -20,7 +20,6 @@ pub mod admin;
 pub mod app;
 pub mod client;
 pub mod config;
-mod http2;
 pub mod limiter;
 pub mod load;
 pub mod readiness;

@@ -27,7 +27,7 @@ mod stamp;
 mod tally;
 mod worker;
 
-use crate::http2::frames;
+use weir_grpc::frames;
 
 pub use self::plan::{Ask, End, Method, Mode, Pace, Plan, Spread};
 pub use self::report::{Cpu, Latency, OpenLoop, Report, ServerCpu};

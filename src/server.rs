@@ -10,13 +10,11 @@
 //! call's CPU compared with one runtime that moves work between cores.
 
 mod accept;
-mod connection;
 mod connection_server;
 mod connections;
 mod dispatch;
 mod health;
-mod http2;
-mod keepalive;
+mod open;
 mod routes;
 mod worker;
 

@@ -5,13 +5,9 @@
 
 mod admin;
 mod batch;
-mod call;
-mod deadline;
 mod envoy;
 mod message;
-mod messages;
 mod refund;
-mod reply;
 mod several;
 mod should_allow;
 mod status;
@@ -20,14 +16,10 @@ mod wire;
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 pub use admin::Admin;
-pub use call::{Call, Sent};
-pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames};
+pub use batch::MAX_BATCH_BYTES;
+pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES};
 pub use message::Templates;
-pub use reply::{Poured, Reply};
-pub use should_allow::{Begun, Posed, Unanswered};
 
 use crate::deadlines::Deadlines;
 use crate::limiter::Limiter;
@@ -46,15 +38,18 @@ pub struct RateLimit<S> {
     templates: Arc<Templates>,
     /// The most bytes that a message may have, but for batches.
     largest: usize,
-    batches: Semaphore,
     deadlines: Deadlines,
 }
 
 impl<S: Store> RateLimit<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
-        let batches = Semaphore::new(batch::MAX_BATCHES);
-        Arc::new(Self { limiter, templates, largest, batches, deadlines: Deadlines::default() })
+        Arc::new(Self { limiter, templates, largest, deadlines: Deadlines::default() })
+    }
+
+    /// The most bytes that a message may have, but for batches.
+    pub(crate) const fn largest_message(&self) -> usize {
+        self.largest
     }
 
     /// Those of all services of its worker.

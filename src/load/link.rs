@@ -8,7 +8,7 @@ use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connection::{Connection, Outcome};
-use super::frames::Broken;
+use super::frames::FrameFault;
 use super::service::Service;
 
 /// How long a lost connection waits before it is dialled again.
@@ -142,7 +142,7 @@ impl Link {
 }
 
 /// What speaks there, if its first words are none of HTTP/2's: those are a short frame.
-fn foreign(bytes: &[u8]) -> Option<Broken> {
+fn foreign(bytes: &[u8]) -> Option<FrameFault> {
     const TLS_ALERT: &[u8] = &[0x15, 3];
     match bytes {
         [0, ..] => None,

@@ -1,6 +1,6 @@
 //! The headers of a request. They are always the same, so a block is prepared once.
 
-use crate::http2::hpack::{TABLE, write_text};
+use weir_grpc::hpack::{TABLE, write_text};
 
 /// The header block of every request: spelled out in the first, and five references to it in the others.
 #[derive(Debug)]

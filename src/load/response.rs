@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::frames::Broken;
-use crate::http2::hpack::{Decoder, Field};
+use super::frames::FrameFault;
+use weir_grpc::hpack::{Decoder, Field};
 
 /// Reads the header blocks of one connection's responses, all and in order.
 #[derive(Debug, Default)]
@@ -20,12 +20,12 @@ pub(super) struct Said {
     pub(super) message: Option<Arc<str>>,
 }
 
-const UNREADABLE: Broken = "it sent headers that cannot be read";
+const UNREADABLE: FrameFault = "it sent headers that cannot be read";
 
 const UNKNOWN: i32 = 2;
 
 impl ResponseBlocks {
-    pub(super) fn read(&mut self, block: &[u8]) -> Result<Said, Broken> {
+    pub(super) fn read(&mut self, block: &[u8]) -> Result<Said, FrameFault> {
         let mut said = Said::default();
         self.0.read(block, |field| said.hear(field)).map_err(|_| UNREADABLE)?;
         Ok(said)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
-use super::connection::Open;
 use super::connections::Connections;
+use super::open::Open;
 use super::{Parts, ServerError, routes};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;

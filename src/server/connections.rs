@@ -11,21 +11,22 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::connection::{Connection, Open};
+use weir_grpc::{ConnectionEnd, Http2Connection, Limits};
+
 use super::dispatch::Dispatch;
-use super::http2::{Ended, Http2};
+use super::open::Open;
 use super::worker::stopped;
 use crate::config::{ServerConfig, ServerLimits};
 use crate::store::Store;
 
-/// How long a peer that is told to leave may take to answer the PING behind its GOAWAY, or, if it has not begun
-/// to speak HTTP/2, to do so. Healthy peers need a round trip; the others must not hold up a shutdown.
-const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a client may take to acknowledge the PING behind our GOAWAY, or to complete its handshake during a
+/// shutdown. Healthy clients need a round trip; the others must not hold up the shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What serves them, and where they come from.
 pub(super) struct Connections<S> {
     services: Arc<Dispatch<S>>,
-    limits: ServerLimits,
+    limits: Limits,
     ages: Ages,
     accepted: mpsc::UnboundedReceiver<(StdTcpStream, Open)>,
 }
@@ -47,7 +48,7 @@ impl<S: Store> Connections<S> {
         let limits = &config.limits;
         Self {
             services: Arc::new(services),
-            limits: limits.clone(),
+            limits: grpc_limits(limits),
             ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
             accepted,
         }
@@ -98,8 +99,8 @@ impl<S: Store> Connections<S> {
         let age = self.ages.next();
         let (services, limits) = (Arc::clone(&self.services), self.limits.clone());
         async move {
-            let connection = Connection::new(stream, counted, limits.handshake_timeout.into());
-            if let Err(error) = live(connection, services, &limits, age, stop).await {
+            let _counted = counted;
+            if let Err(error) = live(stream, services, &limits, age, stop).await {
                 tracing::debug!(%error, "a connection ended with an error");
             }
         }
@@ -107,41 +108,55 @@ impl<S: Store> Connections<S> {
 }
 
 async fn live<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
-    connection: Connection<I>,
+    stream: I,
     services: Arc<Dispatch<S>>,
-    limits: &ServerLimits,
+    limits: &Limits,
     age: Option<Duration>,
     stop: watch::Receiver<()>,
-) -> Result<(), Ended> {
-    let (leave, leaving) = watch::channel(());
+) -> Result<(), ConnectionEnd> {
+    let (close, closing) = watch::channel(());
     let over = pin!(async {
         tokio::select! {
             () = too_old(age) => {}
             () = stopped(stop) => {}
         }
     });
-    let mut http = Http2::new(connection, services, limits, leaving);
+    let mut connection = Http2Connection::new(stream, services, limits, closing);
     tokio::select! {
         biased;
-        ended = http.serve() => return ended,
+        ended = connection.serve() => return ended,
         () = over => {}
     }
     // A connection that was accepted just now may bring a call, and its GOAWAY must follow our settings.
-    if !http.has_begun() {
-        match timeout(FAREWELL_TIMEOUT, http.serve_until_begun()).await {
+    if !connection.handshake_done() {
+        match timeout(SHUTDOWN_TIMEOUT, connection.serve_handshake()).await {
             Ok(None) => {}
             Ok(Some(ended)) => return ended,
             Err(_) => return Ok(()),
         }
     }
-    http.leave();
-    drop(leave);
-    match timeout(FAREWELL_TIMEOUT, http.serve()).await {
+    connection.shut_down();
+    drop(close);
+    match timeout(SHUTDOWN_TIMEOUT, connection.serve()).await {
         Ok(ended) => ended,
         Err(_) => {
-            http.finish_leaving();
-            http.serve().await
+            connection.finish_shutdown();
+            connection.serve().await
         }
+    }
+}
+
+/// The bounds of one connection, of the configuration's limits.
+fn grpc_limits(limits: &ServerLimits) -> Limits {
+    Limits {
+        max_streams: limits.max_streams,
+        max_header_bytes: limits.max_header_bytes,
+        max_pending_resets: limits.max_pending_resets,
+        max_local_resets: limits.max_local_resets,
+        handshake_timeout: limits.handshake_timeout.into(),
+        keepalive_interval: limits.keepalive_interval.into(),
+        keepalive_timeout: limits.keepalive_timeout.into(),
+        http1_hint: "/metrics, /livez and /readyz are on another one: see `server.admin`.",
     }
 }
 

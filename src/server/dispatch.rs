@@ -1,4 +1,4 @@
-//! Which service a call goes to. Decisions go there directly; everything else takes tonic's router.
+//! Which service a call goes to. Hot methods go there directly; everything else takes tonic's router.
 //!
 //! The router is for many services: it matches patterns and boxes what it passes on, which is worth a
 //! tenth of a decision's CPU. All calls but a few are decisions.
@@ -10,89 +10,89 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
+use weir_grpc::{
+    Begun, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
+    RequestBody, Unanswered,
+};
 
-use super::http2::Received;
-use crate::deadlines::Deadlines;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
-use crate::service::{Begun, Call, EnvoyRateLimit, Posed, RateLimit, Reply, Unanswered};
+use crate::service::{EnvoyRateLimit, MAX_BATCH_BYTES, MAX_RATE_LIMIT_BYTES, RateLimit};
 use crate::store::Store;
 
-/// What decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
-    ShouldAllow,
-    ShouldAllowBatch,
-    ShouldAllowStream,
-    Refund,
-    ShouldRateLimit,
-}
+const SHOULD_ALLOW: MethodId = MethodId(0);
+const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
+const SHOULD_ALLOW_STREAM: MethodId = MethodId(2);
+const REFUND: MethodId = MethodId(3);
+const SHOULD_RATE_LIMIT: MethodId = MethodId(4);
+
+/// The largest message of any other method; those services have smaller bounds of their own.
+const MAX_OTHER_BYTES: usize = 64 << 10;
 
 /// All services of one worker.
 pub(super) struct Dispatch<S> {
     decisions: Arc<RateLimit<S>>,
     envoy: Arc<EnvoyRateLimit<S>>,
     others: Routes,
-    deadlines: Deadlines,
-}
-
-impl Method {
-    /// The method at this path.
-    pub(super) fn of(path: &[u8]) -> Option<Self> {
-        Some(match path {
-            b"/weir.v1.RateLimitService/ShouldAllow" => Self::ShouldAllow,
-            b"/weir.v1.RateLimitService/ShouldAllowBatch" => Self::ShouldAllowBatch,
-            b"/weir.v1.RateLimitService/ShouldAllowStream" => Self::ShouldAllowStream,
-            b"/weir.v1.RateLimitService/Refund" => Self::Refund,
-            b"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit" => Self::ShouldRateLimit,
-            _ => return None,
-        })
-    }
+    methods: Methods,
 }
 
 impl<S: Store> Dispatch<S> {
     pub(super) fn new(decisions: Arc<RateLimit<S>>, envoy: Arc<EnvoyRateLimit<S>>, others: Routes) -> Self {
-        let deadlines = decisions.deadlines().clone();
-        Self { decisions, envoy, others: others.prepare(), deadlines }
+        let methods = methods(decisions.largest_message());
+        Self { decisions, envoy, others: others.prepare(), methods }
+    }
+}
+
+/// In the order of their numbers above.
+fn methods(largest: usize) -> Methods {
+    let hot = [
+        ("/weir.v1.RateLimitService/ShouldAllow", largest),
+        ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
+        ("/weir.v1.RateLimitService/ShouldAllowStream", largest),
+        ("/weir.v1.RateLimitService/Refund", largest),
+        ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", MAX_RATE_LIMIT_BYTES),
+    ];
+    let together = |path: &str| path.ends_with("/ShouldAllow");
+    let hot =
+        hot.map(|(path, largest_message)| HotMethod { path, largest_message, together: together(path) });
+    Methods::new(hot.into(), MAX_OTHER_BYTES)
+}
+
+impl<S: Store> HotService for Dispatch<S> {
+    fn methods(&self) -> &Methods {
+        &self.methods
     }
 
-    /// Begins a call. `leaving` tells when its connection is to end.
-    pub(super) fn call(
-        &self,
-        method: Option<Method>,
-        request: http::Request<Received>,
-        leaving: &watch::Receiver<()>,
-    ) -> Begun {
+    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> Begun {
         Begun::Call(match method {
-            Some(Method::ShouldAllow) => return self.decisions.should_allow(request),
-            Some(Method::ShouldAllowBatch) => self.decisions.should_allow_batch(request),
-            Some(Method::ShouldAllowStream) => self.decisions.should_allow_stream(request, leaving.clone()),
-            Some(Method::Refund) => self.decisions.refund(request),
-            Some(Method::ShouldRateLimit) => self.envoy.should_rate_limit(request),
-            None => self.call_other(request),
+            SHOULD_ALLOW => return self.decisions.should_allow(call),
+            SHOULD_ALLOW_BATCH => self.decisions.should_allow_batch(call),
+            SHOULD_ALLOW_STREAM => self.decisions.should_allow_stream(call, closing.clone()),
+            REFUND => self.decisions.refund(call),
+            SHOULD_RATE_LIMIT => self.envoy.should_rate_limit(call),
+            MethodId(_) => Call::failed(Status::unimplemented("there is no such method")),
         })
     }
 
-    /// Answers questions that have begun, as far as that need not be waited for.
-    pub(super) fn answer_each(
+    fn answer_each(
         &self,
-        posed: &[Posed],
+        pending: &[PendingCall],
         each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
-        self.decisions.answer_each(posed, each)
+        self.decisions.answer_each(pending, each)
     }
 
-    /// Goes on with a question that has no answer yet.
-    pub(super) fn wait(&self, posed: &mut Posed) -> Call {
-        self.decisions.wait(posed)
+    fn wait(&self, pending: &mut PendingCall) -> Call {
+        self.decisions.wait(pending)
     }
 
-    fn call_other(&self, request: http::Request<Received>) -> Call {
+    fn other(&self, context: CallContext, request: http::Request<RequestBody>) -> Call {
         let ours = request.uri().path().strip_prefix('/').and_then(|path| path.strip_prefix(SERVICE_NAME));
         if let Some(method) = ours.filter(|method| method.starts_with('/')) {
             return Call::failed(unknown(method));
         }
         let mut others = self.others.clone();
-        Call::until_deadline(&self.deadlines, request, |request| async move {
+        Call::waiting(self.decisions.deadlines(), context.deadline, async move {
             match others.call(request.map(Body::new)).await {
                 Ok(response) => Ok(Reply::Other(Box::new(response))),
                 Err(never) => match never {},

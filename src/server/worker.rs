@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, watch};
 
-use super::connection::Open;
 use super::connections::Connections;
+use super::open::Open;
 use super::{Parts, ServerError, routes, runtime};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tonic::{Request, Response, Status};
 
-use super::{MAX_MESSAGE_BYTES, RateLimit, deadline, refund, status};
+use super::{MAX_MESSAGE_BYTES, RateLimit, refund, status};
 use crate::limiter::Ask;
 use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use crate::proto::v1::{ResetRequest, ResetResponse};
@@ -27,7 +27,7 @@ impl<S: Store> Admin<S> {
 #[tonic::async_trait]
 impl<S: Store> AdminService for Admin<S> {
     async fn reset(&self, request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
-        let deadline = deadline::of(request.metadata().as_ref());
+        let deadline = weir_grpc::deadline_of(request.metadata().as_ref());
         let request = request.get_ref();
         let ask = ask(request, deadline);
         let undone = self.0.limiter.reset(&ask, &request.limits).await.map_err(status::of)?;

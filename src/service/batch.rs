@@ -1,30 +1,21 @@
 //! `ShouldAllowBatch`: many questions in one call, each decided for itself.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
 use tonic::Status;
+use weir_grpc::{Call, CallContext, IncomingCall, Reply};
 
-use super::call::{self, Call, Sent};
 use super::wire::{self, Fields, Question};
-use super::{RateLimit, Reply, status};
+use super::{RateLimit, status};
 use crate::algorithm::LimitVerdict;
-use crate::clock::monotonic;
-use crate::deadlines::Deadlines;
 use crate::limiter::{Answer, LimiterError, check_batch};
 use crate::store::{Store, at_once};
 
 /// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
-const MAX_BATCH_BYTES: usize = 1 << 20;
-
-/// Batches that one worker reads piece by piece, or that wait for a store, at a time; more wait unread.
-/// With the largest batch this bounds what all connections of a worker can make us hold to 64 MiB.
-pub(super) const MAX_BATCHES: usize = 64;
-
-/// How long a batch may take to arrive, so that a caller who stops half-way does not keep its place.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
+pub const MAX_BATCH_BYTES: usize = 1 << 20;
 
 /// Bytes of an ordinary result.
 const RESULT_BYTES: usize = 80;
@@ -34,23 +25,20 @@ const RESPONSE_FIELD: u32 = 1;
 
 impl<S: Store> RateLimit<S> {
     /// Answers up to a thousand questions; at once, where they have arrived and the store can.
-    pub fn should_allow_batch<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        call::open(request, MAX_BATCH_BYTES, |deadline, mut messages| {
-            if S::AT_ONCE
-                && let Some(message) = at_once(messages.only())
-            {
-                return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
+    pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> Call {
+        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
+        if S::AT_ONCE
+            && let Some(message) = at_once(messages.only())
+        {
+            return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
+        }
+        let service = Arc::clone(self);
+        Call::waiting(&self.deadlines, deadline, async move {
+            let message = messages.only().await?;
+            if S::AT_ONCE {
+                return service.decide_all_at_once(&message, deadline);
             }
-            let service = Arc::clone(self);
-            Call::waiting(&self.deadlines, deadline, async move {
-                // An error would mean that somebody has closed the semaphore, which nobody does.
-                let _place = service.batches.acquire().await;
-                let message = in_time(&service.deadlines, messages.only()).await?;
-                if S::AT_ONCE {
-                    return service.decide_all_at_once(&message, deadline);
-                }
-                service.decide_all(&message, deadline).await
-            })
+            service.decide_all(&message, deadline).await
         })
     }
 
@@ -122,13 +110,4 @@ fn questions(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut fields = Fields::of(batch);
     let fields = std::iter::from_fn(move || fields.next().ok().flatten());
     fields.filter(|(number, _)| *number == 1).filter_map(|(_, value)| value.bytes().ok())
-}
-
-/// What has a place must arrive in time.
-pub(super) async fn in_time(
-    deadlines: &Deadlines,
-    arrives: impl Future<Output = Result<Bytes, Status>>,
-) -> Result<Bytes, Status> {
-    let late = |_| Status::deadline_exceeded("the message did not arrive within 10 seconds");
-    deadlines.until(monotonic() + ARRIVES_WITHIN, arrives).await.map_err(late)?
 }

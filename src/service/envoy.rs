@@ -9,16 +9,16 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use tonic::Status;
+use weir_grpc::{Call, CallContext, IncomingCall, Reply};
 
 pub use headers::HeaderNames;
 
-use super::call::{self, Call, Sent};
-use super::{RateLimit, Reply, batch, wire};
+use super::{RateLimit, wire};
 use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
 use crate::store::{Store, at_once};
 
 /// The largest request: values of 64 KiB are legal, and a request has several.
-const MAX_MESSAGE_BYTES: usize = 1 << 20;
+pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
 
 /// Bytes of an ordinary status.
 const STATUS_BYTES: usize = 32;
@@ -54,28 +54,17 @@ impl<S: Store> EnvoyRateLimit<S> {
     }
 
     /// Answers one request; at once, where it has arrived and the store can.
-    pub fn should_rate_limit<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        call::open(request, MAX_MESSAGE_BYTES, |deadline, mut messages| {
-            let largest = self.decisions.largest;
-            if S::AT_ONCE
-                && at_once(messages.is_longer(largest)) == Some(false)
-                && let Some(message) = at_once(messages.only())
-            {
-                return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
-            }
-            let service = Arc::clone(self);
-            Call::waiting(&self.decisions.deadlines, deadline, async move {
-                // Most requests are small; those that are not share the places of the batches.
-                let is_large = messages.is_longer(largest).await;
-                let _place = if is_large { service.decisions.batches.acquire().await.ok() } else { None };
-                let arrives = messages.only();
-                let message = if is_large {
-                    batch::in_time(&service.decisions.deadlines, arrives).await
-                } else {
-                    arrives.await
-                }?;
-                service.answer(&message, deadline).await
-            })
+    pub fn should_rate_limit(self: &Arc<Self>, call: IncomingCall) -> Call {
+        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
+        if S::AT_ONCE
+            && let Some(message) = at_once(messages.only())
+        {
+            return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
+        }
+        let service = Arc::clone(self);
+        Call::waiting(&self.decisions.deadlines, deadline, async move {
+            let message = messages.only().await?;
+            service.answer(&message, deadline).await
         })
     }
 

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
+use weir_grpc::{Call, CallContext, IncomingCall, Reply};
 
-use super::call::{self, Call, Sent};
-use super::{DEFAULT_COST, RateLimit, Reply, status};
+use super::{DEFAULT_COST, RateLimit, status};
 use crate::limiter::{Ask, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
 use crate::store::Store;
@@ -30,12 +30,11 @@ fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
 
 impl<S: Store> RateLimit<S> {
     /// Gives back what a call has taken.
-    pub fn refund<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Call {
-        call::open(request, self.largest, |deadline, mut messages| {
-            let service = Arc::clone(self);
-            Call::waiting(&self.deadlines, deadline, async move {
-                service.give_back(messages.only().await?, deadline).await
-            })
+    pub fn refund(self: &Arc<Self>, call: IncomingCall) -> Call {
+        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
+        let service = Arc::clone(self);
+        Call::waiting(&self.deadlines, deadline, async move {
+            service.give_back(messages.only().await?, deadline).await
         })
     }
 

@@ -7,70 +7,44 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use smallvec::SmallVec;
 use tonic::Status;
+use weir_grpc::{Begun, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply};
 
-use super::call::{self, Call, Sent};
-use super::messages::PREFIX;
 use super::wire::{self, Question};
-use super::{RateLimit, Reply, reply, status};
+use super::{RateLimit, status};
 use crate::limiter::{Lent, LimiterError};
 use crate::store::{Store, TOGETHER, at_once};
 
 /// Bytes of an ordinary answer.
 const ANSWER_BYTES: usize = 123;
 
-/// A question that has arrived and may be answered at once.
-pub struct Posed {
-    message: Bytes,
-    deadline: Option<Instant>,
-}
-
-/// The numbers of questions that have no answer yet, because it must be waited for.
-pub type Unanswered = SmallVec<[usize; TOGETHER]>;
-
-/// A call that has begun.
-pub enum Begun {
-    /// Its question is here: [`RateLimit::answer_each`] answers it, or [`RateLimit::wait`] goes on with it.
-    Posed(Posed),
-    /// It goes its own way.
-    Call(Call),
-}
-
-impl From<Status> for Begun {
-    fn from(status: Status) -> Self {
-        Self::Call(status.into())
-    }
-}
-
 impl<S: Store> RateLimit<S> {
-    /// Begins a call that asks one question. Nothing is decided yet, where it has arrived and may be answered
-    /// at once.
-    pub fn should_allow<B: Sent>(self: &Arc<Self>, request: http::Request<B>) -> Begun {
-        call::open(request, self.largest, |deadline, mut messages| {
-            let arrived = match at_once(messages.only()).transpose() {
-                Ok(Some(message)) if S::AT_ONCE || self.limiter.knows_some() => {
-                    return Begun::Posed(Posed { message, deadline });
-                }
-                Ok(arrived) => arrived,
-                Err(status) => return status.into(),
+    /// Begins a call that asks one question. Nothing is decided yet if it has arrived and may be answered
+    /// together with others.
+    pub fn should_allow(self: &Arc<Self>, call: IncomingCall) -> Begun {
+        let IncomingCall { context, mut messages } = call;
+        let arrived = match at_once(messages.only()).transpose() {
+            Ok(Some(message)) if S::AT_ONCE || self.limiter.knows_some() => {
+                return Begun::Pending(PendingCall { message, context });
+            }
+            Ok(arrived) => arrived,
+            Err(status) => return Begun::Call(status.into()),
+        };
+        let (service, deadline) = (Arc::clone(self), context.deadline);
+        Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
+            let message = match arrived {
+                Some(message) => message,
+                None => messages.only().await?,
             };
-            let service = Arc::clone(self);
-            Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
-                let message = match arrived {
-                    Some(message) => message,
-                    None => messages.only().await?,
-                };
-                service.reply_to(&message, deadline).await
-            }))
-        })
+            service.reply_to(&message, deadline).await
+        }))
     }
 
     /// Goes on with a question that has no answer yet. It is taken, and can be so once.
-    pub fn wait(self: &Arc<Self>, posed: &mut Posed) -> Call {
-        let (service, deadline) = (Arc::clone(self), posed.deadline);
-        let message = std::mem::take(&mut posed.message);
+    pub fn wait(self: &Arc<Self>, pending: &mut PendingCall) -> Call {
+        let (service, deadline) = (Arc::clone(self), pending.context.deadline);
+        let message = std::mem::take(&mut pending.message);
         Call::waiting(&self.deadlines, deadline, async move { service.reply_to(&message, deadline).await })
     }
 
@@ -84,15 +58,15 @@ impl<S: Store> RateLimit<S> {
     /// the store does not answer at once, those whose answers it does not know stay unanswered.
     pub fn answer_each(
         &self,
-        posed: &[Posed],
+        pending: &[PendingCall],
         mut each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
         let mut unanswered = Unanswered::new();
         let mut questions = SmallVec::<[(usize, Question<'_>, Option<Instant>); TOGETHER]>::new();
-        for (number, Posed { message, deadline }) in posed.iter().enumerate() {
+        for (number, PendingCall { message, context }) in pending.iter().enumerate() {
             let like = questions.last().map(|(_, question, _)| question);
             match Question::read(message, like) {
-                Ok(question) => questions.push((number, question, *deadline)),
+                Ok(question) => questions.push((number, question, context.deadline)),
                 Err(malformed) => each(number, Err(status::malformed(malformed))),
             }
         }

@@ -16,11 +16,10 @@ use http_body::{Body, Frame};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 use tonic::Status;
+use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply};
 
-use super::call::{self, Call, Sent};
-use super::messages::Messages;
 use super::wire::{Fields, Malformed, Value};
-use super::{RateLimit, Reply, deadline, reply, status};
+use super::{RateLimit, status};
 use crate::store::Store;
 
 /// A message of answers is sent when it has so many bytes, or when no further answer is there.
@@ -39,16 +38,16 @@ const RESPONSE_FIELD: u32 = 2;
 type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
 
 /// A stream from its first question to its trailers.
-struct Stream<B, S> {
+struct Stream<S> {
     service: Arc<RateLimit<S>>,
-    messages: Messages<B>,
+    messages: Messages,
     /// What is left of the message that is being decided.
     rest: Bytes,
     /// Messages behind it that had arrived when the connection was told to end.
     last: VecDeque<Bytes>,
     in_flight: InFlight,
     deadline: Option<(Instant, Pin<Box<Sleep>>)>,
-    leaving: Pin<Box<dyn Future<Output = ()> + Send>>,
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// No more is read; this is how it ends when all that was read is answered.
     end: Option<Result<(), Status>>,
     /// Answers since others had their turn.
@@ -59,32 +58,31 @@ struct Stream<B, S> {
 }
 
 impl<S: Store> RateLimit<S> {
-    /// Answers questions until the caller has no more, or `leaving`'s sender is dropped.
-    pub fn should_allow_stream<B: Sent>(
+    /// Answers questions until the caller has no more, or `closing`'s sender is dropped.
+    pub fn should_allow_stream(
         self: &Arc<Self>,
-        request: http::Request<B>,
-        mut leaving: watch::Receiver<()>,
+        call: IncomingCall,
+        mut closing: watch::Receiver<()>,
     ) -> Call {
-        call::open(request, self.largest, |deadline, messages| {
-            let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
-            Call::done(Ok(Reply::Messages(Box::pin(Stream {
-                service: Arc::clone(self),
-                messages,
-                rest: Bytes::new(),
-                last: VecDeque::new(),
-                in_flight: InFlight::new(),
-                deadline: deadline.map(timer),
-                leaving: Box::pin(async move { while leaving.changed().await.is_ok() {} }),
-                end: None,
-                answered: 0,
-                usual: 0,
-                over: false,
-            }))))
-        })
+        let IncomingCall { context, messages } = call;
+        let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
+        Call::done(Ok(Reply::Messages(Box::pin(Stream {
+            service: Arc::clone(self),
+            messages,
+            rest: Bytes::new(),
+            last: VecDeque::new(),
+            in_flight: InFlight::new(),
+            deadline: context.deadline.map(timer),
+            closing: Box::pin(async move { while closing.changed().await.is_ok() {} }),
+            end: None,
+            answered: 0,
+            usual: 0,
+            over: false,
+        }))))
     }
 }
 
-impl<B: Sent, S: Store> Body for Stream<B, S> {
+impl<S: Store> Body for Stream<S> {
     type Data = Bytes;
     type Error = Status;
 
@@ -123,7 +121,7 @@ impl<B: Sent, S: Store> Body for Stream<B, S> {
     }
 }
 
-impl<B: Sent, S: Store> Stream<B, S> {
+impl<S: Store> Stream<S> {
     /// Whether the deadline has passed, or the connection is to end.
     fn look_for_the_end(&mut self, context: &mut Context<'_>) {
         if let Some((_, timer)) = &mut self.deadline
@@ -134,8 +132,8 @@ impl<B: Sent, S: Store> Stream<B, S> {
             self.rest.clear();
             self.last.clear();
             self.in_flight.clear();
-            self.end = Some(Err(deadline::passed()));
-        } else if self.end.is_none() && self.leaving.as_mut().poll(context).is_ready() {
+            self.end = Some(Err(deadline_exceeded()));
+        } else if self.end.is_none() && self.closing.as_mut().poll(context).is_ready() {
             self.take_what_has_arrived(context);
             let going = "this connection is about to end: open a stream on another one, and ask again what \
                          has no answer";

@@ -15,7 +15,7 @@ use self::source::{Source, read_all};
 /// What is named in one place only, and where.
 const DOORS: [(&str, &[&str]); 14] = [
     ("redis::", &["crates/store/src/redis"]),
-    ("tonic", &["src/service", "src/server", "src/client", "crates/proto/src"]),
+    ("tonic", &["src/service", "src/server", "src/client", "crates/proto/src", "crates/grpc/src"]),
     ("SystemTime", &["crates/time/src/clock"]),
     ("Instant::now", &["crates/time/src/clock"]),
     ("std::env", &["src/main", "src/cli"]),

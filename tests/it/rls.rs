@@ -4,7 +4,6 @@ mod bytes;
 mod cases;
 mod concurrency;
 mod conformance;
-mod large;
 mod notation;
 mod play;
 mod properties;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Connection, Failure, Outcome};
 use crate::load::answer;
-use crate::load::frames::{self, Broken, Frame, flag, kind, settings};
+use crate::load::frames::{self, Frame, FrameFault, flag, kind, settings};
 use crate::load::response::{ResponseBlocks, Said};
 
 /// The server gets back what it has used of the connection's window when it is so much.
@@ -52,7 +52,7 @@ impl Connection {
         &mut self,
         bytes: &[u8],
         sink: &mut dyn FnMut(Outcome),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), FrameFault> {
         if self.incoming.rest.is_empty() {
             let taken = self.frames(bytes, sink)?;
             self.incoming.rest.extend_from_slice(&bytes[taken..]);
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Takes in all frames that are complete: so many bytes.
-    fn frames(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Outcome)) -> Result<usize, Broken> {
+    fn frames(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Outcome)) -> Result<usize, FrameFault> {
         let mut taken = 0;
         while let Some((frame, length)) = frames::first(&bytes[taken..])? {
             self.frame(frame, sink)?;
@@ -76,7 +76,7 @@ impl Connection {
         Ok(taken)
     }
 
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), Broken> {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
         if !self.incoming.is_greeted && frame.kind != kind::SETTINGS {
             return Err("it does not greet as HTTP/2 servers do");
         }
@@ -107,7 +107,7 @@ impl Connection {
         Ok(())
     }
 
-    fn data(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), Broken> {
+    fn data(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
         self.incoming.used += frame.payload.len() as u32;
         if self.incoming.used >= GIVE_BACK {
             let used = std::mem::take(&mut self.incoming.used);
@@ -153,7 +153,7 @@ impl Connection {
         Ok(())
     }
 
-    fn headers(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), Broken> {
+    fn headers(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
         let content = frame.content()?;
         let unfinished = self.incoming.block.take();
         let (stream, flags, said) = match unfinished {

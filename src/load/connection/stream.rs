@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Call, Failure, Outcome};
 use crate::load::answer::{Answer, streamed};
-use crate::load::frames::Broken;
+use crate::load::frames::FrameFault;
 
 const PREFIX: usize = 5;
 const LONGEST_MESSAGE: usize = 4 << 20;
@@ -43,7 +43,7 @@ impl Stream {
         content: &[u8],
         questions: usize,
         sink: &mut dyn FnMut(Outcome),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), FrameFault> {
         if self.begun.is_empty() {
             let taken = self.messages(content, questions, sink)?;
             self.begun.extend_from_slice(&content[taken..]);
@@ -63,7 +63,7 @@ impl Stream {
         bytes: &[u8],
         questions: usize,
         sink: &mut dyn FnMut(Outcome),
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, FrameFault> {
         let mut taken = 0;
         while let Some(prefix) = bytes[taken..].first_chunk::<PREFIX>() {
             let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
@@ -82,7 +82,7 @@ impl Stream {
         message: &[u8],
         questions: usize,
         sink: &mut dyn FnMut(Outcome),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), FrameFault> {
         for result in streamed(message) {
             let expected = self.answered as u64;
             if self.row.is_empty() || result.add_to(&mut self.answer) != Some(expected) {
@@ -133,7 +133,7 @@ mod tests {
         stream
     }
 
-    fn receive(stream: &mut Stream, bytes: &[u8]) -> Result<Vec<(u64, u32)>, Broken> {
+    fn receive(stream: &mut Stream, bytes: &[u8]) -> Result<Vec<(u64, u32)>, FrameFault> {
         let mut ended = Vec::new();
         let mut sink = |it: Outcome| ended.push((it.call.due_ns, it.result.unwrap().allowed));
         stream.receive(bytes, 3, &mut sink)?;

@@ -12,7 +12,7 @@ use weir::config::{EnvoyFiles, MemoryConfig};
 use weir::limiter::Limiter;
 use weir::limiter::envoy::{Envoy, EnvoyRules, Loaded};
 use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir::service::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, RateLimit, Templates};
+use weir::service::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, RateLimit, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
 
@@ -20,7 +20,7 @@ use super::files;
 use super::notation::request as ask;
 use super::properties::any_request;
 use crate::support::damage::damaged;
-use crate::support::grpc::{ended, framed, request};
+use crate::support::grpc::{ended, framed, request, request_within};
 use crate::support::server::{BASE, config};
 
 pub(super) type Service = Arc<EnvoyRateLimit<MemoryStore>>;
@@ -47,7 +47,8 @@ pub(super) fn service() -> Service {
 }
 
 async fn answer(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {
-    ended(service.should_rate_limit(request(&framed(0, message), usize::MAX))).await
+    ended(service.should_rate_limit(request_within(&framed(0, message), usize::MAX, MAX_RATE_LIMIT_BYTES)))
+        .await
 }
 
 #[tokio::test]

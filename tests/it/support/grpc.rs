@@ -1,35 +1,14 @@
 //! gRPC without generated types: messages as bytes, calls without a connection.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use bytes::{Buf as _, BufMut as _, Bytes};
-use http_body::{Body, Frame};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
-use weir::service::{Begun, Call, Posed, RateLimit, Reply};
+use weir::service::RateLimit;
 use weir::store::Store;
+use weir_grpc::{Begun, Call, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody};
 
-/// A request body that arrives in these pieces.
-pub(crate) struct Pieces(VecDeque<Bytes>);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(Frame::data).map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-}
+/// The largest message that these calls may have.
+const LARGEST_MESSAGE: usize = 64 << 10;
 
 /// A message as gRPC frames it.
 pub(crate) fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
@@ -37,22 +16,32 @@ pub(crate) fn framed(flag: u8, message: &[u8]) -> Vec<u8> {
 }
 
 /// A call whose body arrives so many bytes at a time.
-pub(crate) fn request(bytes: &[u8], piece: usize) -> http::Request<Pieces> {
-    http::Request::new(Pieces(bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect()))
+pub(crate) fn request(bytes: &[u8], piece: usize) -> IncomingCall {
+    request_within(bytes, piece, LARGEST_MESSAGE)
+}
+
+/// The same, where a message may have so many bytes.
+pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> IncomingCall {
+    let pieces = bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect();
+    let messages = Messages::of(RequestBody::in_pieces(pieces), largest);
+    IncomingCall { context: CallContext::default(), messages }
 }
 
 /// How a call that asks one question ends, if it is answered alone.
 pub(crate) async fn ended_alone<S: Store>(service: &RateLimit<S>, begun: Begun) -> Result<Vec<u8>, Code> {
     match begun {
         Begun::Call(call) => ended(call).await,
-        Begun::Posed(posed) => together(service, &[posed]).remove(0),
+        Begun::Pending(pending) => together(service, &[pending]).remove(0),
     }
 }
 
 /// What questions that have arrived together are answered with.
-pub(crate) fn together<S: Store>(service: &RateLimit<S>, posed: &[Posed]) -> Vec<Result<Vec<u8>, Code>> {
-    let mut answers: Vec<_> = posed.iter().map(|_| None).collect();
-    service.answer_each(posed, |number, answer| {
+pub(crate) fn together<S: Store>(
+    service: &RateLimit<S>,
+    pending: &[PendingCall],
+) -> Vec<Result<Vec<u8>, Code>> {
+    let mut answers: Vec<_> = pending.iter().map(|_| None).collect();
+    service.answer_each(pending, |number, answer| {
         let answer = answer.map(<[u8]>::to_vec).map_err(|status| status.code());
         assert!(answers[number].replace(answer).is_none(), "question {number} has two answers");
     });

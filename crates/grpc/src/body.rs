@@ -1,0 +1,203 @@
+//! The request body of one stream, as the services read it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use parking_lot::Mutex;
+
+/// The body of a request. Bytes that are read, or dropped, return flow-control credit.
+pub struct RequestBody(Kind);
+
+enum Kind {
+    /// All of it has arrived, in one piece or, in tests of services, in several.
+    Whole(Bytes, VecDeque<Bytes>),
+    /// It arrives in pieces.
+    Pieces(Arc<BodyBuffer>),
+}
+
+/// The client has reset the stream or closed the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the client went away")]
+pub struct ClientGone;
+
+/// Bytes of a stream that have arrived and are not read. One buffer: a list with an entry for each frame would
+/// be many times as large as the window when frames are small.
+pub(crate) struct BodyBuffer {
+    stream: u32,
+    ledger: ReadLedger,
+    pieces: Mutex<Pieces>,
+}
+
+#[derive(Default)]
+struct Pieces {
+    waiting: BytesMut,
+    end: Option<Result<(), ClientGone>>,
+    /// The reader is gone: further bytes are dropped.
+    abandoned: bool,
+    reader: Option<Waker>,
+}
+
+/// Bytes that the services have read, by stream, since the connection last took them.
+#[derive(Clone, Default)]
+pub(crate) struct ReadLedger(Arc<Mutex<Vec<(u32, usize)>>>);
+
+impl ReadLedger {
+    fn note(&self, stream: u32, bytes: usize) {
+        if bytes > 0 {
+            self.0.lock().push((stream, bytes));
+        }
+    }
+
+    /// Takes what has been noted.
+    pub(crate) fn take(&self) -> Vec<(u32, usize)> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+impl BodyBuffer {
+    /// With the bytes that have arrived already.
+    pub(crate) fn new(stream: u32, ledger: &ReadLedger, early: BytesMut) -> Arc<Self> {
+        let pieces = Mutex::new(Pieces { waiting: early, ..Pieces::default() });
+        Arc::new(Self { stream, ledger: ledger.clone(), pieces })
+    }
+
+    /// Adds a piece.
+    pub(crate) fn push(&self, piece: &[u8]) {
+        let mut pieces = self.pieces.lock();
+        if pieces.abandoned {
+            self.ledger.note(self.stream, piece.len());
+        } else if !piece.is_empty() {
+            pieces.waiting.extend_from_slice(piece);
+            wake(pieces.reader.take());
+        }
+    }
+
+    /// Ends the body.
+    pub(crate) fn end(&self, how: Result<(), ClientGone>) {
+        let mut pieces = self.pieces.lock();
+        pieces.end.get_or_insert(how);
+        wake(pieces.reader.take());
+    }
+
+    /// Drops what nobody has read.
+    pub(crate) fn clear(&self) {
+        let mut pieces = self.pieces.lock();
+        let dropped = std::mem::take(&mut pieces.waiting);
+        self.ledger.note(self.stream, dropped.len());
+    }
+}
+
+fn wake(reader: Option<Waker>) {
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
+impl RequestBody {
+    /// A body that is complete.
+    #[must_use]
+    pub const fn whole(body: Bytes) -> Self {
+        Self(Kind::Whole(body, VecDeque::new()))
+    }
+
+    /// A complete body that is read piece by piece: for tests of services.
+    #[must_use]
+    pub fn in_pieces(mut pieces: VecDeque<Bytes>) -> Self {
+        pieces.retain(|piece| !piece.is_empty());
+        Self(Kind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
+    }
+
+    pub(crate) const fn pieces(inbox: Arc<BodyBuffer>) -> Self {
+        Self(Kind::Pieces(inbox))
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = ClientGone;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ClientGone>>> {
+        let inbox = match &mut self.0 {
+            Kind::Whole(body, _) if body.is_empty() => return Poll::Ready(None),
+            Kind::Whole(body, rest) => {
+                let next = rest.pop_front().unwrap_or_default();
+                return Poll::Ready(Some(Ok(Frame::data(std::mem::replace(body, next)))));
+            }
+            Kind::Pieces(inbox) => inbox,
+        };
+        let mut pieces = inbox.pieces.lock();
+        // A client that has gone gets no answer, so its last bytes do not matter.
+        if let Some(Err(gone)) = pieces.end {
+            return Poll::Ready(Some(Err(gone)));
+        }
+        if !pieces.waiting.is_empty() {
+            let waiting = std::mem::take(&mut pieces.waiting).freeze();
+            inbox.ledger.note(inbox.stream, waiting.len());
+            return Poll::Ready(Some(Ok(Frame::data(waiting))));
+        }
+        match pieces.end {
+            Some(_) => Poll::Ready(None),
+            None => {
+                pieces.reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(body, _) => body.is_empty(),
+            Kind::Pieces(inbox) => {
+                let pieces = inbox.pieces.lock();
+                pieces.waiting.is_empty() && pieces.end == Some(Ok(()))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::new()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let Kind::Pieces(inbox) = &self.0 {
+            inbox.pieces.lock().abandoned = true;
+            inbox.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of one byte once took an entry of a list and an allocation of its own: fifty times what the
+    /// window had counted, on every stream whose service did not read.
+    #[test]
+    fn many_small_frames_are_kept_as_one_piece() {
+        let ledger = ReadLedger::default();
+        let inbox = BodyBuffer::new(1, &ledger, BytesMut::new());
+        let mut body = RequestBody::pieces(Arc::clone(&inbox));
+        for number in 0..1000_u32 {
+            inbox.push(&[number as u8]);
+            inbox.push(&[]);
+        }
+        inbox.end(Ok(()));
+        let context = &mut Context::from_waker(Waker::noop());
+        let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(context) else {
+            panic!("they are there")
+        };
+        let expected: Vec<u8> = (0..1000_u32).map(|number| number as u8).collect();
+        assert_eq!(frame.into_data().unwrap(), expected);
+        assert_eq!(ledger.take(), [(1, 1000)]);
+        assert!(matches!(Pin::new(&mut body).poll_frame(context), Poll::Ready(None)));
+    }
+}

@@ -1,0 +1,78 @@
+//! One call: a future of its answer, which may be there at once.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tonic::Status;
+use weir_time::deadlines::{Deadline, Deadlines};
+
+use crate::deadline::deadline_exceeded;
+use crate::reply::Reply;
+
+/// The answer of a call. It is boxed only where it must be waited for.
+pub enum Call {
+    /// It is there, and taken once.
+    Done(Option<Result<Reply, Status>>),
+    /// It must be waited for.
+    Waiting(Waiting),
+}
+
+/// A call that ends at its caller's deadline at the latest.
+pub struct Waiting {
+    future: Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>,
+    deadline: Option<Deadline>,
+}
+
+impl Call {
+    /// A call with its answer.
+    #[must_use]
+    pub fn done(answer: Result<Reply, Status>) -> Self {
+        Self::Done(Some(answer))
+    }
+
+    /// A call that has failed.
+    #[must_use]
+    pub fn failed(status: Status) -> Self {
+        Self::done(Err(status))
+    }
+
+    /// The answer of `future`, or DEADLINE_EXCEEDED at the caller's deadline.
+    pub fn waiting(
+        deadlines: &Deadlines,
+        deadline: Option<Instant>,
+        future: impl Future<Output = Result<Reply, Status>> + Send + 'static,
+    ) -> Self {
+        let deadline = deadline.map(|deadline| deadlines.at(deadline));
+        Self::Waiting(Waiting { future: Box::pin(future), deadline })
+    }
+}
+
+impl From<Status> for Call {
+    fn from(status: Status) -> Self {
+        Self::failed(status)
+    }
+}
+
+impl Future for Call {
+    type Output = Result<Reply, Status>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Done(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Waiting(waiting) => waiting.poll(context),
+        }
+    }
+}
+
+impl Waiting {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply, Status>> {
+        if let Poll::Ready(answer) = self.future.as_mut().poll(context) {
+            return Poll::Ready(answer);
+        }
+        match &mut self.deadline {
+            Some(deadline) => deadline.poll_passed(context).map(|()| Err(deadline_exceeded())),
+            None => Poll::Pending,
+        }
+    }
+}

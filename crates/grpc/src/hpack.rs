@@ -1,0 +1,274 @@
+//! HPACK (RFC 7541): decoding header blocks, and the literals that responses are encoded with.
+
+mod huffman;
+mod table;
+
+use self::table::{Entry, Table};
+
+/// Capacity for decoded strings that is kept from one block to the next.
+const KEPT: usize = 1_024;
+
+/// The size of the dynamic table: SETTINGS_HEADER_TABLE_SIZE by default.
+pub const TABLE: usize = 4_096;
+
+/// Decodes the header blocks of one connection: all of them, in their order.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    table: Table,
+    /// Strings that had Huffman coding.
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// One header field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
+    /// Whether HTTP/2 allows this name and value. A field of the dynamic table is checked only once.
+    pub allowed: bool,
+}
+
+/// A block that cannot be decoded. No later block of the connection can be decoded either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecodable;
+
+impl Decoder {
+    /// Decodes a block and gives `each` every field.
+    pub fn read(&mut self, block: &[u8], mut each: impl FnMut(Field<'_>)) -> Result<(), Undecodable> {
+        let (mut rest, mut begun) = (block, false);
+        while let Some(&first) = rest.first() {
+            let resize = first & 0xe0 == 0x20;
+            // Only at the beginning of a block.
+            if resize && begun {
+                return Err(Undecodable);
+            }
+            begun |= !resize;
+            self.next(first, &mut rest, &mut each).ok_or(Undecodable)?;
+        }
+        if self.name.capacity().max(self.value.capacity()) > KEPT {
+            (self.name, self.value) = Default::default();
+        }
+        Ok(())
+    }
+
+    /// The next field, by the bits that it begins with.
+    fn next(&mut self, first: u8, rest: &mut &[u8], each: &mut impl FnMut(Field<'_>)) -> Option<()> {
+        match first {
+            0x80.. => each(self.table.field(number(rest, 7)?)?),
+            0x40.. => {
+                let (field, is_name) = self.literal(rest, 6)?;
+                each(field);
+                let entry = Entry::of(field, is_name);
+                self.table.add(entry);
+            }
+            0x20.. => {
+                let largest = number(rest, 5)?;
+                (largest <= TABLE).then(|| self.table.resize(largest))?;
+            }
+            _ => each(self.literal(rest, 4)?.0),
+        }
+        Some(())
+    }
+
+    /// A literal field (6.2), and whether its name is allowed. Names of the table are not checked again: two bytes
+    /// can refer to thousands.
+    fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<(Field<'a>, bool)> {
+        let Self { table, name: name_buffer, value: value_buffer } = self;
+        let (name, is_name) = match number(rest, bits)? {
+            0 => {
+                let name = text(rest, name_buffer)?;
+                (name, is_name(name))
+            }
+            place => table.name(place)?,
+        };
+        let value = text(rest, value_buffer)?;
+        Some((Field { name, value, allowed: is_name && is_value(value) }, is_name))
+    }
+}
+
+/// An integer (5.1) that begins in the last `bits` bits of the first byte.
+fn number(rest: &mut &[u8], bits: u32) -> Option<usize> {
+    let full = (1 << bits) - 1;
+    let (&first, after) = rest.split_first()?;
+    *rest = after;
+    let mut number = usize::from(first) & full;
+    if number < full {
+        return Some(number);
+    }
+    // Four more bytes hold more than any length or index.
+    for shift in [0, 7, 14, 21] {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        number += usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// A string literal (5.2); one with Huffman coding is decoded into `buffer`.
+fn text<'a, 'b: 'a>(rest: &mut &'b [u8], buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    let is_huffman = *rest.first()? >= 0x80;
+    let length = number(rest, 7)?;
+    let (bytes, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    if !is_huffman {
+        return Some(bytes);
+    }
+    buffer.clear();
+    huffman::decode(bytes, buffer)?;
+    Some(buffer)
+}
+
+/// Lower case, visible, and a colon at the beginning only: RFC 9113, 8.2.1.
+fn is_name(name: &[u8]) -> bool {
+    let rest = name.strip_prefix(b":").unwrap_or(name);
+    !rest.is_empty()
+        && rest.iter().all(|byte| matches!(byte, b'!'..=b'~') && !byte.is_ascii_uppercase() && *byte != b':')
+}
+
+fn is_value(value: &[u8]) -> bool {
+    let is_blank = |end: Option<&u8>| matches!(end, Some(b' ' | b'\t'));
+    !value.iter().any(|byte| matches!(byte, 0 | b'\n' | b'\r'))
+        && !is_blank(value.first())
+        && !is_blank(value.last())
+}
+
+/// Appends a string literal without Huffman coding (RFC 7541, 5.2).
+pub fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    const PREFIX: usize = 0x7f;
+    if text.len() < PREFIX {
+        out.push(text.len() as u8);
+    } else {
+        out.push(PREFIX as u8);
+        let mut rest = text.len() - PREFIX;
+        while rest >= 0x80 {
+            out.push((rest & 0x7f) as u8 | 0x80);
+            rest >>= 7;
+        }
+        out.push(rest as u8);
+    }
+    out.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<(String, String)>, Undecodable> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut fields = Vec::new();
+        decoder.read(block, |field| fields.push((text(field.name), text(field.value))))?;
+        Ok(fields)
+    }
+
+    fn status(decoder: &mut Decoder, block: &[u8]) -> Result<String, Undecodable> {
+        Ok(read(decoder, block)?.remove(0).1)
+    }
+
+    /// RFC 7541, C.6.1 and C.6.2: in Huffman's code, with headers that push others out of the table.
+    #[test]
+    fn huffmans_code_is_read() {
+        let first = b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\
+            \xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\x1b\xff\x6e\x91\x9d\x29\xad\x17\x18\x63\xc7\
+            \x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3";
+        let mut decoder = Decoder::default();
+        decoder.table.resize(256);
+        assert_eq!(status(&mut decoder, first).unwrap(), "302");
+        assert_eq!(status(&mut decoder, b"\x48\x83\x64\x0e\xff\xc1\xc0\xbf").unwrap(), "307");
+        assert_eq!(status(&mut decoder, b"\x88\xc1\xc0\xbf").unwrap(), "200");
+        assert_eq!(read(&mut decoder, b"\xc2"), Err(Undecodable), "302 has been pushed out");
+    }
+
+    /// Names that were spelled out once, and their fields: what is allowed of each is known without a look.
+    #[test]
+    fn a_name_from_the_table_is_what_it_was() {
+        let mut decoder = Decoder::default();
+        let mut allowed = |block: &[u8]| {
+            let mut all = Vec::new();
+            decoder.read(block, |field| all.push((field.name.to_vec(), field.allowed))).unwrap();
+            all
+        };
+        // A good name with a bad value, then a bad name with a good value.
+        allowed(b"\x40\x01a\x01\0\x40\x01A\x01b");
+        let names = [(b"A".to_vec(), false), (b"a".to_vec(), true)];
+        assert_eq!(allowed(b"\x0f\x2f\x01c\x0f\x30\x01c"), names);
+        assert_eq!(allowed(b"\x7e\x01c\x7f\x01\x01c"), [names[0].clone(), names[1].clone()]);
+        // They are the newest now, and both have good values.
+        assert_eq!(allowed(b"\xbe\xbf\xc1"), [names[1].clone(), names[0].clone(), (b"a".to_vec(), false)]);
+    }
+
+    #[test]
+    fn no_room_is_kept_of_what_was_large() {
+        let mut decoder = Decoder::default();
+        decoder.value.reserve(100_000);
+        read(&mut decoder, b"\x88").unwrap();
+        assert!(decoder.value.capacity() <= KEPT);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for block in [
+            &b"\x80"[..],
+            b"\xbe",
+            b"\xff",
+            b"\xff\xff\xff\xff\xff\x01",
+            b"\x40\x05ab",
+            b"\x3f\xff\x7f",
+            b"\x88\x20",
+        ] {
+            assert_eq!(read(&mut Decoder::default(), block), Err(Undecodable), "{block:?}");
+        }
+        assert_eq!(status(&mut Decoder::default(), b"\x20\x3f\xe1\x1f\x88").unwrap(), "200");
+    }
+
+    #[test]
+    fn what_http_does_not_allow_is_told_each_time() {
+        let mut server = Decoder::default();
+        let mut allowed = |block: &[u8]| {
+            let mut all = Vec::new();
+            server.read(block, |field| all.push(field.allowed)).unwrap();
+            all
+        };
+        assert_eq!(
+            allowed(b"\x40\x01a\x01b\x40\x01A\x01b\x40\x01a\x01\0\x40\x03a:b\0\x40\x02:b\0"),
+            [true, false, false, false, true]
+        );
+        assert_eq!(
+            allowed(b"\xbe\xbf\xc0\xc1\xc2\x00\x00\x00\x00\x01 \x00"),
+            [true, false, false, false, true, false, false]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_block_panics(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..20)) {
+            let mut decoder = Decoder::default();
+            for block in blocks {
+                let _ = decoder.read(&block, |_| {});
+            }
+        }
+
+        /// Another's encoder, and a table that is always too small for what comes.
+        #[test]
+        fn places_stay_right_while_the_table_turns_over(
+            numbers in prop::collection::vec((0_usize..40, 0_i32..20), 1..400),
+        ) {
+            let (mut peer, mut decoder) = (fluke_hpack::Encoder::new(), Decoder::default());
+            for (other, status) in numbers {
+                let sent = [
+                    (format!("x-header-{other}"), "v".repeat(other * 7)),
+                    ("grpc-status".to_owned(), status.to_string()),
+                ];
+                let block = peer.encode(sent.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));
+                prop_assert_eq!(&read(&mut decoder, &block).unwrap(), &sent);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The futures of a connection: calls that wait for their answers, and streaming responses that are polled for
+//! more. All of them are part of the connection's task.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use http_body::Frame;
+use tonic::Status;
+
+use crate::call::Call;
+use crate::reply::{Reply, ResponseBody};
+
+/// All calls and streaming responses that are being polled.
+#[derive(Default)]
+pub(crate) struct InFlightCalls(FuturesUnordered<Task>);
+
+/// A streaming response.
+pub(crate) struct StreamingResponse {
+    pub(crate) stream: u32,
+    pub(crate) body: ResponseBody,
+}
+
+/// What a future of the connection has produced.
+pub(crate) enum Event {
+    /// The answer of a call.
+    Answered(u32, Result<Reply, Status>),
+    /// The next piece of a streaming response; `None` is its end.
+    ResponseBody(StreamingResponse, Option<Frame<Bytes>>),
+    /// It panicked, or its body failed.
+    Failed(u32),
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// One future, and who waits for it: cancelling it must wake them.
+struct Task(Option<Kind>, Option<Waker>);
+
+enum Kind {
+    Call(u32, Call),
+    Body(StreamingResponse),
+}
+
+impl InFlightCalls {
+    /// Polls a call for its answer.
+    pub(crate) fn call(&self, stream: u32, call: Call) {
+        self.0.push(Task(Some(Kind::Call(stream, call)), None));
+    }
+
+    /// Polls a streaming response for its next piece.
+    pub(crate) fn body(&self, response: StreamingResponse) {
+        self.0.push(Task(Some(Kind::Body(response)), None));
+    }
+
+    /// Cancels everything of these streams, in one pass.
+    pub(crate) fn cancel_all_of(&mut self, mut streams: Vec<u32>) {
+        if streams.is_empty() {
+            return;
+        }
+        streams.sort_unstable();
+        for mut task in Pin::new(&mut self.0).iter_pin_mut() {
+            let is_cancelled = |kind: &Kind| streams.binary_search(&kind.stream()).is_ok();
+            if task.0.take_if(|kind| is_cancelled(kind)).is_some()
+                && let Some(waker) = task.1.take()
+            {
+                waker.wake();
+            }
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        if self.0.is_empty() {
+            return Poll::Ready(None);
+        }
+        self.0.poll_next_unpin(context)
+    }
+}
+
+impl Kind {
+    const fn stream(&self) -> u32 {
+        match self {
+            Self::Call(stream, _) | Self::Body(StreamingResponse { stream, .. }) => *stream,
+        }
+    }
+}
+
+impl Future for Task {
+    type Output = Event;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Event> {
+        let Some(mut kind) = self.0.take() else { return Poll::Ready(Event::Cancelled) };
+        let stream = kind.stream();
+        // As in a task, a panic ends one call only; the panic hook has written a log line.
+        match catch_unwind(AssertUnwindSafe(|| kind.poll(context))) {
+            Ok(Poll::Ready(event)) => Poll::Ready(event.with(kind)),
+            Ok(Poll::Pending) => {
+                self.0 = Some(kind);
+                match &mut self.1 {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    none => *none = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+            Err(_) => Poll::Ready(Event::Failed(stream)),
+        }
+    }
+}
+
+/// What a poll has produced.
+enum Output {
+    Answer(Result<Reply, Status>),
+    Piece(Option<Frame<Bytes>>),
+    Failed,
+}
+
+impl Kind {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Output> {
+        Poll::Ready(match self {
+            Self::Call(_, call) => Output::Answer(ready!(Pin::new(call).poll(context))),
+            Self::Body(StreamingResponse { body, .. }) => match ready!(body.as_mut().poll_frame(context)) {
+                Some(Ok(frame)) => Output::Piece(Some(frame)),
+                Some(Err(_)) => Output::Failed,
+                None => Output::Piece(None),
+            },
+        })
+    }
+}
+
+impl Output {
+    fn with(self, kind: Kind) -> Event {
+        match (self, kind) {
+            (Self::Answer(answer), kind) => Event::Answered(kind.stream(), answer),
+            (Self::Piece(piece), Kind::Body(response)) => Event::ResponseBody(response, piece),
+            (Self::Piece(_) | Self::Failed, kind) => Event::Failed(kind.stream()),
+        }
+    }
+}

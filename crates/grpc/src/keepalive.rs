@@ -1,0 +1,75 @@
+//! Keepalive: a client that was silent for a while is sent a PING, and must acknowledge it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::time::Sleep;
+
+use weir_time::clock::monotonic;
+
+use crate::limits::Limits;
+use crate::session::Session;
+
+/// The keepalive timer of one connection.
+pub(crate) struct Keepalive {
+    activity: LastActivity,
+    interval: Duration,
+    timeout: Duration,
+    timer: Pin<Box<Sleep>>,
+    /// Whether a PING is not acknowledged yet.
+    pinged: bool,
+}
+
+/// When bytes last arrived on a connection. Written once for each read, not for each call.
+#[derive(Clone)]
+pub(crate) struct LastActivity(Arc<(Instant, AtomicU64)>);
+
+impl LastActivity {
+    pub(crate) fn now() -> Self {
+        Self(Arc::new((monotonic(), AtomicU64::new(0))))
+    }
+
+    /// Bytes have arrived.
+    pub(crate) fn update(&self) {
+        let since = monotonic().saturating_duration_since(self.0.0);
+        self.0.1.store(u64::try_from(since.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    fn at(&self) -> Instant {
+        self.0.0 + Duration::from_micros(self.0.1.load(Relaxed))
+    }
+}
+
+impl Keepalive {
+    /// Within the worker's runtime.
+    pub(crate) fn new(activity: LastActivity, limits: &Limits) -> Self {
+        let (interval, timeout) = (limits.keepalive_interval, limits.keepalive_timeout);
+        let timer = Box::pin(tokio::time::sleep(interval));
+        Self { activity, interval, timeout, timer, pinged: false }
+    }
+
+    /// Ready when the client has not acknowledged a PING in time.
+    pub(crate) fn poll_dead(&mut self, session: &mut Session, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.pinged && session.take_ping_ack() {
+                self.pinged = false;
+                self.timer.as_mut().reset((self.activity.at() + self.interval).into());
+            }
+            ready!(self.timer.as_mut().poll(context));
+            if self.pinged {
+                return Poll::Ready(());
+            }
+            let (now, due) = (monotonic(), self.activity.at() + self.interval);
+            if due > now {
+                self.timer.as_mut().reset(due.into());
+            } else {
+                session.ping();
+                self.pinged = true;
+                self.timer.as_mut().reset((now + self.timeout).into());
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! gRPC over HTTP/2 for servers: bytes, requests and statuses, over any `AsyncRead + AsyncWrite`.
+//!
+//! A general library makes each call a request, a response and two header maps. That is several times what a
+//! small call costs otherwise, so hot methods go from bytes to bytes here, and all other calls become an
+//! `http::Request` for a general router.
+//!
+//! * [`frames`], [`hpack`]: frames and header blocks (RFC 9113, RFC 7541).
+//! * `session`: one connection without its socket. `connection`: its socket and its calls, in one task.
+//! * [`HotService`]: what a connection asks of the services behind it.
+//! * [`Messages`], [`Reply`], [`Call`]: gRPC's messages, answers and calls.
+//!
+//! Nothing here knows what a service decides, where it keeps state, or what its messages mean.
+
+mod body;
+mod call;
+mod connection;
+mod deadline;
+mod error_code;
+pub mod frames;
+pub mod hpack;
+mod in_flight;
+mod keepalive;
+mod limits;
+mod messages;
+mod pending;
+pub mod reply;
+mod request_headers;
+mod response_headers;
+mod service;
+mod session;
+mod stream;
+mod transport;
+
+pub use body::{ClientGone, RequestBody};
+pub use call::{Call, Waiting};
+pub use connection::{ConnectionEnd, Http2Connection};
+pub use deadline::{deadline_exceeded, deadline_of};
+pub use error_code::{ConnectionError, ErrorCode};
+pub use limits::Limits;
+pub use messages::{Messages, PREFIX};
+pub use reply::{Reply, ResponseBody};
+pub use service::{
+    BATCH, Begun, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall,
+    Unanswered,
+};

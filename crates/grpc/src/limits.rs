@@ -1,0 +1,40 @@
+//! What a client can make one connection hold or do.
+
+use std::time::Duration;
+
+/// Bounds of one connection. The defaults are those of a public server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Concurrent streams (SETTINGS_MAX_CONCURRENT_STREAMS).
+    pub max_streams: u32,
+    /// Bytes of the headers of one call, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
+    pub max_header_bytes: u32,
+    /// Streams that the client has reset before their calls began; then the connection ends.
+    pub max_pending_resets: usize,
+    /// Streams that the server has reset for faults of the client; then the connection ends.
+    pub max_local_resets: usize,
+    /// How long a new connection may take to send its preface and settings.
+    pub handshake_timeout: Duration,
+    /// Silence of the client after which it is sent a PING.
+    pub keepalive_interval: Duration,
+    /// How long the client may take to acknowledge that PING.
+    pub keepalive_timeout: Duration,
+    /// What a client that speaks HTTP/1.1 is told beside that: people and health checks that have found the
+    /// wrong port read it.
+    pub http1_hint: &'static str,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_streams: 1024,
+            max_header_bytes: 16 << 10,
+            max_pending_resets: 1024,
+            max_local_resets: 1024,
+            handshake_timeout: Duration::from_secs(10),
+            keepalive_interval: Duration::from_secs(20),
+            keepalive_timeout: Duration::from_secs(10),
+            http1_hint: "",
+        }
+    }
+}

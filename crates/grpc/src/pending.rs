@@ -1,0 +1,55 @@
+//! Calls of one message that have arrived together, and are answered together.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::in_flight::InFlightCalls;
+use crate::service::{BATCH, HotService, PendingCall};
+use crate::session::Session;
+
+/// Calls that may be answered at once, and their streams. Empty between two turns of the connection.
+#[derive(Default)]
+pub(crate) struct PendingBatch {
+    calls: Vec<PendingCall>,
+    /// The stream of each call, until it is answered.
+    streams: Vec<Option<u32>>,
+}
+
+impl PendingBatch {
+    pub(crate) fn push(&mut self, call: PendingCall, stream: u32) {
+        self.calls.push(call);
+        self.streams.push(Some(stream));
+    }
+
+    /// Answers all of them, [`BATCH`] at a time. Those that must be waited for go to `in_flight`.
+    pub(crate) fn answer<H: HotService>(
+        &mut self,
+        service: &H,
+        session: &mut Session,
+        in_flight: &InFlightCalls,
+    ) {
+        for (calls, streams) in self.calls.chunks_mut(BATCH).zip(self.streams.chunks_mut(BATCH)) {
+            let answer = || {
+                service.answer_each(calls, |place, answer| {
+                    let Some(stream) = streams.get_mut(place).and_then(Option::take) else { return };
+                    match answer {
+                        Ok(message) => session.answer_message(stream, message),
+                        Err(status) => session.answer(stream, Err(status)),
+                    }
+                })
+            };
+            match catch_unwind(AssertUnwindSafe(answer)) {
+                Ok(unanswered) => {
+                    for place in unanswered {
+                        if let (Some(call), Some(Some(stream))) = (calls.get_mut(place), streams.get(place)) {
+                            in_flight.call(*stream, service.wait(call));
+                        }
+                    }
+                }
+                // A panic ends the calls that have no answer yet; the panic hook has written a log line.
+                Err(_) => streams.iter_mut().flatten().for_each(|stream| session.failed(*stream)),
+            }
+        }
+        self.calls.clear();
+        self.streams.clear();
+    }
+}

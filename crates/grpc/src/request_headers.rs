@@ -1,0 +1,329 @@
+//! The header block of a request: which method it calls, and the fields that matter here.
+
+use std::time::Instant;
+
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use weir_time::clock::monotonic;
+
+use crate::deadline;
+use crate::hpack::Field;
+use crate::service::{CallContext, MethodId, Methods};
+
+/// The headers of a request.
+#[derive(Debug)]
+pub(crate) struct RequestHead {
+    /// The hot method that it calls; otherwise `uri` has its path.
+    pub(crate) method: Option<MethodId>,
+    uri: Option<Box<Uri>>,
+    /// When the caller stops waiting.
+    deadline: Option<Instant>,
+    /// What its messages are compressed with, which is more than this server reads.
+    pub(crate) encoding: Option<Box<str>>,
+    metadata: Option<Box<HeaderMap>>,
+    /// Its content-length.
+    pub(crate) length: Option<u64>,
+}
+
+/// Why a header block begins no call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderFault {
+    /// It is malformed (RFC 9113, 8.1.1).
+    Malformed,
+    /// It has more bytes than the limit.
+    TooLarge,
+    /// It is valid HTTP, but not gRPC: HTTP's status for that.
+    NotGrpc(StatusCode),
+}
+
+/// Reads the fields of one block. A fault ends nothing: HPACK needs every block to be read to its end.
+pub(crate) struct HeaderReader<'a> {
+    head: RequestHead,
+    methods: &'a Methods,
+    /// Bytes that the block may still have, as RFC 9113, 6.5.2 counts them.
+    budget: Option<usize>,
+    /// The pseudo-header fields that have come.
+    seen: u8,
+    /// Whether regular fields have begun: no pseudo-header field may follow.
+    regular: bool,
+    malformed: bool,
+    not_grpc: Option<StatusCode>,
+}
+
+/// The most bytes of an encoding's name that are kept for the error.
+const MAX_ENCODING: usize = 64;
+
+const METHOD: u8 = 1;
+const SCHEME: u8 = 2;
+const PATH: u8 = 4;
+const AUTHORITY: u8 = 8;
+
+impl<'a> HeaderReader<'a> {
+    /// For the block that begins a request, of at most `most` bytes.
+    pub(crate) const fn of_request(most: usize, methods: &'a Methods) -> Self {
+        let head = RequestHead {
+            method: None,
+            uri: None,
+            deadline: None,
+            encoding: None,
+            metadata: None,
+            length: None,
+        };
+        let (budget, seen, regular, malformed, not_grpc) = (Some(most), 0, false, false, None);
+        Self { head, methods, budget, seen, regular, malformed, not_grpc }
+    }
+
+    /// For trailers, which have no pseudo-header fields.
+    pub(crate) const fn of_trailers(most: usize, methods: &'a Methods) -> Self {
+        let mut reader = Self::of_request(most, methods);
+        reader.regular = true;
+        reader
+    }
+
+    /// Takes the next field.
+    pub(crate) fn field(&mut self, field: Field<'_>) {
+        const OVERHEAD: usize = 32;
+        let size = field.name.len() + field.value.len() + OVERHEAD;
+        self.budget = self.budget.and_then(|budget| budget.checked_sub(size));
+        if self.budget.is_none() {
+            return;
+        }
+        let is_pseudo = field.name.first() == Some(&b':');
+        self.malformed |= !field.allowed || (is_pseudo && self.regular);
+        let valid = if is_pseudo {
+            self.pseudo_header(field)
+        } else {
+            self.regular = true;
+            self.regular_field(field)
+        };
+        self.malformed |= valid.is_none();
+    }
+
+    /// The request, if the block was one.
+    pub(crate) fn request(self) -> Result<RequestHead, HeaderFault> {
+        if self.budget.is_none() {
+            return Err(HeaderFault::TooLarge);
+        }
+        let all = METHOD | SCHEME | PATH;
+        if self.malformed || self.seen & all != all {
+            return Err(HeaderFault::Malformed);
+        }
+        self.not_grpc.map_or(Ok(self.head), |status| Err(HeaderFault::NotGrpc(status)))
+    }
+
+    /// Whether the block was well-formed trailers.
+    pub(crate) fn were_trailers(&self) -> bool {
+        !self.malformed
+    }
+
+    fn pseudo_header(&mut self, Field { name, value, .. }: Field<'_>) -> Option<()> {
+        let which = match name {
+            b":method" => METHOD,
+            b":scheme" => SCHEME,
+            b":path" => PATH,
+            b":authority" => AUTHORITY,
+            _ => return None,
+        };
+        if self.seen & which != 0 {
+            return None;
+        }
+        self.seen |= which;
+        match which {
+            METHOD if value != b"POST" => {
+                http::Method::from_bytes(value).ok()?;
+                self.not_grpc = Some(StatusCode::METHOD_NOT_ALLOWED);
+            }
+            PATH => match self.methods.find(value) {
+                Some(method) => self.head.method = Some(method),
+                None => self.head.uri = Some(Box::new(PathAndQuery::try_from(value).ok()?.into())),
+            },
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn regular_field(&mut self, Field { name, value, .. }: Field<'_>) -> Option<()> {
+        match name {
+            // Connection-specific fields are not allowed (RFC 9113, 8.2.2).
+            b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => None,
+            b"te" if value != b"trailers" => None,
+            b"content-length" => {
+                // Digits only: a number may begin with a plus where it is parsed.
+                let digits = value.iter().all(u8::is_ascii_digit).then_some(value)?;
+                let length = std::str::from_utf8(digits).ok()?.parse().ok()?;
+                (self.head.length.replace(length).is_none_or(|before| before == length)).then_some(())
+            }
+            b"content-type" => {
+                if !is_grpc(value) {
+                    self.not_grpc = self.not_grpc.or(Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+                }
+                Some(())
+            }
+            b"grpc-timeout" => {
+                self.timeout(value);
+                Some(())
+            }
+            b"grpc-encoding" => {
+                self.encoding(value);
+                Some(())
+            }
+            _ => self.keep_if_asked(name, value),
+        }
+    }
+
+    /// The first one counts. A timeout that cannot be parsed counts as none, as everywhere in gRPC.
+    fn timeout(&mut self, value: &[u8]) {
+        if self.head.deadline.is_none()
+            && let Some(timeout) = std::str::from_utf8(value).ok().and_then(deadline::parse)
+        {
+            self.head.deadline = monotonic().checked_add(timeout);
+        }
+    }
+
+    fn encoding(&mut self, value: &[u8]) {
+        if value != b"identity" && self.head.encoding.is_none() {
+            let name = value.get(..MAX_ENCODING).unwrap_or(value);
+            self.head.encoding = Some(String::from_utf8_lossy(name).into());
+        }
+    }
+
+    /// Keeps the first value of a header that is to be kept. Other headers are dropped: with HPACK's table a
+    /// few bytes of a block can stand for many, and calls that wait for their messages would hold them.
+    fn keep_if_asked(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
+        let kept = self.methods.kept_headers().iter().find(|kept| kept.as_str().as_bytes() == name);
+        if let Some(name) = kept {
+            let value = HeaderValue::from_bytes(value).ok()?;
+            self.head.metadata.get_or_insert_default().entry(name).or_insert(value);
+        }
+        Some(())
+    }
+}
+
+/// gRPC, with or without the name of what its messages are written in. gRPC-Web is another protocol.
+fn is_grpc(value: &[u8]) -> bool {
+    let rest = value.strip_prefix(b"application/grpc");
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
+}
+
+impl RequestHead {
+    /// What its service learns of the call.
+    pub(crate) fn context(&mut self) -> CallContext {
+        CallContext { deadline: self.deadline, metadata: self.metadata.take() }
+    }
+
+    /// The request for a general router, with the timeout as it is now.
+    pub(crate) fn request<B>(self, body: B) -> http::Request<B> {
+        let mut request = http::Request::new(body);
+        if let Some(metadata) = self.metadata {
+            *request.headers_mut() = *metadata;
+        }
+        *request.method_mut() = http::Method::POST;
+        if let Some(uri) = self.uri {
+            *request.uri_mut() = *uri;
+        }
+        *request.version_mut() = http::Version::HTTP_2;
+        request
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::HotMethod;
+
+    const HOT: &str = "/weir.v1.RateLimitService/ShouldAllow";
+
+    const REQUEST: [(&str, &str); 4] = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/grpc.health.v1.Health/Check"),
+        ("te", "trailers"),
+    ];
+
+    fn read(fields: &[(&str, &str)]) -> Result<RequestHead, HeaderFault> {
+        let hot = HotMethod { path: HOT, largest_message: 1000, together: true };
+        let methods = Methods::new(vec![hot], 1000);
+        let mut reader = HeaderReader::of_request(1000, &methods);
+        for (name, value) in fields {
+            reader.field(Field { name: name.as_bytes(), value: value.as_bytes(), allowed: true });
+        }
+        reader.request()
+    }
+
+    #[test]
+    fn what_no_request_says_is_malformed() {
+        let more = |field| read(&[&REQUEST[..], &[field]].concat()).err();
+        assert_eq!(more(("x", "y")), None);
+        for field in [
+            (":scheme", "http"),
+            (":authority", "late"),
+            ("connection", "close"),
+            ("te", "gzip"),
+            ("content-length", "-1"),
+        ] {
+            assert_eq!(more(field), Some(HeaderFault::Malformed), "{field:?}");
+        }
+        for missing in 0..3 {
+            let mut fields = REQUEST.to_vec();
+            fields.remove(missing);
+            assert_eq!(read(&fields).err(), Some(HeaderFault::Malformed), "without {:?}", REQUEST[missing]);
+            let twice = [&REQUEST[missing..=missing], &REQUEST[..]].concat();
+            assert_eq!(read(&twice).err(), Some(HeaderFault::Malformed), "twice {:?}", REQUEST[missing]);
+        }
+        assert_eq!(read(&[&[(":status", "200")], &REQUEST[..]].concat()).err(), Some(HeaderFault::Malformed));
+        assert_eq!(more(("x", &"y".repeat(1000))), Some(HeaderFault::TooLarge));
+    }
+
+    #[test]
+    fn a_request_keeps_what_its_service_looks_at() {
+        let long = "y".repeat(500);
+        for path in [REQUEST[2].1, HOT] {
+            let fields = [
+                &[REQUEST[0], REQUEST[1], (":path", path)][..],
+                &[("grpc-timeout", "1S"), ("x", "1"), ("grpc-timeout", "2H"), ("content-length", "7")],
+            ];
+            let mut head = read(&fields.concat()).unwrap();
+            assert_eq!(head.method.is_some(), path == HOT);
+            assert_eq!(head.length, Some(7));
+            let context = head.context();
+            let soon = monotonic() + std::time::Duration::from_secs(60);
+            assert!(context.deadline.unwrap() < soon, "the first one counts");
+            assert!(context.metadata.is_none());
+            let request = head.request(());
+            assert_eq!(request.method(), http::Method::POST);
+            assert_eq!(request.headers().len(), 0);
+            let encoded = read(&[fields[0], &[("grpc-encoding", &long)]].concat()).unwrap();
+            assert_eq!(encoded.encoding.unwrap().len(), MAX_ENCODING);
+            let plain = read(&[fields[0], &[("grpc-encoding", "identity"), ("grpc-timeout", "x")]].concat());
+            assert!(plain.unwrap().encoding.is_none());
+        }
+        assert_eq!(read(&REQUEST).unwrap().request(()).uri().path(), REQUEST[2].1);
+    }
+
+    #[test]
+    fn what_is_not_grpc_is_told_so_in_https_words() {
+        let with = |name, value| {
+            let others = REQUEST.iter().filter(|field| field.0 != name);
+            read(&[&[(name, value)], &others.copied().collect::<Vec<_>>()[..]].concat()).err()
+        };
+        let typed = |value| read(&[&REQUEST[..], &[("content-type", value)]].concat()).err();
+        for fine in ["application/grpc", "application/grpc+proto", "application/grpc; charset=utf-8"] {
+            assert_eq!(typed(fine), None, "{fine}");
+        }
+        for other in ["application/json", "application/grpc-web", "application/grpc-web+proto", ""] {
+            assert_eq!(
+                typed(other),
+                Some(HeaderFault::NotGrpc(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
+                "{other}"
+            );
+        }
+        for verb in ["GET", "PRI", "post"] {
+            assert_eq!(
+                with(":method", verb),
+                Some(HeaderFault::NotGrpc(StatusCode::METHOD_NOT_ALLOWED)),
+                "{verb}"
+            );
+        }
+        assert_eq!(with(":method", "a b"), Some(HeaderFault::Malformed));
+    }
+}

@@ -1,0 +1,138 @@
+//! What a connection asks of the services behind it. Nothing here knows what they decide.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName};
+use smallvec::SmallVec;
+use tokio::sync::watch;
+use tonic::Status;
+
+use crate::body::RequestBody;
+use crate::call::Call;
+use crate::messages::Messages;
+
+/// Calls that are worth being answered together.
+pub const BATCH: usize = 16;
+
+/// The number of a hot method: its place in [`Methods::hot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MethodId(pub u8);
+
+/// A method that the service answers from bytes to bytes, without a general router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HotMethod {
+    /// The path of its calls: `/package.Service/Method`.
+    pub path: &'static str,
+    /// The largest message that it takes, in bytes.
+    pub largest_message: usize,
+    /// Whether its calls may be answered together ([`Begun::Pending`]). Before a call of any other method begins,
+    /// those before it are answered, so that calls are decided in their order.
+    pub together: bool,
+}
+
+/// What a connection must know of methods before a call of them begins. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Methods(Arc<MethodTable>);
+
+#[derive(Debug)]
+struct MethodTable {
+    hot: Vec<HotMethod>,
+    largest_other: usize,
+    kept_headers: Vec<HeaderName>,
+}
+
+impl Methods {
+    /// The hot methods; at most 256 of them are looked at. Messages of all other methods may have
+    /// `largest_other` bytes.
+    #[must_use]
+    pub fn new(hot: Vec<HotMethod>, largest_other: usize) -> Self {
+        Self(Arc::new(MethodTable { hot, largest_other, kept_headers: Vec::new() }))
+    }
+
+    /// The hot method with this path.
+    #[inline]
+    pub(crate) fn find(&self, path: &[u8]) -> Option<MethodId> {
+        let place = self.0.hot.iter().position(|method| method.path.as_bytes() == path)?;
+        u8::try_from(place).ok().map(MethodId)
+    }
+
+    /// The largest message of a method, or of those that are not hot.
+    pub(crate) fn largest_message(&self, method: Option<MethodId>) -> usize {
+        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
+        hot.map_or(self.0.largest_other, |method| method.largest_message)
+    }
+
+    /// Whether calls of this method may be answered together.
+    #[inline]
+    pub(crate) fn is_together(&self, method: Option<MethodId>) -> bool {
+        method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place))).is_some_and(|hot| hot.together)
+    }
+
+    /// Headers that are kept of every call, beside those that gRPC itself needs.
+    pub(crate) fn kept_headers(&self) -> &[HeaderName] {
+        &self.0.kept_headers
+    }
+}
+
+/// What is known of a call beside its messages.
+#[derive(Debug, Clone, Default)]
+pub struct CallContext {
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+    /// The headers that were asked to be kept, if the call has any of them.
+    pub metadata: Option<Box<HeaderMap>>,
+}
+
+/// A call of a hot method that is about to begin.
+pub struct IncomingCall {
+    /// What is known of it.
+    pub context: CallContext,
+    /// Its messages, as they arrive.
+    pub messages: Messages,
+}
+
+/// A call of one message that has arrived and may be answered at once.
+#[derive(Debug)]
+pub struct PendingCall {
+    /// The message, without its prefix.
+    pub message: Bytes,
+    /// Its call.
+    pub context: CallContext,
+}
+
+/// Places in a slice of pending calls that have no answer yet, because it must be waited for.
+pub type Unanswered = SmallVec<[usize; BATCH]>;
+
+/// A call that has begun.
+pub enum Begun {
+    /// It may be answered together with others: by [`HotService::answer_each`], or else [`HotService::wait`].
+    Pending(PendingCall),
+    /// It is answered by itself.
+    Call(Call),
+}
+
+/// The services of one worker, as its connections see them. Hot methods are answered from bytes to bytes;
+/// every other call is an `http::Request` for a general router.
+pub trait HotService: Send + Sync + 'static {
+    /// What is known of the methods before a call begins.
+    fn methods(&self) -> &Methods;
+
+    /// Begins a call of a hot method. `closing` changes when the connection is about to end.
+    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> Begun;
+
+    /// Answers calls, each for itself and in their order. `each` gets their places and the answers: messages
+    /// with their prefixes. Calls whose answers must be waited for stay unanswered.
+    fn answer_each(
+        &self,
+        pending: &[PendingCall],
+        each: impl FnMut(usize, Result<&[u8], Status>),
+    ) -> Unanswered;
+
+    /// Goes on with a pending call that has no answer yet. Its message is taken.
+    fn wait(&self, pending: &mut PendingCall) -> Call;
+
+    /// Begins a call of any other method.
+    fn other(&self, context: CallContext, request: http::Request<RequestBody>) -> Call;
+}

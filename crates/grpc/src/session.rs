@@ -1,0 +1,303 @@
+//! One HTTP/2 connection without its socket: bytes in, calls out; answers in, bytes out.
+//!
+//! RFC 9113 as a server of gRPC needs it. Frames are parsed where they lie in the read buffer. A stream keeps
+//! only what its call still needs. Everything that a client can make grow has a bound: streams, header bytes,
+//! windows, resets, and output ([`Session::output_is_full`]: then nothing further is read).
+
+mod flow_control;
+mod preface;
+mod receive;
+mod send;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use crate::body::{ReadLedger, RequestBody};
+use crate::error_code::{ConnectionError, ErrorCode};
+use crate::frames::{self, DEFAULT_WINDOW, flag, kind};
+use crate::hpack::Decoder;
+use crate::in_flight::StreamingResponse;
+use crate::limits::Limits;
+use crate::request_headers::RequestHead;
+use crate::response_headers::ResponseHeaders;
+use crate::service::Methods;
+use crate::stream::{Stream, Streams};
+
+/// Initial receive windows per stream and per connection (RFC 9113, 6.9). Eight stalled streams fill the
+/// connection window.
+const STREAM_WINDOW: u32 = 128 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// Bytes of output above which nothing further is read or answered: the peer does not read fast enough.
+const MAX_OUTPUT: usize = 128 << 10;
+
+/// Bytes of answers that may wait for the peer's windows before no further call of it begins.
+const MAX_QUEUED_BYTES: usize = 4 << 20;
+
+/// Capacity for streams that a connection without streams keeps.
+const KEPT_STREAMS: usize = 512;
+
+/// Opaque data of our PINGs (RFC 9113, 6.7).
+const KEEPALIVE_PING: [u8; 8] = *b"weir:up?";
+const SHUTDOWN_PING: [u8; 8] = *b"weir:bye";
+
+/// The state of one connection.
+pub(crate) struct Session {
+    limits: Limits,
+    methods: Methods,
+    handshake: Handshake,
+    decoder: Decoder,
+    response_headers: ResponseHeaders,
+    streams: Streams,
+    /// The highest stream that the client has opened.
+    last_stream_id: u32,
+    /// A header block whose CONTINUATION frames have not all arrived.
+    header_block: Option<HeaderBlock>,
+    /// The connection's receive window, and the bytes that have been consumed since the last WINDOW_UPDATE.
+    recv_window: i64,
+    pending_credit: usize,
+    /// The connection's send window, and that of a new stream.
+    send_window: i64,
+    initial_send_window: i64,
+    /// The largest [`Stream::send_window_delta`] of any stream, or more.
+    largest_send_window_delta: i64,
+    /// Streams whose calls have not begun, in the order of their arrival.
+    new_calls: Vec<u32>,
+    /// Streams whose calls are to be cancelled.
+    cancelled: Vec<u32>,
+    /// Streaming responses that may be polled for more.
+    resumable: Vec<StreamingResponse>,
+    /// Streams with data that waits for a send window, and how many bytes those are.
+    blocked: VecDeque<u32>,
+    queued_bytes: usize,
+    ledger: ReadLedger,
+    output: Vec<u8>,
+    /// RST_STREAM frames for calls that had not begun, since all calls had begun.
+    pending_resets: usize,
+    /// Streams that were reset for a fault of the client.
+    local_resets: usize,
+    /// Recently reset streams. Frames that were in flight for them are ignored, not errors (RFC 9113, 5.1).
+    reset_streams: VecDeque<u32>,
+    shutdown: Shutdown,
+    goaway_received: bool,
+    /// Whether the last keepalive PING was acknowledged.
+    ping_acked: bool,
+}
+
+/// What the client has still to send before its first request (RFC 9113, 3.4).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Handshake {
+    Preface,
+    Settings,
+    Done,
+}
+
+/// Graceful shutdown (RFC 9113, 6.8).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shutdown {
+    No,
+    /// GOAWAY with the highest possible stream was sent: what the client sends before it knows is answered.
+    Announced,
+    /// GOAWAY with the last stream was sent: later streams are ignored.
+    Final,
+}
+
+struct HeaderBlock {
+    stream: u32,
+    end_stream: bool,
+    bytes: Vec<u8>,
+    /// Bytes of its frames, with their headers.
+    received: usize,
+}
+
+impl Session {
+    pub(crate) fn new(limits: &Limits, methods: Methods) -> Self {
+        Self {
+            limits: limits.clone(),
+            methods,
+            handshake: Handshake::Preface,
+            decoder: Decoder::default(),
+            response_headers: ResponseHeaders::default(),
+            streams: Streams::default(),
+            last_stream_id: 0,
+            header_block: None,
+            recv_window: CONNECTION_WINDOW.into(),
+            pending_credit: 0,
+            send_window: DEFAULT_WINDOW,
+            initial_send_window: DEFAULT_WINDOW,
+            largest_send_window_delta: 0,
+            new_calls: Vec::new(),
+            cancelled: Vec::new(),
+            resumable: Vec::new(),
+            blocked: VecDeque::new(),
+            queued_bytes: 0,
+            ledger: ReadLedger::default(),
+            output: Vec::new(),
+            pending_resets: 0,
+            local_resets: 0,
+            reset_streams: VecDeque::new(),
+            shutdown: Shutdown::No,
+            goaway_received: false,
+            ping_acked: false,
+        }
+    }
+
+    /// Whether the client has sent its preface and settings.
+    pub(crate) fn handshake_done(&self) -> bool {
+        self.handshake == Handshake::Done
+    }
+
+    /// Processes the frames that are complete, and returns how many bytes they were.
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, ConnectionError> {
+        let mut taken = 0;
+        if self.handshake == Handshake::Preface {
+            taken = self.preface(bytes)?;
+            if taken == 0 {
+                return Ok(0);
+            }
+        }
+        let too_large = |why| ConnectionError::new(ErrorCode::FrameSize, why);
+        while let Some((frame, length)) = frames::first(&bytes[taken..]).map_err(too_large)? {
+            self.take(&frame)?;
+            taken += length;
+        }
+        Ok(taken)
+    }
+
+    /// Begins the calls that have arrived and were not reset meanwhile, in their order. They wait while the
+    /// client does not read its answers: a small call may have a large answer.
+    pub(crate) fn begin_calls(&mut self, mut begin: impl FnMut(&mut Self, u32, RequestHead, RequestBody)) {
+        let mut new_calls = std::mem::take(&mut self.new_calls);
+        let mut begun = 0;
+        for &id in &new_calls {
+            if self.output_is_full() || self.queued_bytes >= MAX_QUEUED_BYTES {
+                break;
+            }
+            begun += 1;
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            let Some((head, body, consumed)) = stream.begin(id, &self.ledger) else { continue };
+            self.return_bytes(consumed);
+            begin(self, id, head, body);
+        }
+        new_calls.drain(..begun);
+        self.new_calls = new_calls;
+        if self.new_calls.is_empty() {
+            self.pending_resets = 0;
+        }
+    }
+
+    /// Streams whose calls are to be cancelled, because they were reset.
+    pub(crate) fn take_cancelled(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.cancelled)
+    }
+
+    /// Sends a PING to a silent client; [`Session::take_ping_ack`] says whether it was acknowledged. Unused
+    /// capacity is freed.
+    pub(crate) fn ping(&mut self) {
+        self.ping_acked = false;
+        if self.streams.is_empty() {
+            self.streams = Streams::default();
+            (self.new_calls, self.cancelled, self.resumable, self.blocked) = Default::default();
+        }
+        frames::write(&mut self.output, kind::PING, 0, 0, &KEEPALIVE_PING);
+    }
+
+    /// Whether a keepalive PING was acknowledged since this was last asked.
+    pub(crate) fn take_ping_ack(&mut self) -> bool {
+        std::mem::take(&mut self.ping_acked)
+    }
+
+    /// Begins a graceful shutdown: calls in flight may finish, and so may those that the client sends before it
+    /// knows (RFC 9113, 6.8).
+    pub(crate) fn shut_down(&mut self) {
+        if self.shutdown == Shutdown::No {
+            self.shutdown = Shutdown::Announced;
+            self.goaway(u32::MAX >> 1, ErrorCode::NoError, "");
+            frames::write(&mut self.output, kind::PING, 0, 0, &SHUTDOWN_PING);
+        }
+    }
+
+    /// Sends the final GOAWAY. It follows the acknowledgement of the shutdown PING, or a timeout: streams that the
+    /// client opens from now on are ignored (RFC 9113, 6.8).
+    pub(crate) fn finish_shutdown(&mut self) {
+        if self.shutdown == Shutdown::Announced {
+            self.shutdown = Shutdown::Final;
+            self.goaway(self.last_stream_id, ErrorCode::NoError, "");
+        }
+    }
+
+    /// Sends GOAWAY on a connection that is over, with the error if there was one. A client that does not speak
+    /// HTTP/2 would not understand it.
+    pub(crate) fn close(&mut self, error: Option<ConnectionError>) {
+        if self.handshake == Handshake::Preface {
+            return;
+        }
+        let (code, reason) = error.map_or((ErrorCode::NoError, ""), |error| (error.code, error.reason));
+        self.goaway(self.last_stream_id, code, reason);
+    }
+
+    /// Whether all calls have ended and no further one will come.
+    pub(crate) fn is_over(&self) -> bool {
+        (self.goaway_received || self.shutdown == Shutdown::Final) && self.streams.is_empty()
+    }
+
+    /// Whether so much output waits that nothing further is to be read or answered.
+    pub(crate) fn output_is_full(&self) -> bool {
+        self.output.len() >= MAX_OUTPUT
+    }
+
+    /// The bytes to be written. The caller removes what it has written.
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    fn goaway(&mut self, last: u32, code: ErrorCode, reason: &str) {
+        let payload = [&last.to_be_bytes(), &(code as u32).to_be_bytes(), reason.as_bytes()].concat();
+        frames::write(&mut self.output, kind::GOAWAY, 0, 0, &payload);
+    }
+
+    /// Resets a stream for a fault of the client (RFC 9113, 5.4.2).
+    fn reset(&mut self, stream: u32, code: ErrorCode) -> Result<(), ConnectionError> {
+        self.local_resets += 1;
+        if self.local_resets > self.limits.max_local_resets {
+            return Err(ConnectionError::new(
+                ErrorCode::EnhanceYourCalm,
+                "too many of its streams were at fault",
+            ));
+        }
+        self.send_reset(stream, code);
+        self.cancel_stream(stream);
+        Ok(())
+    }
+
+    fn send_reset(&mut self, stream: u32, code: ErrorCode) {
+        frames::write(&mut self.output, kind::RST_STREAM, 0, stream, &(code as u32).to_be_bytes());
+        // As many streams may be in flight when their client learns of a reset.
+        if self.reset_streams.len() >= self.limits.max_streams as usize {
+            self.reset_streams.pop_front();
+        }
+        self.reset_streams.push_back(stream);
+    }
+
+    /// Removes a stream before its call has ended.
+    fn cancel_stream(&mut self, id: u32) {
+        if let Some(stream) = self.streams.remove(&id) {
+            if stream.has_begun() {
+                self.cancelled.push(id);
+            }
+            self.release(stream);
+        }
+    }
+
+    /// What a removed stream had received is not read any more, and what it had queued is not sent.
+    fn release(&mut self, stream: Stream) {
+        if let Some(queued) = &stream.queued {
+            self.queued_bytes -= queued.data.len();
+        }
+        self.return_bytes(stream.end());
+    }
+}
+
+/// The flag of acknowledged SETTINGS and PING.
+const ACK: u8 = flag::ACK;

@@ -1,0 +1,314 @@
+//! What the client sends, frame by frame.
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::error_code::{ConnectionError, ErrorCode};
+use crate::frames::{self, Frame, HEAD, LARGEST_PAYLOAD, flag, kind, setting, settings};
+use crate::request_headers::{HeaderFault, HeaderReader, RequestHead};
+use crate::session::{
+    ACK, Handshake, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session, Shutdown,
+};
+use crate::stream::Stream;
+
+/// The largest flow-control window (RFC 9113, 6.9.1).
+const LARGEST_WINDOW: i64 = (1 << 31) - 1;
+
+/// What becomes of a frame.
+type FrameResult = Result<(), ConnectionError>;
+
+impl Session {
+    pub(super) fn take(&mut self, frame: &Frame<'_>) -> FrameResult {
+        if self.header_block.is_some() && frame.kind != kind::CONTINUATION {
+            return Err(ConnectionError::protocol("it sent another frame within headers"));
+        }
+        if self.handshake == Handshake::Settings {
+            if frame.kind != kind::SETTINGS || frame.has(ACK) {
+                return Err(ConnectionError::protocol("it did not begin with its settings"));
+            }
+            self.handshake = Handshake::Done;
+        }
+        match frame.kind {
+            kind::HEADERS => self.headers(frame),
+            kind::DATA => self.data(frame),
+            kind::CONTINUATION => self.continuation(frame),
+            kind::WINDOW_UPDATE => self.window_update(frame),
+            kind::RST_STREAM => self.rst_stream(frame),
+            kind::PRIORITY => self.priority(frame),
+            kind::SETTINGS | kind::PING | kind::GOAWAY if frame.stream != 0 => {
+                Err(ConnectionError::protocol("it sent a frame of the connection on a stream"))
+            }
+            kind::SETTINGS => self.settings(frame),
+            kind::PING => self.ping_frame(frame),
+            kind::GOAWAY => sized(frame, frame.payload.len() >= 8).map(|()| self.goaway_received = true),
+            kind::PUSH_PROMISE => {
+                Err(ConnectionError::protocol("it sent a PUSH_PROMISE, which only servers may"))
+            }
+            // Frames of unknown types are ignored (RFC 9113, 4.1).
+            _ => Ok(()),
+        }
+    }
+
+    fn headers(&mut self, frame: &Frame<'_>) -> FrameResult {
+        if frame.stream.is_multiple_of(2) {
+            return Err(ConnectionError::protocol("it sent headers on a stream that is not its own"));
+        }
+        let block = frame.content().map_err(ConnectionError::protocol)?;
+        let end_stream = frame.has(flag::END_STREAM);
+        if frame.has(flag::END_HEADERS) {
+            return self.complete_block(frame.stream, end_stream, block);
+        }
+        let (received, bytes) = (block.len(), block.to_vec());
+        self.header_block = Some(HeaderBlock { stream: frame.stream, end_stream, received, bytes });
+        Ok(())
+    }
+
+    fn continuation(&mut self, frame: &Frame<'_>) -> FrameResult {
+        let Some(block) = self.header_block.as_mut().filter(|block| block.stream == frame.stream) else {
+            return Err(ConnectionError::protocol("it sent a CONTINUATION of nothing"));
+        };
+        block.bytes.extend_from_slice(frame.payload);
+        block.received += HEAD + frame.payload.len();
+        // HPACK needs every block to its end, so the block is kept up to a bound. Frame headers count: the frames
+        // may be empty.
+        let most = (self.limits.max_header_bytes as usize).saturating_mul(2).max(4 * LARGEST_PAYLOAD);
+        if block.received > most {
+            return Err(ConnectionError::new(ErrorCode::EnhanceYourCalm, "it sent headers without an end"));
+        }
+        if frame.has(flag::END_HEADERS)
+            && let Some(HeaderBlock { stream, end_stream, bytes, .. }) = self.header_block.take()
+        {
+            return self.complete_block(stream, end_stream, &bytes);
+        }
+        Ok(())
+    }
+
+    fn complete_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> FrameResult {
+        let is_new = id > self.last_stream_id;
+        let Self { decoder, methods, limits, .. } = self;
+        let most = limits.max_header_bytes as usize;
+        let methods = methods.clone();
+        let mut reader = if is_new {
+            HeaderReader::of_request(most, &methods)
+        } else {
+            HeaderReader::of_trailers(most, &methods)
+        };
+        let undecodable =
+            |_| ConnectionError::new(ErrorCode::Compression, "it sent headers that cannot be decoded");
+        decoder.read(block, |field| reader.field(field)).map_err(undecodable)?;
+        if is_new {
+            let head = reader.request();
+            self.request(id, end_stream, head)
+        } else {
+            let valid = reader.were_trailers();
+            self.trailers(id, end_stream, valid)
+        }
+    }
+
+    fn request(&mut self, id: u32, end_stream: bool, head: Result<RequestHead, HeaderFault>) -> FrameResult {
+        if self.shutdown == Shutdown::Final {
+            // GOAWAY has told the client that this stream is ignored.
+            return Ok(());
+        }
+        self.last_stream_id = id;
+        if self.streams.len() >= self.limits.max_streams as usize {
+            self.send_reset(id, ErrorCode::RefusedStream);
+            return Ok(());
+        }
+        let head = match head {
+            Ok(head) => head,
+            Err(HeaderFault::Malformed) => return self.reset(id, ErrorCode::Protocol),
+            Err(HeaderFault::TooLarge) => {
+                self.answer_too_large(id, end_stream);
+                return Ok(());
+            }
+            Err(HeaderFault::NotGrpc(status)) => {
+                let allowed = (status == StatusCode::METHOD_NOT_ALLOWED)
+                    .then(|| (http::header::ALLOW, HeaderValue::from_static("POST")));
+                self.refuse(id, end_stream, status, &HeaderMap::from_iter(allowed));
+                return Ok(());
+            }
+        };
+        let mut stream = Stream::new(head, STREAM_WINDOW.into());
+        let valid = !end_stream || stream.end_of_body();
+        self.streams.insert(id, stream);
+        if !valid {
+            return self.reset(id, ErrorCode::Protocol);
+        }
+        self.new_calls.push(id);
+        Ok(())
+    }
+
+    fn trailers(&mut self, id: u32, end_stream: bool, valid: bool) -> FrameResult {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return if self.reset_streams.contains(&id) {
+                Ok(())
+            } else {
+                Err(ConnectionError::new(
+                    ErrorCode::StreamClosed,
+                    "it sent headers on a stream that has ended",
+                ))
+            };
+        };
+        if stream.end_stream_received {
+            return self.reset(id, ErrorCode::StreamClosed);
+        }
+        if !end_stream || !valid || !stream.end_of_body() {
+            return self.reset(id, ErrorCode::Protocol);
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, frame: &Frame<'_>) -> FrameResult {
+        if frame.stream == 0 || frame.stream > self.last_stream_id && self.shutdown != Shutdown::Final {
+            return Err(ConnectionError::protocol("it sent data on a stream that it has not opened"));
+        }
+        let content = frame.content().map_err(ConnectionError::protocol)?;
+        let length = frame.payload.len();
+        self.recv_window -= length as i64;
+        if self.recv_window < 0 {
+            return Err(ConnectionError::new(ErrorCode::FlowControl, "it sent more data than it may"));
+        }
+        let Some(stream) = self.streams.get_mut(&frame.stream) else {
+            self.return_bytes(length);
+            let was_reset = frame.stream > self.last_stream_id || self.reset_streams.contains(&frame.stream);
+            return if was_reset { Ok(()) } else { self.reset(frame.stream, ErrorCode::StreamClosed) };
+        };
+        stream.recv_window -= length as i64;
+        let fault = if stream.end_stream_received {
+            Some(ErrorCode::StreamClosed)
+        } else if stream.recv_window < 0 {
+            Some(ErrorCode::FlowControl)
+        } else if !stream.push(content) {
+            Some(ErrorCode::Protocol)
+        } else {
+            None
+        };
+        if let Some(code) = fault {
+            self.return_bytes(length);
+            return self.reset(frame.stream, code);
+        }
+        let valid = !frame.has(flag::END_STREAM) || stream.end_of_body();
+        // Nobody reads padding.
+        self.return_stream_bytes(frame.stream, length - content.len());
+        if valid { Ok(()) } else { self.reset(frame.stream, ErrorCode::Protocol) }
+    }
+
+    fn window_update(&mut self, frame: &Frame<'_>) -> FrameResult {
+        sized(frame, frame.payload.len() == 4)?;
+        let increment = i64::from(frame.number(0).map_err(ConnectionError::protocol)? & (u32::MAX >> 1));
+        if frame.stream == 0 {
+            self.send_window += increment;
+            return if increment == 0 {
+                Err(ConnectionError::protocol("it sent a WINDOW_UPDATE of nothing"))
+            } else if self.send_window > LARGEST_WINDOW {
+                Err(ConnectionError::new(ErrorCode::FlowControl, "it made the window larger than it can be"))
+            } else {
+                Ok(())
+            };
+        }
+        self.check_opened(frame.stream)?;
+        let Some(stream) = self.streams.get_mut(&frame.stream) else { return Ok(()) };
+        stream.send_window_delta += increment;
+        self.largest_send_window_delta = self.largest_send_window_delta.max(stream.send_window_delta);
+        if increment == 0 {
+            self.reset(frame.stream, ErrorCode::Protocol)
+        } else if self.initial_send_window + stream.send_window_delta > LARGEST_WINDOW {
+            self.reset(frame.stream, ErrorCode::FlowControl)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn rst_stream(&mut self, frame: &Frame<'_>) -> FrameResult {
+        sized(frame, frame.payload.len() == 4)?;
+        self.check_opened(frame.stream)?;
+        if self.streams.get(&frame.stream).is_some_and(|stream| !stream.has_begun()) {
+            self.pending_resets += 1;
+            if self.pending_resets > self.limits.max_pending_resets {
+                return Err(ConnectionError::new(
+                    ErrorCode::EnhanceYourCalm,
+                    "it resets calls as fast as it makes them",
+                ));
+            }
+        }
+        self.cancel_stream(frame.stream);
+        Ok(())
+    }
+
+    fn priority(&self, frame: &Frame<'_>) -> FrameResult {
+        sized(frame, frame.payload.len() == 5)?;
+        if frame.stream == 0 {
+            Err(ConnectionError::protocol("it sent a PRIORITY of nothing"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn settings(&mut self, frame: &Frame<'_>) -> FrameResult {
+        if frame.has(ACK) {
+            return sized(frame, frame.payload.is_empty());
+        }
+        sized(frame, frame.payload.len().is_multiple_of(6))?;
+        for (name, value) in settings(frame.payload) {
+            match name {
+                setting::HEADER_TABLE_SIZE => self.response_headers.set_table_size(value),
+                setting::ENABLE_PUSH if value > 1 => {
+                    return Err(ConnectionError::protocol("ENABLE_PUSH must be 0 or 1"));
+                }
+                setting::INITIAL_WINDOW_SIZE => self.set_initial_send_window(value.into())?,
+                setting::MAX_FRAME_SIZE if !(LARGEST_PAYLOAD..1 << 24).contains(&(value as usize)) => {
+                    return Err(ConnectionError::protocol(
+                        "MAX_FRAME_SIZE must be from 16,384 to 16,777,215",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        frames::write(&mut self.output, kind::SETTINGS, ACK, 0, &[]);
+        Ok(())
+    }
+
+    /// The setting holds for open streams too. They are visited only where one of their windows may become too
+    /// large: one frame may carry thousands of such settings.
+    fn set_initial_send_window(&mut self, size: i64) -> FrameResult {
+        self.initial_send_window = size;
+        if size + self.largest_send_window_delta > LARGEST_WINDOW {
+            self.largest_send_window_delta =
+                self.streams.values().map(|stream| stream.send_window_delta).fold(0, i64::max);
+        }
+        if size + self.largest_send_window_delta > LARGEST_WINDOW {
+            return Err(ConnectionError::new(
+                ErrorCode::FlowControl,
+                "it made a window larger than it can be",
+            ));
+        }
+        Ok(())
+    }
+
+    fn ping_frame(&mut self, frame: &Frame<'_>) -> FrameResult {
+        sized(frame, frame.payload.len() == 8)?;
+        if !frame.has(ACK) {
+            frames::write(&mut self.output, kind::PING, ACK, 0, frame.payload);
+        } else if frame.payload == KEEPALIVE_PING {
+            self.ping_acked = true;
+        } else if frame.payload == SHUTDOWN_PING && self.shutdown == Shutdown::Announced {
+            // Everything that the client sent before it knew of the shutdown has come.
+            self.finish_shutdown();
+        }
+        Ok(())
+    }
+
+    /// Frames for an idle stream are connection errors (RFC 9113, 5.1).
+    fn check_opened(&self, stream: u32) -> FrameResult {
+        if stream.is_multiple_of(2) || (stream > self.last_stream_id && self.shutdown != Shutdown::Final) {
+            return Err(ConnectionError::protocol("it sent a frame of a stream that it has not opened"));
+        }
+        Ok(())
+    }
+}
+
+fn sized(frame: &Frame<'_>, is_right: bool) -> FrameResult {
+    const WHY: &str = "it sent a frame of a length that its kind cannot have";
+    debug_assert!(frame.payload.len() <= LARGEST_PAYLOAD);
+    if is_right { Ok(()) } else { Err(ConnectionError::new(ErrorCode::FrameSize, WHY)) }
+}

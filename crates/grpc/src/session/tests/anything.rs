@@ -1,0 +1,301 @@
+//! Anything that a peer may send and a service may do, in any order: no more is sent than there is a window for,
+//! what a peer reads makes sense, all credit comes back, and nothing is left of what has ended.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body::Frame as Piece;
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Headers { stream: u32, flags: u8, length: Option<u8>, cut: bool },
+    Data { stream: u32, bytes: u16, flags: u8 },
+    Reset(u32),
+    Window { stream: u32, more: u32 },
+    Settings(u16, u32),
+    Ping(bool, bool),
+    Other(u8, u8, u32, Vec<u8>),
+    Begin,
+    Answer { call: u8, how: u8, bytes: u32 },
+    Pour { how: u8, bytes: u16 },
+    Read(u8, bool),
+    Leave,
+    Take,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let stream = || (0..8_u32).prop_map(|number| 1 + 2 * number);
+    let any_stream = || prop_oneof![9 => (0..8_u32).prop_map(|number| 1 + 2 * number), 1 => 0..20_u32];
+    let more = prop_oneof![Just(0), Just(1), 1..100_u32, 1..70_000_u32, Just((1 << 31) - 1)];
+    let room = prop_oneof![Just(0), 0..100_u32, 0..70_000_u32, Just((1 << 31) - 1)];
+    let window = prop_oneof![3 => Just(0), 7 => stream()];
+    prop_oneof![
+        8 => (stream(), 0..2_u8, prop::option::weighted(0.1, any::<u8>()), prop::bool::weighted(0.05))
+            .prop_map(|(stream, flags, length, cut)| Step::Headers { stream, flags, length, cut }),
+        8 => (stream(), 0..9000_u16, prop_oneof![4 => Just(0), 2 => Just(1), 1 => Just(8), 1 => Just(9)])
+            .prop_map(|(stream, bytes, flags)| Step::Data { stream, bytes, flags }),
+        2 => stream().prop_map(Step::Reset),
+        6 => (window, more).prop_map(|(stream, more)| Step::Window { stream, more }),
+        3 => (prop_oneof![1 => Just(1_u16), 5 => Just(4)], room).prop_map(|(name, room)| Step::Settings(name, room)),
+        1 => any::<(bool, bool)>().prop_map(|(ack, farewell)| Step::Ping(ack, farewell)),
+        1 => (0..12_u8, any::<u8>(), any_stream(), prop::collection::vec(any::<u8>(), 0..12))
+            .prop_map(|(kind, flags, stream, payload)| Step::Other(kind, flags, stream, payload)),
+        6 => Just(Step::Begin),
+        6 => (any::<u8>(), any::<u8>(), prop_oneof![0..300_u32, 0..200_000_u32])
+            .prop_map(|(call, how, bytes)| Step::Answer { call, how, bytes }),
+        4 => (any::<u8>(), 0..40_000_u16).prop_map(|(how, bytes)| Step::Pour { how, bytes }),
+        4 => any::<(u8, bool)>().prop_map(|(body, drop)| Step::Read(body, drop)),
+        1 => prop::bool::weighted(0.05).prop_map(|shut_down| if shut_down { Step::Leave } else { Step::Begin }),
+        3 => Just(Step::Take),
+    ]
+}
+
+/// The two sides of a session.
+struct World {
+    session: Session,
+    /// Calls that have begun and not been answered, and what callers send.
+    calls: Vec<u32>,
+    bodies: Vec<RequestBody>,
+    response: VecDeque<StreamingResponse>,
+    peer: Peer,
+    broken: bool,
+}
+
+/// What the peer knows.
+struct Peer {
+    window: i64,
+    first: i64,
+    /// What was given and used on each stream, and whether the server has ended it.
+    streams: HashMap<u32, (i64, bool)>,
+    decoder: fluke_hpack::Decoder<'static>,
+    block: Vec<u8>,
+}
+
+impl Peer {
+    /// Reads what was written, which must be as it may be.
+    fn read(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some((frame, length)) = frames::first(rest).unwrap() {
+            rest = &rest[length..];
+            let stream = self.streams.entry(frame.stream).or_default();
+            match frame.kind {
+                kind::DATA => {
+                    let bytes = frame.payload.len() as i64;
+                    (self.window, stream.0) = (self.window - bytes, stream.0 - bytes);
+                    assert!(!stream.1, "DATA behind the end of {}", frame.stream);
+                    assert!(bytes == 0 || (self.window >= 0 && self.first + stream.0 >= 0), "no window");
+                    stream.1 = frame.has(flag::END_STREAM);
+                }
+                kind::HEADERS | kind::CONTINUATION => {
+                    if frame.kind == kind::HEADERS {
+                        assert!(!stream.1, "HEADERS behind the end of {}", frame.stream);
+                        stream.1 = frame.has(flag::END_STREAM);
+                    }
+                    self.block.extend_from_slice(frame.payload);
+                    if frame.has(flag::END_HEADERS) {
+                        assert!(!self.decoder.decode(&std::mem::take(&mut self.block)).unwrap().is_empty());
+                    }
+                }
+                kind::RST_STREAM => stream.1 = true,
+                kind::WINDOW_UPDATE => assert!(frame.number(0).unwrap() > 0),
+                kind::SETTINGS | kind::PING | kind::GOAWAY => assert_eq!(frame.stream, 0),
+                other => panic!("a frame of kind {other}"),
+            }
+        }
+        assert!(rest.is_empty());
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let first = DEFAULT_WINDOW;
+        let decoder = fluke_hpack::Decoder::new();
+        let peer = Peer { window: first, first, streams: HashMap::new(), decoder, block: Vec::new() };
+        let (calls, bodies, response) = Default::default();
+        Self { session: begun(&[]), calls, bodies, response, peer, broken: false }
+    }
+
+    fn receive(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        self.broken |= receive(&mut self.session, kind, flags, stream, payload).is_err();
+    }
+
+    fn take_out(&mut self) {
+        self.peer.read(&std::mem::take(self.session.output()));
+    }
+
+    /// What the connection's task does at each turn.
+    fn turn(&mut self) {
+        let Self { session, calls, bodies, response, .. } = self;
+        session.send_queued();
+        session.begin_calls(|_, stream, _, body| {
+            calls.push(stream);
+            bodies.push(body);
+        });
+        let dropped = session.take_cancelled();
+        response.retain(|it| !dropped.contains(&it.stream));
+        response.extend(session.take_resumable());
+        session.return_credit();
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Headers { stream, flags, length, cut } => {
+                let length = length.map(|length| length.to_string());
+                let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
+                // Of a stream that is known already, trailers.
+                let fields = if stream > self.session.last_stream_id { ASK } else { &[] };
+                let fields = fields.iter().copied().chain(length);
+                let block = fluke_hpack::Encoder::new().encode(fields);
+                let (first, rest) = block.split_at(if cut { block.len() / 2 } else { block.len() });
+                let end = if cut { 0 } else { flag::END_HEADERS };
+                self.receive(kind::HEADERS, flags | end, stream, first);
+                if cut {
+                    self.receive(kind::CONTINUATION, flag::END_HEADERS, stream, rest);
+                }
+            }
+            Step::Data { stream, bytes, flags } => {
+                self.receive(kind::DATA, flags, stream, &vec![bytes as u8; bytes.into()]);
+            }
+            Step::Reset(stream) => {
+                self.take_out();
+                self.receive(kind::RST_STREAM, 0, stream, &[0, 0, 0, 8]);
+            }
+            Step::Window { stream, more } => {
+                let given = if stream == 0 { &mut self.peer.window } else { self.peer.given(stream) };
+                *given += i64::from(more);
+                self.receive(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes());
+            }
+            Step::Settings(name, value) => {
+                // What was sent before is judged by what held before.
+                self.take_out();
+                if name == setting::INITIAL_WINDOW_SIZE {
+                    self.peer.first = value.into();
+                }
+                let payload = [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
+                self.receive(kind::SETTINGS, 0, 0, &payload);
+            }
+            Step::Ping(ack, farewell) => {
+                self.receive(
+                    kind::PING,
+                    u8::from(ack),
+                    0,
+                    if farewell { &SHUTDOWN_PING } else { &KEEPALIVE_PING },
+                );
+            }
+            Step::Other(kind, flags, stream, payload) => {
+                // What these would give is not followed here.
+                if ![kind::WINDOW_UPDATE, kind::SETTINGS].contains(&kind) {
+                    self.receive(kind, flags, stream, &payload);
+                }
+            }
+            Step::Begin => self.turn(),
+            Step::Answer { call, how, bytes } => self.answer(call, how, bytes),
+            Step::Pour { how, bytes } => self.pour(how, bytes),
+            Step::Read(body, drop) => self.read(body, drop),
+            Step::Leave => self.session.shut_down(),
+            Step::Take => self.take_out(),
+        }
+    }
+
+    fn answer(&mut self, call: u8, how: u8, bytes: u32) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let stream = self.calls.swap_remove(usize::from(call) % self.calls.len());
+        match how % 8 {
+            0 => self.session.failed(stream),
+            1 => self.session.answer(stream, Err(Status::not_found("a".repeat(bytes as usize / 8)))),
+            2 | 3 => {
+                let never = |never: std::convert::Infallible| match never {};
+                let body = Box::pin(http_body_util::Full::new(Bytes::from_static(b"more")).map_err(never));
+                self.session.answer(stream, Ok(Reply::Messages(body)));
+            }
+            _ => self.session.answer(stream, message(bytes as usize)),
+        }
+    }
+
+    fn pour(&mut self, how: u8, bytes: u16) {
+        let Some(response) = self.response.pop_front() else { return };
+        let piece = match how % 8 {
+            0 => None,
+            1 => Some(Piece::trailers(HeaderMap::from_iter([(
+                HeaderName::from_static("grpc-status"),
+                HeaderValue::from_static("0"),
+            )]))),
+            _ => Some(Piece::data(Bytes::from(vec![1; bytes.into()]))),
+        };
+        self.session.continue_response(response, piece);
+    }
+
+    fn read(&mut self, body: u8, drop: bool) {
+        if self.bodies.is_empty() {
+            return;
+        }
+        let at = usize::from(body) % self.bodies.len();
+        let read = Pin::new(&mut self.bodies[at]).poll_frame(&mut Context::from_waker(Waker::noop()));
+        if drop || matches!(read, Poll::Ready(None | Some(Err(_)))) {
+            self.bodies.swap_remove(at);
+        }
+    }
+
+    /// All calls end, and all that was sent is taken.
+    fn ends(mut self) {
+        self.bodies.clear();
+        // A few times what there is to be said: eight answers of less than 200,000 bytes.
+        for _ in 0..20 {
+            self.turn();
+            while let Some(call) = self.calls.pop() {
+                self.session.answer(call, message(100));
+            }
+            while !self.response.is_empty() {
+                self.pour(0, 0);
+            }
+            self.bodies.clear();
+            self.take_out();
+            // As much as may be given without a fault.
+            let more = (1 << 20) - self.session.send_window.clamp(0, 1 << 20);
+            (self.peer.window, self.session.send_window) =
+                (self.peer.window + more, self.session.send_window + more);
+            let most = self.session.streams.values().map(|stream| stream.send_window_delta).fold(0, i64::max);
+            self.peer.first = (1 << 31) - 1 - most;
+            self.session.initial_send_window = self.peer.first;
+        }
+        self.session.return_credit();
+        assert!(self.session.streams.is_empty(), "{} streams are left", self.session.streams.len());
+        assert_eq!((self.session.queued_bytes, self.session.resumable.len()), (0, 0));
+        // Who has been reset is forgotten when there is a window.
+        self.session.send_window = self.session.send_window.max(1);
+        self.session.send_queued();
+        assert!(self.session.blocked.is_empty());
+        let credit = self.session.recv_window + self.session.pending_credit as i64;
+        assert_eq!(credit, i64::from(CONNECTION_WINDOW), "all credit comes back");
+    }
+}
+
+impl Peer {
+    fn given(&mut self, stream: u32) -> &mut i64 {
+        &mut self.streams.entry(stream).or_default().0
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_both_sides_do(steps in prop::collection::vec(step(), 1..120)) {
+        let mut world = World::new();
+        for step in steps {
+            world.step(step);
+            if world.broken {
+                break;
+            }
+        }
+        if !world.broken {
+            world.take_out();
+            world.ends();
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The stream of bytes below one connection, with a timeout for the handshake.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+use crate::keepalive::LastActivity;
+
+/// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
+pub(crate) struct Transport<I> {
+    stream: I,
+    /// Ends the connection when the client does not complete the handshake. Keepalive watches it from then on.
+    handshake_timeout: Option<Pin<Box<Sleep>>>,
+    activity: LastActivity,
+}
+
+impl<I> Transport<I> {
+    /// Within a runtime.
+    pub(crate) fn new(stream: I, handshake_timeout: Duration) -> Self {
+        let handshake_timeout = Some(Box::pin(tokio::time::sleep(handshake_timeout)));
+        Self { stream, handshake_timeout, activity: LastActivity::now() }
+    }
+
+    /// The client has completed the handshake.
+    pub(crate) fn handshake_done(&mut self) {
+        self.handshake_timeout = None;
+    }
+
+    /// When bytes last arrived.
+    pub(crate) fn activity(&self) -> LastActivity {
+        self.activity.clone()
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Transport<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.activity.update();
+        }
+        if polled.is_pending()
+            && let Some(timeout) = &mut self.handshake_timeout
+            && timeout.as_mut().poll(context).is_ready()
+        {
+            tracing::debug!(
+                "a connection was closed: the client did not complete the HTTP/2 handshake in time"
+            );
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        polled
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Transport<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,20 @@
+//! Counts the open connections of a worker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Counts one connection until it is dropped.
+pub(super) struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    pub(super) fn count(counter: &Arc<AtomicUsize>) -> Self {
+        counter.fetch_add(1, Relaxed);
+        Self(Arc::clone(counter))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
