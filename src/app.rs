@@ -95,7 +95,7 @@ pub fn run(
             let (shown, swept) = (store.clone(), store.clone());
             metrics.show_memory(move || shown.stats())?;
             readiness.set(Ok(()));
-            let app = App { config, listeners, readiness, metrics };
+            let app = App { config, listeners, readiness, metrics, store_files: 0 };
             app.serve(move || store.clone(), sweep(swept), shutdown)
         }
         StoreConfig::Redis(redis) => {
@@ -105,7 +105,8 @@ pub fn run(
             let redis = redis.clone();
             let (watched, told) = (shared.clone(), readiness.clone());
             let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
-            let app = App { config, listeners, readiness, metrics };
+            let store_files = redis.open_files(server::worker_count(&config.server));
+            let app = App { config, listeners, readiness, metrics, store_files };
             let store = move || Coalesce::before(denials.before(shared.store()), &redis);
             app.serve(store, watch, shutdown)
         }
@@ -118,6 +119,8 @@ struct App {
     listeners: Listeners,
     readiness: Readiness,
     metrics: Metrics,
+    /// Files that the stores of all workers may have open.
+    store_files: usize,
 }
 
 impl App {
@@ -128,7 +131,7 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
-        let Self { config, listeners, readiness, metrics } = self;
+        let Self { config, listeners, readiness, metrics, store_files } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
         let (envoy, files) = envoy::open(&config.envoy, counted)?;
         let watched = envoy::watch(files, envoy.clone());
@@ -139,6 +142,7 @@ impl App {
             rules: Arc::new(config.rules),
             templates: Arc::new(Templates::new(&config.messages)),
             store,
+            store_files,
             readiness,
             metrics,
             envoy,

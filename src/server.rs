@@ -15,6 +15,7 @@ mod connections;
 mod dispatch;
 mod health;
 mod open;
+mod open_files;
 mod routes;
 mod worker;
 
@@ -27,6 +28,8 @@ use tokio::sync::watch;
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
+use self::open_files::OpenFiles;
+pub use self::open_files::raise_open_files;
 use self::worker::Workers;
 use crate::config::{EnvoyConfig, ServerConfig};
 use crate::limiter::envoy::{EnvoyRules, Loaded};
@@ -44,6 +47,8 @@ pub struct Parts<F> {
     pub templates: Arc<Templates>,
     /// Makes one worker's store; called once on each worker, within its runtime.
     pub store: F,
+    /// Files that the stores of all workers may have open.
+    pub store_files: usize,
     /// What the health service tells.
     pub readiness: Readiness,
     /// Where the workers count.
@@ -119,9 +124,12 @@ where
     let readiness = parts.readiness.clone();
     let (stop, stopped) = watch::channel(());
     let refused = parts.metrics.connections_refused();
+    let max_connections = config.limits.max_connections;
+    let files = OpenFiles::of_process(parts.store_files);
+    files.compare(max_connections, worker_count(config));
     let mut workers = Workers::start(worker_count(config), config, parts, &stopped)?;
     runtime.block_on(async {
-        let acceptor = Acceptor::new(listener, workers.hands(), config.limits.max_connections, refused)?;
+        let acceptor = Acceptor::new(listener, workers.hands(), max_connections, files, refused)?;
         let delayed = async {
             let shutdown = shutdown.await;
             readiness.drain();

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, anyhow};
 use weir::app::{self, Listeners};
 use weir::clock::Clock;
 use weir::config::{Config, ServerConfig, StoreConfig, Topology};
+use weir::server;
 use weir::telemetry::LineWriter;
 
 use super::settings::Settings;
@@ -23,6 +24,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+    server::raise_open_files();
     let listeners = Listeners::bind(config.server.listen, config.server.admin)?;
     let shutdown = signals::shutdown().context("signals cannot be received")?;
     let grpc = listeners.grpc.local_addr()?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 use super::ServerError;
+use super::open_files::OpenFiles;
 use super::worker::Hand;
 
 /// Waits between tries while accepting fails, doubled up to the second.
@@ -27,8 +28,9 @@ pub(super) struct Acceptor {
 struct Dealer {
     hands: Vec<Hand>,
     max_connections: usize,
+    files: OpenFiles,
     refused: Arc<AtomicU64>,
-    /// Whether the last connection was refused; only the first of a row is worth a warning.
+    /// Whether the last connection was refused.
     full: AtomicBool,
 }
 
@@ -38,12 +40,13 @@ impl Acceptor {
         listener: StdListener,
         hands: Vec<Hand>,
         max_connections: usize,
+        files: OpenFiles,
         refused: Arc<AtomicU64>,
     ) -> Result<Self, ServerError> {
         let failed = |error| ServerError::Io { what: "listening", error };
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = TcpListener::from_std(listener).map_err(failed)?;
-        let dealer = Dealer { hands, max_connections, refused, full: AtomicBool::new(false) };
+        let dealer = Dealer { hands, max_connections, files, refused, full: AtomicBool::new(false) };
         Ok(Self { listener, dealer })
     }
 
@@ -98,7 +101,15 @@ impl Dealer {
     /// Gives a connection to the worker that has the fewest, if there may be one more.
     fn deal(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
         if self.hands.iter().map(Hand::open).sum::<usize>() >= self.max_connections {
-            self.refuse(peer);
+            let most = self.max_connections;
+            let why = "as many connections as there may be: closing further ones";
+            self.refuse(|| tracing::warn!(most, %peer, "{why}"));
+            return Ok(());
+        }
+        if !self.files.has_place_for(&stream) {
+            let files = &self.files;
+            let why = "as many open files as clients may use: closing further connections";
+            self.refuse(|| tracing::warn!(%files, %peer, "{why}"));
             return Ok(());
         }
         self.full.store(false, Relaxed);
@@ -111,12 +122,11 @@ impl Dealer {
         Ok(())
     }
 
-    /// The connection ends when the caller drops it.
-    fn refuse(&self, peer: SocketAddr) {
+    /// The connection ends when the caller drops it. Only the first of a row is worth a warning.
+    fn refuse(&self, warn: impl FnOnce()) {
         self.refused.fetch_add(1, Relaxed);
         if !self.full.swap(true, Relaxed) {
-            let most = self.max_connections;
-            tracing::warn!(most, %peer, "as many connections as there may be: closing further ones");
+            warn();
         }
     }
 }

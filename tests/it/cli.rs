@@ -25,7 +25,22 @@ impl Serve {
     /// The same with variables.
     pub(crate) fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Process::command(WEIR);
-        command.env("WEIR_DRAIN_DELAY", "0s").envs(variables.iter().copied());
+        command.envs(variables.iter().copied());
+        Self::run(command, args)
+    }
+
+    /// The same under a soft and a hard limit of open files.
+    pub(crate) fn start_with_files(soft: u32, hard: u32, args: &[&str]) -> Self {
+        let limited = r#"ulimit -S -n "$0" && ulimit -H -n "$1" && shift && exec "$@""#;
+        let mut command = Process::command("sh");
+        command.args(["-c", limited, &soft.to_string(), &hard.to_string(), WEIR]);
+        Self::run(command, args)
+    }
+
+    fn run(mut command: Command, args: &[&str]) -> Self {
+        if command.get_envs().all(|(name, _)| name != "WEIR_DRAIN_DELAY") {
+            command.env("WEIR_DRAIN_DELAY", "0s");
+        }
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process::spawn(command).unwrap();
@@ -39,6 +54,26 @@ impl Serve {
         let grpc = announced.lines().find_map(|line| line.trim().strip_prefix("gRPC")).unwrap().trim();
         let server = format!("http://{grpc}");
         Self { process, announced, server }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Where its admin port is.
+    pub(crate) fn admin(&self) -> String {
+        let line = self.announced.lines().find_map(|line| line.trim().strip_prefix("admin")).unwrap();
+        line.trim().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
+    }
+
+    /// GETs a path of the admin port: everything that comes back.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(self.admin()).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        std::io::Write::write_all(&mut stream, format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// Runs `weir allow` against it.
@@ -307,13 +342,8 @@ fn signals_during_the_drain_delay() {
     let long = [("WEIR_DRAIN_DELAY", "10m")];
     let mut serve = Serve::start_with(&[], &long);
     serve.process.signal("TERM");
-    let admin = serve.announced.lines().find_map(|line| line.trim().strip_prefix("admin")).unwrap();
-    let admin = admin.trim().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
     eventually(SOON, "it is not ready", || {
-        let mut stream = std::net::TcpStream::connect(&admin).unwrap();
-        std::io::Write::write_all(&mut stream, b"GET /readyz HTTP/1.0\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = serve.get("/readyz");
         answer.contains(" 503 ") && answer.contains("shutting down")
     });
     let served = serve.allow(&["zewtopia.com/tigerfeeding", "bob"]);

@@ -27,6 +27,7 @@ mod load;
 mod logs;
 mod memory;
 mod metrics;
+mod open_files;
 mod outage;
 mod properties;
 mod rls;

@@ -97,6 +97,22 @@ impl Default for MemoryConfig {
     }
 }
 
+impl RedisConfig {
+    /// Nodes that a cluster is expected to have, whichever are named.
+    const CLUSTER_NODES: usize = 16;
+
+    /// Open files that so many workers need for their connections: each has one to every node, and so has the
+    /// watcher; a new one may be there before the one that it replaces is closed.
+    #[must_use]
+    pub fn open_files(&self, workers: usize) -> usize {
+        let nodes = match self.topology {
+            Topology::Single | Topology::Sentinel => self.nodes.len(),
+            Topology::Cluster => self.nodes.len().max(Self::CLUSTER_NODES),
+        };
+        2 * (workers + 1) * nodes
+    }
+}
+
 impl Default for RedisConfig {
     /// The deadline is what a caller can be made to wait when Redis hangs; a healthy one answers in a
     /// hundredth of it.

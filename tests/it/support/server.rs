@@ -73,6 +73,7 @@ impl Server {
                 rules: Arc::new(config.rules),
                 templates: Arc::new(Templates::new(&config.messages)),
                 store: make,
+                store_files: 0,
                 readiness,
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,

@@ -1,0 +1,119 @@
+//! Open files: the process takes as many as it may have, and keeps a reserve that no client can use up.
+//!
+//! Each connection is an open file, and so is each connection to Redis or to the admin port. If clients could
+//! take the last one, Weir could neither reach Redis again after a failover nor show its metrics.
+//!
+//! ```text
+//!   0 ────────────────────────────── limit − reserve ──────────── limit
+//!     what was open at the start,                     what is opened later:
+//!     and connections of clients                      Redis, admin, files that are read again
+//! ```
+//!
+//! The system gives each new file the lowest number that is free. A client's connection whose number lies in the
+//! reserve is therefore closed at once: all numbers below are in use. No client keeps a number of the reserve, so
+//! that all of them are free for everything else.
+
+use std::fmt;
+use std::os::fd::{AsRawFd, RawFd};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// For what does not depend on the configuration: connections to the admin port, files that are read again,
+/// look-ups of names.
+const STANDING_RESERVE: u64 = 64;
+
+/// Files of a worker's runtime: its queue of events, two handles to it, and what wakes it.
+const FILES_PER_WORKER: u64 = 4;
+
+/// How many files clients may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenFiles {
+    /// The most that the process may have open; `None` is without a limit.
+    limit: Option<u64>,
+    /// How many of them clients never get.
+    reserve: u64,
+}
+
+/// Raises the limit of open files to the most that the system allows this process. Best effort: a process that may
+/// not do so serves with what it has.
+pub fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current == maximum {
+        return;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => tracing::debug!(before = current, now = maximum, "the limit of open files was raised"),
+        Err(error) => tracing::warn!(%error, current, maximum, "the limit of open files cannot be raised"),
+    }
+}
+
+impl OpenFiles {
+    /// What this process may open now, with `for_store` files that its store may need.
+    pub(super) fn of_process(for_store: usize) -> Self {
+        Self::with_limit(getrlimit(Resource::Nofile).current, for_store)
+    }
+
+    /// Under a very low limit, the reserve and the clients get a half each.
+    fn with_limit(limit: Option<u64>, for_store: usize) -> Self {
+        let wanted = STANDING_RESERVE + for_store as u64;
+        Self { limit, reserve: limit.map_or(wanted, |limit| wanted.min(limit / 2)) }
+    }
+
+    /// Whether a client may keep this file.
+    pub(super) fn has_place_for(&self, file: &impl AsRawFd) -> bool {
+        self.allows(file.as_raw_fd())
+    }
+
+    fn allows(&self, number: RawFd) -> bool {
+        let number = u64::try_from(number).unwrap_or(0);
+        self.limit.is_none_or(|limit| number < limit - self.reserve)
+    }
+
+    /// Warns when there cannot be `max_connections` connections.
+    pub(super) fn compare(&self, max_connections: usize, workers: usize) {
+        let Some(limit) = self.limit else { return };
+        let standing = open_now() + FILES_PER_WORKER * workers as u64;
+        let fitting = (limit - self.reserve).saturating_sub(standing);
+        if (max_connections as u64) > fitting {
+            tracing::warn!(
+                max_connections,
+                fitting,
+                limit,
+                reserve = self.reserve,
+                "server.limits.max_connections does not fit into the limit of open files: raise the limit \
+                 (`ulimit -n`, LimitNOFILE=), or lower max_connections"
+            );
+        }
+    }
+}
+
+impl fmt::Display for OpenFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.limit {
+            Some(limit) => write!(f, "{limit}, {} of them reserved", self.reserve),
+            None => f.write_str("any number"),
+        }
+    }
+}
+
+/// Files that are open at this moment; where the system does not tell, what a process begins with.
+fn open_now() -> u64 {
+    const BEGINNING: u64 = 16;
+    std::fs::read_dir("/dev/fd").map_or(BEGINNING, |files| files.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_is_the_end_of_the_numbers() {
+        let files = OpenFiles::with_limit(Some(1024), 36);
+        assert_eq!(files.reserve, 100);
+        assert!(files.allows(923) && !files.allows(924));
+        // A low limit is shared.
+        let files = OpenFiles::with_limit(Some(100), 36);
+        assert!(files.allows(49) && !files.allows(50));
+        assert!(OpenFiles::with_limit(None, 36).allows(RawFd::MAX));
+    }
+}
