@@ -49,7 +49,7 @@ pub use envoy::{
 };
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
 pub use overrides::Overrides;
-pub use read::{EXAMPLE, MAX_FILE};
+pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
 pub use weir_store::config::{
     Login, MemoryConfig, RedisConfig, Secret, Sentinel, StoreConfig, Topology, WhenFull,

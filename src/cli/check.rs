@@ -1,24 +1,27 @@
 //! `weir check PATH`: every mistake of a configuration in one run.
 
+mod directory;
+
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir::config::{Config, EnvoyFiles, Overrides};
+use weir::config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
 use super::{envoy, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir check weir.yaml                 a configuration, and Envoy's files if it names some
+  weir check configs                   every configuration of a directory
   weir check ratelimit/config          a directory of files in the format of envoyproxy/ratelimit
   weir check --envoy basic.yaml        one such file";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The configuration file; or a directory of Envoy's rate limit files
+    /// The configuration file; or a directory of configurations, or of Envoy's rate limit files
     file: PathBuf,
-    /// It is in the format of envoyproxy/ratelimit, as a directory always is
+    /// It is in the format of envoyproxy/ratelimit
     #[arg(long)]
     envoy: bool,
     /// Several of Envoy's files may have one domain in common
@@ -26,45 +29,81 @@ pub(crate) struct Args {
     merge_domains: bool,
 }
 
+/// What is wrong with one configuration; nothing, if there is a summary.
+type Outcome = Result<String, Vec<String>>;
+
 /// Checks the file alone: what this shell's environment would replace is no part of it.
 pub(crate) fn run(args: &Args) -> ExitCode {
-    let checked = if args.envoy || args.file.is_dir() {
-        let files = EnvoyFiles::load(&args.file, args.merge_domains);
-        files.map(|files| files_are_ok(&files)).map_err(|errors| errors.to_string())
-    } else {
-        native(args)
+    let (natives, others) = match args.envoy {
+        true => (Vec::new(), Vec::new()),
+        false => directory::configurations(&args.file),
     };
-    match checked.map(|summary| print(&format!("{}: ok, {summary}\n", args.file.display()))) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => fail(&error.to_string(), 1),
-        Err(errors) => {
-            // As compilers write them, so that editors find the place; nobody left to tell if stderr is gone.
-            let _ = writeln!(io::stderr(), "{errors}");
-            ExitCode::FAILURE
+    let outcomes: Vec<(&Path, Outcome)> = match natives.is_empty() {
+        true => vec![(&*args.file, one(&args.file, args))],
+        false => {
+            others.iter().for_each(|file| {
+                say(&format!("note: {}: is no configuration of Weir, and was not checked", file.display()));
+            });
+            natives.iter().map(|file| (&**file, native(file, args.merge_domains))).collect()
         }
+    };
+    let mut code = ExitCode::SUCCESS;
+    for (file, outcome) in outcomes {
+        match outcome {
+            Ok(summary) => {
+                if let Err(error) = print(&format!("{}: ok, {summary}\n", file.display())) {
+                    return fail(&error.to_string(), 1);
+                }
+            }
+            Err(errors) => {
+                code = ExitCode::FAILURE;
+                // As compilers write them, so that editors find the place.
+                errors.iter().for_each(|error| say(error));
+            }
+        }
+    }
+    code
+}
+
+/// A line on stderr. If stderr is gone, nobody is there to read it.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn one(file: &Path, args: &Args) -> Outcome {
+    if args.envoy || file.is_dir() {
+        envoys(file, args.merge_domains).map_err(|errors| vec![errors.to_string()])
+    } else {
+        native(file, args.merge_domains)
     }
 }
 
-fn native(args: &Args) -> Result<String, String> {
-    let config = Config::load(&args.file, &Overrides::default()).map_err(|errors| errors.to_string())?;
+/// A configuration of Weir, with Envoy's files if it names some.
+fn native(file: &Path, merge_domains: bool) -> Outcome {
+    let Checked { config, notes, envoy } = Config::check(file);
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
+    let files = envoy.config.map(|folder| envoys(&folder, merge_domains || envoy.merge_domains));
+    let (config, files) = match (config, files.transpose()) {
+        (Ok(config), Ok(files)) => (config, files),
+        (config, files) => {
+            let errors = [config.err().map(|it| it.to_string()), files.err().map(|it| it.to_string())];
+            return Err(errors.into_iter().flatten().collect());
+        }
+    };
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");
-    let mut summary = format!("{strategies}, {resources}");
-    if let Some(folder) = &config.envoy.config {
-        let files = EnvoyFiles::load(folder, args.merge_domains || config.envoy.merge_domains);
-        let files = files.map_err(|errors| errors.to_string())?;
-        summary.push_str(&format!(", and for Envoy {}", files_are_ok(&files)));
-    }
-    Ok(summary)
+    let files = files.map(|files| format!(", and for Envoy {files}"));
+    Ok(format!("{strategies}, {resources}{}", files.unwrap_or_default()))
 }
 
 /// What Envoy's files hold, after telling what has no effect.
-fn files_are_ok(files: &EnvoyFiles) -> String {
-    envoy::warn(files);
-    let limits = files.clone().compile().rules().len();
-    let (count, domains) =
-        (counted(files.count, "file", "files"), counted(files.domains.len(), "domain", "domains"));
-    format!("{count}, {domains}, {}", counted(limits, "limit", "limits"))
+fn envoys(folder: &Path, merge_domains: bool) -> Result<String, EnvoyErrors> {
+    let files = EnvoyFiles::load(folder, merge_domains)?;
+    envoy::warn(&files);
+    let (count, domains) = (files.count, files.domains.len());
+    let limits = files.compile().rules().len();
+    let (count, domains) = (counted(count, "file", "files"), counted(domains, "domain", "domains"));
+    Ok(format!("{count}, {domains}, {}", counted(limits, "limit", "limits")))
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -4,8 +4,11 @@ use super::errors::Report;
 use super::fields::{Entry, Fields};
 use super::quantities::{duration, rate};
 use super::values::{Scalar, boolean, integer, quote};
-use crate::algorithm::{Algorithm, Calendar, Invalid};
-use crate::units::Micros;
+use crate::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS};
+use crate::units::{CEILING, Micros};
+
+/// What stands for a span while another number is checked.
+const SECOND: Micros = Micros::from_secs(1);
 
 /// Takes the numbers out of an algorithm's mapping. `None`: something was missing or wrong, and is
 /// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
@@ -61,7 +64,7 @@ fn read(entry: &Entry<'_>, reader: Reader, report: &mut Report) -> Option<Algori
     let algorithm = made.and_then(|made| match made {
         Ok(algorithm) => Some(algorithm),
         Err(Invalid { field, value, bound }) => {
-            fields.report(field, report, format!("{value} is out of bounds: {bound}"));
+            fields.report(field, report, out_of_bounds(&value, &bound));
             None
         }
     });
@@ -76,7 +79,8 @@ fn uniform(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algori
 
 fn bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
     let given = fields.require("rate", "say how fast units come back, such as 30/1m", report);
-    let given = given.and_then(|value| value.read(report, rate));
+    let given =
+        given.and_then(|value| value.read(report, |s| bounded(rate(s)?, |rate| Algorithm::bucket(0, rate))));
     let burst = fields.read("burst", report, integer);
     let rate = given?;
     Some(Algorithm::bucket(burst.unwrap_or(rate.count), rate))
@@ -89,7 +93,7 @@ fn leaky_bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<A
 }
 
 fn fixed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    let limit = units(fields, "limit", report);
+    let limit = units(fields, "limit", report, |limit| Algorithm::fixed_window(limit, SECOND, false, false));
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     if let Some(given) = fields.take("calendar") {
         let day_or_month = given.read(report, calendar);
@@ -158,30 +162,35 @@ fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
 }
 
 fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    let capacity = units(fields, "capacity", report);
-    let refill = units(fields, "refill", report);
+    let alone = |capacity, refill| Algorithm::interval_refill(capacity, refill, Micros(1), false);
+    let capacity = units(fields, "capacity", report, |capacity| alone(capacity, CEILING - 1));
+    let refill = units(fields, "refill", report, |refill| alone(0, refill));
     let period = span(fields, "period", report);
     let aligned = fields.read("aligned", report, boolean).unwrap_or(false);
     Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
 }
 
 fn sliding_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    let limit = units(fields, "limit", report);
+    let limit = units(fields, "limit", report, |limit| Algorithm::sliding_window(limit, SECOND));
     let window = span(fields, "window", report);
     Some(Algorithm::sliding_window(limit?, window?))
 }
 
 /// Strict unless told otherwise: a limit that can be passed must be asked for.
 fn bucketed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    let limit = units(fields, "limit", report);
+    let alone = |limit, buckets: u64| {
+        // A window of so many microseconds can be parted so often.
+        Algorithm::bucketed_window(limit, Micros(buckets.clamp(1, MAX_BUCKETS)), buckets, true)
+    };
+    let limit = units(fields, "limit", report, |limit| alone(limit, 1));
     let window = span(fields, "window", report);
-    let buckets = units(fields, "buckets", report);
+    let buckets = units(fields, "buckets", report, |buckets| alone(0, buckets));
     let strict = fields.read("strict", report, boolean).unwrap_or(true);
     Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
 }
 
 fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
-    let limit = units(fields, "limit", report);
+    let limit = units(fields, "limit", report, |limit| Algorithm::sliding_log(limit, SECOND));
     let window = span(fields, "window", report);
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     let min_gap = fields.read("min_gap", report, duration).unwrap_or(Micros::ZERO);
@@ -199,10 +208,27 @@ fn span(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Opt
             "`{}` is not a duration, and calendar windows are days and months only; write one, such as 24h",
             s.text
         )),
-        _ => duration(s),
+        _ => bounded(duration(s)?, Algorithm::uniform),
     })
 }
 
-fn units(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Option<u64> {
-    fields.require(name, "give it a whole number", report)?.read(report, integer)
+/// A number that `alone` accepts, where every other number of the algorithm fits.
+fn units(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    report: &mut Report,
+    alone: impl Fn(u64) -> Result<Algorithm, Invalid>,
+) -> Option<u64> {
+    let value = fields.require(name, "give it a whole number", report)?;
+    value.read(report, |s| bounded(integer(s)?, alone))
+}
+
+/// The value, if an algorithm can have it: every number is held against its own bounds before all of them are
+/// held against each other, so that each mistake is reported.
+fn bounded<T: Copy>(value: T, alone: impl Fn(T) -> Result<Algorithm, Invalid>) -> Result<T, String> {
+    alone(value).map(|_| value).map_err(|Invalid { value, bound, .. }| out_of_bounds(&value, &bound))
+}
+
+fn out_of_bounds(value: &str, bound: &str) -> String {
+    format!("{value} is out of bounds: {bound}")
 }

@@ -28,8 +28,7 @@ pub use watch::{CurrentDomains, EnvoySource, Look};
 use super::errors::Report;
 use super::fields::Fields;
 use super::overrides::Overrides;
-use super::redis::MAX_PATH;
-use super::values::{Digits, Scalar, boolean, digits, quote, text_within};
+use super::values::{Digits, Scalar, boolean, digits, quote};
 
 /// The most descriptors of one set of files.
 pub const MAX_DESCRIPTORS: usize = 100_000;
@@ -73,7 +72,6 @@ impl Default for EnvoyConfig {
 /// The `envoy` section with the settings that go before it.
 pub(super) fn envoy(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> EnvoyConfig {
     let default = EnvoyConfig::default();
-    let folder = |s: Scalar<'_>| text_within(s, MAX_PATH).map(PathBuf::from);
     let mut flag = |name: &'static str, report: &mut Report| fields.read(name, report, boolean);
     let overrides_in_request = flag("overrides_in_request", report);
     let headers = flag("headers", report);
@@ -81,7 +79,7 @@ pub(super) fn envoy(mut fields: Fields<'_>, settings: &Overrides, report: &mut R
     let shadow_mode = flag("shadow_mode", report);
     let quota_mode = flag("quota_mode", report);
     let envoy = EnvoyConfig {
-        config: fields.choose("config", settings.of("envoy_config"), report, folder),
+        config: fields.choose_path("config", settings.of("envoy_config"), report),
         merge_domains: fields
             .choose("merge_domains", settings.of("envoy_merge_domains"), report, boolean)
             .unwrap_or(default.merge_domains),

@@ -1,6 +1,7 @@
 //! Every mistake of a configuration, with where it is and why it is one.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// The most mistakes that one run tells; the rest is counted. A file of nonsense must not fill a log.
 pub const MAX_ERRORS: usize = 1000;
@@ -37,6 +38,19 @@ pub struct ConfigError {
     pub reason: String,
 }
 
+impl ConfigError {
+    /// `FILE:LINE:COLUMN: path: reason`
+    pub(super) fn text(&self, source: &str) -> String {
+        let Self { place, path, reason } = self;
+        let place = match place {
+            Place::File => source.to_owned(),
+            Place::At(Position { line, column }) => format!("{source}:{line}:{column}"),
+            Place::Setting(label) => label.clone(),
+        };
+        if path.is_empty() { format!("{place}: {reason}") } else { format!("{place}: {path}: {reason}") }
+    }
+}
+
 /// Every mistake of one configuration, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
@@ -70,18 +84,8 @@ impl fmt::Display for ConfigErrors {
     /// One mistake per line: `FILE:LINE:COLUMN: path: reason`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, error) in self.errors.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n")?;
-            }
-            match &error.place {
-                Place::File => write!(f, "{}", self.source)?,
-                Place::At(Position { line, column }) => write!(f, "{}:{line}:{column}", self.source)?,
-                Place::Setting(label) => f.write_str(label)?,
-            }
-            if !error.path.is_empty() {
-                write!(f, ": {}", error.path)?;
-            }
-            write!(f, ": {}", error.reason)?;
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(f, "{separator}{}", error.text(&self.source))?;
         }
         if self.untold > 0 {
             write!(f, "\n{}: {} more mistakes are not shown", self.source, self.untold)?;
@@ -95,9 +99,47 @@ impl fmt::Display for ConfigErrors {
 pub(super) struct Report {
     errors: Vec<ConfigError>,
     untold: usize,
+    /// What paths in the file are relative to: its directory.
+    base: PathBuf,
+    /// What is missing here and is no mistake of the file; `None` where it is needed now.
+    notes: Option<Vec<ConfigError>>,
+    /// Whether what is reported is such a note.
+    is_noting: bool,
 }
 
 impl Report {
+    /// For the file at `path`.
+    pub(super) fn of(path: &Path) -> Self {
+        Self { base: path.parent().unwrap_or(Path::new("")).to_owned(), ..Self::default() }
+    }
+
+    /// The same for a file that is checked, perhaps on another machine than it is meant for.
+    pub(super) fn with_notes(self) -> Self {
+        Self { notes: Some(Vec::new()), ..self }
+    }
+
+    /// The file that a path in the configuration means.
+    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
+    }
+
+    /// Whether a file that is not there is no mistake.
+    pub(super) fn notes_missing_files(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// What `report` says is a note where notes are taken, and a mistake elsewhere.
+    pub(super) fn missing(&mut self, report: impl FnOnce(&mut Self)) {
+        self.is_noting = self.notes.is_some();
+        report(self);
+        self.is_noting = false;
+    }
+
+    /// The notes, a line each.
+    pub(super) fn notes(&self, source: &str) -> Vec<String> {
+        self.notes.iter().flatten().map(|note| note.text(source)).collect()
+    }
+
     /// A mistake at a place in the file.
     pub(super) fn at(&mut self, at: Position, path: &str, reason: impl Into<String>) {
         self.add(Place::At(at), path, reason.into());
@@ -138,10 +180,13 @@ impl Report {
     }
 
     fn add(&mut self, place: Place, path: &str, reason: String) {
-        if self.is_full() {
-            self.untold += 1;
-        } else {
-            self.errors.push(ConfigError { place, path: path.to_owned(), reason });
+        let error = ConfigError { place, path: path.to_owned(), reason };
+        let is_full = self.is_full();
+        match &mut self.notes {
+            // There are as many as fields for files: a few.
+            Some(notes) if self.is_noting => notes.push(error),
+            _ if is_full => self.untold += 1,
+            _ => self.errors.push(error),
         }
     }
 }

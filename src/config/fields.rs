@@ -1,11 +1,15 @@
 //! Taking typed values out of the tree. What nobody asked for is an unknown key.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use super::errors::{Position, Report};
 use super::overrides::Setting;
 use super::tree::{Content, Node};
-use super::values::{Scalar, nearest, quote, shortened};
+use super::values::{Scalar, nearest, quote, shortened, text_within};
+
+/// The longest path of a file, in bytes.
+pub(super) const MAX_PATH: usize = 4096;
 
 /// A node and the path that names it.
 #[derive(Debug, Clone)]
@@ -237,6 +241,18 @@ impl<'t> Fields<'t> {
     ) -> Option<T> {
         let from_file = self.read(name, report, &parse);
         setting.read(&self.path_of(name), report, &parse).or(from_file)
+    }
+
+    /// The file that `name` says, which is relative to the configuration, unless a flag or a variable says it.
+    pub(super) fn choose_path(
+        &mut self,
+        name: &'static str,
+        setting: Setting<'_>,
+        report: &mut Report,
+    ) -> Option<PathBuf> {
+        let path = |s: Scalar<'_>| text_within(s, MAX_PATH).map(PathBuf::from);
+        let from_file = self.read(name, report, path).map(|path| report.resolve(&path));
+        setting.read(&self.path_of(name), report, path).or(from_file)
     }
 
     /// Refuses `names`, which are meant for a later version: they must not look as if they worked.

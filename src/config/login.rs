@@ -1,10 +1,12 @@
 //! A user and a password of Redis: from a section, its settings, or its addresses.
 
+use std::path::Path;
+
 use super::address::username;
 use super::errors::Report;
 use super::fields::Fields;
 use super::overrides::Overrides;
-use super::secret::{password, password_file};
+use super::secret::{missing, password, password_file};
 use super::{Login, Secret};
 
 /// What the three fields of a login are called: in the file, and as settings.
@@ -43,7 +45,8 @@ pub(super) fn login(
         file.report(&fields.path_of(names.password_file.0), report, "there is a password too".to_owned());
     }
     let from_text = text.read(&fields.path_of(names.password.0), report, password);
-    let from_file = file.read(&fields.path_of(names.password_file.0), report, password_file);
+    let from_file =
+        file.read(&fields.path_of(names.password_file.0), report, |s| password_file(Path::new(s.text)));
     let password = from_text.or(from_file).or(in_file);
     match (username, password) {
         (username, Some(password)) => Some(Login { username, password }),
@@ -61,7 +64,18 @@ pub(super) fn login(
 fn one_of(fields: &mut Fields<'_>, names: &Names, report: &mut Report) -> Option<Secret> {
     let both = fields.take(names.password.0).is_some() && fields.take(names.password_file.0).is_some();
     let text = fields.read(names.password.0, report, password);
-    let file = fields.read(names.password_file.0, report, password_file);
+    let file = fields.take(names.password_file.0).and_then(|value| {
+        let path = value.read(report, |s| Ok(s.text))?;
+        let path = report.resolve(Path::new(path));
+        match missing(&path) {
+            // What the secret is makes no other mistake, so any does for a check.
+            Some(reason) if report.notes_missing_files() => {
+                report.missing(|report| value.report(report, reason));
+                Some(Secret::new(""))
+            }
+            _ => password_file(&path).map_err(|reason| value.report(report, reason)).ok(),
+        }
+    });
     if both {
         fields.report(names.password_file.0, report, format!("there is a `{}` too", names.password.0));
     }

@@ -4,7 +4,7 @@ use super::algorithms::algorithm;
 use super::errors::Report;
 use super::fields::{Fields, Value};
 use super::patterns::{Seen, pattern};
-use super::strategies::Strategies;
+use super::strategies::{Base, Strategies};
 use super::values::quote;
 use crate::algorithm::Algorithm;
 use crate::strategy::{Override, Strategy};
@@ -42,9 +42,8 @@ fn one(
     let changes = fields.require("limits", "say which limits have other numbers", report);
     fields.finish(report);
 
-    // One that is mistaken itself is no reason to call its overrides mistaken.
-    let base = name.as_ref().and_then(|name| strategies.made.iter().find(|one| one.name() == name));
-    let strategy = changes.and_then(|value| changed(&value, base, report));
+    let base = name.as_ref().and_then(|name| strategies.base(name));
+    let strategy = changes.and_then(|value| changed(&value, base.as_ref(), report));
     let (who, consumer, name, resource) = (who?, consumer?, name?, resource?);
     let shown = match resource.as_str() {
         "*" => format!("an override of `{name}` for {}", quote(&consumer)),
@@ -55,15 +54,23 @@ fn one(
     is_new.then_some(Override { consumer, resource, strategy: strategy? })
 }
 
-/// The base with the numbers of the mapping; without a base only the numbers are checked.
-fn changed(value: &Value<'_>, base: Option<&Strategy>, report: &mut Report) -> Option<Strategy> {
+/// The base with the numbers of the mapping; of a mistaken base the rest is checked.
+fn changed(value: &Value<'_>, base: Option<&Base<'_>>, report: &mut Report) -> Option<Strategy> {
     let entries = value.entries(report)?;
     if entries.is_empty() && !value.is_cut() {
         value.report(report, "an override says which limits have other numbers; name at least one");
     }
-    let mut strategy = base.cloned();
+    let mut strategy = match base {
+        Some(Base::Made(strategy)) => Some((*strategy).clone()),
+        Some(Base::Mistaken(_)) | None => None,
+    };
     for entry in &entries {
-        if let Some(Err(error)) = base.map(|base| base.check_override(entry.name)) {
+        let fits = match base {
+            Some(Base::Made(strategy)) => strategy.check_override(entry.name),
+            Some(Base::Mistaken(outline)) => outline.check_override(entry.name),
+            None => Ok(()),
+        };
+        if let Err(error) = fits {
             report.at(entry.key_at, entry.value.path(), error.to_string());
         }
         let algorithm = numbers(&entry.value, report);

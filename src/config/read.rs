@@ -8,14 +8,25 @@ use super::errors::{ConfigErrors, Position, Report};
 use super::fields::{Fields, Value};
 use super::overrides::Overrides;
 use super::tree::{Content, Node, compose, end_of};
-use super::{Config, access, envoy, overrides_section, resources, server, store, strategies};
+use super::{Config, EnvoyConfig, access, envoy, overrides_section, resources, server, store, strategies};
 use crate::strategy::Rules;
 
 /// What runs when no file is given: a complete configuration, with comments, to copy and change.
 pub const EXAMPLE: &str = include_str!("example.yaml");
 
 /// The largest configuration file, in bytes.
-pub const MAX_FILE: usize = 1 << 20;
+pub const MAX_FILE: usize = 16 << 20;
+
+/// What a check of a file found.
+#[derive(Debug)]
+pub struct Checked {
+    /// The configuration, or every mistake in it.
+    pub config: Result<Config, ConfigErrors>,
+    /// What is missing on this machine and may be there on another: a line each.
+    pub notes: Vec<String>,
+    /// The `envoy` section, as far as it could be read: its files can be checked in the same run.
+    pub envoy: EnvoyConfig,
+}
 
 impl Config {
     /// The configuration of [`EXAMPLE`]: the memory store and one strategy.
@@ -34,11 +45,21 @@ impl Config {
     /// The configuration of a file, with `settings` going before it.
     pub fn load(path: impl AsRef<Path>, settings: &Overrides) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
-        let mut report = Report::default();
-        let text = read_file(path, &mut report);
-        let config = read(text.as_deref(), settings, &mut report);
-        let config = report.finish(&path.display().to_string(), config)?;
-        Ok(Self { source: Some(path.to_owned()), ..config })
+        let mut report = Report::of(path);
+        let config = Self { source: Some(path.to_owned()), ..from_file(path, settings, &mut report) };
+        report.finish(&path.display().to_string(), config)
+    }
+
+    /// Reads a file as [`load`](Self::load) does, to see what is wrong with it. A file with a secret may be
+    /// missing here.
+    #[must_use]
+    pub fn check(path: impl AsRef<Path>) -> Checked {
+        let (path, source) = (path.as_ref(), path.as_ref().display().to_string());
+        let mut report = Report::of(path).with_notes();
+        let config = from_file(path, &Overrides::default(), &mut report);
+        let config = Self { source: Some(path.to_owned()), ..config };
+        let (notes, envoy) = (report.notes(&source), config.envoy.clone());
+        Checked { config: report.finish(&source, config), notes, envoy }
     }
 
     /// The configuration that `text` is, with `settings` going before it. Errors call it `source`.
@@ -48,6 +69,11 @@ impl Config {
         let config = report.finish(source, config)?;
         Ok(Self { source: Some(PathBuf::from(source)), ..config })
     }
+}
+
+fn from_file(path: &Path, settings: &Overrides, report: &mut Report) -> Config {
+    let text = read_file(path, report);
+    read(text.as_deref(), settings, report)
 }
 
 /// Reads what can be read; what cannot gets its default, and a report that refuses the whole.
@@ -93,7 +119,7 @@ fn read_file(path: &Path, report: &mut Report) -> Option<String> {
 fn check_size(bytes: &[u8], report: &mut Report) -> Option<()> {
     if bytes.len() > MAX_FILE {
         report
-            .file(format!("is larger than {MAX_FILE} bytes (1 MiB), which is the most a configuration has"));
+            .file(format!("is larger than {MAX_FILE} bytes (16 MiB), which is the most a configuration has"));
         return None;
     }
     Some(())

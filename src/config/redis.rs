@@ -1,13 +1,12 @@
 //! The `store.redis` section: where Redis is, who we are to it, and how long we wait.
 
-use std::path::PathBuf;
-
 use super::errors::Report;
 use super::fields::Fields;
 use super::login::{self, login};
 use super::nodes::Nodes;
 use super::overrides::Overrides;
 use super::quantities::duration_within;
+use super::secret::missing;
 use super::values::{Scalar, boolean, choice, integer_within, text_within};
 use super::{RedisConfig, Sentinel, Topology};
 use crate::tls::{ClientFiles, Identity};
@@ -19,9 +18,8 @@ const LONGEST_WAIT: Micros = Micros::from_secs(60);
 /// The most decisions that may wait for one node. Each holds memory, and its caller's patience.
 pub(super) const MAX_WAITING: usize = 1_000_000;
 
-/// The longest name of a master, and the longest path of a file, in bytes.
+/// The longest name of a master, in bytes.
 pub(super) const MAX_NAME: usize = 256;
-pub(super) const MAX_PATH: usize = 4096;
 
 /// Settings that mean nothing to the memory store.
 pub(super) const SETTINGS: [&str; 14] = [
@@ -124,9 +122,8 @@ fn tls(
 ) -> Option<ClientFiles> {
     let wanted = nodes.tls(fields, report);
     let mut section = fields.section("tls", report);
-    let path = |s: Scalar<'_>| text_within(s, MAX_PATH).map(PathBuf::from);
     let mut file =
-        |name, setting, report: &mut Report| section.choose(name, settings.of(setting), report, path);
+        |name, setting, report: &mut Report| section.choose_path(name, settings.of(setting), report);
     let before = report.len();
     let ca_file = file("ca_file", "redis_ca_file", report);
     let cert_file = file("cert_file", "redis_cert_file", report);
@@ -135,6 +132,10 @@ fn tls(
     if given && !wanted && nodes.count() > 0 {
         fields.report("tls", report, "the addresses are not encrypted: write rediss:// for TLS");
     }
+    let files = [("ca_file", &ca_file), ("cert_file", &cert_file), ("key_file", &key_file)];
+    let files = files.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)));
+    let missing: Vec<(&str, String)> =
+        files.filter_map(|(name, path)| Some((name, missing(path)?))).collect();
     let identity = match (cert_file, key_file) {
         (Some(cert_file), Some(key_file)) => Some(Identity { cert_file, key_file }),
         (None, None) => None,
@@ -148,11 +149,15 @@ fn tls(
         }
     };
     let files = ClientFiles { ca_file, identity };
-    if wanted
-        && report.len() == before
-        && let Err(error) = files.load()
-    {
-        section.report(error.file, report, error.reason);
+    if wanted && report.len() == before {
+        for (name, reason) in &missing {
+            report.missing(|report| section.report(name, report, reason));
+        }
+        if missing.is_empty()
+            && let Err(error) = files.load()
+        {
+            section.report(error.file, report, error.reason);
+        }
     }
     section.finish(report);
     wanted.then_some(files)

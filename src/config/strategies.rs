@@ -1,6 +1,6 @@
 //! The `strategies` section: named lists of limits.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::access::access;
 use super::algorithms::algorithm;
@@ -9,7 +9,7 @@ use super::fields::{Entry, Fields, Value};
 use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::strategy::{
-    Access, FailurePolicy, Field, Limit, MAX_NAME, Scope, Strategy, StrategyError, check_name,
+    Access, FailurePolicy, Field, Limit, MAX_NAME, OverrideError, Scope, Strategy, StrategyError, check_name,
     is_attribute_name,
 };
 use crate::units::Micros;
@@ -24,11 +24,21 @@ pub(super) struct Strategies {
     /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
     /// refers to it mistaken.
     pub(super) names: BTreeMap<String, usize>,
+    /// The place of each name in `made`.
+    made_at: HashMap<String, usize>,
+    /// What mistaken strategies say of their limits.
+    mistaken: HashMap<String, Outline>,
     /// Whether all of them could be read, so that a name which is not there does not exist.
     pub(super) whole: bool,
 }
 
 impl Strategies {
+    /// The strategy of this name, if the file has one.
+    pub(super) fn base(&self, name: &str) -> Option<Base<'_>> {
+        let made = self.made_at.get(name).and_then(|&index| self.made.get(index)).map(Base::Made);
+        made.or_else(|| self.mistaken.get(name).map(Base::Mistaken))
+    }
+
     /// The name of a strategy that is referred to, if there is one.
     pub(super) fn reference(&self, value: &Value<'_>, report: &mut Report) -> Option<String> {
         /// Beyond this many names, comparing them all is not worth its time.
@@ -45,6 +55,37 @@ impl Strategies {
             value.report(report, format!("there is no strategy {}{help}", quote(&name)));
         }
         None
+    }
+}
+
+/// What a strategy is to its overrides.
+pub(super) enum Base<'s> {
+    /// A strategy without a mistake.
+    Made(&'s Strategy),
+    /// As far as it could be read.
+    Mistaken(&'s Outline),
+}
+
+/// The names and scopes of a mistaken strategy's limits.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    name: String,
+    /// A scope that could not be read is `None`.
+    limits: Vec<(String, Option<Scope>)>,
+    /// Whether every limit's name is known.
+    whole: bool,
+}
+
+impl Outline {
+    /// Why this limit cannot be overridden, if that is known.
+    pub(super) fn check_override(&self, limit: &str) -> Result<(), OverrideError> {
+        match self.limits.iter().find(|(name, _)| name == limit) {
+            Some((_, Some(scope))) => OverrideError::check(&self.name, limit, scope),
+            None if self.whole => {
+                Err(OverrideError::unknown(&self.name, self.limits.iter().map(|(name, _)| name.as_str())))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -69,15 +110,19 @@ pub(super) fn strategies(root: &mut Fields<'_>, has_envoy: bool, report: &mut Re
             let reason = "the counters of Envoy's files have this name; call the strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        if let Some((strategy, access)) = strategy(entry, report) {
-            found.made.push(strategy);
-            found.access.push(access);
+        match strategy(entry, report) {
+            Ok((strategy, access)) => {
+                found.made_at.insert(entry.name.to_owned(), found.made.len());
+                found.made.push(strategy);
+                found.access.push(access);
+            }
+            Err(outline) => drop(found.mistaken.insert(entry.name.to_owned(), outline)),
         }
     }
     found
 }
 
-fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<(Strategy, Access)> {
+fn strategy(entry: &Entry<'_>, report: &mut Report) -> Result<(Strategy, Access), Outline> {
     let name_fits = check_name(entry.name);
     if let Err(error) = &name_fits {
         report.at(entry.key_at, entry.value.path(), sentence(error));
@@ -89,16 +134,21 @@ fn strategy(entry: &Entry<'_>, report: &mut Report) -> Option<(Strategy, Access)
     let access = access(fields.section("access", report), report);
     fields.finish(report);
 
-    let limits = self::limits(&limits?, report)?;
-    let whole = name_fits.is_ok() && limits.iter().all(Draft::is_whole);
-    // Scopes are judged together even where an algorithm or a name is mistaken, by filling those in.
-    let filled: Option<Vec<Limit>> = limits.into_iter().enumerate().map(|(i, draft)| draft.fill(i)).collect();
+    let drafts = limits.map(|limits| self::limits(&limits, report)).unwrap_or_default();
+    let outline = drafts.outline(entry.name);
+    let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(Draft::is_whole);
+    // Scopes are judged together even where an algorithm or a name is mistaken, by filling those in; and those
+    // of the first limits, where there are too many.
+    let filled = drafts.limits.into_iter().take(MAX_LIMITS).enumerate();
+    let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
+    let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
-    match Strategy::new(name, filled?, single_slot, policy.unwrap_or_default()) {
-        Ok(strategy) => whole.then_some((strategy, access)),
+    match Strategy::new(name, filled, single_slot, policy.unwrap_or_default()) {
+        Ok(strategy) if whole => Ok((strategy, access)),
+        Ok(_) => Err(outline),
         Err(error) => {
             report.at(entry.key_at, entry.value.path(), sentence(&error));
-            None
+            Err(outline)
         }
     }
 }
@@ -132,9 +182,29 @@ impl Draft {
     }
 }
 
-/// The limits of a strategy; `None` if there are too many or too few to be one.
-fn limits(value: &Value<'_>, report: &mut Report) -> Option<Vec<Draft>> {
-    let items = value.items(report)?;
+/// The limits of a strategy as far as they could be read.
+#[derive(Default)]
+struct Drafts {
+    limits: Vec<Draft>,
+    /// Whether these are all of them, and neither too many nor too few.
+    whole: bool,
+    /// Whether a syntax error ended the list early.
+    cut: bool,
+}
+
+impl Drafts {
+    fn outline(&self, strategy: &str) -> Outline {
+        let named = self.limits.iter().filter_map(|draft| Some((draft.name.clone()?, draft.scope.clone())));
+        let limits: Vec<_> = named.collect();
+        // Of a strategy without limits nothing is known that an override could miss.
+        let whole = !limits.is_empty() && limits.len() == self.limits.len() && !self.cut;
+        Outline { name: strategy.to_owned(), limits, whole }
+    }
+}
+
+/// The limits of a strategy.
+fn limits(value: &Value<'_>, report: &mut Report) -> Drafts {
+    let Some(items) = value.items(report) else { return Drafts::default() };
     let count = match items.len() {
         0 if !value.is_cut() => Err(StrategyError::NoLimits),
         count if count > MAX_LIMITS => Err(StrategyError::TooManyLimits(count)),
@@ -144,8 +214,8 @@ fn limits(value: &Value<'_>, report: &mut Report) -> Option<Vec<Draft>> {
         value.report(report, sentence(error));
     }
     let mut names = HashSet::new();
-    let drafts: Vec<Draft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
-    (count.is_ok() && !value.is_cut()).then_some(drafts)
+    let limits: Vec<Draft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
+    Drafts { limits, whole: count.is_ok() && !value.is_cut(), cut: value.is_cut() }
 }
 
 fn limit(value: &Value<'_>, names: &mut HashSet<String>, report: &mut Report) -> Draft {

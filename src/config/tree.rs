@@ -15,8 +15,11 @@ use super::errors::{Position, Report};
 /// How deep lists and mappings may nest.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// How many scalars, lists and mappings a file may have.
-pub(super) const MAX_NODES: usize = 250_000;
+/// How many scalars, lists and mappings a file may have: a hundred for each of ten thousand strategies.
+pub(super) const MAX_NODES: usize = 1_000_000;
+
+/// The same of a file with aliases, each of which counts as what it stands for.
+const MAX_FOREIGN_NODES: usize = 250_000;
 
 /// A piece of the file.
 #[derive(Debug, Clone)]
@@ -157,9 +160,10 @@ impl Composer {
     }
 
     fn count(&mut self, nodes: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+        let most = if self.aliases.is_some() { MAX_FOREIGN_NODES } else { MAX_NODES };
         self.nodes += nodes;
-        if self.nodes > MAX_NODES {
-            report.at(at, "", format!("a configuration has at most {MAX_NODES} values, lists and mappings"));
+        if self.nodes > most {
+            report.at(at, "", format!("a configuration has at most {most} values, lists and mappings"));
             return Err(Stop);
         }
         Ok(())

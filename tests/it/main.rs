@@ -7,6 +7,7 @@ mod architecture;
 mod batch;
 mod bounds;
 mod changed;
+mod check;
 mod cli;
 mod clients;
 mod coalesce;

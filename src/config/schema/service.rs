@@ -1,8 +1,9 @@
 //! The keys of the file, of `server`, `store` and `messages`.
 
+use super::super::fields::MAX_PATH;
 use super::super::limits::{HEADER_BYTES, MAX_CONNECTIONS, MAX_STREAMS, MESSAGE_BYTES};
 use super::super::nodes::MAX_NODES;
-use super::super::redis::{MAX_NAME, MAX_PATH, MAX_WAITING};
+use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
 use super::super::store::MIN_BUDGET;
 use super::super::values::MAX_SECRET;

@@ -145,13 +145,14 @@ fn overrides_name_what_exists() {
     }
 }
 
-/// A strategy with a mistake of its own still exists for those that refer to it.
+/// A strategy with a mistake of its own still exists for those that refer to it, and so do its limits.
 #[test]
 fn a_mistaken_strategy_takes_no_override_down() {
     let text =
         "overrides: [{ consumer: a, strategy: feeding, limits: { nothing: { uniform: { interval: 0s } } } }]";
     let file = with_strategies(text).replace("limit: 100,", "limit: x,");
-    let expected = "weir.yaml:1:89: overrides[0].limits.nothing.uniform.interval: 0 is out of bounds: it must be at least 1 microsecond\n\
+    let expected = "weir.yaml:1:57: overrides[0].limits.nothing: strategy `feeding` has no limit of this name; it has `everyone`, `each`, `regional`\n\
+                    weir.yaml:1:89: overrides[0].limits.nothing.uniform.interval: 0 is out of bounds: it must be at least 1 microsecond\n\
                     weir.yaml:5:66: strategies.feeding.limits[0].sliding_log.limit: \"x\" is not a whole number of at least 0";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

@@ -39,7 +39,8 @@ fn bytes_that_are_no_text() {
 fn sizes_are_bounded() {
     let padded = |size: usize| format!("{}{STRATEGIES}", "\n".repeat(size - STRATEGIES.len()));
     accepted(&padded(MAX_FILE));
-    let too_large = "weir.yaml: is larger than 1048576 bytes (1 MiB), which is the most a configuration has";
+    let too_large =
+        "weir.yaml: is larger than 16777216 bytes (16 MiB), which is the most a configuration has";
     assert_eq!(parse(&padded(MAX_FILE + 1)).unwrap_err(), too_large);
 
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -53,9 +54,9 @@ fn sizes_are_bounded() {
     assert!(errors.ends_with("weir.yaml:1:65: lists and mappings nest at most 64 deep"), "{errors}");
 
     let values = |count: usize| format!("[{}]", "a,".repeat(count - 1));
-    assert_eq!(parse(&values(250_000)).unwrap_err().lines().count(), 1);
-    let errors = parse(&values(250_001)).unwrap_err();
-    let too_many = ":1:500000: a configuration has at most 250000 values, lists and mappings";
+    assert_eq!(parse(&values(1_000_000)).unwrap_err().lines().count(), 1);
+    let errors = parse(&values(1_000_001)).unwrap_err();
+    let too_many = ":1:2000000: a configuration has at most 1000000 values, lists and mappings";
     assert!(errors.ends_with(too_many), "{errors}");
 }
 

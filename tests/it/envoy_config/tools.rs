@@ -282,19 +282,26 @@ fn nothing_to_import_and_mistakes_exit_1() {
     assert_eq!(run(&["import-envoy", path]), (Some(1), String::new(), none));
     let ok = format!("{path}: ok, 0 files, 0 domains, 0 limits\n");
     assert_eq!(run(&["check", path]), (Some(0), ok, empty));
-    let mut many = "domain: d\ndescriptors:\n".to_owned();
-    for index in 0..10_000 {
-        many.push_str(&format!(
-            "  - {{ key: k{index}, rate_limit: {{ unit: day, requests_per_unit: 1 }} }}\n"
-        ));
+    // A long key makes a long resource pattern, and no file may have more than 4 MiB.
+    let long = "k".repeat(400);
+    for file in 0..5 {
+        let mut many = format!("domain: d{file}\ndescriptors:\n");
+        for index in 0..8_500 {
+            many.push_str(&format!(
+                "  - {{ key: k{index}{long}, rate_limit: {{ unit: day, requests_per_unit: 1 }} }}\n"
+            ));
+        }
+        std::fs::write(folder.path().join(format!("{file}.yaml")), many).unwrap();
     }
-    std::fs::write(folder.path().join("a.yaml"), many).unwrap();
     let (code, out, errors) = run(&["import-envoy", path]);
     let expected = format!(
-        "error: that is {} bytes, and a configuration has at most 1048576; import file by file\n",
+        "error: that is {} bytes, and a configuration has at most 16777216; import file by file\n",
         out.len()
     );
     assert_eq!((code, errors), (Some(1), expected));
+    for file in 0..5 {
+        std::fs::remove_file(folder.path().join(format!("{file}.yaml"))).unwrap();
+    }
     std::fs::write(folder.path().join("a.yaml"), "domain:").unwrap();
     let expected = format!("{path}/a.yaml: config file cannot have empty domain (line 1, column 1)\n");
     assert_eq!(run(&["import-envoy", path]), (Some(1), String::new(), expected));

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::prefix::identity_prefix;
-use super::{Field, Pattern, Patterns, Strategy, StrategyId};
+use super::{Field, Pattern, Patterns, Scope, Strategy, StrategyId};
 use crate::algorithm::Algorithm;
 
 /// The overrides of one strategy.
@@ -94,18 +94,32 @@ impl Overrides {
     }
 }
 
+impl OverrideError {
+    /// There is no such limit, but there are `limits`.
+    #[must_use]
+    pub fn unknown<'n>(strategy: &str, limits: impl Iterator<Item = &'n str>) -> Self {
+        let limits: Vec<String> = limits.map(|limit| format!("`{limit}`")).collect();
+        Self::Unknown { strategy: strategy.into(), limits: limits.join(", ") }
+    }
+
+    /// Whether a limit that counts by `scope` may have other numbers.
+    pub fn check(strategy: &str, limit: &str, scope: &Scope) -> Result<(), Self> {
+        match scope.has(Field::Consumer) {
+            true => Ok(()),
+            false => {
+                Err(Self::Shared { strategy: strategy.into(), limit: limit.into(), scope: scope.to_string() })
+            }
+        }
+    }
+}
+
 impl Strategy {
     /// Whether an override may have other numbers for limit `name`.
     pub fn check_override(&self, name: &str) -> Result<(), OverrideError> {
-        let Some(limit) = self.limits.iter().find(|limit| *limit.name == *name) else {
-            let limits: Vec<String> = self.limits.iter().map(|limit| format!("`{}`", limit.name)).collect();
-            return Err(OverrideError::Unknown { strategy: (&*self.name).into(), limits: limits.join(", ") });
-        };
-        if limit.scope.has(Field::Consumer) {
-            return Ok(());
+        match self.limits.iter().find(|limit| *limit.name == *name) {
+            Some(limit) => OverrideError::check(&self.name, name, &limit.scope),
+            None => Err(OverrideError::unknown(&self.name, self.limits.iter().map(|limit| &*limit.name))),
         }
-        let (strategy, scope) = ((&*self.name).into(), limit.scope.to_string());
-        Err(OverrideError::Shared { strategy, limit: limit.name.clone(), scope })
     }
 
     /// Gives limit `name` another algorithm.
