@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::frames::FrameFault;
+use weir_grpc::frames::FrameFault;
 use weir_grpc::hpack::{Decoder, Field};
 
 /// Reads the header blocks of one connection's responses, all and in order.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::{Call, Failure, Outcome};
-use crate::load::answer::{Answer, streamed};
-use crate::load::frames::FrameFault;
+use crate::answer::{Answer, streamed};
+use weir_grpc::frames::FrameFault;
 
 const PREFIX: usize = 5;
 const LONGEST_MESSAGE: usize = 4 << 20;
@@ -112,8 +112,8 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::proto::v1::streamed_result::Result as Either;
-    use crate::proto::v1::{Error, ShouldAllowResponse, ShouldAllowStreamResponse, StreamedResult};
+    use weir_proto::v1::streamed_result::Result as Either;
+    use weir_proto::v1::{Error, ShouldAllowResponse, ShouldAllowStreamResponse, StreamedResult};
 
     fn allowed(id: u64) -> StreamedResult {
         let response = ShouldAllowResponse { allowed: true, ..ShouldAllowResponse::default() };

@@ -1,9 +1,9 @@
 //! What a connection has to say, within the windows that the server grants.
 
-use crate::load::frames::{
+use crate::request::RequestBlock;
+use weir_grpc::frames::{
     DEFAULT_WINDOW, LARGEST_PAYLOAD, PREFACE, flag, kind, setting, write, write_settings,
 };
-use crate::load::request::RequestBlock;
 
 /// As much as HTTP/2 lets a window be: what we receive is counted, not held back.
 const OUR_WINDOW: u32 = u32::MAX >> 1;

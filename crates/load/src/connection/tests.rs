@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::load::answer::Answer;
-use crate::load::frames::{self, Frame, flag, kind, setting, write, write_settings};
-use crate::load::plan::{Ask, Mode, Spread};
+use crate::answer::Answer;
+use crate::plan::{Ask, Mode, Spread};
+use weir_grpc::frames::{self, Frame, flag, kind, setting, write, write_settings};
 
 const END: u8 = flag::END_HEADERS | flag::END_STREAM;
 

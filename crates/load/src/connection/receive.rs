@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{Connection, Failure, Outcome};
-use crate::load::answer;
-use crate::load::frames::{self, Frame, FrameFault, flag, kind, settings};
-use crate::load::response::{ResponseBlocks, Said};
+use crate::answer;
+use crate::response::{ResponseBlocks, Said};
+use weir_grpc::frames::{self, Frame, FrameFault, flag, kind, settings};
 
 /// The server gets back what it has used of the connection's window when it is so much.
 const GIVE_BACK: u32 = 1 << 28;
@@ -48,11 +48,7 @@ impl Incoming {
 
 impl Connection {
     /// Takes in what the socket gave. An error ends the connection.
-    pub(in crate::load) fn receive(
-        &mut self,
-        bytes: &[u8],
-        sink: &mut dyn FnMut(Outcome),
-    ) -> Result<(), FrameFault> {
+    pub(crate) fn receive(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
         if self.incoming.rest.is_empty() {
             let taken = self.frames(bytes, sink)?;
             self.incoming.rest.extend_from_slice(&bytes[taken..]);

@@ -5,7 +5,7 @@ use prost::Message as _;
 use super::plan::{Ask, Mode};
 use super::spread::Keys;
 use super::stamp::Stamp;
-use crate::proto::v1::ShouldAllowRequest;
+use weir_proto::v1::ShouldAllowRequest;
 
 /// The bytes that gRPC puts before every message: not compressed, and its length.
 const PREFIX: usize = 5;
@@ -121,8 +121,8 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Spread;
-    use crate::proto::v1::{ShouldAllowBatchRequest, ShouldAllowStreamRequest, StreamedRequest};
+    use crate::Spread;
+    use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowStreamRequest, StreamedRequest};
 
     fn ask() -> Ask {
         Ask {

@@ -79,7 +79,7 @@ mod tests {
     use prost::Message as _;
 
     use super::{Fields, Value};
-    use crate::proto::v1::Error;
+    use weir_proto::v1::Error;
 
     #[test]
     fn reads_what_prost_writes() {

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::load::connection::Outcome;
+use crate::connection::Outcome;
 
 /// Written at once, at least.
 const CHUNK: usize = 64 << 10;
 
 /// The file, shared by the threads. Warm-up calls are in it too.
 #[derive(Debug, Clone)]
-pub(in crate::load) struct Record(Arc<Mutex<File>>);
+pub(crate) struct Record(Arc<Mutex<File>>);
 
 /// One thread's way to it.
 #[derive(Debug)]
-pub(in crate::load) struct Trace {
+pub(crate) struct Trace {
     record: Record,
     lines: Vec<u8>,
     failure: Option<io::Error>,
@@ -26,13 +26,13 @@ pub(in crate::load) struct Trace {
 
 impl Record {
     /// Begins the file with the names of its columns. Times are microseconds of the run.
-    pub(in crate::load) fn create(path: &Path) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create(path)?;
         file.write_all(b"sent_us,answered_us,key,result\n")?;
         Ok(Self(Arc::new(Mutex::new(file))))
     }
 
-    pub(in crate::load) const fn trace(self) -> Trace {
+    pub(crate) const fn trace(self) -> Trace {
         Trace { record: self, lines: Vec::new(), failure: None }
     }
 }

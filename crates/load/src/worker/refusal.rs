@@ -1,9 +1,9 @@
 //! Failures that every further call would meet too: better said at once than counted.
 
+use crate::LoadError;
+use crate::answer::Answer;
 use crate::client::code_name;
-use crate::load::LoadError;
-use crate::load::answer::Answer;
-use crate::load::connection::Failure;
+use crate::connection::Failure;
 
 const INVALID_ARGUMENT: i32 = 3;
 const NOT_FOUND: i32 = 5;

@@ -147,8 +147,8 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::proto::v1::should_allow_result::Result as Either;
-    use crate::proto::v1::{Error, ShouldAllowBatchResponse, ShouldAllowResponse, ShouldAllowResult};
+    use weir_proto::v1::should_allow_result::Result as Either;
+    use weir_proto::v1::{Error, ShouldAllowBatchResponse, ShouldAllowResponse, ShouldAllowResult};
 
     fn response(allowed: bool, degraded: bool) -> ShouldAllowResponse {
         ShouldAllowResponse {

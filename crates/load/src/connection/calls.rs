@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Call;
-use crate::load::answer::Answer;
+use crate::answer::Answer;
 
 /// By stream. Streams are numbered in the order of the calls, so this is a row with gaps.
 #[derive(Debug, Default)]

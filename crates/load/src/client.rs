@@ -6,10 +6,10 @@ use tokio::time::error::Elapsed;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
-use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
-use crate::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use crate::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use crate::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
+use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
 /// A connection to a server.
 pub struct Client {

@@ -17,7 +17,7 @@ use super::schedule::Schedule;
 use super::service::Service;
 use super::spread::Keys;
 use super::tally::{Counts, Tally};
-use crate::clock::monotonic;
+use weir_time::clock::monotonic;
 
 /// As much as is read at once.
 const BUFFER: usize = 256 << 10;

@@ -1,30 +1,30 @@
 //! What becomes of calls.
 
-use crate::load::answer::Answer;
+use crate::answer::Answer;
 
 /// A call that has ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::load) struct Outcome {
-    pub(in crate::load) call: Call,
-    pub(in crate::load) result: Result<Answer, Failure>,
+pub(crate) struct Outcome {
+    pub(crate) call: Call,
+    pub(crate) result: Result<Answer, Failure>,
 }
 
 /// A call, as the one who makes it knows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::load) struct Call {
+pub(crate) struct Call {
     /// When it was due: what its latency counts from.
-    pub(in crate::load) due_ns: u64,
+    pub(crate) due_ns: u64,
     /// When it was made.
-    pub(in crate::load) sent_ns: u64,
+    pub(crate) sent_ns: u64,
     /// Which key it is about; of a batch, the last of them.
-    pub(in crate::load) key: u64,
+    pub(crate) key: u64,
     /// Whether it counts, or is a part of the warm-up.
-    pub(in crate::load) counts: bool,
+    pub(crate) counts: bool,
 }
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::load) enum Failure {
+pub(crate) enum Failure {
     /// A gRPC status, and what the server says.
     Status(i32, String),
     /// An HTTP status that is no success.

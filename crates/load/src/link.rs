@@ -8,8 +8,8 @@ use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connection::{Connection, Outcome};
-use super::frames::FrameFault;
 use super::service::Service;
+use weir_grpc::frames::FrameFault;
 
 /// How long a lost connection waits before it is dialled again.
 const REDIAL_NS: u64 = 100_000_000;

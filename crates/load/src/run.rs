@@ -13,7 +13,7 @@ use super::report::{Measured, Report};
 use super::service::Service;
 use super::tally::{Counts, Tally};
 use super::worker::{Record, Share, Worker, part};
-use crate::clock::monotonic;
+use weir_time::clock::monotonic;
 
 /// What can be seen of a run, and done to it, from outside.
 #[derive(Debug, Default)]

@@ -1,6 +1,9 @@
-//! A load generator: so many calls over so many connections, and how they were answered.
+//! What calls a server: a load generator, which makes so many calls over so many connections and measures how
+//! they are answered, and a [`client`] for one question. `weir load` and `weir allow` use them.
 //!
-//! It must cost far less than what it measures, so it speaks as much HTTP/2 as a gRPC client needs by
+//! It knows the wire, and nothing of how a server decides.
+//!
+//! The load generator must cost far less than what it measures, so it speaks as much HTTP/2 as a gRPC client needs by
 //! itself: requests are stamped from prepared bytes, and answers are read where they lie. One thread
 //! drives all connections of its share; nothing is shared between threads while they run but a few
 //! counters for whoever watches.
@@ -11,6 +14,7 @@
 //! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.
 
 mod answer;
+pub mod client;
 mod connection;
 mod cpu;
 mod fields;
@@ -26,8 +30,6 @@ mod spread;
 mod stamp;
 mod tally;
 mod worker;
-
-use weir_grpc::frames;
 
 pub use self::plan::{Ask, End, Method, Mode, Pace, Plan, Spread};
 pub use self::report::{Cpu, Latency, OpenLoop, Report, ServerCpu};
