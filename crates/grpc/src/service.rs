@@ -16,7 +16,7 @@ use crate::messages::Messages;
 /// Calls that are worth being answered together.
 pub const BATCH: usize = 16;
 
-/// The number of a hot method: its place in [`Methods::hot`].
+/// The number of a hot method: its place in the list of [`Methods::new`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodId(pub u8);
 
