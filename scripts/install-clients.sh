@@ -70,14 +70,19 @@ python_stubs() {
         --python_out="$cache/stubs" --grpc_python_out="$cache/stubs" $1
 }
 
-# Without modules, whose proxy not every machine can reach: Debian has the sources of grpc-go as a package.
+# Without modules, whose proxy not every machine can reach: Debian has the sources of grpc-go as a package, and
+# what generates stubs. The golang/protobuf before 1.4 knows no generated message of today.
 go_packages() {
-    if ! command -v go >/dev/null; then
-        set -- golang-go
-    fi
-    if [ ! -d "$gopath/src/google.golang.org/grpc" ]; then
-        set -- "$@" golang-google-grpc-dev
-    fi
+    set --
+    command -v go >/dev/null || set -- "$@" golang-go
+    command -v protoc >/dev/null || set -- "$@" protobuf-compiler
+    [ -d /usr/include/google/protobuf ] || set -- "$@" libprotobuf-dev
+    protoc-gen-go --version >/dev/null 2>&1 || set -- "$@" protoc-gen-go
+    command -v protoc-gen-go-grpc >/dev/null || set -- "$@" protoc-gen-go-grpc
+    [ -d "$gopath/src/google.golang.org/grpc" ] || set -- "$@" golang-google-grpc-dev
+    [ -d "$gopath/src/google.golang.org/protobuf" ] || set -- "$@" golang-google-protobuf-dev
+    [ -f "$gopath/src/github.com/golang/protobuf/proto/registry.go" ] ||
+        set -- "$@" golang-github-golang-protobuf-1-5-dev
     [ $# -gt 0 ] || return 0
     . scripts/apt.sh
     if ! can_apt; then
@@ -92,13 +97,17 @@ go_packages() {
     fi
 }
 
+# $1: the protos that stubs are made of.
 go_client() {
     go_packages
     say "building the Go client"
     rm -rf "$cache/go"
-    if ! GOENV=off GO111MODULE=off GOFLAGS='' GOPATH="$gopath" GOCACHE="$cache/go/build" \
-        go build -o "$cache/go/client" "./$wanted/go" >&2; then
-        say "go build failed (it must be Go 1.18 or later); SKIP_GO=1 goes without"
+    mkdir -p "$cache/go/src"
+    # shellcheck disable=SC2086 # the names of our own files have no spaces
+    if ! protoc -Iproto --go_out="$cache/go/src" --go-grpc_out="$cache/go/src" $1 >&2 ||
+        ! GOENV=off GO111MODULE=off GOFLAGS='' GOPATH="$cache/go:$gopath" GOCACHE="$cache/go/build" \
+            go build -o "$cache/go/client" "./$wanted/go" >&2; then
+        say "the Go client could not be built (it must be Go 1.18 or later); SKIP_GO=1 goes without"
         exit 1
     fi
     rm -rf "$cache/go/build"
@@ -130,8 +139,9 @@ if ! (cd proto && done_for stubs $protos); then
     stamp=$(cd proto && cat $protos | cksum)
     finish stubs
 fi
-if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go; then
+# shellcheck disable=SC2086
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go $(printf 'proto/%s ' $protos); then
     missing go
-    go_client
+    go_client "$protos"
     finish go
 fi

@@ -9,8 +9,8 @@ const [server, protos] = process.argv.slice(2);
 const HOUR = 3600;
 const TIGERS = 'zewtopia.com/tigerfeeding';
 
-const load = (file) => {
-  const options = { includeDirs: [protos], keepCase: true, longs: Number, enums: String, defaults: true, oneofs: true };
+const load = (file, longs = Number) => {
+  const options = { includeDirs: [protos], keepCase: true, longs, enums: String, defaults: true, oneofs: true };
   return grpc.loadPackageDefinition(loader.loadSync(file, options));
 };
 
@@ -88,6 +88,18 @@ async function main() {
   const unknown = ask(TIGERS, 'bob', { strategy: 'tiger-fedding' });
   await refused('an unknown strategy', grpc.status.NOT_FOUND, 'tiger-feeding', unknown);
   await refused('no resource', grpc.status.INVALID_ARGUMENT, 'resource', ask('', 'bob'));
+
+  // docs/clients.md says what becomes of uint64.
+  for (const [longs, id, remaining] of [[Number, Number.MAX_SAFE_INTEGER, 10], [String, '18446744073709551615', '10']]) {
+    const client = new (load('weir/v1/rate_limit.proto', longs).weir.v1.RateLimitService)(server, grpc.credentials.createInsecure());
+    const stream = client.ShouldAllowStream();
+    const answer = new Promise((resolve, reject) => stream.once('data', resolve).once('error', reject));
+    stream.write({ requests: [{ id, request: { resource: 'api/search', consumer: 'ids', peek: true } }] });
+    const [result] = (await answer).results;
+    equal(`an id comes back as ${longs.name}`, [result.id, result.response.remaining], [id, remaining]);
+    stream.end();
+    client.close();
+  }
 
   const { Health } = grpc.loadPackageDefinition(loader.fromJSON(HEALTH)).grpc.health.v1;
   const health = new Health(server, grpc.credentials.createInsecure());

@@ -3,6 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
 
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+
 use crate::cli::Serve;
 use crate::support::clients::{environment, go, node, python, root, run};
 use crate::support::{Process, SOON, eventually_some, scratch};
@@ -13,6 +16,21 @@ fn serve() -> Serve {
 
 fn address(serve: &Serve) -> &str {
     serve.server.strip_prefix("http://").unwrap()
+}
+
+/// Whoever generates code from the protos does not have to change them first.
+#[test]
+fn the_protos_say_where_generated_code_goes() {
+    let files = FileDescriptorSet::decode(weir::proto::DESCRIPTORS).unwrap().file;
+    let ours: Vec<_> = files.into_iter().filter(|file| file.package() == "weir.v1").collect();
+    assert_eq!(ours.len(), 2);
+    for file in ours {
+        let options = file.options.clone().unwrap_or_default();
+        assert_eq!(options.go_package(), "weir/v1;weirv1", "{}", file.name());
+        assert_eq!(options.java_package(), "weir.v1");
+        assert!(options.java_multiple_files());
+        assert_eq!(options.csharp_namespace(), "Weir.V1");
+    }
 }
 
 #[test]

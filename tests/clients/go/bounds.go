@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	weir "weir/v1"
 )
 
 func bounds(connection *grpc.ClientConn) {
@@ -17,7 +19,8 @@ func bounds(connection *grpc.ClientConn) {
 		within, cancel := soon()
 		defer cancel()
 		within = metadata.AppendToOutgoingContext(within, pairs...)
-		return connection.Invoke(within, service+"ShouldAllow", asking("api/metadata", "bob"), &answer{})
+		_, err := of(connection).ShouldAllow(within, asking("api/metadata", "bob"))
+		return err
 	}
 	for i := 0; i < 50; i++ {
 		must(with("x-same", "a", "x-changing", fmt.Sprint(strings.Repeat("y", 100), i), "x-bytes-bin", "\x00\xff"))
@@ -33,12 +36,12 @@ func bounds(connection *grpc.ClientConn) {
 	within, cancel := soon()
 	defer cancel()
 	largeBatch := func(padding string) (int, error) {
-		asked, got := &batch{}, &results{}
+		asked := &weir.ShouldAllowBatchRequest{}
 		for i := 0; i < 1000; i++ {
-			asked.Requests = append(asked.Requests, asking("api/batch", fmt.Sprint(i)).by("padding", padding))
+			asked.Requests = append(asked.Requests, by("padding", padding, asking("api/batch", fmt.Sprint(i))))
 		}
-		err := connection.Invoke(within, service+"ShouldAllowBatch", asked, got)
-		return len(got.Results), err
+		got, err := of(connection).ShouldAllowBatch(within, asked)
+		return len(got.GetResults()), err
 	}
 	answered, err := largeBatch(strings.Repeat("x", 500))
 	must(err)
@@ -56,7 +59,7 @@ func ends(connection *grpc.ClientConn) {
 	outcomes := map[codes.Code]int{}
 	for i := 0; i < 2000; i++ {
 		within, cancel := context.WithTimeout(context.Background(), time.Duration(i)*time.Microsecond)
-		err := connection.Invoke(within, service+"ShouldAllow", asking("api/late", "bob"), &answer{})
+		_, err := of(connection).ShouldAllow(within, asking("api/late", "bob"))
 		cancel()
 		outcomes[status.Code(err)]++
 	}
@@ -65,5 +68,6 @@ func ends(connection *grpc.ClientConn) {
 
 	within, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	refused("the deadline of a stream", open(within, connection).RecvMsg(&replies{}), codes.DeadlineExceeded, "")
+	_, err := open(within, connection).Recv()
+	refused("the deadline of a stream", err, codes.DeadlineExceeded, "")
 }

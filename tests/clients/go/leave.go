@@ -43,18 +43,17 @@ func untilItEnds(connection *grpc.ClientConn) {
 func stream(connection *grpc.ClientConn, opened *int64) error {
 	within, cancel := soon()
 	defer cancel()
-	both := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
-	stream, err := connection.NewStream(within, both, service+"ShouldAllowStream")
+	stream, err := of(connection).ShouldAllowStream(within)
 	if err != nil {
 		return err
 	}
 	atomic.AddInt64(opened, 1)
 	for id := uint64(1); ; id++ {
 		// EOF says that the stream has ended; why, the answer tells.
-		if err := stream.SendMsg(streamed(id, asking("api/until", "stream"))); err != nil {
+		if err := stream.Send(streamed(id, asking("api/until", "stream"))); err != nil {
 			equal("what ends a stream is told with its answer", err, io.EOF)
 		}
-		if err := stream.RecvMsg(&replies{}); err != nil {
+		if _, err := stream.Recv(); err != nil {
 			refused("the end of a stream's connection", err, codes.Unavailable, "open a stream on another one")
 			return nil
 		}

@@ -68,8 +68,7 @@ func soon() (context.Context, context.CancelFunc) {
 func shouldAllow(connection *grpc.ClientConn, asked *ask) (*answer, error) {
 	within, cancel := soon()
 	defer cancel()
-	got := &answer{}
-	return got, connection.Invoke(within, service+"ShouldAllow", asked, got)
+	return of(connection).ShouldAllow(within, asked)
 }
 
 func must(err error) {

@@ -34,16 +34,16 @@ func many(connection *grpc.ClientConn) {
 		if number%10 == 0 {
 			within, cancel := context.WithCancel(context.Background())
 			go cancel()
-			err := connection.Invoke(within, service+"ShouldAllow", asking("api/cancelled", "bob"), &answer{})
+			_, err := of(connection).ShouldAllow(within, asking("api/cancelled", "bob"))
 			check(fmt.Sprint(err), err == nil || status.Code(err) == codes.Canceled)
 		}
 		got, err := shouldAllow(connection, asking("api/many", fmt.Sprint("caller-", caller)))
 		must(err)
-		if get(got.Allowed) {
+		if got.Allowed {
 			atomic.AddInt64(&allowed, 1)
 		}
 		// Until every caller has used up what it may.
-		return number < 10_000 || get(got.Allowed)
+		return number < 10_000 || got.Allowed
 	})
 	equal("as many are allowed as may be", allowed, int64(callers*10))
 }

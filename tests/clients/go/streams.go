@@ -9,11 +9,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	weir "weir/v1"
 )
 
-func open(within context.Context, connection *grpc.ClientConn) grpc.ClientStream {
-	both := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
-	stream, err := connection.NewStream(within, both, service+"ShouldAllowStream")
+func open(within context.Context, connection *grpc.ClientConn) weir.RateLimitService_ShouldAllowStreamClient {
+	stream, err := of(connection).ShouldAllowStream(within)
 	must(err)
 	return stream
 }
@@ -30,45 +31,45 @@ func streams(connection *grpc.ClientConn) {
 
 	tooLarge := open(within, connection)
 	// It may fail before all is sent; why, the answer tells.
-	_ = tooLarge.SendMsg(streamed(1, asking(strings.Repeat("x", 8<<20), "bob")))
-	refused("a message that is too large", tooLarge.RecvMsg(&replies{}), codes.OutOfRange, "may be sent")
+	_ = tooLarge.Send(streamed(1, asking(strings.Repeat("x", 8<<20), "bob")))
+	_, err := tooLarge.Recv()
+	refused("a message that is too large", err, codes.OutOfRange, "may be sent")
 }
 
 // Each question when the one before it is answered.
-func oneByOne(stream grpc.ClientStream) {
+func oneByOne(stream weir.RateLimitService_ShouldAllowStreamClient) {
 	for id := uint64(1); id <= 100; id++ {
-		must(stream.SendMsg(streamed(id, asking("api/stream", "one-by-one"))))
-		got := &replies{}
-		must(stream.RecvMsg(got))
-		check("one answer", len(got.Results) == 1 && get(got.Results[0].ID) == id)
-		check(fmt.Sprint("question ", id), get(got.Results[0].Response.Allowed) == (id <= 10))
+		must(stream.Send(streamed(id, asking("api/stream", "one-by-one"))))
+		got, err := stream.Recv()
+		must(err)
+		check("one answer", len(got.Results) == 1 && got.Results[0].Id == id)
+		check(fmt.Sprint("question ", id), got.Results[0].GetResponse().GetAllowed() == (id <= 10))
 	}
 	must(stream.CloseSend())
-	equal("a stream ends well", stream.RecvMsg(&replies{}), io.EOF)
+	_, err := stream.Recv()
+	equal("a stream ends well", err, io.EOF)
 }
 
 // All is sent and our side closed, while answers come; every question has one, in order.
-func drained(stream grpc.ClientStream, messages, each int, padding string) {
+func drained(stream weir.RateLimitService_ShouldAllowStreamClient, messages, each int, padding string) {
 	go func() {
 		asked := make([]*ask, each)
 		for i := range asked {
-			asked[i] = asking("api/drained", fmt.Sprint(i%97)).costing(0).by("padding", padding)
+			asked[i] = by("padding", padding, costing(0, asking("api/drained", fmt.Sprint(i%97))))
 		}
 		for i := 0; i < messages; i++ {
-			must(stream.SendMsg(streamed(uint64(i*each), asked...)))
+			must(stream.Send(streamed(uint64(i*each), asked...)))
 		}
 		must(stream.CloseSend())
 	}()
 	next := uint64(0)
-	got := &replies{}
-	err := stream.RecvMsg(got)
-	for ; err == nil; err = stream.RecvMsg(got) {
+	got, err := stream.Recv()
+	for ; err == nil; got, err = stream.Recv() {
 		for _, one := range got.Results {
-			check(fmt.Sprint(get(one.ID), " is not ", next), get(one.ID) == next)
-			check("it is allowed", one.Error == nil && get(one.Response.Allowed))
+			check(fmt.Sprint(one.Id, " is not ", next), one.Id == next)
+			check("it is allowed", one.GetResponse().GetAllowed())
 			next++
 		}
-		got = &replies{}
 	}
 	equal(fmt.Sprintf("%d messages of %d questions", messages, each), err, io.EOF)
 	equal("each is answered, in order", next, uint64(messages*each))
@@ -80,15 +81,16 @@ func cancelled(connection *grpc.ClientConn) {
 		within, cancel := context.WithCancel(context.Background())
 		stream := open(within, connection)
 		for j := 0; j < 10; j++ {
-			must(stream.SendMsg(streamed(1, asking("api/cancelled", "bob"))))
+			must(stream.Send(streamed(1, asking("api/cancelled", "bob"))))
 		}
 		if i%2 == 0 {
-			must(stream.RecvMsg(&replies{}))
+			_, err := stream.Recv()
+			must(err)
 		}
 		cancel()
 		var err error
 		for err == nil {
-			err = stream.RecvMsg(&replies{})
+			_, err = stream.Recv()
 		}
 		check(err.Error(), status.Code(err) == codes.Canceled)
 	}
