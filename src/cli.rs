@@ -42,8 +42,8 @@ Examples:
   weir load                                            see how much a server takes";
 
 const ENVIRONMENT: &str = "\
-Every option can be given as an environment variable too: --drain-timeout is WEIR_DRAIN_TIMEOUT.
-A flag goes before its variable, a variable before the configuration file.";
+An option with [env: NAME] in its help can be given as that variable too. A flag goes before its variable, a
+variable before the configuration file.";
 
 /// Exact rate-limit decisions over gRPC.
 #[derive(Debug, Parser)]

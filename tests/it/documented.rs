@@ -1,6 +1,8 @@
 //! docs/algorithms.md says what the program does: its pictures are drawn, and its figures measured, anew.
 
+mod asked;
 mod footprint;
+mod names;
 mod pictures;
 mod promises;
 mod recipes;
