@@ -3,19 +3,18 @@
 mod envoy;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Registry;
-use socket2::SockRef;
 
 use crate::admin::Admin;
 use crate::clock::{Clock, Monotonic};
-use crate::config::{Config, EnvoyErrors, StoreConfig};
+use crate::config::{Config, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
 use crate::key::KeySecret;
 use crate::readiness::Readiness;
-use crate::server::{self, Parts, ServerError, Shutdown};
+use crate::server::{self, Listener, Parts, ServerError, Shutdown};
 use crate::service::Templates;
 use crate::store::Store;
 use crate::store::coalesce::Coalesce;
@@ -24,15 +23,13 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::RedisShared;
 use crate::telemetry::Metrics;
 
-/// Connections that may wait to be accepted; the kernel may allow fewer.
-const BACKLOG: i32 = 4096;
 /// Between two looks for memory keys that have lapsed.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The sockets that a service listens on.
 pub struct Listeners {
     /// gRPC.
-    pub grpc: TcpListener,
+    pub grpc: Listener,
     /// Metrics and probes.
     pub admin: TcpListener,
 }
@@ -46,7 +43,7 @@ pub enum AppError {
         /// What it was for.
         what: &'static str,
         /// The address that was tried.
-        address: SocketAddr,
+        address: ListenAddress,
         /// Why it failed.
         error: io::Error,
     },
@@ -65,17 +62,15 @@ pub enum AppError {
 }
 
 impl Listeners {
-    /// Binds both addresses.
-    pub fn bind(grpc: SocketAddr, admin: SocketAddr) -> Result<Self, AppError> {
-        let bind = |what, address| {
-            let listener = TcpListener::bind(address).and_then(|listener| {
-                // The standard library asks for 128, and a restart brings all clients back at once.
-                SockRef::from(&listener).listen(BACKLOG)?;
-                Ok(listener)
-            });
-            listener.map_err(|error| AppError::Bind { what, address, error })
-        };
-        Ok(Self { grpc: bind("gRPC", grpc)?, admin: bind("admin", admin)? })
+    /// Binds what the configuration names.
+    pub fn bind(config: &ServerConfig) -> Result<Self, AppError> {
+        let failed = |what, address: ListenAddress, error| AppError::Bind { what, address, error };
+        let grpc = Listener::bind(&config.listen, config.listen_mode);
+        let admin = TcpListener::bind(config.admin);
+        Ok(Self {
+            grpc: grpc.map_err(|error| failed("gRPC", config.listen.clone(), error))?,
+            admin: admin.map_err(|error| failed("admin", config.admin.into(), error))?,
+        })
     }
 }
 

@@ -23,6 +23,7 @@ mod envoy;
 mod errors;
 mod fields;
 mod limits;
+mod listen;
 mod login;
 mod nodes;
 mod overrides;
@@ -48,6 +49,7 @@ pub use envoy::{
     MAX_ENVOY_FILE, MAX_ENVOY_FILES,
 };
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
+pub use listen::ListenAddress;
 pub use overrides::Overrides;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
@@ -82,7 +84,9 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
     /// Where gRPC listens. Port 0 picks a free one.
-    pub listen: SocketAddr,
+    pub listen: ListenAddress,
+    /// The mode of the file, where that is a Unix socket.
+    pub listen_mode: u32,
     /// Where `/metrics`, `/livez` and `/readyz` listen.
     pub admin: SocketAddr,
     /// Single-threaded runtimes that serve connections; 0 means one per core.
@@ -137,7 +141,8 @@ pub struct Messages {
 impl Default for ServerConfig {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8081)),
+            listen: ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))),
+            listen_mode: 0o660,
             admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
             workers: 0,
             reflection: true,

@@ -14,13 +14,13 @@ mod connection_server;
 mod connections;
 mod dispatch;
 mod health;
+mod listener;
 mod open;
 mod open_files;
 mod routes;
 mod worker;
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -28,6 +28,7 @@ use tokio::sync::watch;
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
+pub use self::listener::{Listener, SocketFile};
 use self::open_files::OpenFiles;
 pub use self::open_files::raise_open_files;
 use self::worker::Workers;
@@ -112,7 +113,7 @@ pub enum Shutdown {
 /// most. Blocks its thread.
 pub fn run<S, F>(
     config: &ServerConfig,
-    listener: TcpListener,
+    listener: Listener,
     parts: Parts<F>,
     shutdown: impl Future<Output = Shutdown>,
 ) -> Result<(), ServerError>

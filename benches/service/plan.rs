@@ -29,7 +29,7 @@ pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str
         spread: Spread::Uniform,
     };
     Plan {
-        address: ([127, 0, 0, 1], server.port).into(),
+        address: std::net::SocketAddr::from(([127, 0, 0, 1], server.port)).into(),
         authority: server.address(),
         mode: Mode::Unary,
         ask,

@@ -42,7 +42,12 @@ pub(crate) struct Args {
     #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
     entries: Vec<(String, String)>,
     /// The server to ask
-    #[arg(long, env = "WEIR_SERVER", default_value = "127.0.0.1:8081", value_name = "HOST:PORT")]
+    #[arg(
+        long,
+        env = "WEIR_SERVER",
+        default_value = "127.0.0.1:8081",
+        value_name = "HOST:PORT or unix:PATH"
+    )]
     server: String,
     /// How long to wait for an answer: 500ms, 2s, 1m
     #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]

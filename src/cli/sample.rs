@@ -90,7 +90,7 @@ fn entry(descriptor: &Descriptor) -> Option<(String, String)> {
 }
 
 /// The text as one word of a shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=:@,".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
         text.to_owned()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use weir::app::{self, Listeners};
 use weir::clock::Clock;
-use weir::config::{Config, ServerConfig, StoreConfig, Topology};
+use weir::config::{Config, ListenAddress, ServerConfig, StoreConfig, Topology};
 use weir::server;
 use weir::telemetry::LineWriter;
 
@@ -25,9 +25,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
     server::raise_open_files();
-    let listeners = Listeners::bind(config.server.listen, config.server.admin)?;
+    let listeners = Listeners::bind(&config.server)?;
     let shutdown = signals::shutdown().context("signals cannot be received")?;
-    let grpc = listeners.grpc.local_addr()?;
+    let grpc = listeners.grpc.local_address()?;
     let admin = listeners.admin.local_addr()?;
     if is_cluster(&config.store) && config.key_secret.is_none() {
         tracing::warn!(
@@ -37,14 +37,14 @@ pub(crate) fn run(args: Args) -> Result<()> {
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
-    stdout.push(announcement(&config, grpc, admin).as_bytes());
+    stdout.push(announcement(&config, &grpc, admin).as_bytes());
     app::run(config, listeners, Clock::System, shutdown)?;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// Where it listens, what it serves, and what to type next.
-fn announcement(config: &Config, grpc: SocketAddr, admin: SocketAddr) -> String {
+fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> String {
     let source = match &config.source {
         Some(file) => file.display().to_string(),
         None => "the built-in example; `weir serve --config FILE` serves your own".to_owned(),
@@ -80,10 +80,15 @@ fn store(config: &Config) -> &'static str {
 }
 
 /// Lines to paste: questions that this very server answers.
-fn next_commands(config: &Config, grpc: SocketAddr) -> String {
-    let server = match grpc == ServerConfig::default().listen {
-        true => String::new(),
-        false => format!(" --server http://{}", reachable(grpc)),
+fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
+    let server = match grpc {
+        grpc if *grpc == ServerConfig::default().listen => String::new(),
+        ListenAddress::Tcp(address) => format!(" --server http://{}", reachable(*address)),
+        ListenAddress::Unix(path) => {
+            // The other terminal may be in another directory.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            format!(" --server {}", sample::quoted(&ListenAddress::Unix(path).to_string()))
+        }
     };
     let program = this_program();
     let line = |question| format!("  {program} allow {question}{server}\n");

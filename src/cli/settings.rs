@@ -14,6 +14,9 @@ pub(crate) struct Settings {
     /// Where gRPC listens [default: 127.0.0.1:8081]
     #[arg(long, env = "WEIR_LISTEN", value_name = "ADDRESS")]
     listen: Option<String>,
+    /// The mode of the file of a Unix socket [default: 0660]
+    #[arg(long, env = "WEIR_LISTEN_MODE", value_name = "MODE")]
+    listen_mode: Option<String>,
     /// Where metrics and probes listen [default: 127.0.0.1:8080]
     #[arg(long, env = "WEIR_ADMIN", value_name = "ADDRESS")]
     admin: Option<String>,
@@ -93,6 +96,7 @@ impl Settings {
     pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
         let overrides = Overrides {
             listen: self.listen,
+            listen_mode: self.listen_mode,
             admin: self.admin,
             workers: self.workers,
             reflection: self.reflection,

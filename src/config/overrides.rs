@@ -13,6 +13,8 @@ use super::values::Scalar;
 pub struct Overrides {
     /// `server.listen`.
     pub listen: Option<String>,
+    /// `server.listen_mode`.
+    pub listen_mode: Option<String>,
     /// `server.admin`.
     pub admin: Option<String>,
     /// `server.workers`.
@@ -82,9 +84,10 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 27] {
+    fn all(&self) -> [Setting<'_>; 28] {
         [
             ("listen", &self.listen),
+            ("listen_mode", &self.listen_mode),
             ("admin", &self.admin),
             ("workers", &self.workers),
             ("reflection", &self.reflection),

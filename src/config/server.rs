@@ -3,6 +3,7 @@
 use super::errors::Report;
 use super::fields::Fields;
 use super::limits::limits;
+use super::listen::{ListenAddress, file_mode, listen_address};
 use super::overrides::Overrides;
 use super::quantities::duration_within;
 use super::values::{Scalar, address, boolean, integer_within, quote};
@@ -21,7 +22,8 @@ pub(super) const MAX_MESSAGE: usize = 512;
 /// The `server` section with the settings that go before it.
 pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> ServerConfig {
     let default = ServerConfig::default();
-    let listen = fields.choose("listen", settings.of("listen"), report, address);
+    let listen = fields.choose("listen", settings.of("listen"), report, listen_address);
+    let listen_mode = fields.choose("listen_mode", settings.of("listen_mode"), report, file_mode);
     let admin = fields.choose("admin", settings.of("admin"), report, address);
     let workers =
         fields.choose("workers", settings.of("workers"), report, |s| integer_within(s, 0, MAX_WORKERS));
@@ -33,6 +35,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
     let limits = limits(fields.section("limits", report), report);
     let server = ServerConfig {
         listen: listen.unwrap_or(default.listen),
+        listen_mode: listen_mode.unwrap_or(default.listen_mode),
         admin: admin.unwrap_or(default.admin),
         workers: workers.unwrap_or(default.workers),
         reflection: reflection.unwrap_or(default.reflection),
@@ -41,7 +44,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
         drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),
         limits,
     };
-    if server.listen == server.admin && server.listen.port() != 0 {
+    if server.listen == ListenAddress::Tcp(server.admin) && server.admin.port() != 0 {
         let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);
         let setting = [settings.of("admin"), settings.of("listen")].into_iter().find(|s| s.text.is_some());
         match setting {

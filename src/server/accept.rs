@@ -3,14 +3,14 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 
 use super::ServerError;
+use super::listener::{Accepted, Listener, Peer, SocketFile};
 use super::open_files::OpenFiles;
 use super::worker::Hand;
 
@@ -20,8 +20,14 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// The listening socket, and the workers that its connections go to.
 pub(super) struct Acceptor {
-    listener: TcpListener,
+    listener: Waiting,
     dealer: Dealer,
+}
+
+/// A listener on the runtime that waits for its connections.
+enum Waiting {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
 }
 
 /// Deals connections out.
@@ -37,15 +43,14 @@ struct Dealer {
 impl Acceptor {
     /// Within a runtime.
     pub(super) fn new(
-        listener: StdListener,
+        listener: Listener,
         hands: Vec<Hand>,
         max_connections: usize,
         files: OpenFiles,
         refused: Arc<AtomicU64>,
     ) -> Result<Self, ServerError> {
         let failed = |error| ServerError::Io { what: "listening", error };
-        listener.set_nonblocking(true).map_err(failed)?;
-        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        let listener = Waiting::on_runtime(listener).map_err(failed)?;
         let dealer = Dealer { hands, max_connections, files, refused, full: AtomicBool::new(false) };
         Ok(Self { listener, dealer })
     }
@@ -70,36 +75,78 @@ impl Acceptor {
     }
 
     async fn accept(&self) -> io::Result<()> {
-        let (stream, peer) = self.listener.accept().await?;
-        self.dealer.deal(stream.into_std()?, peer)
+        let (stream, peer) = match &self.listener {
+            Waiting::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                (Accepted::Tcp(stream.into_std()?), Peer(Some(peer)))
+            }
+            Waiting::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                (Accepted::Unix(stream.into_std()?), Peer(None))
+            }
+        };
+        self.dealer.deal(stream, &peer)
     }
 
     /// Closes the listener, once the connections that the kernel has accepted for it are dealt out: their callers
-    /// may have sent calls already, which the kernel would reset.
+    /// may have sent calls already, which the kernel would reset. The file of a Unix socket goes first, so that
+    /// nobody connects meanwhile.
     pub(super) fn close(self) {
         let Self { listener, dealer } = self;
-        let Ok(listener) = listener.into_std() else { return };
-        loop {
-            let dealt = listener.accept().and_then(|(stream, peer)| {
-                // Unlike the runtime's sockets, it does not inherit this.
-                stream.set_nonblocking(true)?;
-                dealer.deal(stream, peer)
-            });
-            match dealt {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if !concerns_one_connection(&error) => {
-                    tracing::warn!(%error, "connections that waited to be accepted are closed");
-                    return;
-                }
-                Ok(()) | Err(_) => {}
-            }
+        let closed = match listener {
+            Waiting::Tcp(listener) => listener.into_std().and_then(|listener| {
+                deal_waiting(&dealer, || {
+                    let (stream, peer) = listener.accept()?;
+                    // Unlike the runtime's sockets, it does not inherit this.
+                    stream.set_nonblocking(true)?;
+                    Ok((Accepted::Tcp(stream), Peer(Some(peer))))
+                })
+            }),
+            Waiting::Unix(listener, file) => listener.into_std().and_then(|listener| {
+                drop(file);
+                deal_waiting(&dealer, || {
+                    let (stream, _) = listener.accept()?;
+                    stream.set_nonblocking(true)?;
+                    Ok((Accepted::Unix(stream), Peer(None)))
+                })
+            }),
+        };
+        if let Err(error) = closed {
+            tracing::warn!(%error, "connections that waited to be accepted are closed");
         }
+    }
+}
+
+/// Deals out what `accept` gives until nothing waits any more.
+fn deal_waiting(dealer: &Dealer, accept: impl Fn() -> io::Result<(Accepted, Peer)>) -> io::Result<()> {
+    loop {
+        match accept().and_then(|(stream, peer)| dealer.deal(stream, &peer)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if !concerns_one_connection(&error) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+impl Waiting {
+    /// Within a runtime.
+    fn on_runtime(listener: Listener) -> io::Result<Self> {
+        Ok(match listener {
+            Listener::Tcp(listener) => {
+                listener.set_nonblocking(true)?;
+                Self::Tcp(TcpListener::from_std(listener)?)
+            }
+            Listener::Unix(listener, file) => {
+                listener.set_nonblocking(true)?;
+                Self::Unix(UnixListener::from_std(listener)?, file)
+            }
+        })
     }
 }
 
 impl Dealer {
     /// Gives a connection to the worker that has the fewest, if there may be one more.
-    fn deal(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
+    fn deal(&self, stream: Accepted, peer: &Peer) -> io::Result<()> {
         if self.hands.iter().map(Hand::open).sum::<usize>() >= self.max_connections {
             let most = self.max_connections;
             let why = "as many connections as there may be: closing further ones";
@@ -114,7 +161,9 @@ impl Dealer {
         }
         self.full.store(false, Relaxed);
         // Without it every small answer waits for the acknowledgement of the one before: 40 ms.
-        stream.set_nodelay(true)?;
+        if let Accepted::Tcp(stream) = &stream {
+            stream.set_nodelay(true)?;
+        }
         tracing::debug!(%peer, "connection accepted");
         if let Some(hand) = self.hands.iter().min_by_key(|hand| hand.open()) {
             hand.give(stream);

@@ -1,12 +1,11 @@
 //! The connections of one worker, from the handshake to their end.
 
-use std::net::TcpStream as StdTcpStream;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -14,6 +13,7 @@ use tokio::time::timeout;
 use weir_grpc::{ConnectionEnd, Http2Connection, Limits};
 
 use super::dispatch::Dispatch;
+use super::listener::Accepted;
 use super::open::Open;
 use super::worker::stopped;
 use crate::config::{ServerConfig, ServerLimits};
@@ -28,7 +28,7 @@ pub(super) struct Connections<S> {
     services: Arc<Dispatch<S>>,
     limits: Limits,
     ages: Ages,
-    accepted: mpsc::UnboundedReceiver<(StdTcpStream, Open)>,
+    accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
 }
 
 /// How old each connection may become. Those that came together, after a restart of ours, would go and
@@ -43,7 +43,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn new(
         services: Dispatch<S>,
         config: &ServerConfig,
-        accepted: mpsc::UnboundedReceiver<(StdTcpStream, Open)>,
+        accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
     ) -> Self {
         let limits = &config.limits;
         Self {
@@ -75,16 +75,17 @@ impl<S: Store> Connections<S> {
         while open.join_next().await.is_some() {}
     }
 
-    fn begin(
-        &mut self,
-        open: &mut JoinSet<()>,
-        stream: StdTcpStream,
-        counted: Open,
-        stop: &watch::Receiver<()>,
-    ) {
-        match TcpStream::from_std(stream) {
-            Ok(stream) => drop(open.spawn(self.one(stream, counted, stop.clone()))),
-            Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
+    fn begin(&mut self, open: &mut JoinSet<()>, stream: Accepted, counted: Open, stop: &watch::Receiver<()>) {
+        let stop = stop.clone();
+        let begun =
+            match stream {
+                Accepted::Tcp(stream) => TcpStream::from_std(stream)
+                    .map(|stream| drop(open.spawn(self.one(stream, counted, stop)))),
+                Accepted::Unix(stream) => UnixStream::from_std(stream)
+                    .map(|stream| drop(open.spawn(self.one(stream, counted, stop)))),
+            };
+        if let Err(error) = begun {
+            tracing::debug!(%error, "a connection could not be taken over");
         }
     }
 

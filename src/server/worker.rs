@@ -1,6 +1,5 @@
 //! Worker threads: each a runtime, a store and a gRPC server of its own.
 
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -8,6 +7,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
 use super::connections::Connections;
+use super::listener::Accepted;
 use super::open::Open;
 use super::{Parts, ServerError, routes, runtime};
 use crate::config::ServerConfig;
@@ -25,7 +25,7 @@ pub(super) struct Workers {
 #[derive(Clone)]
 pub(super) struct Hand {
     /// Unbounded, but each entry holds an open file, of which the process has only so many.
-    sender: mpsc::UnboundedSender<(TcpStream, Open)>,
+    sender: mpsc::UnboundedSender<(Accepted, Open)>,
     open: Arc<AtomicUsize>,
 }
 
@@ -39,7 +39,7 @@ impl Hand {
     }
 
     /// Gives the worker one more. If it has ended, the connection ends too.
-    pub(super) fn give(&self, stream: TcpStream) {
+    pub(super) fn give(&self, stream: Accepted) {
         let _ = self.sender.send((stream, Open::count(&self.open)));
     }
 }
@@ -120,7 +120,7 @@ fn serve<S, F>(
     index: usize,
     parts: &Parts<F>,
     config: &ServerConfig,
-    accepted: mpsc::UnboundedReceiver<(TcpStream, Open)>,
+    accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError>
 where

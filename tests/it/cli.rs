@@ -37,11 +37,20 @@ impl Serve {
         Self::run(command, args)
     }
 
-    fn run(mut command: Command, args: &[&str]) -> Self {
+    /// The same on another address for gRPC.
+    pub(crate) fn start_at(listen: &str, args: &[&str]) -> Self {
+        Self::run_at(listen, Process::command(WEIR), args)
+    }
+
+    fn run(command: Command, args: &[&str]) -> Self {
+        Self::run_at("127.0.0.1:0", command, args)
+    }
+
+    fn run_at(listen: &str, mut command: Command, args: &[&str]) -> Self {
         if command.get_envs().all(|(name, _)| name != "WEIR_DRAIN_DELAY") {
             command.env("WEIR_DRAIN_DELAY", "0s");
         }
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(args);
+        command.args(["serve", "--listen", listen, "--admin", "127.0.0.1:0"]).args(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process::spawn(command).unwrap();
         let mut lines = BufReader::new(process.child().stdout.take().unwrap()).lines();
@@ -52,7 +61,7 @@ impl Serve {
             announced += "\n";
         }
         let grpc = announced.lines().find_map(|line| line.trim().strip_prefix("gRPC")).unwrap().trim();
-        let server = format!("http://{grpc}");
+        let server = if grpc.starts_with("unix:") { grpc.to_owned() } else { format!("http://{grpc}") };
         Self { process, announced, server }
     }
 
@@ -79,6 +88,11 @@ impl Serve {
     /// Runs `weir allow` against it.
     pub(crate) fn allow(&self, args: &[&str]) -> Output {
         weir(&[&["allow", "--server", &self.server], args].concat())
+    }
+
+    /// Kills it without warning.
+    pub(crate) fn kill(mut self) {
+        self.process.kill();
     }
 
     /// Tells it to stop and waits: its exit code, and its log.

@@ -17,8 +17,8 @@ use std::path::Path;
 
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{
-    Config, EXAMPLE, MemoryConfig, Messages, Overrides, RedisConfig, ServerConfig, StoreConfig, Topology,
-    WhenFull,
+    Config, EXAMPLE, ListenAddress, MemoryConfig, Messages, Overrides, RedisConfig, ServerConfig,
+    StoreConfig, Topology, WhenFull,
 };
 use weir::key::KeySecret;
 use weir::strategy::{FailurePolicy, Field, Scope, Tag};
@@ -142,7 +142,7 @@ messages:
 "#,
     );
     let server = ServerConfig {
-        listen: "[::]:9000".parse().unwrap(),
+        listen: ListenAddress::Tcp("[::]:9000".parse().unwrap()),
         admin: "0.0.0.0:9001".parse().unwrap(),
         workers: 1024,
         reflection: false,
@@ -221,7 +221,7 @@ overrides: [{ consumer: x }]
 access: { deny: [a*b] }
 "#;
     let expected = r#"
-weir.yaml:2:19: server.listen: "here" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081
+weir.yaml:2:19: server.listen: "here" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH
 weir.yaml:2:34: server.workers: 2000 is out of bounds: it must be from 0 to 1024
 weir.yaml:2:55: server.drain_timeout: "10" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s
 weir.yaml:4:13: store.memory.budgte: unknown key; did you mean `budget`?

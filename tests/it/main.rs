@@ -41,6 +41,7 @@ mod support;
 mod together;
 mod ttl;
 mod undo;
+mod unix_socket;
 mod valkey;
 mod vectors;
 mod wire;

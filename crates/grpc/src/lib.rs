@@ -30,6 +30,7 @@ mod service;
 mod session;
 mod stream;
 mod transport;
+mod unix_path;
 
 pub use body::{ClientGone, RequestBody};
 pub use call::{Call, Waiting};
@@ -43,3 +44,4 @@ pub use service::{
     BATCH, Begun, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall,
     Unanswered,
 };
+pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};

@@ -1,11 +1,10 @@
 //! A connection and its socket: dialled, lost, dialled again.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use rustix::event::PollFlags;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 
 use super::connection::{Connection, Outcome};
 use super::service::Service;
@@ -15,10 +14,10 @@ use weir_grpc::frames::FrameFault;
 const REDIAL_NS: u64 = 100_000_000;
 
 pub(super) struct Link {
-    address: SocketAddr,
+    address: SockAddr,
     authority: Arc<str>,
     service: Arc<Service>,
-    socket: Option<TcpStream>,
+    socket: Option<Socket>,
     is_connected: bool,
     /// When it was lost, or dialled last.
     since_ns: u64,
@@ -37,13 +36,12 @@ pub(super) enum Event {
 impl Link {
     /// A link on a socket that has been connected.
     pub(super) fn new(
-        socket: TcpStream,
-        address: SocketAddr,
+        socket: Socket,
+        address: SockAddr,
         authority: Arc<str>,
         service: Arc<Service>,
     ) -> io::Result<Self> {
-        socket.set_nodelay(true)?;
-        socket.set_nonblocking(true)?;
+        prepare(&socket, &address)?;
         let connection = Connection::new(Arc::clone(&service), &authority);
         let socket = Some(socket);
         Ok(Self { address, authority, service, socket, is_connected: true, since_ns: 0, connection })
@@ -59,7 +57,7 @@ impl Link {
     }
 
     /// The socket to wait on, and what for.
-    pub(super) fn interest(&self) -> Option<(&TcpStream, PollFlags)> {
+    pub(super) fn interest(&self) -> Option<(&Socket, PollFlags)> {
         let socket = self.socket.as_ref()?;
         let wants_to_write = !self.is_connected || !self.connection.to_write().is_empty();
         let write = if wants_to_write { PollFlags::OUT } else { PollFlags::empty() };
@@ -75,7 +73,7 @@ impl Link {
         if self.socket.is_none() && now_ns >= self.since_ns + REDIAL_NS {
             self.since_ns = now_ns;
             self.connection = Connection::new(Arc::clone(&self.service), &self.authority);
-            self.socket = dial(self.address).ok();
+            self.socket = dial(&self.address).ok();
         }
     }
 
@@ -153,13 +151,19 @@ fn foreign(bytes: &[u8]) -> Option<FrameFault> {
 }
 
 /// Begins to connect, and does not wait.
-fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+fn dial(address: &SockAddr) -> io::Result<Socket> {
     const EINPROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_nonblocking(true)?;
-    socket.set_tcp_nodelay(true)?;
-    match socket.connect(&address.into()) {
+    let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+    prepare(&socket, address)?;
+    match socket.connect(address) {
         Err(error) if error.raw_os_error() != Some(EINPROGRESS) => Err(error),
-        _ => Ok(socket.into()),
+        _ => Ok(socket),
     }
+}
+
+fn prepare(socket: &Socket, address: &SockAddr) -> io::Result<()> {
+    if !address.is_unix() {
+        socket.set_tcp_nodelay(true)?;
+    }
+    socket.set_nonblocking(true)
 }

@@ -1,14 +1,15 @@
 //! What a run is to do.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use socket2::SockAddr;
 
 /// A run, from its first call to its last.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Where the server listens.
-    pub address: SocketAddr,
+    pub address: SockAddr,
     /// The server as requests name it: `HOST:PORT`.
     pub authority: String,
     /// Which method is called.

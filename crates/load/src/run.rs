@@ -1,9 +1,10 @@
 //! A run: dial, start the threads, look at the processes' CPU time, put everything together.
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
+
+use socket2::{Socket, Type};
 
 use super::LoadError;
 use super::cpu::{Usage, usage};
@@ -112,11 +113,16 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
 
 fn connect(plan: &Plan, service: &Arc<Service>) -> Result<Link, LoadError> {
     let unreachable = |error: std::io::Error| LoadError::Unreachable {
-        server: plan.authority.clone(),
+        server: match plan.address.as_pathname() {
+            Some(path) => format!("unix:{}", path.display()),
+            None => plan.authority.clone(),
+        },
         reason: error.to_string(),
     };
-    let socket = TcpStream::connect_timeout(&plan.address, plan.timeout).map_err(unreachable)?;
-    Link::new(socket, plan.address, plan.authority.as_str().into(), Arc::clone(service)).map_err(unreachable)
+    let socket = Socket::new(plan.address.domain(), Type::STREAM, None).map_err(unreachable)?;
+    socket.connect_timeout(&plan.address, plan.timeout).map_err(unreachable)?;
+    Link::new(socket, plan.address.clone(), plan.authority.as_str().into(), Arc::clone(service))
+        .map_err(unreachable)
 }
 
 /// Runs the workers, and reads what processes have used when the counted part begins and ends.

@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tempfile::TempDir;
@@ -56,11 +56,24 @@ impl Envoy {
         Self::start_with(&patient(name), service).await
     }
 
+    /// The same in front of the service on the Unix socket of this path.
+    pub async fn start_on_socket(name: &str, path: &Path) -> Option<Self> {
+        let tcp = "type: STRICT_DNS\n      connect_timeout: 0.25s\n";
+        let config = replaced(&patient(name), tcp, "type: STATIC\n      connect_timeout: 0.25s\n");
+        let port = "socket_address: { address: 127.0.0.1, port_value: 8081 }";
+        let pipe = format!("pipe: {{ path: {:?} }}", path.to_str().expect("a path of the test's own"));
+        Self::start_on_free_ports(replaced(&config, port, &pipe)).await
+    }
+
     /// Starts a configuration as it is, but for its ports.
     pub async fn start_with(config: &str, service: SocketAddr) -> Option<Self> {
+        let port = format!("port_value: {} ", service.port());
+        Self::start_on_free_ports(replaced(config, "port_value: 8081 ", &port)).await
+    }
+
+    async fn start_on_free_ports(mut config: String) -> Option<Self> {
         let (front, app, admin) = (loopback(), loopback(), loopback());
-        let mut config = config.to_owned();
-        for (shipped, port) in [(10_000, front), (10_001, app), (9_901, admin), (8_081, service)] {
+        for (shipped, port) in [(10_000, front), (10_001, app), (9_901, admin)] {
             let port = port.port();
             config = replaced(&config, &format!("port_value: {shipped} "), &format!("port_value: {port} "));
         }

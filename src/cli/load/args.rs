@@ -48,7 +48,12 @@ pub(super) enum SpreadName {
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The server to load
-    #[arg(long, env = "WEIR_SERVER", default_value = "127.0.0.1:8081", value_name = "HOST:PORT")]
+    #[arg(
+        long,
+        env = "WEIR_SERVER",
+        default_value = "127.0.0.1:8081",
+        value_name = "HOST:PORT or unix:PATH"
+    )]
     server: String,
     /// Yes, the server may be flooded; needed for every server that is not on this machine
     #[arg(long)]

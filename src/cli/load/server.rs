@@ -1,24 +1,34 @@
 //! Whom the load is meant for.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::ToSocketAddrs as _;
 
 use anyhow::{Context as _, Result, bail};
+use socket2::SockAddr;
+use weir_grpc::unix_path;
 
-/// Where the server listens, and its name: `HOST:PORT`.
+/// Where the server listens, and its name: `HOST:PORT`, or that of this machine.
 pub(super) struct Server {
-    pub(super) address: SocketAddr,
+    pub(super) address: SockAddr,
     pub(super) authority: String,
 }
 
 impl Server {
-    /// Of `http://HOST:PORT` or `HOST:PORT`. A server elsewhere must be ours to flood.
+    /// Of `http://HOST:PORT`, `HOST:PORT` or `unix:PATH`. A server elsewhere must be ours to flood.
     pub(super) fn parse(text: &str, is_ours: bool) -> Result<Self> {
+        if let Some(path) = unix_path(text) {
+            let path = path?;
+            let address = SockAddr::unix(&path).with_context(|| path.display().to_string())?;
+            return Ok(Self { address, authority: "localhost".to_owned() });
+        }
         if text.starts_with("https://") {
             bail!("`{text}`: `weir load` speaks plaintext HTTP/2 only; put the load on a port without TLS");
         }
         let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/').to_owned();
-        let expected =
-            || format!("`{text}` is not the address of a server; expected HOST:PORT or http://HOST:PORT");
+        let expected = || {
+            format!(
+                "`{text}` is not the address of a server; expected HOST:PORT, http://HOST:PORT or unix:PATH"
+            )
+        };
         if authority.contains(['/', '@', ' ']) || !authority.contains(':') {
             bail!(expected());
         }
@@ -31,7 +41,7 @@ impl Server {
                  server is yours, and nobody else depends on it now"
             );
         }
-        Ok(Self { address, authority })
+        Ok(Self { address: address.into(), authority })
     }
 }
 

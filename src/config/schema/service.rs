@@ -13,6 +13,7 @@ use super::kinds::Kind::{
 use super::kinds::{Key, may, must};
 
 const ADDRESS: Kind = Pattern("^\\S+:[0-9]+$");
+const LISTEN: Kind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
 const NODE: Kind = Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
 const FILE: Kind = Text(1, MAX_PATH);
 const PASSWORD: Kind = Text(1, MAX_SECRET);
@@ -42,7 +43,9 @@ const ENVOY: &[Key] = &[
 ];
 
 const SERVER: &[Key] = &[
-    may("listen", ADDRESS, "IP:PORT where gRPC listens.").or("127.0.0.1:8081"),
+    may("listen", LISTEN, "IP:PORT or unix:PATH where gRPC listens.").or("127.0.0.1:8081"),
+    may("listen_mode", Pattern("^0?[0-7]{3}$"), "The mode of the file of a Unix socket, in quotes.")
+        .or("0660"),
     may("admin", ADDRESS, "IP:PORT where /metrics, /livez and /readyz listen.").or("127.0.0.1:8080"),
     may("workers", Count(0, MAX_WORKERS as u64), "Threads that serve connections; 0 is one per core.")
         .or("0"),

@@ -24,6 +24,7 @@ use crate::support::yaml::document;
 const FULL: &str = r#"
 server:
   listen: 127.0.0.1:1
+  listen_mode: "0666"
   admin: 127.0.0.1:2
   workers: 1
   reflection: true

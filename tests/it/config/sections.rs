@@ -35,11 +35,11 @@ fn addresses() {
         &[
             (
                 "server: { listen: localhost:8081 }",
-                r#"1:19: server.listen: "localhost:8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081"#,
+                r#"1:19: server.listen: "localhost:8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH"#,
             ),
             (
                 "server: { listen: 8081 }",
-                r#"1:19: server.listen: "8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081"#,
+                r#"1:19: server.listen: "8081" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH"#,
             ),
             (
                 r#"server: { admin: "127.0.0.1:99999" }"#,

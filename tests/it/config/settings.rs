@@ -31,7 +31,7 @@ fn settings_go_before_the_file() {
     let file =
         "server: { listen: 127.0.0.1:1, workers: 2, drain_timeout: 9s }\nstore: { key_secret: inside }";
     let config = with(file, &settings).unwrap();
-    assert_eq!(config.server.listen, config.server.admin, "both are told to pick a free port");
+    assert_eq!(config.server.listen, config.server.admin.into(), "both are told to pick a free port");
     assert_eq!((config.server.workers, config.server.reflection), (3, false));
     assert_eq!(
         (config.server.drain_delay, config.server.drain_timeout),
@@ -84,7 +84,7 @@ fn mistakes_bear_the_name_of_the_setting() {
     let cases = [
         (
             Overrides { listen: some("x"), ..none() },
-            "--listen or WEIR_LISTEN: server.listen: \"x\" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081",
+            "--listen or WEIR_LISTEN: server.listen: \"x\" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH",
         ),
         (
             Overrides { admin: some(""), ..none() },

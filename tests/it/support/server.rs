@@ -14,7 +14,7 @@ use weir::admin::Admin;
 use weir::algorithm::{Algorithm, Rate};
 use weir::app::{self, Listeners};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, MemoryConfig, Messages, ServerConfig, StoreConfig};
+use weir::config::{Config, ListenAddress, MemoryConfig, Messages, ServerConfig, StoreConfig};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
@@ -89,8 +89,10 @@ impl Server {
         run: impl FnOnce(Listeners, Stopped, Readiness) -> Result<(), String> + Send + 'static,
     ) -> Self {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let listeners = Listeners::bind(any, any).unwrap();
-        let (grpc, admin) = (listeners.grpc.local_addr().unwrap(), listeners.admin.local_addr().unwrap());
+        let addresses = ServerConfig { listen: any.into(), admin: any, ..ServerConfig::default() };
+        let listeners = Listeners::bind(&addresses).unwrap();
+        let ListenAddress::Tcp(grpc) = listeners.grpc.local_address().unwrap() else { panic!("a port") };
+        let admin = listeners.admin.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let told = readiness.clone();
         let thread = std::thread::spawn(move || run(listeners, Stopped(stopped), told));

@@ -118,6 +118,9 @@ fn unusual_ways_of_writing_are_taken_by_both() {
         section("messages: { limited: '', never: 5 }"),
         section("resources: [{ match: 404, strategy: a, group: 1 }, { match: '*', strategy: 'a' }]"),
         section("server: { workers: 1_0, drain_timeout: 0s, listen: '[::1]:0' }"),
+        section("server: { listen: unix:weir.sock, listen_mode: \"600\" }"),
+        section("server: { listen: unix:/run/weir/weir.sock, listen_mode: \"0666\" }"),
+        section("server: { listen: 'unix:///run/weir/weir.sock' }"),
         section("server: { workers: 08, drain_timeout: \"1_0s5ms\" }"),
     ] {
         parse(&text).unwrap_or_else(|errors| panic!("{text}\nis refused:\n{errors}"));

@@ -1,0 +1,94 @@
+//! Names of Unix sockets as gRPC writes them: `unix:PATH`, or `unix:///ABSOLUTE/PATH`.
+
+use std::path::PathBuf;
+
+/// The longest path of a Unix socket in bytes: the system has 108 for it, and a NUL ends it.
+pub const MAX_SOCKET_PATH: usize = 107;
+
+/// Characters of a name that an error shows.
+const SHOWN: usize = 64;
+
+/// Why a name that begins with `unix:` is none of a Unix socket.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnixPathError {
+    /// `unix://` and something else than a path.
+    #[error("{0:?} names a host; write unix:PATH or unix:///ABSOLUTE/PATH")]
+    Host(String),
+    /// It is empty, or a directory.
+    #[error("{0:?} has no file name; write unix:PATH, such as unix:/run/weir/weir.sock")]
+    NoFileName(String),
+    /// It would end early.
+    #[error("{0:?} has a NUL in it")]
+    Nul(String),
+    /// It is longer than the system takes.
+    #[error("{name:?} has a path of {length} bytes: the path of a Unix socket has at most {MAX_SOCKET_PATH}")]
+    TooLong {
+        /// How it begins.
+        name: String,
+        /// Bytes of its path.
+        length: usize,
+    },
+}
+
+/// The path in the name of a Unix socket; `None` for a name of something else.
+#[must_use]
+pub fn unix_path(name: &str) -> Option<Result<PathBuf, UnixPathError>> {
+    let rest = name.strip_prefix("unix:")?;
+    Some(checked(name, rest))
+}
+
+fn checked(name: &str, rest: &str) -> Result<PathBuf, UnixPathError> {
+    let shown = || shortened(name);
+    let path = match rest.strip_prefix("//") {
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(_) => return Err(UnixPathError::Host(shown())),
+        None => rest,
+    };
+    if path.is_empty() || path.ends_with('/') {
+        return Err(UnixPathError::NoFileName(shown()));
+    }
+    if path.contains('\0') {
+        return Err(UnixPathError::Nul(shown()));
+    }
+    if path.len() > MAX_SOCKET_PATH {
+        return Err(UnixPathError::TooLong { name: shown(), length: path.len() });
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(SHOWN) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}…", &name[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_their_paths() {
+        for (name, path) in [
+            ("unix:weir.sock", "weir.sock"),
+            ("unix:/run/weir.sock", "/run/weir.sock"),
+            ("unix:///run/weir.sock", "/run/weir.sock"),
+        ] {
+            assert_eq!(unix_path(name), Some(Ok(PathBuf::from(path))), "{name}");
+        }
+        assert_eq!(unix_path("127.0.0.1:8081"), None);
+        let longest = "x".repeat(MAX_SOCKET_PATH);
+        assert!(unix_path(&format!("unix:{longest}")).is_some_and(|path| path.is_ok()));
+        let error = |name: &str| unix_path(name).unwrap().unwrap_err();
+        for name in ["unix:", "unix:/", "unix:/run/", "unix:///"] {
+            assert_eq!(error(name), UnixPathError::NoFileName(name.to_owned()));
+        }
+        assert_eq!(error("unix://host/path"), UnixPathError::Host("unix://host/path".to_owned()));
+        assert_eq!(error("unix:a\0b"), UnixPathError::Nul("unix:a\0b".to_owned()));
+        let too_long = error(&format!("unix:{longest}y")).to_string();
+        assert!(
+            too_long.ends_with("a path of 108 bytes: the path of a Unix socket has at most 107"),
+            "{too_long}"
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Where connections come from: a port, or a Unix socket and its file.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
+
+use crate::config::ListenAddress;
+
+/// Connections that may wait to be accepted; the kernel may allow fewer.
+const BACKLOG: i32 = 4096;
+
+/// A socket that listens.
+pub enum Listener {
+    /// A port.
+    Tcp(TcpListener),
+    /// A Unix socket, with its file.
+    Unix(UnixListener, SocketFile),
+}
+
+/// The file of a Unix socket. It is removed with this, unless another file has taken its place.
+pub struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+/// A connection that was accepted.
+pub(super) enum Accepted {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Listener {
+    /// Listens on `address`. The file of a Unix socket gets `mode`. If nobody listens on the socket of that name any
+    /// more, it is replaced.
+    pub fn bind(address: &ListenAddress, mode: u32) -> io::Result<Self> {
+        match address {
+            ListenAddress::Tcp(address) => {
+                let listener = TcpListener::bind(address)?;
+                // The standard library asks for 128, and a restart brings all clients back at once.
+                SockRef::from(&listener).listen(BACKLOG)?;
+                Ok(Self::Tcp(listener))
+            }
+            ListenAddress::Unix(path) => {
+                remove_if_stale(path)?;
+                let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+                socket.bind(&SockAddr::unix(path)?)?;
+                let file = SocketFile::of(path)?;
+                // Nobody can connect before it listens, and so nobody by the rights that it had at first.
+                fs::set_permissions(path, Permissions::from_mode(mode))?;
+                socket.listen(BACKLOG)?;
+                Ok(Self::Unix(socket.into(), file))
+            }
+        }
+    }
+
+    /// Where it listens, with the port that the system has picked.
+    pub fn local_address(&self) -> io::Result<ListenAddress> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Tcp),
+            Self::Unix(_, file) => Ok(ListenAddress::Unix(file.path.clone())),
+        }
+    }
+}
+
+/// Removes a socket that nobody listens on. Anything else of this name is an error.
+fn remove_if_stale(path: &Path) -> io::Result<()> {
+    let refused = |kind, why: &str| Err(io::Error::new(kind, why.to_owned()));
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !found.file_type().is_socket() {
+        return refused(
+            ErrorKind::AlreadyExists,
+            "the file that has this name is not a socket; remove it, or choose another path",
+        );
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // A listener that is busy must not keep us waiting.
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::unix(path)?) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            tracing::info!(path = %path.display(), "replacing a socket that nobody listens on");
+            fs::remove_file(path)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => refused(
+            ErrorKind::PermissionDenied,
+            "there is a socket of another user, who may still listen on it; remove it, or choose another path",
+        ),
+        _ => refused(
+            ErrorKind::AddrInUse,
+            "another process listens on this socket; stop it, or choose another path",
+        ),
+    }
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> io::Result<Self> {
+        let found = fs::symlink_metadata(path)?;
+        Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == (self.device, self.inode);
+        if fs::symlink_metadata(&self.path).is_ok_and(is_ours)
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(%error, path = %self.path.display(), "the file of the socket cannot be removed");
+        }
+    }
+}
+
+impl AsRawFd for Accepted {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Tcp(stream) => stream.as_fd().as_raw_fd(),
+            Self::Unix(stream) => stream.as_fd().as_raw_fd(),
+        }
+    }
+}
+
+/// Who has connected. A Unix socket's client has no address.
+pub(super) struct Peer(pub(super) Option<SocketAddr>);
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("a Unix socket"),
+        }
+    }
+}
