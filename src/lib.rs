@@ -1,19 +1,18 @@
 //! Weir: exact rate-limit decisions.
 //!
-//! The floors, from the ground up; each uses only those below it.
+//! The floors, from the ground up; each uses only those below it. The lower ones are crates.
 //!
-//! * [`units`], [`clock`]: integer time and cost; the one place that reads a clock (crates of their own).
-//! * [`algorithm`]: what every limit means, as pure arithmetic.
-//! * [`strategy`]: which limits apply. [`key`]: the names of their states.
-//! * [`envoy`]: which rule of Envoy's files a descriptor matches. These four are the crate `weir-core`.
-//! * [`store`]: where state lives; one seam, two engines. [`tls`]: certificates for Redis.
+//! * `weir-units` ([`units`]): integer time and cost. `weir-time` ([`clock`]): the only reader of clocks.
+//! * `weir-core`: [`algorithm`], what every limit means, as pure arithmetic; [`strategy`], which limits apply;
+//!   [`key`], the names of their states; [`envoy`], which rule of Envoy's files a descriptor matches.
+//! * `weir-store` ([`store`]): where state lives; one seam, two engines. [`tls`]: certificates for Redis.
+//! * `weir-proto` ([`proto`]): the wire's types. [`weir_grpc`]: gRPC over HTTP/2, from bytes to bytes.
 //! * [`config`]: everything a running service is told, parsed once.
 //! * [`telemetry`], [`readiness`]: what operators see.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
-//! * [`service`]: wire ⇄ domain. [`proto`]: the wire's types (a crate of its own).
-//! * [`weir_grpc`]: gRPC over HTTP/2, from bytes to bytes; knows nothing of the above.
+//! * [`service`]: wire ⇄ domain.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
-//! * [`load`], [`client`]: the other side. They put load on a server, and ask one question.
+//! * `weir-load` ([`load`], [`client`]): the other side. It puts load on a server, and asks one question.
 //! * [`app`]: a configuration and sockets in, a running service out.
 
 pub mod admin;
