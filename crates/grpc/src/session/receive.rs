@@ -52,6 +52,7 @@ impl Session {
         if frame.stream.is_multiple_of(2) {
             return Err(ConnectionError::protocol("it sent headers on a stream that is not its own"));
         }
+        sized(frame, frame.payload.len() >= fixed_fields(frame))?;
         let block = frame.content().map_err(ConnectionError::protocol)?;
         let end_stream = frame.has(flag::END_STREAM);
         if frame.has(flag::END_HEADERS) {
@@ -162,6 +163,7 @@ impl Session {
         if frame.stream == 0 || frame.stream > self.last_stream_id && self.shutdown != Shutdown::Final {
             return Err(ConnectionError::protocol("it sent data on a stream that it has not opened"));
         }
+        sized(frame, frame.payload.len() >= fixed_fields(frame))?;
         let content = frame.content().map_err(ConnectionError::protocol)?;
         let length = frame.payload.len();
         self.recv_window -= length as i64;
@@ -305,6 +307,14 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Bytes that the flags of a DATA or HEADERS frame announce. A shorter one is FRAME_SIZE_ERROR (RFC 9113, 4.2).
+const fn fixed_fields(frame: &Frame<'_>) -> usize {
+    const PAD_LENGTH: usize = 1;
+    const PRIORITY: usize = 5;
+    let padded = if frame.has(flag::PADDED) { PAD_LENGTH } else { 0 };
+    padded + if frame.kind == kind::HEADERS && frame.has(flag::PRIORITY) { PRIORITY } else { 0 }
 }
 
 fn sized(frame: &Frame<'_>, is_right: bool) -> FrameResult {

@@ -1,0 +1,151 @@
+//! Requests: content-type, te, timeout and encoding. The choices: a missing content-type counts as gRPC, and so does
+//! a missing te; a timeout that cannot be parsed counts as none; of several, the first one counts.
+
+use std::time::Duration;
+
+use crate::case::*;
+use crate::wire::*;
+
+pub(crate) fn cases() -> Vec<Case> {
+    [content_types(), timeouts(), encodings(), others()].into_iter().flatten().collect()
+}
+
+fn call(section: &'static str, name: impl Into<String>, fields: &[Pair<'_>]) -> Case {
+    case(section, name).send([headers(1, 0, fields), data(1, END_STREAM, message("a"))].concat())
+}
+
+fn content_types() -> Vec<Case> {
+    let mut cases: Vec<Case> = [
+        "application/grpc",
+        "application/grpc+proto",
+        "application/grpc+json",
+        "application/grpc;charset=utf-8",
+    ]
+    .into_iter()
+    .map(|value| {
+        call("Content-Type", format!("{value} is served"), &with("content-type", value)).echo(1, "a")
+    })
+    .collect();
+    cases.extend(
+        [
+            "application/json",
+            "application/grpc-web",
+            "application/grpc-web+proto",
+            "application/grpcx",
+            "text/plain",
+            "APPLICATION/JSON",
+            "",
+        ]
+        .into_iter()
+        .map(|value| {
+            case("Content-Type", format!("`{value}` is not gRPC"))
+                .send(headers(1, END_STREAM, &with("content-type", value)))
+                .http(1, "415")
+                .usable()
+        }),
+    );
+    cases.push(call("Content-Type", "without one a call is served", &without("content-type")).echo(1, "a"));
+    cases.push(call("TE", "without te a call is served", &without("te")).echo(1, "a"));
+    cases
+}
+
+fn timeouts() -> Vec<Case> {
+    let timed = |name: String, values: &[&str]| {
+        let mut fields = call_of("/echo.Echo/Deadline");
+        fields.extend(values.iter().map(|value| ("grpc-timeout", *value)));
+        call("Timeout", name, &fields)
+    };
+    let seconds = Duration::from_secs;
+    let mut cases: Vec<Case> = [
+        ("2H", seconds(7_200)),
+        ("99999999H", seconds(99_999_999 * 3_600)),
+        ("300M", seconds(18_000)),
+        ("5000S", seconds(5_000)),
+        ("05000S", seconds(5_000)),
+        ("5000000m", seconds(5_000)),
+        ("99999999m", Duration::from_millis(99_999_999)),
+        ("99999999u", Duration::from_micros(99_999_999)),
+        ("99999999n", Duration::from_nanos(99_999_999)),
+    ]
+    .into_iter()
+    .map(|(text, time)| timed(format!("{text} is read"), &[text]).deadline(1, Some(time)))
+    .collect();
+    cases.extend(
+        ["", "S", "5", "5s", "5 S", "-5S", "+5S", "1.5S", "0x5S", "123456789S", "5SS", "5h", "\u{b5}S"]
+            .into_iter()
+            .map(|text| timed(format!("`{text}` counts as none"), &[text]).deadline(1, None)),
+    );
+    let held = |text: &'static str| {
+        let mut fields = call_of("/echo.Echo/Held");
+        fields.push(("grpc-timeout", text));
+        call("Timeout", format!("{text} ends a call that is waited for"), &fields)
+            .status(1, DEADLINE_EXCEEDED)
+            .usable()
+    };
+    cases.extend([
+        timed("no timeout is no deadline".to_owned(), &[]).deadline(1, None),
+        timed("of two the first counts".to_owned(), &["5000S", "2H"]).deadline(1, Some(seconds(5_000))),
+        timed("one that cannot be parsed does not count".to_owned(), &["soon", "2H"])
+            .deadline(1, Some(seconds(7_200))),
+        held("0n"),
+        held("0H"),
+        held("1n"),
+    ]);
+    cases
+}
+
+fn encodings() -> Vec<Case> {
+    let encoded =
+        |name: &str, value: &'static str| call("Message-Encoding", name, &and(&[("grpc-encoding", value)]));
+    let mut cases = vec![
+        encoded("identity is served", "identity").echo(1, "a"),
+        call(
+            "Message-Accept-Encoding",
+            "what a client accepts changes nothing",
+            &and(&[("grpc-accept-encoding", "gzip, br")]),
+        )
+        .echo(1, "a"),
+        case("Message-Encoding", "the answer to an encoding says what is accepted")
+            .send(headers(1, END_STREAM, &and(&[("grpc-encoding", "gzip")])))
+            .field_has(1, "grpc-accept-encoding", "identity"),
+    ];
+    for value in ["gzip", "deflate", "snappy", "x-unknown", "IDENTITY"] {
+        cases.push(
+            encoded(&format!("{value} is not implemented"), value)
+                .status_says(1, UNIMPLEMENTED, value)
+                .usable(),
+        );
+    }
+    cases.push(
+        case("Message-Encoding", "an encoding is refused for other methods too")
+            .send(headers(
+                1,
+                END_STREAM,
+                &[&call_of("/echo.Other/Echo")[..], &[("grpc-encoding", "gzip")]].concat(),
+            ))
+            .status(1, UNIMPLEMENTED),
+    );
+    cases
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        call("Path", "an unknown method is UNIMPLEMENTED", &call_of("/echo.Echo/Nothing"))
+            .status(1, UNIMPLEMENTED),
+        call("Path", "an unknown service is UNIMPLEMENTED", &call_of("/no.Such/Unary"))
+            .status(1, UNIMPLEMENTED),
+        call("Custom-Metadata", "metadata is accepted", &and(&[("x-request-id", "7"), ("x-bin", "AAEC")]))
+            .echo(1, "a"),
+        call(
+            "Custom-Metadata",
+            "reserved names are accepted",
+            &and(&[("grpc-tags-bin", ""), ("grpc-trace-bin", "AA")]),
+        )
+        .echo(1, "a"),
+        call("Authority", ":authority is accepted", &[&[(":authority", "a:1")][..], &CALL].concat())
+            .echo(1, "a"),
+        case("Call-Definition", "a request that is not POST is told which method is")
+            .send(headers(1, END_STREAM, &with(":method", "GET")))
+            .http_with(1, "405", "allow", "POST"),
+    ]
+}

@@ -1,0 +1,74 @@
+//! The transport against RFC 9113, RFC 7541 and the gRPC specification, section by section, from outside.
+//!
+//! A case is data: what a client sends and what must come back. See `case.rs` for the words and README.md for
+//! the places where this server deviates on purpose.
+
+#![allow(clippy::expect_used)] // all of it is a test
+
+mod awaiting;
+mod case;
+mod client;
+mod grpc;
+mod rfc7541;
+mod rfc9113;
+
+#[allow(dead_code)] // the fuzz test uses other parts of it
+#[path = "../common/echo.rs"]
+mod echo;
+#[allow(dead_code)] // the fuzz test uses other parts of it
+#[path = "../common/wire.rs"]
+mod wire;
+
+use case::Case;
+
+/// All cases, by the document whose sections they name.
+fn all() -> [(&'static str, Vec<Case>); 3] {
+    [("RFC 9113", rfc9113::cases()), ("RFC 7541", rfc7541::cases()), ("gRPC", grpc::cases())]
+}
+
+fn hold(document: &str, cases: Vec<Case>) {
+    let faults: Vec<String> = cases.into_iter().filter_map(|case| case.fault(document)).collect();
+    assert!(faults.is_empty(), "{} cases fail:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn rfc_9113() {
+    hold("RFC 9113", rfc9113::cases());
+}
+
+#[test]
+fn rfc_7541() {
+    hold("RFC 7541", rfc7541::cases());
+}
+
+#[test]
+fn grpc_over_http2() {
+    hold("gRPC", grpc::cases());
+}
+
+/// Today's behaviour where it is known to be wrong. Who mends one of these moves its case to its section.
+#[test]
+fn awaiting_what_is_not_mended_yet() {
+    for (document, shall, today) in awaiting::cases() {
+        let name = shall.name.clone();
+        assert_eq!(today.fault(document), None, "what happens today has changed");
+        assert!(
+            shall.fault(document).is_some(),
+            "`{name}` is mended: move it from awaiting.rs to its section"
+        );
+    }
+}
+
+#[test]
+fn there_are_at_least_250_cases_with_names_of_their_own() {
+    let mut names: Vec<(&str, &str, String)> = Vec::new();
+    for (document, cases) in all() {
+        println!("{document}: {} cases", cases.len());
+        names.extend(cases.into_iter().map(|case| (document, case.section, case.name)));
+    }
+    let count = names.len();
+    assert!(count >= 250, "{count} cases");
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+    assert_eq!(twice, None, "two cases have one name");
+}

@@ -1,0 +1,151 @@
+//! 8.1: how requests and responses are framed; content-length and trailers.
+
+use crate::case::*;
+use crate::wire::*;
+
+pub(crate) fn cases() -> Vec<Case> {
+    [framing(), lengths(), trailers()].into_iter().flatten().collect()
+}
+
+fn framing() -> Vec<Case> {
+    vec![
+        case("8.1", "a request is HEADERS and DATA").send(unary(1, "a")).echo(1, "a"),
+        case("8.1", "the pieces of a request may arrive by themselves")
+            .send(headers(1, 0, &CALL))
+            .nothing()
+            .send(data(1, 0, &message("abc")[..2]))
+            .nothing()
+            .send(data(1, 0, &message("abc")[2..7]))
+            .nothing()
+            .send(data(1, END_STREAM, &message("abc")[7..]))
+            .echo(1, "abc"),
+        case("8.1", "requests may be interleaved")
+            .send([headers(1, 0, &CALL), headers(3, 0, &CALL), headers(5, 0, &CALL)].concat())
+            .send([data(3, 0, &message("b")[..1]), data(1, 0, &message("a")[..4])].concat())
+            .send([data(5, END_STREAM, message("c")), data(3, END_STREAM, &message("b")[1..])].concat())
+            .send(data(1, END_STREAM, &message("a")[4..]))
+            .echo(1, "a")
+            .echo(3, "b")
+            .echo(5, "c"),
+        case("8.1", "HEADERS in the middle of a request are a stream error")
+            .send([headers(1, 0, &CALL), headers(1, 0, &[("x", "y")])].concat())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("8.1", "a second request on one stream is a stream error")
+            .send([headers(1, 0, &CALL), headers(1, END_STREAM, &CALL)].concat())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("8.1", "a response that is complete before its request asks for no more of it")
+            .send(headers(1, 0, &with(":method", "GET")))
+            .http(1, "405")
+            .reset(1, NO_ERROR)
+            .send([data(1, 0, "x"), data(1, END_STREAM, "y")].concat())
+            .usable(),
+        case("8.1", "a call that is refused before its request is complete asks for no more of it")
+            .send([headers(1, 0, &CALL), data(1, 0, [9, 0, 0, 0, 0])].concat())
+            .status(1, INTERNAL)
+            .reset(1, NO_ERROR)
+            .usable(),
+        case("8.1", "a response that is complete with its request resets nothing")
+            .send(headers(1, END_STREAM, &with(":method", "GET")))
+            .http(1, "405")
+            .usable(),
+    ]
+}
+
+/// 8.1.1: a request whose content-length is not that of its DATA is malformed.
+fn lengths() -> Vec<Case> {
+    let of = |name: &str, lengths: &[&'static str]| {
+        let lengths: Vec<Pair<'_>> = lengths.iter().map(|length| ("content-length", *length)).collect();
+        case("8.1.1", name).send(headers(1, 0, &and(&lengths)))
+    };
+    let body = || data(1, END_STREAM, message("hello"));
+    vec![
+        of("the right content-length", &["10"]).send(body()).echo(1, "hello"),
+        of("content-length with zeros in front", &["0010"]).send(body()).echo(1, "hello"),
+        of("content-length over several frames", &["10"])
+            .send([data(1, 0, &message("hello")[..3]), data(1, END_STREAM, &message("hello")[3..])].concat())
+            .echo(1, "hello"),
+        of("padding is no part of content-length", &["10"])
+            .send(data(1, END_STREAM | PADDED, [&[4][..], &message("hello"), &[0; 4]].concat()))
+            .echo(1, "hello"),
+        of("content-length with trailers", &["10"])
+            .send([data(1, 0, message("hello")), headers(1, END_STREAM, &[("x", "y")])].concat())
+            .echo(1, "hello"),
+        of("more DATA than content-length is malformed", &["9"])
+            .send(body())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        of("more DATA than content-length is malformed before its end", &["3"])
+            .send(data(1, 0, message("hello")))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        of("less DATA than content-length is malformed", &["11"])
+            .send(body())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        of("less DATA than content-length is malformed with an empty end", &["11"])
+            .send([data(1, 0, message("hello")), data(1, END_STREAM, "")].concat())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        of("less DATA than content-length is malformed with trailers", &["11"])
+            .send([data(1, 0, message("hello")), headers(1, END_STREAM, &[("x", "y")])].concat())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("8.1.1", "content-length without DATA is malformed")
+            .send(headers(1, END_STREAM, &and(&[("content-length", "1")])))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("8.1.1", "content-length 0 without DATA is well-formed")
+            .send(headers(1, END_STREAM, &and(&[("content-length", "0")])))
+            .status(1, UNIMPLEMENTED),
+        of("content-length 0 with DATA is malformed", &["0"]).send(body()).reset(1, PROTOCOL_ERROR).usable(),
+        of("content-length twice, alike", &["10", "10"]).send(body()).echo(1, "hello"),
+        of("content-length twice, different, is malformed", &["10", "11"]).reset(1, PROTOCOL_ERROR).usable(),
+        of("content-length that is no number is malformed", &["ten"]).reset(1, PROTOCOL_ERROR).usable(),
+        of("content-length with a sign is malformed", &["+10"]).reset(1, PROTOCOL_ERROR).usable(),
+        of("negative content-length is malformed", &["-1"]).reset(1, PROTOCOL_ERROR).usable(),
+        of("empty content-length is malformed", &[""]).reset(1, PROTOCOL_ERROR).usable(),
+        of("content-length in hexadecimal is malformed", &["0xa"]).reset(1, PROTOCOL_ERROR).usable(),
+        of("content-length with a list is malformed", &["10, 10"]).reset(1, PROTOCOL_ERROR).usable(),
+        of("content-length larger than any number is malformed", &["99999999999999999999"])
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+    ]
+}
+
+fn trailers() -> Vec<Case> {
+    let begun =
+        |name: &str| case("8.1", name).send([headers(1, 0, &CALL), data(1, 0, message("a"))].concat());
+    vec![
+        begun("trailers end a request").send(headers(1, END_STREAM, &[("x-checksum", "1")])).echo(1, "a"),
+        begun("trailers may be empty").send(frame(HEADERS, END_HEADERS | END_STREAM, 1, "")).echo(1, "a"),
+        begun("trailers without END_STREAM are a stream error")
+            .send(headers(1, 0, &[("x", "y")]))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        begun("trailers with a pseudo-header field are malformed")
+            .send(headers(1, END_STREAM, &[(":method", "POST")]))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        begun("trailers with an upper-case name are malformed")
+            .send(headers(1, END_STREAM, &[("X", "y")]))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        begun("trailers with a connection-specific field are malformed")
+            .send(headers(1, END_STREAM, &[("connection", "close")]))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        begun("DATA behind trailers is a stream error")
+            .send([headers(1, END_STREAM, &[("x", "y")]), data(1, 0, "x")].concat())
+            .reset(1, STREAM_CLOSED)
+            .usable(),
+        begun("trailers behind trailers are a stream error")
+            .send(headers(1, END_STREAM, &[("x", "y")]).repeat(2))
+            .reset(1, STREAM_CLOSED)
+            .usable(),
+        case("8.1", "trailers may follow HEADERS without DATA")
+            .send([headers(1, 0, &CALL), headers(1, END_STREAM, &[("x", "y")])].concat())
+            .status(1, UNIMPLEMENTED),
+    ]
+}
