@@ -19,7 +19,7 @@ weir: exact rate-limit decisions
 
 /metrics  Prometheus metrics
 /livez    200 while the process runs
-/readyz   200 while decisions can be made, else 503 and the reason
+/readyz   200 while calls are answered (`degraded:` and why, while the store is away), else 503 and the reason
 ";
 
 /// The text format that Prometheus defines.
@@ -83,6 +83,7 @@ async fn serve(listener: TcpListener, metrics: Metrics, readiness: Readiness) ->
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
     match readiness.state() {
         State::Ready => (StatusCode::OK, "ready\n".to_owned()),
+        State::Degraded(outage) => (StatusCode::OK, format!("degraded: {outage}\n")),
         State::NotReady(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
         State::Draining | State::Closing => {
             (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned())

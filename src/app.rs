@@ -82,7 +82,7 @@ pub fn run(
     clock: Clock,
     shutdown: impl Future<Output = Shutdown>,
 ) -> Result<(), AppError> {
-    let readiness = Readiness::starting();
+    let readiness = Readiness::starting(config.server.ready_needs_store);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
     match &config.store {
         StoreConfig::Memory(memory) => {

@@ -95,6 +95,8 @@ pub struct ServerConfig {
     pub reflection: bool,
     /// Whether `weir.v1.AdminService` is offered, to whoever reaches `listen`.
     pub admin_service: bool,
+    /// Whether a node whose store is away says that it is not ready.
+    pub ready_needs_store: bool,
     /// How long calls are still served after SIGTERM, while load balancers learn that the server is not ready.
     pub drain_delay: Micros,
     /// How long calls in flight may take to finish after that.
@@ -147,6 +149,7 @@ impl Default for ServerConfig {
             workers: 0,
             reflection: true,
             admin_service: false,
+            ready_needs_store: false,
             drain_delay: Micros::from_secs(5),
             drain_timeout: Micros::from_secs(10),
             limits: ServerLimits::default(),

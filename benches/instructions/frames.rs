@@ -39,7 +39,7 @@ pub(crate) fn perform(
     runtime.block_on(async {
         let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
         let envoy = EnvoyParts::without_files(metrics.envoy(1).unwrap());
-        let readiness = Readiness::starting();
+        let readiness = Readiness::starting(true);
         readiness.set(Ok(()));
         let templates = Arc::new(Templates::new(&Messages::default()));
         let store = move || store.clone();

@@ -177,7 +177,7 @@ fn is_ready(admin: u16) -> bool {
     let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", admin)) else { return false };
     let mut answer = String::new();
     let asked = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n");
-    asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.starts_with("HTTP/1.1 200")
+    asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.ends_with("\r\n\r\nready\n")
 }
 
 fn url(redis: &Process) -> String {

@@ -29,6 +29,9 @@ pub(crate) struct Settings {
     /// Whether the administration service is offered [default: false]
     #[arg(long, env = "WEIR_ADMIN_SERVICE", value_name = "BOOL")]
     admin_service: Option<String>,
+    /// Whether a node whose store is away says that it is not ready: true or false [default: false]
+    #[arg(long, env = "WEIR_READY_NEEDS_STORE", value_name = "BOOL")]
+    ready_needs_store: Option<String>,
     /// How long calls are still served after SIGTERM while load balancers notice [default: 5s]
     #[arg(long, env = "WEIR_DRAIN_DELAY", value_name = "SPAN")]
     drain_delay: Option<String>,
@@ -101,6 +104,7 @@ impl Settings {
             workers: self.workers,
             reflection: self.reflection,
             admin_service: self.admin_service,
+            ready_needs_store: self.ready_needs_store,
             drain_delay: self.drain_delay,
             drain_timeout: self.drain_timeout,
             store: self.store,

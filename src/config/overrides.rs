@@ -23,6 +23,8 @@ pub struct Overrides {
     pub reflection: Option<String>,
     /// `server.admin_service`.
     pub admin_service: Option<String>,
+    /// `server.ready_needs_store`.
+    pub ready_needs_store: Option<String>,
     /// `server.drain_delay`.
     pub drain_delay: Option<String>,
     /// `server.drain_timeout`.
@@ -84,7 +86,7 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 28] {
+    fn all(&self) -> [Setting<'_>; 29] {
         [
             ("listen", &self.listen),
             ("listen_mode", &self.listen_mode),
@@ -92,6 +94,7 @@ impl Overrides {
             ("workers", &self.workers),
             ("reflection", &self.reflection),
             ("admin_service", &self.admin_service),
+            ("ready_needs_store", &self.ready_needs_store),
             ("drain_delay", &self.drain_delay),
             ("drain_timeout", &self.drain_timeout),
             ("store", &self.store),

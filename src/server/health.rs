@@ -82,7 +82,9 @@ impl Service {
             (_, State::Draining | State::Closing) | (Self::Decisions, State::NotReady(_)) => {
                 ServingStatus::NotServing
             }
-            (_, State::Ready) | (Self::Process, State::NotReady(_)) => ServingStatus::Serving,
+            (_, State::Ready | State::Degraded(_)) | (Self::Process, State::NotReady(_)) => {
+                ServingStatus::Serving
+            }
         }
     }
 }

@@ -105,6 +105,7 @@ server:
   workers: 1_024
   reflection: false
   admin_service: true
+  ready_needs_store: true
   drain_delay: 30s
   drain_timeout: 10m
 store:
@@ -147,6 +148,7 @@ messages:
         workers: 1024,
         reflection: false,
         admin_service: true,
+        ready_needs_store: true,
         drain_delay: Micros::from_secs(30),
         drain_timeout: Micros::from_secs(600),
         ..ServerConfig::default()

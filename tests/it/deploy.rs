@@ -73,13 +73,14 @@ fn the_pods_are_probed_and_have_no_more_rights_than_they_need() {
     let deployment = of_kind(&manifests, "Deployment");
     let pod = &deployment["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
-    assert_eq!(container["livenessProbe"]["grpc"]["service"], "");
+    assert_eq!(
+        container["livenessProbe"]["httpGet"],
+        serde_json::json!({ "port": "admin", "path": "/livez" })
+    );
     assert_eq!(container["readinessProbe"]["grpc"]["service"], "weir.v1.RateLimitService");
     let ports: Vec<&Value> = container["ports"].as_array().unwrap().iter().collect();
     let port = |name: &str| &ports.iter().find(|port| port["name"] == name).unwrap()["containerPort"];
-    for probe in ["livenessProbe", "readinessProbe"] {
-        assert_eq!(&container[probe]["grpc"]["port"], port("grpc"));
-    }
+    assert_eq!(&container["readinessProbe"]["grpc"]["port"], port("grpc"));
     for (variable, name) in [("WEIR_LISTEN", "grpc"), ("WEIR_ADMIN", "admin")] {
         let given = container["env"].as_array().unwrap().iter().find(|given| given["name"] == variable);
         assert_eq!(given.unwrap()["value"], format!("0.0.0.0:{}", port(name)));

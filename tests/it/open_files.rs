@@ -56,7 +56,7 @@ async fn clients_cannot_use_up_the_files_that_others_need() {
     std::fs::write(&file, with_limits("handshake_timeout: 1h")).unwrap();
     let args = ["--config", file.to_str().unwrap(), "--workers", "2", "--store", &redis.url()];
     let serve = Serve::start_with_files(100, LIMIT as u32, &args);
-    eventually(SOON, "it is ready", || serve.get("/readyz").contains(" 200 "));
+    eventually(SOON, "it is ready", || serve.get("/readyz").ends_with("\r\n\r\nready\n"));
     let channel = Endpoint::from_shared(serve.server.clone()).unwrap().connect().await.unwrap();
     let mut client = RateLimitServiceClient::new(channel);
     let mut decided = async || {

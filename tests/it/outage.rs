@@ -2,7 +2,10 @@
 //! every call answered by its strategy's policy meanwhile.
 
 use tonic::Code;
-use weir::config::{Config, RedisConfig, StoreConfig, Topology};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use weir::config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology};
 use weir::proto::v1::Reason;
 use weir::units::Micros;
 
@@ -35,6 +38,31 @@ async fn killed_then_restarted() {
     assert_eq!(server.get("/livez").0, 200, "an orchestrator must not restart it for that");
     redis.restart();
     eventually(SOON, "ready again", || server.get("/readyz").0 == 200);
+    the_store_answers(&server).await;
+}
+
+/// A Service whose pods are all not ready answers nobody.
+#[tokio::test]
+async fn by_default_a_node_stays_ready_and_says_that_it_is_degraded() {
+    let redis = RedisServer::start();
+    let on = on(&redis);
+    let server_config = ServerConfig { ready_needs_store: false, ..on.server.clone() };
+    let server = Server::start(Config { server: server_config, ..on });
+    eventually(SOON, "ready", || server.get("/readyz") == (200, "ready\n".to_owned()));
+    let mut health = HealthClient::new(server.channel().await);
+    redis.kill();
+    let degraded = || {
+        let (status, body) = server.get("/readyz");
+        assert_eq!(status, 200, "{body}");
+        let node = redis.url().replace("redis://", "");
+        body.starts_with("degraded: the store has been away for ") && body.contains(&node)
+    };
+    eventually(SOON, "degraded", degraded);
+    let asked = HealthCheckRequest { service: "weir.v1.RateLimitService".to_owned() };
+    assert_eq!(health.check(asked).await.unwrap().get_ref().status(), ServingStatus::Serving);
+    the_policies_answer(&server).await;
+    redis.restart();
+    eventually(SOON, "ready again", || server.get("/readyz") == (200, "ready\n".to_owned()));
     the_store_answers(&server).await;
 }
 

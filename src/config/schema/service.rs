@@ -52,6 +52,8 @@ const SERVER: &[Key] = &[
     may("reflection", Boolean, "Whether server reflection is offered.").or("true"),
     may("admin_service", Boolean, "Whether weir.v1.AdminService is offered to whoever reaches `listen`.")
         .or("false"),
+    may("ready_needs_store", Boolean, "Whether a node whose store is away says that it is not ready.")
+        .or("false"),
     may(
         "drain_delay",
         Duration,

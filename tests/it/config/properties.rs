@@ -113,7 +113,7 @@ proptest! {
         let some = || Some(text.clone());
         let settings = Overrides {
             listen: some(), listen_mode: some(), admin: some(), workers: some(), reflection: some(), admin_service: some(),
-            drain_delay: some(), drain_timeout: some(),
+            ready_needs_store: some(), drain_delay: some(), drain_timeout: some(),
             store: some(), budget: some(), when_full: some(), topology: some(), deadline: some(),
             connect_timeout: some(), max_waiting: some(), key_secret: some(), redis_username: some(),
             redis_password: some(), redis_master_name: some(), redis_sentinel_password: some(),

@@ -29,6 +29,7 @@ server:
   workers: 1
   reflection: true
   admin_service: false
+  ready_needs_store: true
   drain_delay: 10m
   drain_timeout: 1m30s
   limits: { max_connections: 10, max_streams: 10, max_header_bytes: 16KiB, max_message_bytes: 65536, max_pending_resets: 1, max_local_resets: 1, handshake_timeout: 1s, keepalive_interval: 1s, keepalive_timeout: 1s, max_connection_age: 1h }

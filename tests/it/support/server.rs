@@ -49,7 +49,7 @@ impl Server {
     pub(crate) fn start(config: Config) -> Self {
         let clock = ManualClock::at(BASE);
         let shared = Clock::Manual(clock.clone());
-        Self::spawn(clock, Readiness::starting(), move |listeners, stopped, _| {
+        Self::spawn(clock, Readiness::starting(true), move |listeners, stopped, _| {
             app::run(config, listeners, shared, stopped).map_err(|error| error.to_string())
         })
     }
@@ -63,7 +63,7 @@ impl Server {
 
     /// On stores that `make` makes, one per worker.
     pub(crate) fn with_store<S: Store>(config: Config, make: impl Fn() -> S + Send + Sync + 'static) -> Self {
-        let readiness = Readiness::starting();
+        let readiness = Readiness::starting(true);
         readiness.set(Ok(()));
         Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
@@ -184,7 +184,13 @@ pub(crate) fn config() -> Config {
     ]);
     Config {
         envoy: weir::config::EnvoyConfig::default(),
-        server: ServerConfig { workers: 2, drain_timeout: second.times(10), ..ServerConfig::default() },
+        // So that tests of outages see in `/readyz` when the loss is noticed.
+        server: ServerConfig {
+            workers: 2,
+            ready_needs_store: true,
+            drain_timeout: second.times(10),
+            ..ServerConfig::default()
+        },
         store: StoreConfig::Memory(MemoryConfig::default()),
         key_secret: None,
         rules: Rules::new(strategies, resources),

@@ -32,6 +32,16 @@ pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(
     }
 }
 
+/// Why no node answers: what the first few say, and how many others there are.
+fn listed(failures: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match failures.len() {
+        0 => "no address is configured".to_owned(),
+        count if count > SHOWN => format!("{}; and {} more", failures[..SHOWN].join("; "), count - SHOWN),
+        _ => failures.join("; "),
+    }
+}
+
 pub(super) struct Watcher<'a> {
     pub(super) context: &'a LinkContext,
     /// The node that answered last; it is asked first.
@@ -61,7 +71,7 @@ impl Watcher<'_> {
         let first = self.turn % candidates.len().max(1);
         candidates.rotate_left(first);
         self.turn = self.turn.wrapping_add(1);
-        let mut why = "no address is configured".to_owned();
+        let mut failures = Vec::new();
         for address in candidates {
             let outcome = async {
                 let mut connection = connect(&address, &self.context.config, self.login()).await?;
@@ -73,10 +83,10 @@ impl Watcher<'_> {
                     self.connection = Some((address, connection));
                     return Ok(());
                 }
-                Err(error) => why = format!("{address}: {error}"),
+                Err(error) => failures.push(format!("{address}: {error}")),
             }
         }
-        Err(why)
+        Err(listed(&failures))
     }
 
     /// Who we are to the configured addresses.
