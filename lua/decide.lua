@@ -164,6 +164,7 @@ local function decide(limits, count, ones, op, cost, max_wait)
     local level, at, origin, extra, shift, span, held = read(limit, key, now)
     if not level then return nil, at end
     one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
+    one.before = level
     one.span, one.held = span, held
     judge(limit, key, one, cost)
     if op == AT_MOST then granted = judge_at_most(limit, key, one, cost)
@@ -188,8 +189,8 @@ local function decide(limits, count, ones, op, cost, max_wait)
     local limit, one = limits[i], ones[i]
     local retry = one.retry
     if allowed then retry = 0 end
-    answer = answer .. pack_struct('<dddd', one.cause, remaining_after(limit, one, op, cost), retry,
-      reset_after(limit, keys[key_at + i], one))
+    answer = answer .. pack_struct('<ddddd', one.cause, remaining_after(limit, one, op, cost), retry,
+      reset_after(limit, keys[key_at + i], one), one.before)
   end
   return answer
 end

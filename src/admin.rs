@@ -1,14 +1,17 @@
 //! What operators and orchestrators ask over HTTP: metrics, liveness, readiness. On a thread of its
 //! own, so that no scrape ever delays a decision.
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::extract::State as Shared;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
 
 use crate::readiness::{Readiness, State};
@@ -91,12 +94,69 @@ async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
     }
 }
 
-async fn scrape(Shared(metrics): Shared<Metrics>) -> axum::response::Response {
+async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
+    let kind = (header::CONTENT_TYPE, METRICS_TYPE);
+    let varies = (header::VARY, "accept-encoding");
     match metrics.encode() {
-        Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
+        Ok(text) => match Some(&text).filter(|_| takes_gzip(&headers)).and_then(|text| gzip(text).ok()) {
+            Some(packed) => ([kind, varies, (header::CONTENT_ENCODING, "gzip")], packed).into_response(),
+            None => ([kind, varies], text).into_response(),
+        },
         Err(error) => {
             tracing::error!(%error, "metrics cannot be shown");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// Whether the caller can read gzip: `gzip` or `*` among its encodings, and not with a weight of 0.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let codings = values.flat_map(|value| value.split(',')).map(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let refused = parts.any(|part| {
+            part.strip_prefix("q=")
+                .and_then(|weight| weight.parse::<f32>().ok())
+                .is_some_and(|weight| weight <= 0.0)
+        });
+        (name, !refused)
+    });
+    let codings: Vec<(&str, bool)> = codings.collect();
+    let named = |name: &str| codings.iter().find(|(coding, _)| coding.eq_ignore_ascii_case(name));
+    named("gzip").or_else(|| named("*")).is_some_and(|(_, taken)| *taken)
+}
+
+fn gzip(text: &str) -> std::io::Result<Vec<u8>> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text.as_bytes())?;
+    packed.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn gzip_is_for_those_who_take_it() {
+        let takes = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::ACCEPT_ENCODING, HeaderValue::from_static(value));
+            }
+            takes_gzip(&headers)
+        };
+        for values in
+            [&["gzip"][..], &["deflate, GZIP;q=0.5"], &["br", "gzip"], &["*"], &["br;q=1.0, *;q=0.1"]]
+        {
+            assert!(takes(values), "{values:?}");
+        }
+        for values in
+            [&[][..], &["identity"], &["gzip;q=0"], &["gzip; q=0.000, *"], &["*;q=0"], &["x-gzipped"]]
+        {
+            assert!(!takes(values), "{values:?}");
         }
     }
 }

@@ -18,10 +18,10 @@ use parking_lot::Mutex;
 use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 
-pub use envoy::{EnvoyMetrics, EnvoyRecorder, Event, Hits, RuleCounts};
+pub use envoy::{AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Hits, RuleCounts};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
-pub use recorder::{Outcome, Recorder, Rejection};
+pub use recorder::{Method, Outcome, Recorder, Rejection};
 
 use self::decisions::Decisions;
 use self::sampled::{Sampled, Series};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 use super::AppError;
+use crate::clock::Clock;
 use crate::config::{EnvoyConfig, EnvoySource, Look};
 use crate::envoy::Domains;
 use crate::limiter::envoy::Loaded;
@@ -55,5 +56,5 @@ fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetr
     }
     tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files are read");
     live.store(Some(Arc::new(Loaded::new(domains, metrics))));
-    metrics.happened(Event::ConfigLoaded);
+    metrics.loaded(Clock::System.now());
 }

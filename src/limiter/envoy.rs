@@ -26,11 +26,13 @@ use super::{Invalid, Limiter, deadline};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::config::EnvoyConfig;
-use crate::envoy::{Domains, Rule};
+use crate::envoy::{Domain, Domains, Rule};
 use crate::key::Subject;
 use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::FailurePolicy;
-use crate::telemetry::{EnvoyMetrics, EnvoyRecorder, Event, Rejection, RuleCounts};
+use crate::telemetry::{
+    AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Method, Rejection, RuleCounts,
+};
 
 /// The most descriptors that a request may have.
 pub const MAX_DESCRIPTORS: usize = 1000;
@@ -69,7 +71,7 @@ impl From<&EnvoyConfig> for EnvoyRules {
 #[derive(Debug)]
 pub struct Loaded {
     domains: Arc<Domains>,
-    counts: Box<[Arc<RuleCounts>]>,
+    counts: FileCounts,
 }
 
 /// What one worker needs to answer Envoy, beside its limiter.
@@ -140,6 +142,35 @@ pub enum RateLimitError {
     },
 }
 
+impl RateLimitError {
+    /// The code that the caller gets.
+    fn code(&self) -> AnswerCode {
+        match self {
+            Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => AnswerCode::InvalidArgument,
+            Self::NoRefund(_) => AnswerCode::FailedPrecondition,
+            Self::Store { .. } => AnswerCode::Unavailable,
+        }
+    }
+}
+
+/// Counts how a request ended, also where it was given up before there was an answer.
+struct Ended<'e> {
+    recorder: &'e EnvoyRecorder,
+    domain: Option<&'e DomainCounts>,
+    deadline: Option<Instant>,
+    code: Option<AnswerCode>,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let given_up = || match self.deadline {
+            Some(deadline) if clock::monotonic() >= deadline => AnswerCode::DeadlineExceeded,
+            _ => AnswerCode::Cancelled,
+        };
+        self.recorder.answered(self.domain, self.code.unwrap_or_else(given_up));
+    }
+}
+
 /// A descriptor on its way to the store.
 struct Question<'a> {
     found: Found<'a>,
@@ -169,11 +200,20 @@ impl Loaded {
     }
 
     fn counts(&self, rule: &Rule) -> Option<&RuleCounts> {
-        self.counts.get(rule.index).map(|counts| &**counts)
+        self.counts.rules.get(rule.index).map(|counts| &**counts)
+    }
+
+    fn domain_counts(&self, domain: &Domain) -> Option<&DomainCounts> {
+        self.counts.domains.get(domain.index()).map(|counts| &**counts)
     }
 }
 
 impl Envoy {
+    /// Counts a request that ended before its domain was known.
+    pub fn unread(&self, code: AnswerCode) {
+        self.recorder.answered(None, code);
+    }
+
     /// One worker's.
     #[must_use]
     pub fn new(rules: EnvoyRules, recorder: EnvoyRecorder) -> Self {
@@ -189,7 +229,23 @@ impl<S: Store> Limiter<S> {
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
-        let questions = questions(envoy, loaded, ask);
+        let domain = loaded.domains.find(ask.domain);
+        let counts = domain.and_then(|domain| loaded.domain_counts(domain));
+        let mut ended =
+            Ended { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
+        let answer = self.answer(envoy, loaded, domain, ask).await;
+        ended.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
+        answer
+    }
+
+    async fn answer<'a>(
+        &self,
+        envoy: &Envoy,
+        loaded: &'a Loaded,
+        domain: Option<&'a Domain>,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        let questions = questions(envoy, domain, ask);
         let questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let started = clock::monotonic();
         let decided = self.decide_all(envoy, &questions, ask.deadline, started).await;
@@ -197,12 +253,12 @@ impl<S: Store> Limiter<S> {
         // What answers at once is timed once; the others have been timed for themselves.
         let answered = decided.iter().flatten().flatten();
         let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
-        self.recorder.took(took, 1, answered as u64);
+        self.recorder.took(Method::ShouldRateLimit, took, 1, answered as u64);
         let decided =
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
         let mut statuses = SmallVec::new();
         for (question, decided) in questions.into_iter().zip(decided) {
-            statuses.push(status::tell(envoy, loaded, question, decided));
+            statuses.push(status::tell(envoy, loaded, domain, question, decided));
         }
         let overall = Overall::of(&envoy.rules, &statuses);
         if overall.shadowed {

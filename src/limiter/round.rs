@@ -6,7 +6,7 @@ use super::{Limiter, LimiterError, Outcome, fall_back};
 use crate::clock;
 use crate::store::{Ended, Store, StoreError};
 use crate::strategy::Strategy;
-use crate::telemetry::Outcome as Counted;
+use crate::telemetry::{Method, Outcome as Counted};
 
 /// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
 /// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
@@ -75,6 +75,6 @@ impl<S: Store> Drop for Round<'_, S> {
     fn drop(&mut self) {
         let took = clock::monotonic().saturating_duration_since(self.started);
         self.count_run();
-        self.limiter.recorder.took(took, self.decided, self.store_answers);
+        self.limiter.recorder.took(Method::ShouldAllow, took, self.decided, self.store_answers);
     }
 }

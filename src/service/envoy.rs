@@ -16,6 +16,7 @@ pub use headers::HeaderNames;
 use super::{RateLimit, wire};
 use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
 use crate::store::{Store, at_once};
+use crate::telemetry::AnswerCode;
 
 /// The largest request: values of 64 KiB are legal, and a request has several.
 pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
@@ -76,9 +77,13 @@ impl<S: Store> EnvoyRateLimit<S> {
     async fn answer(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
         let live = self.live.load();
         let Some(loaded) = &*live else {
+            self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));
         };
-        let ask = wire::rate_limit(message, deadline).map_err(super::status::malformed)?;
+        let ask = wire::rate_limit(message, deadline).map_err(|error| {
+            self.envoy.unread(AnswerCode::Internal);
+            super::status::malformed(error)
+        })?;
         let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await.map_err(status)?;
         let bytes = STATUS_BYTES * (1 + answer.statuses.len());
         Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))

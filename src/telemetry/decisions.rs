@@ -9,7 +9,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 
 use super::histogram::Histogram;
-use super::recorder::{Outcome, Recorder, Rejection};
+use super::recorder::{Method, Outcome, Recorder, Rejection};
 use crate::store::StoreError;
 
 /// All workers' counters under the names that Prometheus knows.
@@ -24,7 +24,11 @@ pub(super) struct Shared(Arc<Decisions>);
 
 const FAMILIES: [(&str, &str, &[&str]); 6] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
-    ("weir_decision_duration_seconds", "Time from a request whose strategy is known to its answer.", &[]),
+    (
+        "weir_decision_duration_seconds",
+        "Time from a request whose strategy is known to its answer.",
+        &["method"],
+    ),
     ("weir_rejected_requests_total", "Requests that could not be decided, by reason.", &["reason"]),
     ("weir_store_calls_total", "Calls of the store by result.", &["result"]),
     ("weir_store_errors_total", "Failed calls of the store by kind of error.", &["kind"]),
@@ -90,15 +94,19 @@ impl Collector for Shared {
             counter(&[("result", "ok")], sum(&|recorder| &recorder.store_answers)),
             counter(&[("result", "error")], errors.iter().sum()),
         ];
+        let by_method = |method: Method| {
+            let parts = recorders.iter().map(|recorder| &recorder.latency[method as usize]);
+            histogram(&[("method", method.name())], parts)
+        };
         let metrics = [
             (MetricType::COUNTER, self.0.by_outcome(&recorders)),
-            (MetricType::HISTOGRAM, vec![histogram(recorders.iter().map(|recorder| &recorder.latency))]),
+            (MetricType::HISTOGRAM, Method::ALL.map(by_method).to_vec()),
             (MetricType::COUNTER, rejections.to_vec()),
             (MetricType::COUNTER, calls.to_vec()),
             (MetricType::COUNTER, by_kind.collect()),
             (
                 MetricType::HISTOGRAM,
-                vec![histogram(recorders.iter().map(|recorder| &recorder.store_latency))],
+                vec![histogram(&[], recorders.iter().map(|recorder| &recorder.store_latency))],
             ),
         ];
         FAMILIES
@@ -120,21 +128,25 @@ pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metr
 }
 
 pub(super) fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
+    let mut counter = Counter::default();
+    counter.set_value(count as f64);
+    let mut metric = labelled(labels);
+    metric.set_counter(counter);
+    metric
+}
+
+fn labelled(labels: &[(&str, &str)]) -> Metric {
     let pair = |(name, value): &(&str, &str)| {
         let mut pair = LabelPair::default();
         pair.set_name((*name).to_owned());
         pair.set_value((*value).to_owned());
         pair
     };
-    let mut counter = Counter::default();
-    counter.set_value(count as f64);
-    let mut metric = Metric::from_label(labels.iter().map(pair).collect());
-    metric.set_counter(counter);
-    metric
+    Metric::from_label(labels.iter().map(pair).collect())
 }
 
-fn histogram<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Metric {
-    let mut metric = Metric::default();
+fn histogram<'a>(labels: &[(&str, &str)], parts: impl Iterator<Item = &'a Histogram>) -> Metric {
+    let mut metric = labelled(labels);
     metric.set_histogram(Histogram::sum(parts));
     metric
 }

@@ -1,7 +1,11 @@
-//! What the rules of Envoy's configuration count, across reloads.
+//! What is counted of Envoy's requests, across reloads of its files.
 //!
-//! A rule that is read again goes on with its counters. The labels are paths of configured rules, never
-//! values of requests; beyond [`MAX_RULES`] all further ones count together.
+//! Labels are domains and rules of the files, never values of requests. A rule that is read again goes on with
+//! its counters; one that is gone leaves the page.
+
+mod domains;
+mod lines;
+mod rules;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,17 +15,15 @@ use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Metric, MetricFamily, MetricType};
 
+use self::domains::UNKNOWN;
+pub use self::domains::{AnswerCode, DomainCounts};
+use self::lines::Lines;
+use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
+pub use self::rules::{Hits, RuleCounts};
 use super::decisions::{counter, family};
+use super::sampled::gauge;
 use crate::envoy::Domains;
-
-/// Rules that have counters of their own within the life of a process.
-const MAX_RULES: usize = 10_000;
-
-/// The label of rules beyond the bound.
-const OTHER: &str = "other";
-
-/// The label of limits that requests brought along.
-const GIVEN: &str = "override";
+use crate::units::Micros;
 
 /// The counters of all rules, and of what no rule counts.
 #[derive(Debug, Clone)]
@@ -30,45 +32,38 @@ pub struct EnvoyMetrics(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     workers: usize,
-    by_path: Mutex<BTreeMap<Box<str>, Arc<RuleCounts>>>,
+    live: Mutex<Live>,
+    /// Rules beyond the bound.
     other: Arc<RuleCounts>,
-    given: Arc<RuleCounts>,
+    unknown: Arc<DomainCounts>,
     events: Lines,
+    /// When the files were read last, in seconds; 0 is never.
+    loaded_at: AtomicU64,
     descriptions: Vec<Desc>,
 }
 
-/// The counters of one rule.
-#[derive(Debug)]
-pub struct RuleCounts(Lines);
-
-/// A line per worker, so that they do not write to one another's.
-#[derive(Debug)]
-struct Lines(Box<[Line]>);
-
+/// What the files that serve now have counters for.
 #[derive(Debug, Default)]
-#[repr(align(64))]
-struct Line([AtomicU64; 6]);
+struct Live {
+    rules: ByRule,
+    domains: BTreeMap<Box<str>, Arc<DomainCounts>>,
+    count: usize,
+}
+
+/// The counters of one set of files: of each rule and of each domain, in the order of their index.
+#[derive(Debug)]
+pub struct FileCounts {
+    /// Of rules.
+    pub rules: Box<[Arc<RuleCounts>]>,
+    /// Of domains.
+    pub domains: Box<[Arc<DomainCounts>]>,
+}
 
 /// One worker's view.
 #[derive(Debug, Clone)]
 pub struct EnvoyRecorder {
     metrics: EnvoyMetrics,
     worker: usize,
-}
-
-/// What hits did to a rule.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hits {
-    /// All.
-    pub total: u64,
-    /// Those that were over the limit.
-    pub over: u64,
-    /// Those within it that came near.
-    pub near: u64,
-    /// Those that passed.
-    pub within: u64,
-    /// Those over it that passed all the same, because the rule is in shadow mode.
-    pub shadow: u64,
 }
 
 /// What is counted beside the hits of rules.
@@ -86,13 +81,7 @@ pub enum Event {
     ConfigRefused,
 }
 
-const RULE_FAMILIES: [(&str, &str); 5] = [
-    ("weir_envoy_hits_total", "Hits on a rule."),
-    ("weir_envoy_over_limit_total", "Hits that were over a rule's limit."),
-    ("weir_envoy_near_limit_total", "Hits within a rule's limit, above the share of it that counts as near."),
-    ("weir_envoy_within_limit_total", "Hits within a rule's limit."),
-    ("weir_envoy_shadow_mode_total", "Hits over a rule's limit that passed because of its shadow mode."),
-];
+const REQUESTS: (&str, &str) = ("weir_envoy_requests_total", "Requests by domain and gRPC status code.");
 
 const EVENT_FAMILIES: [(&str, &str); 3] = [
     ("weir_envoy_unknown_domain_total", "Requests for a domain that no file has."),
@@ -104,22 +93,32 @@ const EVENT_FAMILIES: [(&str, &str); 3] = [
 ];
 
 const LOADS: (&str, &str) = ("weir_envoy_config_loads_total", "Times that the files were read, by result.");
+const RULES: (&str, &str) = ("weir_envoy_rules", "Rules of the files that serve now.");
+const LOADED_AT: (&str, &str) = (
+    "weir_envoy_config_last_load_timestamp_seconds",
+    "When the files were read last and not refused, in seconds since 1970; 0 is never.",
+);
 
 impl EnvoyMetrics {
     pub(super) fn new(workers: usize) -> Result<Self, prometheus::Error> {
-        let describe = |name: &str, help: &str, labels: &[&str]| {
+        let describe = |(name, help): &(&str, &str), labels: &[&str]| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
+            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
         };
-        let rules = RULE_FAMILIES.iter().map(|(name, help)| describe(name, help, &["rule"]));
-        let events = EVENT_FAMILIES.iter().map(|(name, help)| describe(name, help, &[]));
-        let loads = std::iter::once(describe(LOADS.0, LOADS.1, &["result"]));
-        let descriptions = rules.chain(events).chain(loads).collect::<Result<_, _>>()?;
-        let counts = || Arc::new(RuleCounts(Lines::new(workers)));
-        let (other, given) = (counts(), counts());
-        let events = Lines::new(workers);
-        let by_path = Mutex::default();
-        Ok(Self(Arc::new(Shared { workers, by_path, other, given, events, descriptions })))
+        let mut descriptions =
+            vec![describe(&REQUESTS, &["domain", "code"])?, describe(&LOADS, &["result"])?];
+        for one in &RULE_FAMILIES {
+            descriptions.push(describe(one, &["domain", "rule"])?);
+        }
+        for one in EVENT_FAMILIES.iter().chain([&RULES, &LOADED_AT]) {
+            descriptions.push(describe(one, &[])?);
+        }
+        let unknown = DomainCounts::new(workers);
+        let domains = [(UNKNOWN.into(), Arc::clone(&unknown))].into();
+        let live = Mutex::new(Live { domains, ..Live::default() });
+        let (other, events) = (RuleCounts::new(workers), Lines::new(workers));
+        let loaded_at = AtomicU64::default();
+        Ok(Self(Arc::new(Shared { workers, live, other, unknown, events, loaded_at, descriptions })))
     }
 
     /// The view of worker number `worker`.
@@ -128,59 +127,52 @@ impl EnvoyMetrics {
         EnvoyRecorder { metrics: self.clone(), worker }
     }
 
-    /// The counters of every rule, in the order of their index.
+    /// The counters of `domains`, which from now on are those that the page shows.
     #[must_use]
-    pub fn of(&self, domains: &Domains) -> Box<[Arc<RuleCounts>]> {
-        let mut by_path = self.0.by_path.lock();
-        let mut counts = |path: &str| {
-            if let Some(counts) = by_path.get(path) {
-                return Arc::clone(counts);
-            }
-            if by_path.len() == MAX_RULES {
-                return Arc::clone(&self.0.other);
-            }
-            let counts = Arc::new(RuleCounts(Lines::new(self.0.workers)));
-            by_path.insert(path.into(), Arc::clone(&counts));
-            counts
-        };
-        domains.rules().iter().map(|rule| counts(&rule.path)).collect()
+    pub fn of(&self, domains: &Domains) -> FileCounts {
+        let Shared { workers, live, other, .. } = &*self.0;
+        let mut live = live.lock();
+        let (by_rule, rules) = rules::renewed(&live.rules, domains, other, *workers);
+        let by_domain = domains::renewed(&live.domains, domains, *workers);
+        let mut all: Vec<_> = domains.iter().map(|domain| (domain.index(), domain.name())).collect();
+        all.sort_unstable();
+        let counts = all.into_iter().filter_map(|(_, name)| by_domain.get(name).cloned()).collect();
+        *live = Live { rules: by_rule, domains: by_domain, count: domains.rules().len() };
+        FileCounts { rules, domains: counts }
     }
 
     /// Counts what happened outside of the workers.
     pub fn happened(&self, event: Event) {
         self.0.events.add(0, event as usize, 1);
     }
+
+    /// Files were read at this time and are used from now on.
+    pub fn loaded(&self, now: Micros) {
+        self.0.loaded_at.store(now.0 / 1_000_000, Relaxed);
+        self.happened(Event::ConfigLoaded);
+    }
 }
 
 impl EnvoyRecorder {
-    /// Counts hits on a rule; `None` is a limit that the request brought along.
-    pub fn hit(&self, rule: Option<&RuleCounts>, hits: Hits) {
-        let counts = rule.unwrap_or(&self.metrics.0.given);
-        let Hits { total, over, near, within, shadow } = hits;
-        for (index, count) in [total, over, near, within, shadow].into_iter().enumerate() {
-            if count > 0 {
-                counts.0.add(self.worker, index, count);
-            }
-        }
+    /// Counts hits on a rule.
+    pub fn hit(&self, rule: &RuleCounts, hits: Hits) {
+        rule.add(self.worker, hits);
+    }
+
+    /// Counts hits on a limit that a request of this domain brought along.
+    pub fn hit_given(&self, domain: &DomainCounts, hits: Hits) {
+        domain.given.add(self.worker, hits);
+    }
+
+    /// Counts how a request ended; `None` is a domain that no file has.
+    pub fn answered(&self, domain: Option<&DomainCounts>, code: AnswerCode) {
+        let counts = domain.unwrap_or(&self.metrics.0.unknown);
+        counts.answers.add(self.worker, code as usize, 1);
     }
 
     /// Counts what happened.
     pub fn happened(&self, event: Event) {
         self.metrics.0.events.add(self.worker, event as usize, 1);
-    }
-}
-
-impl Lines {
-    fn new(workers: usize) -> Self {
-        Self((0..workers.max(1)).map(|_| Line::default()).collect())
-    }
-
-    fn add(&self, worker: usize, index: usize, count: u64) {
-        self.0[worker % self.0.len()].0[index].fetch_add(count, Relaxed);
-    }
-
-    fn sum(&self, index: usize) -> u64 {
-        self.0.iter().map(|line| line.0[index].load(Relaxed)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -190,14 +182,24 @@ impl Collector for EnvoyMetrics {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let by_path = self.0.by_path.lock();
-        let fixed = [(OTHER, &self.0.other), (GIVEN, &self.0.given)];
-        let all = || by_path.iter().map(|(path, counts)| (&**path, counts)).chain(fixed);
+        let live = self.0.live.lock();
+        let named = live.rules.iter().map(|((domain, rule), counts)| (&**domain, &**rule, &**counts));
+        let given = live.domains.iter().filter(|(name, _)| &***name != UNKNOWN);
+        let given = given.map(|(name, counts)| (&**name, GIVEN, &*counts.given));
+        let rules: Vec<_> = named.chain(given).chain([(OTHER, OTHER, &*self.0.other)]).collect();
         let rules = RULE_FAMILIES.iter().enumerate().map(|(index, (name, help))| {
-            let metric =
-                |(path, counts): (&str, &Arc<RuleCounts>)| counter(&[("rule", path)], counts.0.sum(index));
-            family(name, help, MetricType::COUNTER, all().map(metric).collect())
+            let metric = |&(domain, rule, counts): &(&str, &str, &RuleCounts)| {
+                counter(&[("domain", domain), ("rule", rule)], counts.0.sum(index))
+            };
+            family(name, help, MetricType::COUNTER, rules.iter().map(metric).collect())
         });
+        let requests = live.domains.iter().flat_map(|(name, counts)| {
+            let of = |code: AnswerCode| {
+                counter(&[("domain", &**name), ("code", code.name())], counts.answers.sum(code as usize))
+            };
+            AnswerCode::ALL.map(of)
+        });
+        let requests = family(REQUESTS.0, REQUESTS.1, MetricType::COUNTER, requests.collect());
         let event = |event: Event| self.0.events.sum(event as usize);
         let kinds = [Event::UnknownDomain, Event::StoreError, Event::GlobalShadow];
         let events = EVENT_FAMILIES.iter().zip(kinds).map(|((name, help), kind)| {
@@ -207,7 +209,10 @@ impl Collector for EnvoyMetrics {
             counter(&[("result", "ok")], event(Event::ConfigLoaded)),
             counter(&[("result", "error")], event(Event::ConfigRefused)),
         ];
-        let loads = std::iter::once(family(LOADS.0, LOADS.1, MetricType::COUNTER, loads));
-        rules.chain(events).chain(loads).collect()
+        let gauges = [(RULES, live.count as f64), (LOADED_AT, self.0.loaded_at.load(Relaxed) as f64)];
+        let gauges =
+            gauges.map(|((name, help), value)| family(name, help, MetricType::GAUGE, vec![gauge(value)]));
+        let loads = family(LOADS.0, LOADS.1, MetricType::COUNTER, loads);
+        std::iter::once(requests).chain(rules).chain(events).chain([loads]).chain(gauges).collect()
     }
 }

@@ -11,7 +11,7 @@ use crate::store::StoreError;
 pub struct Recorder {
     /// By strategy, in the order of the configuration.
     pub(super) strategies: Box<[Outcomes]>,
-    pub(super) latency: Histogram,
+    pub(super) latency: [Histogram; Method::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
     pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
@@ -44,6 +44,27 @@ pub enum Outcome {
     Error,
 }
 
+/// What was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Decisions of `weir.v1`, those of a batch or a stream each for itself.
+    ShouldAllow,
+    /// Requests of Envoy's.
+    ShouldRateLimit,
+}
+
+impl Method {
+    pub(super) const ALL: [Self; 2] = [Self::ShouldAllow, Self::ShouldRateLimit];
+
+    /// As the label has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::ShouldAllow => "ShouldAllow",
+            Self::ShouldRateLimit => "ShouldRateLimit",
+        }
+    }
+}
+
 /// Why a question was not decided at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
@@ -57,7 +78,7 @@ impl Recorder {
     pub(super) fn new(strategies: usize) -> Self {
         Self {
             strategies: (0..strategies).map(|_| Outcomes::default()).collect(),
-            latency: Histogram::default(),
+            latency: Default::default(),
             rejections: Default::default(),
             store_answers: AtomicU64::default(),
             store_errors: Default::default(),
@@ -68,7 +89,7 @@ impl Recorder {
     /// Counts a decision under strategy number `strategy`.
     pub fn decided(&self, strategy: usize, outcome: Outcome, took: Duration) {
         self.ended(strategy, outcome, 1);
-        self.latency.observe(took, 1);
+        self.latency[Method::ShouldAllow as usize].observe(took, 1);
     }
 
     /// Counts decisions under strategy number `strategy` whose time [`Recorder::took`] counts.
@@ -80,8 +101,8 @@ impl Recorder {
 
     /// Counts the time of decisions that were made together in `took`, for which the store was called
     /// `store_answers` times with success.
-    pub fn took(&self, took: Duration, decisions: u64, store_answers: u64) {
-        self.latency.observe(took, decisions);
+    pub fn took(&self, method: Method, took: Duration, decisions: u64, store_answers: u64) {
+        self.latency[method as usize].observe(took, decisions);
         self.store_answers.fetch_add(store_answers, Relaxed);
         if store_answers > 0 {
             let each = u32::try_from(store_answers).unwrap_or(u32::MAX);

@@ -45,15 +45,19 @@ impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Collector for Sampled<N,
 }
 
 fn metric(series: &Series, value: f64) -> Metric {
-    let mut metric = Metric::default();
-    if series.kind == MetricType::COUNTER {
-        let mut counter = Counter::default();
-        counter.set_value(value);
-        metric.set_counter(counter);
-    } else {
-        let mut gauge = Gauge::default();
-        gauge.set_value(value);
-        metric.set_gauge(gauge);
+    if series.kind != MetricType::COUNTER {
+        return gauge(value);
     }
+    let (mut metric, mut counter) = (Metric::default(), Counter::default());
+    counter.set_value(value);
+    metric.set_counter(counter);
+    metric
+}
+
+/// A gauge without labels.
+pub(super) fn gauge(value: f64) -> Metric {
+    let (mut metric, mut gauge) = (Metric::default(), Gauge::default());
+    gauge.set_value(value);
+    metric.set_gauge(gauge);
     metric
 }

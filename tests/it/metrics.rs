@@ -39,7 +39,7 @@ fn the_page_is_what_prometheus_expects() {
     }
     for name in [
         "weir_decisions_total{strategy=\"burst\",outcome=\"degraded_allowed\"}",
-        "weir_decision_duration_seconds_bucket{le=\"0.00005\"}",
+        "weir_decision_duration_seconds_bucket{method=\"ShouldRateLimit\",le=\"0.000005\"}",
         "weir_rejected_requests_total{reason=\"unknown\"}",
         "weir_store_calls_total{result=\"error\"}",
         "weir_store_errors_total{kind=\"timeout\"}",
@@ -49,6 +49,9 @@ fn the_page_is_what_prometheus_expects() {
         "weir_memory_budget_bytes",
         "weir_memory_evictions_total",
         "weir_memory_refusals_total",
+        "weir_envoy_requests_total{domain=\"unknown\",code=\"UNAVAILABLE\"}",
+        "weir_envoy_rules",
+        "weir_envoy_config_last_load_timestamp_seconds",
         "weir_connections",
         "weir_log_lines_dropped_total",
         &format!("weir_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")),
@@ -78,7 +81,7 @@ async fn decisions_are_counted_and_callers_make_no_series() {
     let of_burst =
         |outcome| value(&after, &format!("weir_decisions_total{{strategy=\"burst\",outcome=\"{outcome}\"}}"));
     assert_eq!([of_burst("allowed"), of_burst("denied"), of_burst("never")], [105.0, 1.0, 1.0]);
-    assert_eq!(value(&after, "weir_decision_duration_seconds_count"), 107.0);
+    assert_eq!(value(&after, "weir_decision_duration_seconds_count{method=\"ShouldAllow\"}"), 107.0);
     assert_eq!(value(&after, "weir_store_calls_total{result=\"ok\"}"), 107.0);
     assert_eq!(value(&after, "weir_rejected_requests_total{reason=\"unknown\"}"), 100.0);
     assert_eq!(value(&after, "weir_rejected_requests_total{reason=\"invalid\"}"), 100.0);

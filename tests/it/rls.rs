@@ -4,6 +4,7 @@ mod bytes;
 mod cases;
 mod concurrency;
 mod conformance;
+mod counted;
 mod notation;
 mod play;
 mod properties;

@@ -138,7 +138,7 @@ fn each_is_counted() {
         r#"weir_decisions_total{strategy="burst",outcome="denied"} 10"#,
         r#"weir_rejected_requests_total{reason="unknown"} 1"#,
         r#"weir_store_calls_total{result="ok"} 20"#,
-        "weir_decision_duration_seconds_count 20",
+        "weir_decision_duration_seconds_count{method=\"ShouldAllow\"} 20",
         "weir_store_call_duration_seconds_count 20",
     ] {
         assert!(page.lines().any(|found| found == line), "{line} is missing in\n{page}");

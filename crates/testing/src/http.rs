@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use http::response::Parts;
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Bytes;
@@ -54,6 +55,17 @@ impl Http {
 
     /// GETs a path.
     pub async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let (parts, body) = self.get_raw(path, headers).await;
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    /// GETs the bytes of a path.
+    pub async fn get_bytes(&mut self, path: &str, headers: &[(&str, &str)]) -> Bytes {
+        self.get_raw(path, headers).await.1
+    }
+
+    async fn get_raw(&mut self, path: &str, headers: &[(&str, &str)]) -> (Parts, Bytes) {
         let mut request = Request::get(path).header("host", "weir.test");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -61,11 +73,6 @@ impl Http {
         self.sender.ready().await.expect("the server keeps the connection");
         let response = self.sender.send_request(request.body(Empty::new()).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        Answer {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body: String::from_utf8(body.to_vec()).unwrap(),
-        }
+        (parts, body.collect().await.unwrap().to_bytes())
     }
 }

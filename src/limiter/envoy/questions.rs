@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 
 use super::{
-    DescriptorAsk, Envoy, Found, Loaded, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT, Question, RateLimitAsk,
+    DescriptorAsk, Envoy, Found, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT, Question, RateLimitAsk,
     RateLimitError, name, rule,
 };
 use crate::algorithm::{Algorithm, Op};
-use crate::envoy::Unit;
+use crate::envoy::{Domain, Unit};
 use crate::limiter::Invalid;
 use crate::limiter::bounds::shown;
 use crate::telemetry::Event;
@@ -15,11 +15,10 @@ use crate::telemetry::Event;
 /// Everything that can be refused is refused here, before anything is charged.
 pub(super) fn questions<'a>(
     envoy: &Envoy,
-    loaded: &'a Loaded,
+    domain: Option<&'a Domain>,
     ask: &RateLimitAsk<'_>,
 ) -> Result<SmallVec<[Question<'a>; 2]>, RateLimitError> {
     check(ask)?;
-    let domain = loaded.domains.find(ask.domain);
     if domain.is_none() {
         envoy.recorder.happened(Event::UnknownDomain);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Decided, Envoy, Found, Loaded, Question};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
-use crate::envoy::{Kind, RateLimit, Rule};
+use crate::envoy::{Domain, Kind, RateLimit, Rule};
 use crate::telemetry::Hits;
 use crate::units::Micros;
 
@@ -56,6 +56,7 @@ impl<'a> Told<'a> {
 pub(super) fn tell<'a>(
     envoy: &Envoy,
     loaded: &Loaded,
+    domain: Option<&Domain>,
     question: Question<'a>,
     decided: Option<Decided>,
 ) -> Told<'a> {
@@ -76,15 +77,24 @@ pub(super) fn tell<'a>(
     };
     let shadow = over && rule.is_some_and(|rule| rule.shadow_mode);
     if op != Op::Refund {
-        let counted = match &decided {
-            Decided::Verdict(..) => {
-                let most = limit.strategy().algorithms().first().map_or(0, |one| one.limit());
-                count(most, remaining, hits, over, shadow, envoy.rules.near_limit_ratio)
+        let algorithm = limit.strategy().algorithms().first();
+        let counted = match (&decided, algorithm) {
+            (Decided::Verdict(_, one), Some(algorithm)) => {
+                let before = one.used_before(algorithm);
+                count(algorithm.limit(), before, hits, over, shadow, envoy.rules.near_limit_ratio)
             }
             // That they were asked for is all that is known of them.
-            Decided::Policy { .. } => Hits { total: hits, ..Hits::default() },
+            _ => Hits { total: hits, degraded: hits, ..Hits::default() },
         };
-        envoy.recorder.hit(rule.and_then(|rule| loaded.counts(rule)), counted);
+        match rule {
+            Some(rule) => {
+                loaded.counts(rule).into_iter().for_each(|counts| envoy.recorder.hit(counts, counted))
+            }
+            None => {
+                let counts = domain.and_then(|domain| loaded.domain_counts(domain));
+                counts.into_iter().for_each(|counts| envoy.recorder.hit_given(counts, counted));
+            }
+        }
     }
     let code = if over && !shadow { Code::OverLimit } else { Code::Ok };
     let remaining = if over { 0 } else { u32::try_from(remaining).unwrap_or(u32::MAX) };
@@ -102,12 +112,11 @@ fn until_reset(limit: &RateLimit, verdict: &Verdict, one: &LimitVerdict) -> Micr
     }
 }
 
-/// How the reference counts: hits that cross a line count on both sides of it.
-fn count(limit: u64, remaining: u64, hits: u64, over: bool, shadow: bool, ratio: f32) -> Hits {
-    let near_from = (limit as f32 * ratio) as u64;
-    let used = limit.saturating_sub(remaining);
-    let (before, after) =
-        if over { (used, used.saturating_add(hits)) } else { (used.saturating_sub(hits), used) };
+/// How the reference counts: hits that cross a line count on both sides of it, whether they were charged, forced
+/// or denied. `before` is what was used when they came.
+fn count(limit: u64, before: u64, hits: u64, over: bool, shadow: bool, ratio: f32) -> Hits {
+    let near_from = ((limit as f32 * ratio) as u64).min(limit);
+    let after = before.saturating_add(hits);
     let above = |line: u64| after.saturating_sub(before.max(line));
     let over_hits = if over { above(limit) } else { 0 };
     Hits {
@@ -115,7 +124,8 @@ fn count(limit: u64, remaining: u64, hits: u64, over: bool, shadow: bool, ratio:
         over: over_hits,
         near: above(near_from).saturating_sub(over_hits),
         within: if over { 0 } else { hits },
-        shadow: if shadow { hits } else { 0 },
+        shadow: if shadow { over_hits } else { 0 },
+        degraded: 0,
     }
 }
 
@@ -126,11 +136,15 @@ mod tests {
     #[test]
     fn hits_that_cross_a_line_count_on_both_sides() {
         // 15 an hour, near from 12.
-        let near = |used: u64, over| count(15, 15 - used.min(15), 1, over, false, 0.8);
-        assert_eq!(near(11, false), Hits { total: 1, within: 1, ..Hits::default() });
-        assert_eq!(near(13, false), Hits { total: 1, within: 1, near: 1, ..Hits::default() });
+        let near = |before: u64, over| count(15, before, 1, over, false, 0.8);
+        assert_eq!(near(10, false), Hits { total: 1, within: 1, ..Hits::default() });
+        assert_eq!(near(12, false), Hits { total: 1, within: 1, near: 1, ..Hits::default() });
         assert_eq!(near(15, true), Hits { total: 1, over: 1, ..Hits::default() });
-        // 19 of 20 used and 3 more: one would be near, two over.
-        assert_eq!(count(20, 1, 3, true, false, 0.8), Hits { total: 3, over: 2, near: 1, ..Hits::default() });
+        // Of 20, near from 16.
+        let of_20 = |before, hits| count(20, before, hits, before + hits > 20, true, 0.8);
+        assert_eq!(of_20(19, 3), Hits { total: 3, over: 2, near: 1, shadow: 2, ..Hits::default() });
+        assert_eq!(of_20(15, 7), Hits { total: 7, over: 2, near: 4, shadow: 2, ..Hits::default() });
+        assert_eq!(of_20(22, 7), Hits { total: 7, over: 7, shadow: 7, ..Hits::default() });
+        assert_eq!(of_20(0, 20), Hits { total: 20, within: 20, near: 4, ..Hits::default() });
     }
 }

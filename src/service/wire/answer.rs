@@ -191,6 +191,7 @@ mod tests {
                 remaining: number / 3,
                 retry: Retry::Now,
                 reset_after: Micros(number / 2),
+                level_before: 0,
             };
             let verdict =
                 Verdict { now: Micros::ZERO, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };

@@ -77,7 +77,7 @@ async fn shadow_mode_only_counts() {
         let answer = client.get("/search", &[("x-api-key", "trial")]).await;
         assert_eq!((answer.status, told(&answer)[1]), (200, "0"), "{answer:?}");
     }
-    let shadowed = "weir_envoy_shadow_mode_total{rule=\"edge.route_search.api_key_trial\"} 2\n";
+    let shadowed = "weir_envoy_shadow_mode_total{domain=\"edge\",rule=\"route=search,api_key=trial\"} 2\n";
     let metrics = weir.get("/metrics").1;
     assert!(metrics.contains(shadowed), "{metrics}");
 }

@@ -83,8 +83,8 @@ pub(super) const REFERENCE: &[Case] = &[
     case(
         "16",
         "another [key2=v] +3 => OK | OK 17 of 20/MINUTE 60s
-         metric weir_envoy_hits_total{rule=\"another.key2\"} +3
-         metric weir_envoy_within_limit_total{rule=\"another.key2\"} +3",
+         metric weir_envoy_hits_total{domain=\"another\",rule=\"key2\"} +3
+         metric weir_envoy_within_limit_total{domain=\"another\",rule=\"key2\"} +3",
     ),
     case("17", "another [key2=v] +0 => OK | OK 19 of 20/MINUTE 60s"),
     case(
@@ -144,7 +144,7 @@ pub(super) const REFERENCE: &[Case] = &[
          rl [foo=x,baz=shady] => OK | OK 1 of 3/MINUTE 60s
          rl [foo=x,baz=shady] => OK | OK 0 of 3/MINUTE 60s
          rl [foo=x,baz=shady] => OK | OK 0 of 3/MINUTE 60s
-         metric weir_envoy_shadow_mode_total{rule=\"rl.foo.baz_shady\"} +1",
+         metric weir_envoy_shadow_mode_total{domain=\"rl\",rule=\"foo,baz=shady\"} +1",
     ),
     case(
         "33",
@@ -174,21 +174,21 @@ pub(super) const REFERENCE: &[Case] = &[
     case(
         "47",
         "another [near=v] +11 => OK | OK 4 of 15/HOUR 3600s
-         metric weir_envoy_near_limit_total{rule=\"another.near\"} +0
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"near\"} +0
          another [near=v] => OK | OK 3 of 15/HOUR 3600s
          another [near=v] => OK | OK 2 of 15/HOUR 3600s
-         metric weir_envoy_near_limit_total{rule=\"another.near\"} +1
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"near\"} +1
          another [near=v] +2 => OK | OK 0 of 15/HOUR 3600s
          another [near=v] => OVER | OVER 0 of 15/HOUR 3600s
-         metric weir_envoy_over_limit_total{rule=\"another.near\"} +1",
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"near\"} +1",
     ),
     case(
         "48",
         "another [key2=v] +19 => OK | OK 1 of 20/MINUTE 60s
-         metric weir_envoy_near_limit_total{rule=\"another.key2\"} +3
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"key2\"} +3
          another [key2=v] +3 => OVER | OVER 0 of 20/MINUTE 60s
-         metric weir_envoy_near_limit_total{rule=\"another.key2\"} +4
-         metric weir_envoy_over_limit_total{rule=\"another.key2\"} +2",
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"key2\"} +4
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"key2\"} +2",
     ),
     case("50", "rl [foo=x,bar=banned]!0 => OK | OK 0 of 0/MINUTE banned_limit 60s"),
     case("51", "rl [foo=x,bay=x] [qux=1] => OK | OK 4294967295 | OK 4294967295"),

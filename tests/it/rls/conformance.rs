@@ -57,8 +57,8 @@ async fn what_goes_otherwise_is_noticed() {
          another [key2=v] => OK | OK 18 of 20/MINUTE 60s
          after 1s
          another [key2=v] => OK | OK 17 of 20/MINUTE 60s
-         metric weir_envoy_hits_total{rule=\"another.key2\"} +4
-         metric weir_envoy_hits_total{rule=\"another.key2\"} +3
+         metric weir_envoy_hits_total{domain=\"another\",rule=\"key2\"} +4
+         metric weir_envoy_hits_total{domain=\"another\",rule=\"key2\"} +3
          headers 3
          header RateLimit-Limit 20
          metadata {}";

@@ -67,7 +67,7 @@ async fn without_the_store_each_rule_answers_as_it_says() {
     assert!(answer.response_headers_to_add.is_empty(), "{answer:?}");
     let metrics = server.get("/metrics").1;
     assert!(metrics.contains("\nweir_envoy_store_errors_total 6\n"), "{metrics}");
-    assert!(metrics.contains("\nweir_envoy_hits_total{rule=\"d.deny\"} 2\n"), "{metrics}");
+    assert!(metrics.contains("\nweir_envoy_hits_total{domain=\"d\",rule=\"deny\"} 2\n"), "{metrics}");
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn what_is_told_of_a_rule_goes_on_when_its_file_is_read_again() {
     assert_eq!(ask(&mut client, "basic [key1=x]").await, "OK | OK 4 of 5/MINUTE 60s");
     assert_eq!(ask(&mut client, "d [k=v]").await, "OK | OK 2 of 5/MINUTE 60s");
     let metrics = server.get("/metrics").1;
-    assert!(metrics.contains("\nweir_envoy_hits_total{rule=\"d.k\"} 3\n"), "{metrics}");
+    assert!(metrics.contains("\nweir_envoy_hits_total{domain=\"d\",rule=\"k\"} 3\n"), "{metrics}");
 }
 
 async fn ask(client: &mut Client, asked: &str) -> String {

@@ -25,6 +25,8 @@ use weir_units::{CEILING, LATEST, Micros, Retry};
 struct Judged<'l> {
     limit: &'l Algorithm,
     reading: Reading,
+    /// The level before anything is written.
+    level: u64,
     judgement: Judgement,
     /// The level to write, if any.
     write: Option<u64>,
@@ -99,7 +101,7 @@ impl Asked {
             }
             _ => {}
         }
-        Judged { limit, reading, judgement, write: None, reset_after: Micros::ZERO }
+        Judged { limit, level: reading.level, reading, judgement, write: None, reset_after: Micros::ZERO }
     }
 
     /// Charges all limits or none, now that each is judged.
@@ -137,12 +139,13 @@ impl Asked {
             }
         }
         drop(cells);
-        for Judged { limit, reading, judgement, reset_after, .. } in judged {
+        for Judged { limit, reading, level, judgement, reset_after, .. } in judged {
             told.limit(LimitVerdict {
                 cause: judgement.cause,
                 remaining: limit.remaining_after(reading, op, cost),
                 retry: if allowed { Retry::Now } else { judgement.retry },
                 reset_after: *reset_after,
+                level_before: *level,
             });
         }
         told.all(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) });

@@ -57,6 +57,8 @@ pub struct LimitVerdict {
     pub retry: Retry,
     /// The shortest wait until the state is as if never used.
     pub reset_after: Micros,
+    /// The level that the decision found, before it charged anything: [`Algorithm::weight`] for each unit.
+    pub level_before: u64,
 }
 
 /// What within a limit denies.
@@ -71,6 +73,12 @@ pub enum Cause {
 }
 
 impl LimitVerdict {
+    /// The units of `algorithm` that were used before the decision; more than its limit where it was in debt.
+    #[must_use]
+    pub const fn used_before(&self, algorithm: &Algorithm) -> u64 {
+        self.level_before.div_ceil(algorithm.weight())
+    }
+
     /// Whether this limit alone would let the call pass.
     #[must_use]
     pub const fn fits(&self) -> bool {

@@ -17,6 +17,7 @@ pub struct Domains {
 #[derive(Debug)]
 pub struct Domain {
     name: Box<str>,
+    index: usize,
     root: Level,
 }
 
@@ -29,8 +30,8 @@ impl Domains {
             if compiled.by_name.contains_key(name.as_str()) {
                 continue;
             }
-            let root = level(descriptors, &name, &mut Vec::new(), &mut compiled.rules);
-            let domain = Domain { name: name.as_str().into(), root };
+            let root = level(descriptors, &name, &name, &mut Vec::new(), &mut compiled.rules);
+            let domain = Domain { name: name.as_str().into(), index: compiled.by_name.len(), root };
             compiled.by_name.insert(name.into(), domain);
         }
         compiled
@@ -73,6 +74,12 @@ impl Domain {
         &self.name
     }
 
+    /// Its place among all domains, counted from 0 without gaps.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
     /// The rule of a descriptor, given its entries as keys and values. No entries match no rule.
     pub fn find<'e>(&self, entries: impl IntoIterator<Item = (&'e str, &'e str)>) -> Option<Matched<'_>> {
         let (mut level, mut last) = (&self.root, None);
@@ -111,9 +118,10 @@ impl Domain {
     }
 }
 
-/// Compiles a level and all below it. `path` and `above` are what leads here.
+/// Compiles a level of `domain` and all below it. `path` and `above` are what leads here.
 fn level(
     mut descriptors: Vec<Descriptor>,
+    domain: &str,
     path: &str,
     above: &mut Vec<Entry>,
     rules: &mut Vec<Arc<Rule>>,
@@ -128,11 +136,11 @@ fn level(
             value_to_metric: descriptor.value_to_metric,
         });
         let rule = descriptor.rule.take().map(|draft| {
-            let rule = Arc::new(rule(draft, rules.len(), &path, above));
+            let rule = Arc::new(rule(draft, rules.len(), domain, &path, above));
             rules.push(rule.clone());
             rule
         });
-        let next = level(std::mem::take(&mut descriptor.descriptors), &path, above, rules);
+        let next = level(std::mem::take(&mut descriptor.descriptors), domain, &path, above, rules);
         above.pop();
         Node { path: own, rule, next }
     });
@@ -140,9 +148,10 @@ fn level(
     Level::new(&descriptors, nodes)
 }
 
-fn rule(draft: Draft, index: usize, path: &str, entries: &[Entry]) -> Rule {
+fn rule(draft: Draft, index: usize, domain: &str, path: &str, entries: &[Entry]) -> Rule {
     Rule {
         index,
+        domain: domain.into(),
         path: path.into(),
         name: draft.name.into(),
         replaces: draft.replaces.into_iter().map(Into::into).collect(),

@@ -9,7 +9,9 @@ use super::{Metadata, RateLimit};
 pub struct Rule {
     /// Its place among all rules of its [`super::Domains`], counted from 0 without gaps.
     pub index: usize,
-    /// `domain.key_value.key2`, as it is configured. It is for people and metrics: two rules may look alike.
+    /// The name of its domain.
+    pub domain: Box<str>,
+    /// `domain.key_value.key2`, as it is configured. It is for people: two rules may look alike.
     pub path: Box<str>,
     /// The name that Envoy is told, and that others may replace; empty if it has none.
     pub name: Box<str>,
@@ -27,6 +29,37 @@ pub struct Rule {
     pub metadata: Option<Metadata>,
     /// What it allows; `None` is unlimited.
     pub limit: Option<RateLimit>,
+}
+
+impl Rule {
+    /// `key=value,key2`: what leads to the rule within its domain, as metrics name it. No two rules of a domain
+    /// look alike, and none looks like a single word of `reserved`.
+    #[must_use]
+    pub fn label(&self, reserved: &[&str]) -> String {
+        let mut label = String::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            if index > 0 {
+                label.push(',');
+            }
+            push_word(&mut label, &entry.key);
+            // What follows the key and `_` is the value, or what stands for many.
+            if let Some(value) = entry.path.strip_prefix(&*entry.key).and_then(|rest| rest.strip_prefix('_'))
+            {
+                label.push('=');
+                push_word(&mut label, value);
+            }
+        }
+        if reserved.contains(&label.as_str()) { format!("{label:?}") } else { label }
+    }
+}
+
+/// Appends a text, in quotes where it would be taken for more than one.
+fn push_word(label: &mut String, text: &str) {
+    if !text.contains([',', '=', '"']) {
+        label.push_str(text);
+    } else {
+        label.push_str(&format!("{text:?}"));
+    }
 }
 
 /// What a rule says about one entry of a descriptor.

@@ -124,7 +124,8 @@ fn decode_decision<'a>(
             wait => Retry::After(Micros(whole(wait)?)),
         };
         let reset_after = Micros(whole(numbers.next())?);
-        out.limits.push(LimitVerdict { cause, remaining, retry, reset_after });
+        let level_before = whole(numbers.next())?;
+        out.limits.push(LimitVerdict { cause, remaining, retry, reset_after, level_before });
     }
     Ok(None)
 }

@@ -262,10 +262,18 @@ impl Object {
         let is_same = |state: &Named| {
             let truth = decide(&mut state.clone(), asked, cost, verdict.now);
             truth.verdict == *verdict
-                && (truth.limits == limits || blurs && is_blurred(limits, &truth.limits))
+                && (is_told_alike(limits, &truth.limits) || blurs && is_blurred(limits, &truth.limits))
         };
         Some(first + self.states.get(first..)?.iter().position(is_same)?)
     }
+}
+
+/// Callers are not told the level that a decision found, and a denial that is known does not keep it up to date.
+fn is_told_alike(own: &[LimitVerdict], truth: &[LimitVerdict]) -> bool {
+    let told = |limits: &[LimitVerdict]| -> Vec<LimitVerdict> {
+        limits.iter().map(|limit| LimitVerdict { level_before: 0, ..*limit }).collect()
+    };
+    told(own) == told(truth)
 }
 
 /// What remains may be told as it was, and that it lacks what no more is lacking but for a gap.
@@ -274,7 +282,8 @@ fn is_blurred(own: &[LimitVerdict], truth: &[LimitVerdict]) -> bool {
         let lacks = (truth.cause, own.cause) == (Some(Cause::MinGap), Some(Cause::Count));
         let cause = if lacks { truth.cause } else { own.cause };
         own.remaining <= truth.remaining
-            && LimitVerdict { remaining: truth.remaining, cause, ..*own } == *truth
+            && LimitVerdict { remaining: truth.remaining, level_before: truth.level_before, cause, ..*own }
+                == *truth
     })
 }
 

@@ -43,13 +43,49 @@ pub(crate) const OURS: &[Case] = &[
          another [stream=v] => OK | OK 9 of 10/MINUTE 60s",
     ),
     case(
+        "forced hits that cross a line count on both sides of it",
+        "another [key2=v]!15 => OK | OK 5 of 20/MINUTE 60s
+         another [key2=v]!7 => OVER | OVER 0 of 20/MINUTE 60s
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"key2\"} +4
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"key2\"} +2
+         another [key2=v]!7 => OVER | OVER 0 of 20/MINUTE 60s
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"key2\"} +4
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"key2\"} +9",
+    ),
+    case(
+        "so do denied ones, which charge nothing",
+        "another [key2=v] +15 => OK | OK 5 of 20/MINUTE 60s
+         another [key2=v] +7 => OVER | OVER 0 of 20/MINUTE 60s
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"key2\"} +4
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"key2\"} +2
+         another [key2=v] +7 => OVER | OVER 0 of 20/MINUTE 60s
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"key2\"} +8
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"key2\"} +4",
+    ),
+    case(
+        "so do rejected ones that the rule counts",
+        "another [strict=v] +7 => OK | OK 3 of 10/MINUTE 60s
+         another [strict=v] +5 => OVER | OVER 0 of 10/MINUTE 60s
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"strict\"} +2
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"strict\"} +2
+         another [strict=v] +3 => OVER | OVER 0 of 10/MINUTE 60s
+         metric weir_envoy_near_limit_total{domain=\"another\",rule=\"strict\"} +2
+         metric weir_envoy_over_limit_total{domain=\"another\",rule=\"strict\"} +5",
+    ),
+    case(
+        "shadow mode counts the hits that were over",
+        "rl [foo=x,baz=shady] +2 => OK | OK 1 of 3/MINUTE 60s
+         rl [foo=x,baz=shady] +3 => OK | OK 0 of 3/MINUTE 60s
+         metric weir_envoy_shadow_mode_total{domain=\"rl\",rule=\"foo,baz=shady\"} +2",
+    ),
+    case(
         "hits are given back, never above the limit",
         "x5 another [key2=v]
          another [key2=v]~ => OK | OK 16 of 20/MINUTE 60s
          another [key2=v]~ +2 => OK | OK 18 of 20/MINUTE 60s
          another [key2=v]!7~ => OK | OK 20 of 20/MINUTE 60s
          another [key2=v]!0~ => OK | OK 20 of 20/MINUTE 60s
-         metric weir_envoy_hits_total{rule=\"another.key2\"} +5",
+         metric weir_envoy_hits_total{domain=\"another\",rule=\"key2\"} +5",
     ),
     case(
         "what is given back passes at once",
@@ -78,7 +114,7 @@ pub(crate) const OURS: &[Case] = &[
          another [key2=v]@10/SECOND => OK | OK 9 of 10/SECOND 1s
          another [key2=v] => OK | OK 14 of 20/MINUTE 60s
          another [new=v]@0/DAY => OVER | OVER 0 of 0/DAY 86400s
-         metric weir_envoy_hits_total{rule=\"override\"} +5",
+         metric weir_envoy_hits_total{domain=\"another\",rule=\"override\"} +5",
     ),
     case(
         "a unit that is none is refused, and nothing is charged",

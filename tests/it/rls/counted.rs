@@ -1,0 +1,146 @@
+//! What the metrics page says of Envoy's requests and rules.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::time::Duration;
+
+use flate2::read::GzDecoder;
+use weir::config::{EnvoyConfig, StoreConfig, Topology};
+
+use super::notation::request;
+use super::{Client, client, memory, serve};
+use crate::support::server::Server;
+use crate::support::{RedisServer, SOON, eventually, eventually_async, redis_config, scratch};
+
+const FILE: &str = "
+domain: d
+descriptors:
+  - {key: a_b, rate_limit: {unit: minute, requests_per_unit: 5}}
+  - {key: a, value: b, rate_limit: {unit: minute, requests_per_unit: 5}}
+  - {key: override, rate_limit: {unit: minute, requests_per_unit: 5, on_store_failure: allow}}
+  - key: a
+    value: 'x,y=\"z\"'
+    descriptors: [{key: deep, rate_limit: {unit: minute, requests_per_unit: 5}}]
+";
+
+/// Samples by their name and labels.
+fn page(server: &Server) -> BTreeMap<String, String> {
+    let page = server.get("/metrics").1;
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    let samples = samples.map(|line| line.rsplit_once(' ').unwrap());
+    samples.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The labels of every series of the family.
+fn labels<'p>(page: &'p BTreeMap<String, String>, family: &str) -> Vec<&'p str> {
+    let start = format!("{family}{{");
+    page.keys().filter_map(|name| name.strip_prefix(&start)?.strip_suffix('}')).collect()
+}
+
+async fn ask(client: &mut Client, asked: &str) {
+    let _ = client.should_rate_limit(request(asked)).await;
+}
+
+fn files(text: &str) -> (tempfile::TempDir, EnvoyConfig) {
+    let folder = scratch::dir("envoy-counted-");
+    fs::write(folder.path().join("d.yaml"), text).unwrap();
+    let files = EnvoyConfig { config: Some(folder.path().to_owned()), ..EnvoyConfig::default() };
+    (folder, files)
+}
+
+#[tokio::test]
+async fn rules_are_told_apart_and_go_with_their_files() {
+    let (folder, envoy) = files(FILE);
+    let server = serve(memory(), envoy);
+    let mut client = client(&server).await;
+    for asked in ["d [a_b=v]", "d [a_b=v]", "d [a=b]", "d [override=v]", "d [new=v]@7/DAY", "d [new=v]@7/DAY"]
+    {
+        ask(&mut client, asked).await;
+    }
+    let before = page(&server);
+    let hits = |rule: &str| &before[&format!("weir_envoy_hits_total{{domain=\"d\",rule=\"{rule}\"}}")];
+    assert_eq!([hits("a_b"), hits("a=b"), hits("\\\"override\\\""), hits("override")], ["2", "1", "1", "2"]);
+    let deep = "domain=\"d\",rule=\"a=\\\"x,y=\\\\\\\"z\\\\\\\"\\\",deep\"";
+    let all = labels(&before, "weir_envoy_hits_total");
+    assert!(all.contains(&deep), "{all:?}");
+    assert_eq!(all.len(), 6, "{all:?}");
+    assert_eq!(before["weir_envoy_rules"], "4");
+    let loaded_at: f64 = before["weir_envoy_config_last_load_timestamp_seconds"].parse().unwrap();
+    assert!(loaded_at > 1.7e9, "{loaded_at}");
+
+    let one = "domain: d\ndescriptors:\n  - {key: a_b, rate_limit: {unit: minute, requests_per_unit: 5}}\n";
+    fs::write(folder.path().join("d.yaml"), one).unwrap();
+    eventually(SOON, "the new file serves", || page(&server)["weir_envoy_rules"] == "1");
+    let after = page(&server);
+    let rules =
+        ["domain=\"d\",rule=\"a_b\"", "domain=\"d\",rule=\"override\"", "domain=\"other\",rule=\"other\""];
+    assert_eq!(labels(&after, "weir_envoy_hits_total"), rules);
+    assert_eq!(after["weir_envoy_hits_total{domain=\"d\",rule=\"a_b\"}"], "2", "what stays goes on");
+    fs::remove_file(folder.path().join("d.yaml")).unwrap();
+    eventually(SOON, "the domain has gone", || {
+        labels(&page(&server), "weir_envoy_requests_total").iter().all(|one| one.contains("\"unknown\""))
+    });
+}
+
+#[tokio::test]
+async fn answers_are_counted_by_domain_and_code() {
+    let redis = RedisServer::start();
+    let (_folder, envoy) = files(FILE);
+    let server = serve(StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single)), envoy);
+    let mut client = client(&server).await;
+    for asked in ["d [a=b]", "nobody [a=b]", "somebody [a=b]", "d [a=b]@1/UNKNOWN"] {
+        ask(&mut client, asked).await;
+    }
+    redis.kill();
+    eventually(SOON, "the loss is noticed", || server.get("/readyz").1.contains("127.0.0.1"));
+    ask(&mut client, "d [a=b]").await;
+    ask(&mut client, "d [override=v] +3").await;
+    let page = page(&server);
+    let count = |domain: &str, code: &str| {
+        page[&format!("weir_envoy_requests_total{{domain=\"{domain}\",code=\"{code}\"}}")].clone()
+    };
+    assert_eq!([count("d", "OK"), count("unknown", "OK")], ["2", "2"]);
+    assert_eq!([count("d", "INVALID_ARGUMENT"), count("d", "UNAVAILABLE")], ["1", "1"]);
+    assert_eq!(labels(&page, "weir_envoy_requests_total").len(), 2 * 7);
+    let degraded =
+        |rule: &str| page[&format!("weir_envoy_degraded_total{{domain=\"d\",rule=\"{rule}\"}}")].clone();
+    assert_eq!([degraded("\\\"override\\\""), degraded("a=b")], ["3", "0"]);
+    assert_eq!(page["weir_decision_duration_seconds_count{method=\"ShouldRateLimit\"}"], "5");
+}
+
+#[tokio::test]
+async fn what_is_given_up_is_counted_too() {
+    let redis = RedisServer::start();
+    let (_folder, envoy) = files(FILE);
+    let slow = weir::config::RedisConfig {
+        deadline: weir::units::Micros::from_secs(60),
+        ..redis_config(vec![redis.url()], Topology::Single)
+    };
+    let server = serve(StoreConfig::Redis(slow), envoy);
+    let mut client = client(&server).await;
+    ask(&mut client, "d [a=b]").await;
+    redis.freeze();
+    let cancelled = "weir_envoy_requests_total{domain=\"d\",code=\"CANCELLED\"}";
+    let given_up = async || {
+        let mut client = client.clone();
+        let call = client.should_rate_limit(request("d [a=b]"));
+        let _ = tokio::time::timeout(Duration::from_millis(20), call).await;
+        page(&server)[cancelled] != "0"
+    };
+    eventually_async(SOON, "a call that is given up is counted", given_up).await;
+    redis.thaw();
+}
+
+#[tokio::test]
+async fn the_page_is_compressed_for_those_who_take_it() {
+    let server = serve(memory(), EnvoyConfig::default());
+    let mut http = crate::support::http::Http::connect(server.admin).await;
+    let plain = http.get("/metrics", &[]).await;
+    assert_eq!((plain.status, plain.header("content-encoding")), (200, ""));
+    let packed = http.get_bytes("/metrics", &[("accept-encoding", "gzip")]).await;
+    assert!(packed.len() * 4 < plain.body.len(), "{} of {}", packed.len(), plain.body.len());
+    let mut text = String::new();
+    GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+    assert!(text.contains("\nweir_build_info{"), "{text}");
+}
