@@ -10,6 +10,7 @@ mod play;
 mod properties;
 mod quirks;
 mod status;
+mod unlimited;
 mod wire;
 
 use std::path::PathBuf;

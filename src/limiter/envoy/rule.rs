@@ -74,10 +74,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Drops the rules that another rule of the same request replaces by their name.
+/// Drops the rules that another rule of the same request replaces by their name. An unlimited one stays: it counts
+/// nothing that could be replaced, and keeps its status.
 pub(super) fn replace(found: &mut SmallVec<[Found<'_>; 2]>) {
     let replaced = |one: &Found<'_>, all: &[Found<'_>]| {
-        let Some(rule) = one.rule().filter(|rule| !rule.name.is_empty()) else { return false };
+        let can_be = |rule: &&Arc<Rule>| !rule.name.is_empty() && rule.limit.is_some();
+        let Some(rule) = one.rule().filter(can_be) else { return false };
         all.iter().filter_map(Found::rule).any(|other| other.replaces.contains(&rule.name))
     };
     if found.iter().filter_map(Found::rule).all(|rule| rule.replaces.is_empty()) {

@@ -20,7 +20,9 @@ pub(super) fn of(answer: &RateLimitAnswer<'_>, ask: &RateLimitAsk<'_>) -> Struct
     }
     let mut merged = Struct::default();
     for told in answer.statuses.iter().filter(|told| !told.is_over()) {
-        if let Some(Metadata::Map(values)) = told.rule().and_then(|rule| rule.metadata.as_ref()) {
+        // As in the reference, an unlimited rule tells nothing beside its status.
+        let rule = told.rule().filter(|rule| rule.limit.is_some());
+        if let Some(Metadata::Map(values)) = rule.and_then(|rule| rule.metadata.as_ref()) {
             merge(&mut merged, values);
         }
     }
