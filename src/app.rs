@@ -141,6 +141,7 @@ impl App {
             readiness,
             metrics,
             envoy,
+            intercept: None,
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
     }

@@ -80,6 +80,16 @@ pub struct Config {
     pub source: Option<PathBuf>,
 }
 
+/// What serves HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// `weir_grpc`: from bytes to bytes.
+    #[default]
+    Fast,
+    /// tonic's own server, over hyper and h2.
+    Tonic,
+}
+
 /// Sockets, workers and bounds of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
@@ -89,6 +99,8 @@ pub struct ServerConfig {
     pub listen_mode: u32,
     /// Where `/metrics`, `/livez` and `/readyz` listen.
     pub admin: SocketAddr,
+    /// What serves connections.
+    pub transport: Transport,
     /// Single-threaded runtimes that serve connections; 0 means one per core.
     pub workers: usize,
     /// Whether server reflection is offered.
@@ -146,6 +158,7 @@ impl Default for ServerConfig {
             listen: ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))),
             listen_mode: 0o660,
             admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            transport: Transport::Fast,
             workers: 0,
             reflection: true,
             admin_service: false,

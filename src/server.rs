@@ -17,7 +17,9 @@ mod health;
 mod listener;
 mod open;
 mod open_files;
+mod router;
 mod routes;
+mod tonic_server;
 mod worker;
 
 use std::io;
@@ -25,6 +27,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
+use weir_grpc::Intercept;
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
@@ -56,6 +59,8 @@ pub struct Parts<F> {
     pub metrics: Metrics,
     /// What answers Envoy.
     pub envoy: EnvoyParts,
+    /// What looks at the headers of every call first, if anything does.
+    pub intercept: Option<Arc<dyn Intercept>>,
 }
 
 /// What Envoy's rate limit service is made of.

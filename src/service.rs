@@ -2,10 +2,16 @@
 //!
 //! Protobuf types stop here. A denial is an answer; everything else becomes a status in one function
 //! (`service/status.rs`).
+//!
+//! Each method has one function. Hot methods go from bytes to bytes: [`RateLimit`] and [`EnvoyRateLimit`] have
+//! them. All methods are in the traits that are generated from the protocol as well ([`Decisions`],
+//! [`EnvoyService`], [`Admin`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod batch;
+mod decisions;
 mod envoy;
+mod incoming;
 mod message;
 mod refund;
 mod several;
@@ -18,7 +24,9 @@ use std::sync::Arc;
 
 pub use admin::Admin;
 pub use batch::MAX_BATCH_BYTES;
-pub use envoy::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES};
+pub use decisions::Decisions;
+pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
+pub use incoming::Closing;
 pub use message::Templates;
 
 use crate::deadlines::Deadlines;
@@ -29,7 +37,7 @@ use crate::store::Store;
 const DEFAULT_COST: u64 = 1;
 
 /// The largest message of the admin service either way.
-const MAX_MESSAGE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
 /// `weir.v1.RateLimitService`. Its calls are answered here, from the bytes of the request to those of the
 /// answer, because the generated server costs more than what it serves.
@@ -45,11 +53,6 @@ impl<S: Store> RateLimit<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
         Arc::new(Self { limiter, templates, largest, deadlines: Deadlines::default() })
-    }
-
-    /// The most bytes that a message may have, but for batches.
-    pub(crate) const fn largest_message(&self) -> usize {
-        self.largest
     }
 
     /// Those of all services of its worker.

@@ -43,8 +43,16 @@ pub(crate) fn perform(
         readiness.set(Ok(()));
         let templates = Arc::new(Templates::new(&Messages::default()));
         let store = move || store.clone();
-        let parts =
-            Parts { rules: Arc::new(rules), templates, store, store_files: 0, readiness, metrics, envoy };
+        let parts = Parts {
+            rules: Arc::new(rules),
+            templates,
+            store,
+            store_files: 0,
+            readiness,
+            metrics,
+            envoy,
+            intercept: None,
+        };
         let mut server = ConnectionServer::new(&ServerConfig::default(), &parts).unwrap();
         let (ours, theirs) = duplex(256 << 10);
         let (_stop, stopped) = watch::channel(());

@@ -20,6 +20,9 @@ pub(crate) struct Settings {
     /// Where metrics and probes listen [default: 127.0.0.1:8080]
     #[arg(long, env = "WEIR_ADMIN", value_name = "ADDRESS")]
     admin: Option<String>,
+    /// What serves HTTP/2: `fast` (our own) or `tonic` [default: fast]
+    #[arg(long, env = "WEIR_TRANSPORT", value_name = "TRANSPORT")]
+    transport: Option<String>,
     /// Threads that serve connections [default: one per core]
     #[arg(long, env = "WEIR_WORKERS", value_name = "COUNT")]
     workers: Option<String>,
@@ -101,6 +104,7 @@ impl Settings {
             listen: self.listen,
             listen_mode: self.listen_mode,
             admin: self.admin,
+            transport: self.transport,
             workers: self.workers,
             reflection: self.reflection,
             admin_service: self.admin_service,

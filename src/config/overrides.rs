@@ -17,6 +17,8 @@ pub struct Overrides {
     pub listen_mode: Option<String>,
     /// `server.admin`.
     pub admin: Option<String>,
+    /// `server.transport`.
+    pub transport: Option<String>,
     /// `server.workers`.
     pub workers: Option<String>,
     /// `server.reflection`.
@@ -86,11 +88,12 @@ impl Overrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 29] {
+    fn all(&self) -> [Setting<'_>; 30] {
         [
             ("listen", &self.listen),
             ("listen_mode", &self.listen_mode),
             ("admin", &self.admin),
+            ("transport", &self.transport),
             ("workers", &self.workers),
             ("reflection", &self.reflection),
             ("admin_service", &self.admin_service),

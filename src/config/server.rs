@@ -6,8 +6,8 @@ use super::limits::limits;
 use super::listen::{ListenAddress, file_mode, listen_address};
 use super::overrides::Overrides;
 use super::quantities::duration_within;
-use super::values::{Scalar, address, boolean, integer_within, quote};
-use super::{Messages, ServerConfig};
+use super::values::{Scalar, address, boolean, choice, integer_within, quote};
+use super::{Messages, ServerConfig, Transport};
 use crate::units::Micros;
 
 /// The most workers. More than any machine has cores for is a slip of the pen.
@@ -25,6 +25,9 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
     let listen = fields.choose("listen", settings.of("listen"), report, listen_address);
     let listen_mode = fields.choose("listen_mode", settings.of("listen_mode"), report, file_mode);
     let admin = fields.choose("admin", settings.of("admin"), report, address);
+    let transport = fields.choose("transport", settings.of("transport"), report, |s| {
+        choice(s, &[("fast", Transport::Fast), ("tonic", Transport::Tonic)])
+    });
     let workers =
         fields.choose("workers", settings.of("workers"), report, |s| integer_within(s, 0, MAX_WORKERS));
     let reflection = fields.choose("reflection", settings.of("reflection"), report, boolean);
@@ -39,6 +42,7 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
         listen: listen.unwrap_or(default.listen),
         listen_mode: listen_mode.unwrap_or(default.listen_mode),
         admin: admin.unwrap_or(default.admin),
+        transport: transport.unwrap_or(default.transport),
         workers: workers.unwrap_or(default.workers),
         reflection: reflection.unwrap_or(default.reflection),
         admin_service: admin_service.unwrap_or(default.admin_service),

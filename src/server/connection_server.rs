@@ -32,7 +32,7 @@ impl<S: Store> ConnectionServer<S> {
 
     /// Serves one connection until it ends, or until `stop`'s sender is dropped and its calls have finished.
     /// Within a runtime.
-    pub fn serve<I: AsyncRead + AsyncWrite + Unpin>(
+    pub fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
         stop: watch::Receiver<()>,

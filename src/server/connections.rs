@@ -12,21 +12,24 @@ use tokio::time::timeout;
 
 use weir_grpc::{ConnectionEnd, Http2Connection, Limits};
 
-use super::dispatch::Dispatch;
 use super::listener::Accepted;
 use super::open::Open;
+use super::routes::Services;
+use super::tonic_server;
 use super::worker::stopped;
-use crate::config::{ServerConfig, ServerLimits};
+use crate::config::{ServerConfig, ServerLimits, Transport};
 use crate::store::Store;
 
 /// How long a client may take to acknowledge the PING behind our GOAWAY, or to complete its handshake during a
 /// shutdown. Healthy clients need a round trip; the others must not hold up the shutdown.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What serves them, and where they come from.
 pub(super) struct Connections<S> {
-    services: Arc<Dispatch<S>>,
-    limits: Limits,
+    services: Arc<Services<S>>,
+    transport: Transport,
+    limits: Arc<ServerLimits>,
+    fast_limits: Limits,
     ages: Ages,
     accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
 }
@@ -41,14 +44,16 @@ struct Ages {
 impl<S: Store> Connections<S> {
     /// Within the worker's runtime.
     pub(super) fn new(
-        services: Dispatch<S>,
+        services: Services<S>,
         config: &ServerConfig,
         accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
     ) -> Self {
         let limits = &config.limits;
         Self {
             services: Arc::new(services),
-            limits: grpc_limits(limits),
+            transport: config.transport,
+            limits: Arc::new(limits.clone()),
+            fast_limits: fast_limits(limits),
             ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
             accepted,
         }
@@ -91,37 +96,48 @@ impl<S: Store> Connections<S> {
 
     /// One connection's life: until the other side closes it; or, from its age or `stop` on, until its
     /// calls have finished.
-    pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin>(
+    pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
         counted: Open,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
         let age = self.ages.next();
-        let (services, limits) = (Arc::clone(&self.services), self.limits.clone());
+        let services = Arc::clone(&self.services);
+        let (transport, limits, fast_limits) =
+            (self.transport, Arc::clone(&self.limits), self.fast_limits.clone());
         async move {
             let _counted = counted;
-            if let Err(error) = live(stream, services, &limits, age, stop).await {
-                tracing::debug!(%error, "a connection ended with an error");
+            let over = async {
+                tokio::select! {
+                    () = too_old(age) => {}
+                    () = stopped(stop) => {}
+                }
+            };
+            let ended = match transport {
+                Transport::Fast => {
+                    live(stream, services, &fast_limits, over).await.map_err(|error| error.to_string())
+                }
+                // Boxed, so that connections of the other one are not as large.
+                Transport::Tonic => Box::pin(tonic_server::live(stream, services, &limits, over))
+                    .await
+                    .map_err(|error| error.to_string()),
+            };
+            if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended with an error");
             }
         }
     }
 }
 
+/// A connection on `fast`, until it ends, or until `over` and the end of its calls.
 async fn live<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
     stream: I,
-    services: Arc<Dispatch<S>>,
+    services: Arc<Services<S>>,
     limits: &Limits,
-    age: Option<Duration>,
-    stop: watch::Receiver<()>,
+    over: impl Future<Output = ()>,
 ) -> Result<(), ConnectionEnd> {
     let (close, closing) = watch::channel(());
-    let over = pin!(async {
-        tokio::select! {
-            () = too_old(age) => {}
-            () = stopped(stop) => {}
-        }
-    });
     let mut connection = Http2Connection::new(stream, services, limits, closing);
     tokio::select! {
         biased;
@@ -147,8 +163,8 @@ async fn live<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
     }
 }
 
-/// The bounds of one connection, of the configuration's limits.
-fn grpc_limits(limits: &ServerLimits) -> Limits {
+/// The bounds of one connection on `fast`, of the configuration's limits.
+fn fast_limits(limits: &ServerLimits) -> Limits {
     Limits {
         max_streams: limits.max_streams,
         max_header_bytes: limits.max_header_bytes,

@@ -6,8 +6,11 @@ use tonic::service::Routes;
 use tonic_health::pb::health_server::{self, HealthServer};
 use tonic_reflection::server::Builder;
 
-use super::dispatch::Dispatch;
+use weir_grpc::Methods;
+
+use super::dispatch::methods;
 use super::health::Health;
+use super::router::Router;
 use super::{EnvoyParts, Parts, ServerError};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;
@@ -15,11 +18,21 @@ use crate::limiter::envoy::Envoy;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use crate::proto::v1::{admin_service_server, rate_limit_service_server};
-use crate::service::{Admin, EnvoyRateLimit, RateLimit};
+use crate::service::{Admin, Decisions, EnvoyRateLimit, EnvoyService, RateLimit};
 use crate::store::Store;
 
 /// Health and reflection take names, no more.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
+
+/// All services of one worker.
+pub(super) struct Services<S> {
+    /// Hot methods, from bytes to bytes.
+    pub(super) decisions: Arc<RateLimit<S>>,
+    pub(super) envoy: Arc<EnvoyRateLimit<S>>,
+    /// All methods, hot ones among them.
+    pub(super) router: Router,
+    pub(super) methods: Methods,
+}
 
 /// Decisions, health and what else is offered.
 pub(super) fn services<S: Store, F>(
@@ -27,21 +40,28 @@ pub(super) fn services<S: Store, F>(
     parts: &Parts<F>,
     worker: usize,
     config: &ServerConfig,
-) -> Result<Dispatch<S>, ServerError> {
+) -> Result<Services<S>, ServerError> {
     let health = HealthServer::new(Health::new(parts.readiness.clone()));
     let largest = config.limits.max_message_bytes;
     let decisions = RateLimit::new(limiter, Arc::clone(&parts.templates), largest);
     let EnvoyParts { live, rules, answers, metrics } = parts.envoy.clone();
     let envoy = Envoy::new(rules, metrics.recorder(worker));
     let envoy = EnvoyRateLimit::new(&decisions, envoy, answers, live);
-    let mut others = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES));
+    let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
+        .add_service(Decisions::server(&decisions))
+        .add_service(EnvoyService::server(&envoy));
     if config.admin_service {
-        others = others.add_service(Admin::server(&decisions));
+        routes = routes.add_service(Admin::server(&decisions));
     }
     if config.reflection {
-        others = with_reflection(others, config.admin_service)?;
+        routes = with_reflection(routes, config.admin_service)?;
     }
-    Ok(Dispatch::new(decisions, envoy, others))
+    let methods = methods(largest);
+    let methods = match &parts.intercept {
+        Some(intercept) => methods.intercepted_by(Arc::clone(intercept)),
+        None => methods,
+    };
+    Ok(Services { decisions, envoy, router: Router::new(routes), methods })
 }
 
 /// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tonic::{Request, Response, Status};
 
+use super::incoming::context;
 use super::{MAX_MESSAGE_BYTES, RateLimit, refund, status};
 use crate::limiter::Ask;
 use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
@@ -26,8 +27,8 @@ impl<S: Store> Admin<S> {
 
 #[tonic::async_trait]
 impl<S: Store> AdminService for Admin<S> {
-    async fn reset(&self, request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
-        let deadline = weir_grpc::deadline_of(request.metadata().as_ref());
+    async fn reset(&self, mut request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
+        let deadline = context(&mut request).deadline;
         let request = request.get_ref();
         let ask = ask(request, deadline);
         let undone = self.0.limiter.reset(&ask, &request.limits).await.map_err(status::of)?;

@@ -3,6 +3,7 @@
 mod headers;
 mod metadata;
 mod response;
+mod service;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,6 +13,7 @@ use tonic::Status;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply};
 
 pub use headers::HeaderNames;
+pub use service::EnvoyService;
 
 use super::{RateLimit, wire};
 use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};

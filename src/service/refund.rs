@@ -1,13 +1,10 @@
 //! `Refund`, and how limits stand after something was taken back.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
-use weir_grpc::{Call, CallContext, IncomingCall, Reply};
 
 use super::{DEFAULT_COST, RateLimit, status};
 use crate::limiter::{Ask, Undone};
@@ -30,20 +27,14 @@ fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
 
 impl<S: Store> RateLimit<S> {
     /// Gives back what a call has taken.
-    pub fn refund(self: &Arc<Self>, call: IncomingCall) -> Call {
-        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
-        let service = Arc::clone(self);
-        Call::waiting(&self.deadlines, deadline, async move {
-            service.give_back(messages.only().await?, deadline).await
-        })
-    }
-
-    async fn give_back(&self, message: Bytes, deadline: Option<Instant>) -> Result<Reply, Status> {
-        let request = RefundRequest::decode(message).map_err(|error| Status::internal(error.to_string()))?;
-        let ask = ask(&request, deadline);
-        let undone = self.limiter.refund(&ask, &request.limits, &request.id).await;
-        let response = response(&undone.map_err(status::of)?);
-        Ok(Reply::message(response.encoded_len(), |out| out.extend_from_slice(&response.encode_to_vec())))
+    pub async fn refund(
+        &self,
+        request: &RefundRequest,
+        deadline: Option<Instant>,
+    ) -> Result<RefundResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let undone = self.limiter.refund(&ask(request, deadline), &request.limits, &request.id).await;
+        Ok(response(&undone.map_err(status::of)?))
     }
 }
 

@@ -18,7 +18,7 @@ use std::path::Path;
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{
     Config, EXAMPLE, ListenAddress, MemoryConfig, Messages, Overrides, RedisConfig, ServerConfig,
-    StoreConfig, Topology, WhenFull,
+    StoreConfig, Topology, Transport, WhenFull,
 };
 use weir::key::KeySecret;
 use weir::strategy::{FailurePolicy, Field, Scope, Tag};
@@ -102,6 +102,7 @@ fn every_key_has_its_place() {
 server:
   listen: "[::]:9000"
   admin: 0.0.0.0:9001
+  transport: tonic
   workers: 1_024
   reflection: false
   admin_service: true
@@ -145,6 +146,7 @@ messages:
     let server = ServerConfig {
         listen: ListenAddress::Tcp("[::]:9000".parse().unwrap()),
         admin: "0.0.0.0:9001".parse().unwrap(),
+        transport: Transport::Tonic,
         workers: 1024,
         reflection: false,
         admin_service: true,

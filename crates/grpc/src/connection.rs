@@ -292,10 +292,13 @@ fn begin<H: HotService>(
     body: RequestBody,
     closing: &watch::Receiver<()>,
 ) -> Begun {
+    let mut context = head.context();
+    if let Err(status) = service.methods().check(head.path(), head.method, &mut context) {
+        return Begun::Call(Call::failed(status));
+    }
     if let Some(encoding) = head.encoding.take() {
         return Begun::Call(Call::failed(unknown_encoding(&encoding)));
     }
-    let context = head.context();
     let Some(method @ MethodId(_)) = head.method else {
         return Begun::Call(service.other(context, head.request(body)));
     };

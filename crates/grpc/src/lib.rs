@@ -7,6 +7,7 @@
 //! * [`frames`], [`hpack`]: frames and header blocks (RFC 9113, RFC 7541).
 //! * `session`: one connection without its socket. `connection`: its socket and its calls, in one task.
 //! * [`HotService`]: what a connection asks of the services behind it.
+//! * [`Intercept`]: what looks at a call's headers before its method does.
 //! * [`Messages`], [`Reply`], [`Call`]: gRPC's messages, answers and calls.
 //!
 //! Nothing here knows what a service decides, where it keeps state, or what its messages mean.
@@ -19,6 +20,7 @@ mod error_code;
 pub mod frames;
 pub mod hpack;
 mod in_flight;
+mod intercept;
 mod keepalive;
 mod limits;
 mod messages;
@@ -37,8 +39,9 @@ pub use call::{Call, Waiting};
 pub use connection::{ConnectionEnd, Http2Connection};
 pub use deadline::{deadline_exceeded, deadline_of};
 pub use error_code::{ConnectionError, ErrorCode};
+pub use intercept::{Caller, Intercept};
 pub use limits::Limits;
-pub use messages::{Messages, PREFIX};
+pub use messages::{Messages, PREFIX, check_size};
 pub use reply::{Reply, ResponseBody};
 pub use service::{
     BATCH, Begun, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall,

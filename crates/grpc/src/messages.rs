@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use futures_util::stream::Stream;
 use http_body::Body as _;
 use tonic::Status;
 
@@ -24,17 +25,44 @@ pub struct Messages {
     only: Option<Bytes>,
     /// The most bytes that a message may have.
     largest: usize,
+    /// Where they come from instead, without their prefixes.
+    decoded: Option<Decoded>,
 }
+
+/// The messages of a call as another server has read them.
+type Decoded = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 
 impl Messages {
     /// The messages of a body, of at most `largest` bytes each.
     #[must_use]
     pub fn of(body: RequestBody, largest: usize) -> Self {
-        Self { body, chunk: Bytes::new(), partial: BytesMut::new(), only: None, largest }
+        Self { body, chunk: Bytes::new(), partial: BytesMut::new(), only: None, largest, decoded: None }
+    }
+
+    /// The only message of a call, as another server has read it, of at most `largest` bytes.
+    pub fn one(message: Bytes, largest: usize) -> Result<Self, Status> {
+        check_size(message.len(), largest)?;
+        let mut messages = Self::of(RequestBody::whole(Bytes::new()), largest);
+        messages.only = Some(message);
+        Ok(messages)
+    }
+
+    /// The messages of a streaming call, as another server has read them, of at most `largest` bytes each.
+    pub fn decoded(
+        messages: impl Stream<Item = Result<Bytes, Status>> + Send + 'static,
+        largest: usize,
+    ) -> Self {
+        let decoded: Option<Decoded> = Some(Box::pin(messages));
+        Self { decoded, ..Self::of(RequestBody::whole(Bytes::new()), largest) }
     }
 
     /// The next message; `None` at the end of the body.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+        if let Some(decoded) = &mut self.decoded {
+            let next = ready!(decoded.as_mut().poll_next(context));
+            let checked = |message: Bytes| check_size(message.len(), self.largest).map(|()| message);
+            return Poll::Ready(next.map(|message| message.and_then(checked)));
+        }
         loop {
             if let Some(message) = self.next_arrived().transpose() {
                 return Poll::Ready(Some(message));
@@ -103,13 +131,18 @@ impl Messages {
     fn whole(&self, bytes: &[u8]) -> Result<Option<usize>, Status> {
         let Some((&[flag, length @ ..], _)) = bytes.split_first_chunk::<PREFIX>() else { return Ok(None) };
         match (flag, u32::from_be_bytes(length) as usize) {
-            (0, length) if length <= self.largest => Ok(Some(PREFIX + length)),
-            (0, length) => Err(Status::out_of_range(format!(
-                "the message has {length} bytes; at most {} may be sent",
-                self.largest
-            ))),
+            (0, length) => check_size(length, self.largest).map(|()| Some(PREFIX + length)),
             (1, _) => Err(Status::internal("the message is compressed, but no grpc-encoding was named")),
             (flag, _) => Err(Status::internal(format!("{flag} is no flag of a message: it must be 0 or 1"))),
         }
     }
+}
+
+/// Refuses a message of more than `largest` bytes.
+#[inline]
+pub fn check_size(length: usize, largest: usize) -> Result<(), Status> {
+    if length <= largest {
+        return Ok(());
+    }
+    Err(Status::out_of_range(format!("the message has {length} bytes; at most {largest} may be sent")))
 }

@@ -208,7 +208,12 @@ fn is_grpc(value: &[u8]) -> bool {
 impl RequestHead {
     /// What its service learns of the call.
     pub(crate) fn context(&mut self) -> CallContext {
-        CallContext { deadline: self.deadline, metadata: self.metadata.take() }
+        CallContext { deadline: self.deadline, metadata: self.metadata.take(), caller: None }
+    }
+
+    /// The path of a call of no hot method.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.uri.as_deref().map(Uri::path)
     }
 
     /// The request for a general router, with the timeout as it is now.

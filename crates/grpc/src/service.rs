@@ -11,6 +11,8 @@ use tonic::Status;
 
 use crate::body::RequestBody;
 use crate::call::Call;
+use crate::deadline::deadline_of;
+use crate::intercept::{Caller, Intercept, SharedIntercept};
 use crate::messages::Messages;
 
 /// Calls that are worth being answered together.
@@ -41,6 +43,7 @@ struct MethodTable {
     hot: Vec<HotMethod>,
     largest_other: usize,
     kept_headers: Vec<HeaderName>,
+    intercept: Option<SharedIntercept>,
 }
 
 impl Methods {
@@ -48,7 +51,49 @@ impl Methods {
     /// `largest_other` bytes.
     #[must_use]
     pub fn new(hot: Vec<HotMethod>, largest_other: usize) -> Self {
-        Self(Arc::new(MethodTable { hot, largest_other, kept_headers: Vec::new() }))
+        Self(Arc::new(MethodTable { hot, largest_other, kept_headers: Vec::new(), intercept: None }))
+    }
+
+    /// The same, where `intercept` checks every call first.
+    #[must_use]
+    pub fn intercepted_by(&self, intercept: Arc<dyn Intercept>) -> Self {
+        let MethodTable { hot, largest_other, .. } = &*self.0;
+        let (hot, largest_other) = (hot.clone(), *largest_other);
+        let kept_headers = intercept.names().to_vec();
+        let intercept = Some(SharedIntercept(intercept));
+        Self(Arc::new(MethodTable { hot, largest_other, kept_headers, intercept }))
+    }
+
+    /// What is known of a call with all these headers, if the interceptor lets it through: for servers that keep
+    /// headers by themselves.
+    pub fn context_of(&self, path: &str, headers: &HeaderMap) -> Result<CallContext, Status> {
+        let mut context = CallContext { deadline: deadline_of(headers), ..CallContext::default() };
+        for name in self.kept_headers() {
+            if let Some(value) = headers.get(name) {
+                context.metadata.get_or_insert_default().insert(name, value.clone());
+            }
+        }
+        self.check(Some(path), None, &mut context)?;
+        Ok(context)
+    }
+
+    /// Lets the interceptor check a call of a path or a hot method, if there is one.
+    #[inline]
+    pub(crate) fn check(
+        &self,
+        path: Option<&str>,
+        method: Option<MethodId>,
+        context: &mut CallContext,
+    ) -> Result<(), Status> {
+        let Some(SharedIntercept(intercept)) = &self.0.intercept else { return Ok(()) };
+        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
+        let path = hot.map(|method| method.path).or(path).unwrap_or_default();
+        let checked = match &context.metadata {
+            Some(headers) => intercept.check(path, headers),
+            None => intercept.check(path, &HeaderMap::new()),
+        };
+        context.caller = Some(checked?);
+        Ok(())
     }
 
     /// The hot method with this path.
@@ -83,6 +128,8 @@ pub struct CallContext {
     pub deadline: Option<Instant>,
     /// The headers that were asked to be kept, if the call has any of them.
     pub metadata: Option<Box<HeaderMap>>,
+    /// Who makes it, if an interceptor has said so.
+    pub caller: Option<Caller>,
 }
 
 /// A call of a hot method that is about to begin.

@@ -1,11 +1,18 @@
 //! The messages and services of the wire, generated from `proto/`, and their descriptors.
 //!
-//! It knows nothing of what the messages mean.
+//! It knows nothing of what the messages mean. Traits of servers pass the messages of hot methods as bytes
+//! ([`Encoded`]); clients pass all of them as generated types.
+
+mod encoded;
+
+pub use encoded::{Encoded, EncodedCodec};
 
 /// Package `weir.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.RateLimitService.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.AdminService.rs"));
 }
 
 /// Envoy's packages, as far as its rate limit protocol needs them.
@@ -31,6 +38,7 @@ pub mod envoy {
         pub mod ratelimit {
             pub mod v3 {
                 include!(concat!(env!("OUT_DIR"), "/envoy.service.ratelimit.v3.rs"));
+                include!(concat!(env!("OUT_DIR"), "/envoy.service.ratelimit.v3.RateLimitService.rs"));
             }
         }
     }

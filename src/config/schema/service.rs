@@ -47,6 +47,12 @@ const SERVER: &[Key] = &[
     may("listen_mode", Pattern("^0?[0-7]{3}$"), "The mode of the file of a Unix socket, in quotes.")
         .or("0660"),
     may("admin", ADDRESS, "IP:PORT where /metrics, /livez and /readyz listen.").or("127.0.0.1:8080"),
+    may(
+        "transport",
+        Choice(&["fast", "tonic"]),
+        "What serves HTTP/2: weir's own transport, or tonic's server.",
+    )
+    .or("fast"),
     may("workers", Count(0, MAX_WORKERS as u64), "Threads that serve connections; 0 is one per core.")
         .or("0"),
     may("reflection", Boolean, "Whether server reflection is offered.").or("true"),

@@ -112,7 +112,7 @@ proptest! {
     fn any_setting_is_survived(text in ".{0,40}") {
         let some = || Some(text.clone());
         let settings = Overrides {
-            listen: some(), listen_mode: some(), admin: some(), workers: some(), reflection: some(), admin_service: some(),
+            listen: some(), listen_mode: some(), admin: some(), transport: some(), workers: some(), reflection: some(), admin_service: some(),
             ready_needs_store: some(), drain_delay: some(), drain_timeout: some(),
             store: some(), budget: some(), when_full: some(), topology: some(), deadline: some(),
             connect_timeout: some(), max_waiting: some(), key_secret: some(), redis_username: some(),

@@ -26,6 +26,7 @@ server:
   listen: 127.0.0.1:1
   listen_mode: "0666"
   admin: 127.0.0.1:2
+  transport: fast
   workers: 1
   reflection: true
   admin_service: false

@@ -129,6 +129,9 @@ fn durations() {
     let delay = |value: &str| section(&format!("server: {{ drain_delay: {value} }}"));
     let too_long = "1:24: server.drain_delay: 601s is out of bounds: it must be from 0s to 600s";
     refused(&[("601s", too_long)], delay);
+    let transport = |value: &str| section(&format!("server: {{ transport: {value} }}"));
+    let unknown = r#"1:22: server.transport: "h2" is not one of fast, tonic"#;
+    refused(&[("h2", unknown)], transport);
 }
 
 #[test]

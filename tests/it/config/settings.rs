@@ -1,6 +1,6 @@
 //! Flags and variables: they go before the file, and their mistakes bear their names.
 
-use weir::config::{Config, Overrides, RedisConfig, StoreConfig, Topology, WhenFull};
+use weir::config::{Config, Overrides, RedisConfig, StoreConfig, Topology, Transport, WhenFull};
 use weir::key::KeySecret;
 use weir::units::Micros;
 
@@ -19,6 +19,7 @@ fn settings_go_before_the_file() {
     let settings = Overrides {
         listen: some("127.0.0.1:0"),
         admin: some("127.0.0.1:0"),
+        transport: some("tonic"),
         workers: some("3"),
         reflection: some("false"),
         drain_delay: some("0s"),
@@ -33,6 +34,7 @@ fn settings_go_before_the_file() {
     let config = with(file, &settings).unwrap();
     assert_eq!(config.server.listen, config.server.admin.into(), "both are told to pick a free port");
     assert_eq!((config.server.workers, config.server.reflection), (3, false));
+    assert_eq!(config.server.transport, Transport::Tonic);
     assert_eq!(
         (config.server.drain_delay, config.server.drain_timeout),
         (Micros::ZERO, Micros::from_secs(1))

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Semaphore;
 use weir::algorithm::{Op, Verdict};
-use weir::config::{Config, ServerConfig, ServerLimits};
+use weir::config::{Config, ServerConfig, ServerLimits, Transport};
 use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
@@ -13,6 +13,11 @@ use super::session::Session;
 use crate::support::frames::Raw;
 use crate::support::server::{BASE, Server, ask, config};
 use crate::support::{SOON, eventually};
+
+/// These are tests of one transport.
+fn fast() -> ServerConfig {
+    ServerConfig { transport: Transport::Fast, ..config().server }
+}
 
 pub(super) struct Ground {
     pub(super) server: Server,
@@ -24,7 +29,7 @@ impl Ground {
     }
 
     pub(super) fn limited(limits: ServerLimits) -> Self {
-        let server = ServerConfig { limits, ..config().server };
+        let server = ServerConfig { limits, ..fast() };
         Self::on(Server::start(Config { server, ..config() }))
     }
 
@@ -34,7 +39,7 @@ impl Ground {
 
     /// On a store whose decisions wait for its gate.
     pub(super) fn gated(limits: ServerLimits) -> (Self, Gated) {
-        let (server, gated) = (ServerConfig { limits, ..config().server }, Gated::closed());
+        let (server, gated) = (ServerConfig { limits, ..fast() }, Gated::closed());
         let made = gated.clone();
         (Self::on(Server::with_store(Config { server, ..config() }, move || made.clone())), gated)
     }

@@ -14,7 +14,7 @@ use weir::admin::Admin;
 use weir::algorithm::{Algorithm, Rate};
 use weir::app::{self, Listeners};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, ListenAddress, MemoryConfig, Messages, ServerConfig, StoreConfig};
+use weir::config::{Config, ListenAddress, MemoryConfig, Messages, ServerConfig, StoreConfig, Transport};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
@@ -77,6 +77,7 @@ impl Server {
                 readiness,
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
+                intercept: None,
             };
             let served = server::run(&config.server, listeners.grpc, parts, stopped);
             served.map_err(|error: ServerError| error.to_string())
@@ -186,6 +187,7 @@ pub(crate) fn config() -> Config {
         envoy: weir::config::EnvoyConfig::default(),
         // So that tests of outages see in `/readyz` when the loss is noticed.
         server: ServerConfig {
+            transport: transport(),
             workers: 2,
             ready_needs_store: true,
             drain_timeout: second.times(10),
@@ -196,6 +198,16 @@ pub(crate) fn config() -> Config {
         rules: Rules::new(strategies, resources),
         messages: Messages::default(),
         source: None,
+    }
+}
+
+/// What serves the tests' connections: `WEIR_TEST_TRANSPORT`, or else the default. Tests of what one transport
+/// does alone name it themselves.
+pub(crate) fn transport() -> Transport {
+    match std::env::var("WEIR_TEST_TRANSPORT").as_deref() {
+        Ok("tonic") => Transport::Tonic,
+        Ok("fast") | Err(_) => Transport::Fast,
+        Ok(other) => panic!("WEIR_TEST_TRANSPORT is {other}: it must be fast or tonic"),
     }
 }
 

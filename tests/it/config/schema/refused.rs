@@ -17,6 +17,7 @@ fn mistaken() -> Vec<(String, &'static str)> {
         (section("server: 5"), "/server"),
         (section("resource: []"), ""),
         (server("listen: localhost"), "/server/listen"),
+        (server("transport: quick"), "/server/transport"),
         (server("workers: 2000"), "/server/workers"),
         (server("workers: -1"), "/server/workers"),
         (server("reflection: 'true'"), "/server/reflection"),

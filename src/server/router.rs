@@ -1,0 +1,52 @@
+//! The services of one worker as tonic routes them: what every transport serves.
+
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::{Service as _, http};
+use tonic::service::Routes;
+
+/// The most characters of a path that are sent back.
+const MAX_PATH: usize = 128;
+
+/// All services, by the paths of their methods. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct Router(Routes);
+
+impl Router {
+    pub(super) fn new(routes: Routes) -> Self {
+        Self(routes.prepare())
+    }
+
+    /// The routes for a server of tonic.
+    pub(super) fn routes(&self) -> Routes {
+        self.0.clone()
+    }
+
+    /// The response of a call. What is known of the call beside its headers is in the request's extensions.
+    pub(super) fn call(
+        &self,
+        request: http::Request<Body>,
+    ) -> impl Future<Output = http::Response<Body>> + Send + use<> {
+        let mut routes = self.0.clone();
+        let path = request.uri().clone();
+        async move {
+            match routes.call(request).await {
+                Ok(response) if has_no_method(&response) => unknown(path.path()).into_http(),
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        }
+    }
+}
+
+/// Whether nothing serves the path: then routes and generated servers answer without a message.
+fn has_no_method(response: &http::Response<Body>) -> bool {
+    let headers = response.headers();
+    headers.get(Status::GRPC_STATUS).is_some_and(|code| code == "12")
+        && !headers.contains_key(Status::GRPC_MESSAGE)
+}
+
+fn unknown(path: &str) -> Status {
+    let path = path.escape_debug().take(MAX_PATH).collect::<String>();
+    Status::unimplemented(format!("there is no method `{path}`"))
+}

@@ -1,0 +1,70 @@
+//! What a call passes before its service: the interceptor, and the caller's deadline.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::time::timeout_at;
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::service::Routes;
+use tower_layer::Layer;
+use weir_grpc::{Methods, deadline_exceeded};
+
+use crate::clock::monotonic;
+use crate::server::router::Router;
+use crate::service::Closing;
+
+/// Puts a [`Front`] before the routes of one connection.
+#[derive(Clone)]
+pub(super) struct FrontLayer {
+    pub(super) methods: Methods,
+    pub(super) closing: Closing,
+}
+
+/// The services of one connection.
+#[derive(Clone)]
+pub(super) struct Front {
+    router: Router,
+    methods: Methods,
+    closing: Closing,
+}
+
+impl Layer<Routes> for FrontLayer {
+    type Service = Front;
+
+    fn layer(&self, routes: Routes) -> Front {
+        Front { router: Router::new(routes), methods: self.methods.clone(), closing: self.closing.clone() }
+    }
+}
+
+impl Service<http::Request<Body>> for Front {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        let context = match self.methods.context_of(request.uri().path(), request.headers()) {
+            Ok(context) => context,
+            Err(status) => return Box::pin(ready(Ok(status.into_http()))),
+        };
+        let deadline = context.deadline;
+        if deadline.is_some_and(|deadline| deadline <= monotonic()) {
+            return Box::pin(ready(Ok(deadline_exceeded().into_http())));
+        }
+        request.extensions_mut().insert(context);
+        request.extensions_mut().insert(self.closing.clone());
+        let response = self.router.call(request);
+        Box::pin(async move {
+            let Some(deadline) = deadline else { return Ok(response.await) };
+            // It is polled before tonic's own timer, which would end the call with CANCELLED.
+            let response = timeout_at(deadline.into(), response).await;
+            Ok(response.unwrap_or_else(|_| deadline_exceeded().into_http()))
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! The stream of bytes below one connection: a timeout for the handshake, and what happens to it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::oneshot;
+use tokio::time::Sleep;
+use tonic::transport::server::Connected;
+
+/// Bytes of the preface (RFC 9113, 3.4) and of the header of the SETTINGS frame behind it.
+const HANDSHAKE_BYTES: usize = 24 + 9;
+
+/// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
+pub(super) struct Socket<I> {
+    stream: I,
+    handshake: Option<Handshake>,
+    /// Dropped with the connection.
+    _open: oneshot::Sender<()>,
+}
+
+struct Handshake {
+    missing_bytes: usize,
+    timeout: Pin<Box<Sleep>>,
+    /// Dropped when it is done.
+    _pending: oneshot::Sender<()>,
+}
+
+/// What happens to a socket that a server has taken.
+pub(super) struct SocketEvents {
+    ended: oneshot::Receiver<()>,
+    handshake_done: oneshot::Receiver<()>,
+}
+
+impl<I> Socket<I> {
+    /// Within a runtime.
+    pub(super) fn new(stream: I, handshake_timeout: Duration) -> (Self, SocketEvents) {
+        let (open, ended) = oneshot::channel();
+        let (pending, handshake_done) = oneshot::channel();
+        let timeout = Box::pin(tokio::time::sleep(handshake_timeout));
+        let handshake = Handshake { missing_bytes: HANDSHAKE_BYTES, timeout, _pending: pending };
+        let socket = Self { stream, handshake: Some(handshake), _open: open };
+        (socket, SocketEvents { ended, handshake_done })
+    }
+}
+
+impl SocketEvents {
+    /// Until the connection has ended; once.
+    pub(super) async fn ended(&mut self) {
+        let _ = (&mut self.ended).await;
+    }
+
+    /// Until the client has sent its part of the handshake, or the connection has ended; once.
+    pub(super) async fn handshake_done(&mut self) {
+        let _ = (&mut self.handshake_done).await;
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Socket<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let Some(handshake) = &mut self.handshake else { return polled };
+        let bytes = buffer.filled().len() - before;
+        handshake.missing_bytes = handshake.missing_bytes.saturating_sub(bytes);
+        if handshake.missing_bytes == 0 {
+            self.handshake = None;
+        } else if polled.is_pending() && handshake.timeout.as_mut().poll(context).is_ready() {
+            tracing::debug!(
+                "a connection was closed: the client did not complete the HTTP/2 handshake in time"
+            );
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        polled
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Socket<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<I> Connected for Socket<I> {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}

@@ -1,0 +1,77 @@
+//! `weir.v1.RateLimitService` as a generated trait, which any server of tonic serves.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status, Streaming};
+use weir_grpc::{Begun, Reply};
+
+use super::incoming::{ReplyStream, context, incoming, incoming_stream, many_messages, one_message};
+use super::{MAX_BATCH_BYTES, RateLimit};
+use crate::proto::Encoded;
+use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
+use crate::proto::v1::{
+    RefundRequest, RefundResponse, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest,
+    ShouldAllowResponse, ShouldAllowStreamRequest, ShouldAllowStreamResponse,
+};
+use crate::store::Store;
+
+/// The trait over a [`RateLimit`]. Its hot methods call what `weir_grpc` calls.
+pub struct Decisions<S>(Arc<RateLimit<S>>);
+
+impl<S: Store> Decisions<S> {
+    /// The service, bounded and ready to be served.
+    pub fn server(decisions: &Arc<RateLimit<S>>) -> RateLimitServiceServer<Self> {
+        let largest = decisions.largest.max(MAX_BATCH_BYTES);
+        RateLimitServiceServer::new(Self(Arc::clone(decisions))).max_decoding_message_size(largest)
+    }
+}
+
+#[tonic::async_trait]
+impl<S: Store> RateLimitService for Decisions<S> {
+    async fn should_allow(
+        &self,
+        request: Request<Encoded<ShouldAllowRequest>>,
+    ) -> Result<Response<Encoded<ShouldAllowResponse>>, Status> {
+        one_message(self.0.alone(self.0.should_allow(incoming(request, self.0.largest)?)).await?)
+    }
+
+    async fn should_allow_batch(
+        &self,
+        request: Request<Encoded<ShouldAllowBatchRequest>>,
+    ) -> Result<Response<Encoded<ShouldAllowBatchResponse>>, Status> {
+        one_message(self.0.should_allow_batch(incoming(request, MAX_BATCH_BYTES)?).await?)
+    }
+
+    type ShouldAllowStreamStream = ReplyStream<ShouldAllowStreamResponse>;
+
+    async fn should_allow_stream(
+        &self,
+        request: Request<Streaming<Encoded<ShouldAllowStreamRequest>>>,
+    ) -> Result<Response<Self::ShouldAllowStreamStream>, Status> {
+        let (call, closing) = incoming_stream(request, self.0.largest)?;
+        many_messages(self.0.should_allow_stream(call, closing).await?)
+    }
+
+    async fn refund(&self, mut request: Request<RefundRequest>) -> Result<Response<RefundResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        Ok(Response::new(self.0.refund(request.get_ref(), deadline).await?))
+    }
+}
+
+impl<S: Store> RateLimit<S> {
+    /// The answer of a call that is not answered together with others.
+    async fn alone(self: &Arc<Self>, begun: Begun) -> Result<Reply, Status> {
+        let mut pending = match begun {
+            Begun::Call(call) => return call.await,
+            Begun::Pending(pending) => pending,
+        };
+        let mut answered = None;
+        self.answer_each(std::slice::from_ref(&pending), |_, answer| {
+            answered = Some(answer.map(|message| Reply::Message(message.to_vec().into())));
+        });
+        match answered {
+            Some(answer) => answer,
+            None => self.wait(&mut pending).await,
+        }
+    }
+}
