@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
@@ -16,7 +17,7 @@ use weir_grpc::{
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-/// Echoes its message at once. A message that begins with `wait` must be waited for; `fail` is refused.
+/// Echoes its message at once. A message that begins with `wait` must be waited for; `fail` is refused, and said back.
 pub(crate) const UNARY: &str = "/echo.Echo/Unary";
 /// Echoes its message after another turn of the runtime.
 pub(crate) const SLOW: &str = "/echo.Echo/Slow";
@@ -42,6 +43,8 @@ pub(crate) const LARGEST_OTHER: usize = 64 << 10;
 pub(crate) struct Echo {
     methods: Methods,
     deadlines: Deadlines,
+    /// Shared with every call that is waited for.
+    live: Arc<()>,
 }
 
 impl Default for Echo {
@@ -51,7 +54,11 @@ impl Default for Echo {
             largest_message: LARGEST,
             together: path == UNARY,
         });
-        Self { methods: Methods::new(hot.into(), LARGEST_OTHER), deadlines: Deadlines::default() }
+        Self {
+            methods: Methods::new(hot.into(), LARGEST_OTHER),
+            deadlines: Deadlines::default(),
+            live: Arc::default(),
+        }
     }
 }
 
@@ -61,7 +68,17 @@ impl Echo {
         context: &CallContext,
         answer: impl Future<Output = Result<Reply, Status>> + Send + 'static,
     ) -> Call {
-        Call::waiting(&self.deadlines, context.deadline, answer)
+        let live = Arc::clone(&self.live);
+        Call::waiting(&self.deadlines, context.deadline, async move {
+            let answer = answer.await;
+            drop(live);
+            answer
+        })
+    }
+
+    /// Calls that are waited for, and streaming answers that go on.
+    pub(crate) fn live_calls(&self) -> usize {
+        Arc::strong_count(&self.live) - 1
     }
 }
 
@@ -86,7 +103,11 @@ impl HotService for Echo {
                 tokio::task::yield_now().await;
                 echo(&message)
             }),
-            2 => Call::done(Ok(Reply::Messages(Box::pin(EchoStream { messages, ended: false })))),
+            2 => Call::done(Ok(Reply::Messages(Box::pin(EchoStream {
+                messages,
+                ended: false,
+                _live: Arc::clone(&self.live),
+            })))),
             3 => self.waiting(&context, async move {
                 messages.only().await?;
                 std::future::pending().await
@@ -124,7 +145,8 @@ impl HotService for Echo {
             if call.message.starts_with(b"wait") {
                 unanswered.push(place);
             } else if call.message.starts_with(b"fail") {
-                each(place, Err(Status::invalid_argument("it was asked to fail")));
+                let text = String::from_utf8_lossy(&call.message);
+                each(place, Err(Status::invalid_argument(format!("it was asked to {text}"))));
             } else {
                 buffer.clear();
                 reply::frame(&mut buffer, |out| out.extend_from_slice(&call.message));
@@ -179,6 +201,7 @@ async fn collect(mut body: RequestBody) -> Result<Bytes, Status> {
 struct EchoStream {
     messages: Messages,
     ended: bool,
+    _live: Arc<()>,
 }
 
 impl Body for EchoStream {

@@ -180,7 +180,7 @@ pub(super) fn quiet(events: &[Event]) -> Result<(), String> {
 
 pub(super) fn brief(events: &[Event]) -> String {
     let mut text = format!("{events:?}");
-    if let Some((end, _)) = text.char_indices().nth(1_000) {
+    if let Some((end, _)) = text.char_indices().nth(400) {
         text.truncate(end);
     }
     text

@@ -20,6 +20,14 @@ pub(crate) fn cases() -> Vec<Case> {
             INVALID_ARGUMENT,
             "asked",
         ),
+        case("Responses", "a status may be longer than a frame, and goes on in CONTINUATION")
+            .send(window_update(0, 1 << 20))
+            .send({
+                let bytes = message(format!("fail{} here", "x".repeat(40_000)));
+                let pieces = bytes.chunks(16_384).flat_map(|piece| data(1, 0, piece)).collect();
+                [headers(1, 0, &CALL), pieces, data(1, END_STREAM, "")].concat()
+            })
+            .status_says(1, INVALID_ARGUMENT, "x%20here"),
         case("Responses", "only trailers have content-type and status").send(unary(1, "fail")).field_has(
             1,
             "content-type",

@@ -240,6 +240,13 @@ fn receiving() -> Vec<Case> {
             })
             .credit(0)
             .usable(),
+        reset_calls(
+            "what is sent to calls that are reset before they begin is credited",
+            "/echo.Echo/Unary",
+            false,
+        ),
+        reset_calls("what calls that were reset have not read is credited", "/echo.Echo/Unread", true),
+        reset_calls("what calls that were reset have read is credited", "/echo.Echo/Held", true),
         case("6.9.1", "DATA behind END_STREAM is credited to the connection")
             .send([headers(1, END_STREAM, &call_of("/echo.Echo/Unread")), full(1)].concat())
             .reset(1, STREAM_CLOSED)
@@ -265,4 +272,19 @@ fn long_call() -> Case {
         .credit(1)
         .send([frames(262_144..bytes.len()), data(1, END_STREAM, "")].concat())
         .answer(1, bytes.clone())
+}
+
+/// Calls of 48 KiB that are reset, with more bytes than the connection's window.
+fn reset_calls(name: &str, path: &str, is_begun: bool) -> Case {
+    (0..24)
+        .map(|index| 1 + 2 * index)
+        .fold(case("6.9.1", name), |case, stream| {
+            let bytes = message([7; 3 * 16_384 - 5]);
+            let pieces: Vec<u8> = bytes.chunks(16_384).flat_map(|piece| data(stream, 0, piece)).collect();
+            let case = case.send([headers(stream, 0, &call_of(path)), pieces].concat());
+            // What arrives together with its reset has not begun.
+            let case = if is_begun { case.nothing() } else { case };
+            case.send(reset(stream, CANCEL)).nothing()
+        })
+        .usable()
 }
