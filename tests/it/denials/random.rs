@@ -184,6 +184,7 @@ impl Both {
                 let fields = strategy.fields().fields().iter().map(|field| subject.field(field));
                 let question = (*worker, fields.collect::<Vec<_>>(), *whose == RAISED, cost);
                 if is_known {
+                    found_before(&mut limits, &truth.limits)?;
                     let (at, reset) = self.told[&question];
                     if now.0 - at < BLUR.min(reset.div_ceil(16)) {
                         blur(&mut limits, &truth.limits)?;
@@ -213,6 +214,15 @@ pub fn costs(op: Op, first: u64, more: &[Cost]) -> Vec<u64> {
     };
     let more = if matches!(op, Op::Charge | Op::Peek) { more } else { &[] };
     std::iter::once(first).chain(more.iter().map(cost)).collect()
+}
+
+/// A cached denial tells the level that the store found when it was asked, which only falls.
+fn found_before(own: &mut [LimitVerdict], truth: &[LimitVerdict]) -> Result<(), TestCaseError> {
+    for (own, truth) in own.iter_mut().zip(truth) {
+        prop_assert!(own.level_before >= truth.level_before);
+        own.level_before = truth.level_before;
+    }
+    Ok(())
 }
 
 /// Takes for told what may be told as it was.

@@ -57,7 +57,8 @@ pub struct LimitVerdict {
     pub retry: Retry,
     /// The shortest wait until the state is as if never used.
     pub reset_after: Micros,
-    /// The level that the decision found, before it charged anything: [`Algorithm::weight`] for each unit.
+    /// The level that the decision found, before it charged anything: [`Algorithm::weight`] for each unit. A
+    /// denial from a cache has the level of when the store was asked.
     pub level_before: u64,
 }
 
