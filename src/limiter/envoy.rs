@@ -6,6 +6,7 @@
 
 mod given;
 mod name;
+mod order;
 mod overall;
 mod questions;
 mod rule;
@@ -221,6 +222,21 @@ impl Envoy {
     }
 }
 
+/// Puts the questions about one counter, run by run, and says which answer is whose.
+async fn in_order<'q, T, F: Future<Output = T>>(
+    questions: &'q [Question<'q>],
+    runs: Vec<order::Run>,
+    one: impl Fn(&'q Question<'q>) -> F,
+) -> Vec<(usize, T)> {
+    let mut decided = Vec::new();
+    for run in runs {
+        let asked = run.iter().filter_map(|&place| questions.get(place)).map(&one);
+        let answers = join_all(asked).await;
+        decided.extend(run.into_iter().zip(answers));
+    }
+    decided
+}
+
 impl<S: Store> Limiter<S> {
     /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
     pub async fn rate_limit<'a>(
@@ -286,7 +302,15 @@ impl<S: Store> Limiter<S> {
             }
             return decided.into_iter().collect();
         }
-        join_all(questions.iter().map(one)).await.into_iter().collect()
+        match order::runs(questions) {
+            None => join_all(questions.iter().map(one)).await.into_iter().collect(),
+            Some(counters) => {
+                let counters = counters.into_iter().map(|runs| in_order(questions, runs, &one));
+                let mut decided: Vec<_> = join_all(counters).await.into_iter().flatten().collect();
+                decided.sort_unstable_by_key(|(place, _)| *place);
+                decided.into_iter().map(|(_, decided)| decided).collect()
+            }
+        }
     }
 
     async fn decide_question(

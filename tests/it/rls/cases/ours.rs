@@ -106,6 +106,23 @@ pub(crate) const OURS: &[Case] = &[
          another [key3=v] [key3=v] => OVER | OK 0 of 10/HOUR 3600s | OVER 0 of 10/HOUR 3600s",
     ),
     case(
+        "descriptors that share a counter are decided in their order",
+        "another [key2=a]@20/MINUTE [key2=a] => OK | OK 19 of 20/MINUTE 60s | OK 18 of 20/MINUTE 60s
+         another [key2=b] [key2=b]@20/MINUTE [key2=b] => OK | OK 19 of 20/MINUTE 60s | OK 18 of 20/MINUTE 60s \
+         | OK 17 of 20/MINUTE 60s
+         another [key2=c]@20/MINUTE [key3=c] [key2=c] => OK | OK 19 of 20/MINUTE 60s | OK 9 of 10/HOUR 3600s \
+         | OK 18 of 20/MINUTE 60s
+         another [key2=d]@20/MINUTE [key2=d] => OK | OK 19 of 20/MINUTE 60s | OK 18 of 20/MINUTE 60s",
+    ),
+    case(
+        "what follows a refund is not denied by what was known before it",
+        "x20 another [key2=v]
+         another [key2=v] => OVER | OVER 0 of 20/MINUTE 60s
+         another [key2=v]!1~ [key2=v] => OK | OK 1 of 20/MINUTE 60s | OK 0 of 20/MINUTE 60s
+         another [key2=v] [key2=v]!2~ [key2=v] => OVER | OVER 0 of 20/MINUTE 60s | OK 2 of 20/MINUTE 60s \
+         | OK 1 of 20/MINUTE 60s",
+    ),
+    case(
         "a limit of the request's own has the counter of its unit",
         "x3 another [key2=v]
          another [key2=v]@20/MINUTE => OK | OK 16 of 20/MINUTE 60s
