@@ -39,6 +39,7 @@ mod soak;
 mod stream;
 mod support;
 mod together;
+mod transports;
 mod ttl;
 mod undo;
 mod unix_socket;

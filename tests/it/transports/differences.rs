@@ -1,0 +1,73 @@
+//! The table of differences of `crates/grpc/README.md`, as far as a client of one connection sees them.
+
+use http::{HeaderValue, Method};
+
+use super::client::{Call, Outcome};
+use super::{BATCH, RATE_LIMIT, SHOULD_ALLOW, STREAM, on_both, peek, unary};
+use crate::support::grpc::framed;
+
+/// Both answers to one call.
+async fn both(call: Call) -> (Outcome, Outcome) {
+    let [mut fast, mut tonic] = on_both(&[call]).await;
+    (fast.remove(0), tonic.remove(0))
+}
+
+fn http_of(outcome: &Outcome) -> u16 {
+    outcome.http_status.expect("there is an answer").as_u16()
+}
+
+#[tokio::test]
+async fn a_call_without_a_message_has_another_status() {
+    for path in [SHOULD_ALLOW, BATCH, RATE_LIMIT] {
+        let (fast, tonic) = both(Call::new(path, vec![])).await;
+        assert_eq!((fast.code, tonic.code), (Some(12), Some(13)), "{path}");
+        assert!(fast.body.is_empty() && tonic.body.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_call_with_two_messages_is_refused_by_one_and_answered_by_the_other() {
+    let mut call = unary(SHOULD_ALLOW, &peek("burst/x", "bob"));
+    call.body = [call.body.clone(), call.body].concat();
+    let (fast, tonic) = both(call).await;
+    assert_eq!((fast.code, tonic.code), (Some(12), Some(0)));
+}
+
+/// tonic takes the prefix of a message for an end of the stream, if nothing follows it.
+#[tokio::test]
+async fn a_stream_that_ends_behind_a_prefix_fails_on_one_only() {
+    let (fast, tonic) = both(Call::new(STREAM, vec![0, 0, 0, 0, 9])).await;
+    assert_eq!((fast.code, tonic.code), (Some(13), Some(0)));
+}
+
+#[tokio::test]
+async fn what_is_not_grpc_is_refused_by_one_and_served_by_the_other() {
+    let call = unary(SHOULD_ALLOW, &peek("burst/x", "bob"));
+    let json = HeaderValue::from_static("application/json");
+    let (fast, tonic) = both(Call { content_type: Some(json), ..call.clone() }).await;
+    assert_eq!((http_of(&fast), http_of(&tonic)), (415, 200));
+    let (fast, tonic) = both(Call { verb: Method::PUT, ..call }).await;
+    assert_eq!((http_of(&fast), http_of(&tonic)), (405, 200));
+}
+
+/// The words of the transports differ, and no more than that.
+#[tokio::test]
+async fn faults_of_messages_have_the_same_status() {
+    let question = unary(SHOULD_ALLOW, &peek("burst/x", "bob"));
+    let faults = [
+        (Call::new(SHOULD_ALLOW, framed(1, b"x")), 13),
+        (Call::new(SHOULD_ALLOW, framed(7, b"x")), 13),
+        (Call::new(SHOULD_ALLOW, framed(0, &vec![0; (64 << 10) + 1])), 11),
+        (Call::new(SHOULD_ALLOW, framed(0, &vec![0; (1 << 20) + 1])), 11),
+        (Call::new(BATCH, framed(0, &vec![0; (1 << 20) + 1])), 11),
+        (Call::new(SHOULD_ALLOW, question.body[..8].to_vec()), 13),
+        (question.clone().with("grpc-encoding", "gzip"), 12),
+    ];
+    for (call, code) in faults {
+        let (fast, tonic) = both(call.clone()).await;
+        assert_eq!((fast.code, tonic.code), (Some(code), Some(code)), "{call:?}");
+    }
+    let (fast, tonic) = both(question.with("grpc-encoding", "gzip")).await;
+    assert_eq!(fast.metadata.get("grpc-accept-encoding").map(String::as_str), Some("identity"));
+    assert_eq!(fast.metadata.get("grpc-accept-encoding"), tonic.metadata.get("grpc-accept-encoding"));
+}
