@@ -1,5 +1,5 @@
 //! How many instructions a decision takes in our own code: from the bytes of a request to those of its
-//! answer, and (`frames …`) from the frames of requests to the frames of their answers, over a pipe in memory
+//! answer, and (`frames …`, on the other transport `tonic …`) from the frames of requests to the frames of their answers, over a pipe in memory
 //! and without sockets. The counts repeat, whatever else the machine does, so that a change for
 //! the worse is seen at once; the bounds below fail the benchmark.
 //!
@@ -19,7 +19,7 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{MemoryConfig, Messages as Sentences};
+use weir::config::{MemoryConfig, Messages as Sentences, Transport};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::service::{RateLimit, Templates};
@@ -35,7 +35,7 @@ use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What is measured, how many decisions a call has, and the most instructions that each may take.
-const WORKS: [(&str, u64, u64); 8] = [
+const WORKS: [(&str, u64, u64); 11] = [
     ("unary", 1, 6_600),
     ("unary denied", 1, 7_200),
     ("unary together", TOGETHER as u64, 4_200),
@@ -44,6 +44,10 @@ const WORKS: [(&str, u64, u64); 8] = [
     ("frames unary", 1, 30_000),
     ("frames together", TOGETHER as u64, 10_000),
     ("frames batch", 100, 10_000),
+    // The same on the other transport: what `fast` saves. No goal.
+    ("tonic unary", 1, u64::MAX),
+    ("tonic together", TOGETHER as u64, u64::MAX),
+    ("tonic batch", 100, u64::MAX),
 ];
 
 fn main() {
@@ -87,7 +91,10 @@ fn perform(work: &str, calls: u64) {
     let clock = Clock::Manual(ManualClock::at(Micros(1_700_000_000_000_000)));
     let store = MemoryStore::new(&MemoryConfig::default(), clock.clone());
     if let Some(work) = work.strip_prefix("frames ") {
-        return perform_in_frames(store, work, calls);
+        return perform_in_frames(Transport::Fast, store, work, calls);
+    }
+    if let Some(work) = work.strip_prefix("tonic ") {
+        return perform_in_frames(Transport::Tonic, store, work, calls);
     }
     if work == "known together" {
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
@@ -96,13 +103,13 @@ fn perform(work: &str, calls: u64) {
     perform_on(&service(store), work, calls);
 }
 
-fn perform_in_frames(store: MemoryStore, work: &str, calls: u64) {
+fn perform_in_frames(transport: Transport, store: MemoryStore, work: &str, calls: u64) {
     let (method, together) = match work {
         "batch" => ("ShouldAllowBatch", 1),
         "together" => ("ShouldAllow", TOGETHER as u32),
         _ => ("ShouldAllow", 1),
     };
-    frames::perform(store, rules(), method, &framed(&message(work)), together, calls);
+    frames::perform(transport, store, rules(), method, &framed(&message(work)), together, calls);
 }
 
 /// What a call of this work asks.

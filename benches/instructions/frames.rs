@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prometheus::Registry;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
-use weir::config::{Messages, ServerConfig};
+use weir::config::{Messages, ServerConfig, Transport};
 use weir::readiness::Readiness;
 use weir::server::{ConnectionServer, EnvoyParts, Parts};
 use weir::service::Templates;
@@ -28,6 +28,7 @@ const LARGEST_PAYLOAD: usize = 16_384;
 
 /// Makes `calls` rounds of `together` calls to `method`, each with this message, and waits for each round.
 pub(crate) fn perform(
+    transport: Transport,
     store: MemoryStore,
     rules: Rules,
     method: &str,
@@ -53,7 +54,8 @@ pub(crate) fn perform(
             envoy,
             intercept: None,
         };
-        let mut server = ConnectionServer::new(&ServerConfig::default(), &parts).unwrap();
+        let mut server =
+            ConnectionServer::new(&ServerConfig { transport, ..ServerConfig::default() }, &parts).unwrap();
         let (ours, theirs) = duplex(256 << 10);
         let (_stop, stopped) = watch::channel(());
         tokio::spawn(server.serve(theirs, stopped));

@@ -1,5 +1,5 @@
 //! Calls that arrive in one piece on one connection: they are read, decided and answered together, and none
-//! of them may notice.
+//! of them may notice. Only `fast` answers calls together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -21,7 +21,7 @@ use weir::units::Micros;
 use crate::support::Counting;
 use crate::support::frames::{Raw, Told, call};
 use crate::support::grpc::framed;
-use crate::support::server::{BASE, Server, ask_under, config};
+use crate::support::server::{BASE, Server, ask_under, config_on_fast};
 
 const ASK: &str = "/weir.v1.RateLimitService/ShouldAllow";
 const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
@@ -66,7 +66,7 @@ fn answer(told: &Told) -> Result<(bool, Option<u64>), Code> {
 
 #[test]
 fn one_that_fails_fails_alone() {
-    let server = Server::start(config());
+    let server = Server::start(config_on_fast());
     let calls = [
         one("burst", "bob", 3),
         (ASK, &[], framed(0, b"\x0a\x05abc")),
@@ -101,7 +101,7 @@ fn one_that_fails_fails_alone() {
 /// Also across the boundary of what is decided at a time, and around calls of another method.
 #[test]
 fn they_are_decided_in_the_order_in_which_they_arrive() {
-    let server = Server::start(config());
+    let server = Server::start(config_on_fast());
     let batch = ShouldAllowBatchRequest { requests: vec![ask_under("closed", "r", "carol")] };
     let batch = || (BATCH, &[][..], framed(0, &batch.encode_to_vec()));
     let mut calls: Vec<_> =
@@ -128,7 +128,7 @@ fn they_are_decided_in_the_order_in_which_they_arrive() {
 
 #[test]
 fn each_is_counted() {
-    let server = Server::start(config());
+    let server = Server::start(config_on_fast());
     let calls: Vec<_> = (0..20).map(|index| one("burst", ["bob", "carol"][index % 2], 1)).collect();
     let malformed = (ASK, &[][..], framed(0, b"\x0a\x05abc"));
     told(&server, &[&calls[..], &[malformed, one("nobody", "bob", 1)]].concat());
@@ -152,7 +152,7 @@ fn what_is_known_is_answered_beside_what_is_not() {
     let asked = Arc::new(AtomicUsize::new(0));
     let store = Counting(MemoryStore::new(&MemoryConfig::default(), clock.clone()), Arc::clone(&asked));
     let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
-    let server = Server::with_store(config(), move || denials.before(store.clone()));
+    let server = Server::with_store(config_on_fast(), move || denials.before(store.clone()));
     let mut raw = Raw::open(server.grpc);
     raw.settings();
     let (mut first, mut decoder) = (1, fluke_hpack::Decoder::new());
@@ -205,7 +205,7 @@ impl Store for Breaks {
 fn a_panic_is_the_end_of_no_connection() {
     const INTERNAL_ERROR: u32 = 2;
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
-    let server = Server::with_store(config(), move || Breaks(store.clone()));
+    let server = Server::with_store(config_on_fast(), move || Breaks(store.clone()));
     let mut calls: Vec<_> = (0..TOGETHER).map(|_| one("burst", "bob", 0)).collect();
     calls.extend([one("burst", "bob", 1), one("burst", "mallory", 1)]);
     let batch = ShouldAllowBatchRequest { requests: vec![ask_under("burst", "r", "carol")] };

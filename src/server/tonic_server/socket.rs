@@ -10,8 +10,10 @@ use tokio::sync::oneshot;
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
-/// Bytes of the preface (RFC 9113, 3.4) and of the header of the SETTINGS frame behind it.
-const HANDSHAKE_BYTES: usize = 24 + 9;
+/// Bytes of the client's preface (RFC 9113, 3.4), and of the header of the SETTINGS frame behind it, which begins
+/// with the length of its payload.
+const PREFACE: usize = 24;
+const FRAME_HEADER: usize = 9;
 
 /// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
 pub(super) struct Socket<I> {
@@ -22,7 +24,9 @@ pub(super) struct Socket<I> {
 }
 
 struct Handshake {
-    missing_bytes: usize,
+    /// Preface and frame header, as far as they have come.
+    head: Vec<u8>,
+    received: usize,
     timeout: Pin<Box<Sleep>>,
     /// Dropped when it is done.
     _pending: oneshot::Sender<()>,
@@ -40,9 +44,26 @@ impl<I> Socket<I> {
         let (open, ended) = oneshot::channel();
         let (pending, handshake_done) = oneshot::channel();
         let timeout = Box::pin(tokio::time::sleep(handshake_timeout));
-        let handshake = Handshake { missing_bytes: HANDSHAKE_BYTES, timeout, _pending: pending };
+        let head = Vec::with_capacity(PREFACE + FRAME_HEADER);
+        let handshake = Handshake { head, received: 0, timeout, _pending: pending };
         let socket = Self { stream, handshake: Some(handshake), _open: open };
         (socket, SocketEvents { ended, handshake_done })
+    }
+}
+
+impl Handshake {
+    /// Takes bytes that have arrived; whether they complete it.
+    fn is_done_with(&mut self, bytes: &[u8]) -> bool {
+        self.received += bytes.len();
+        let missing = PREFACE + FRAME_HEADER - self.head.len();
+        self.head.extend(bytes.iter().take(missing));
+        match self.head.get(PREFACE..) {
+            Some(&[a, b, c, _, _, _, _, _, _]) => {
+                let payload = u32::from_be_bytes([0, a, b, c]) as usize;
+                self.received >= PREFACE + FRAME_HEADER + payload
+            }
+            _ => false,
+        }
     }
 }
 
@@ -67,9 +88,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Socket<I> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         let Some(handshake) = &mut self.handshake else { return polled };
-        let bytes = buffer.filled().len() - before;
-        handshake.missing_bytes = handshake.missing_bytes.saturating_sub(bytes);
-        if handshake.missing_bytes == 0 {
+        if handshake.is_done_with(buffer.filled().get(before..).unwrap_or_default()) {
             self.handshake = None;
         } else if polled.is_pending() && handshake.timeout.as_mut().poll(context).is_ready() {
             tracing::debug!(

@@ -1,23 +1,18 @@
-//! What tests stand on: a server, and an ordinary client that must be served whatever others do.
+//! What tests of `fast` stand on: a server, and an ordinary client that must be served whatever others do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Semaphore;
 use weir::algorithm::{Op, Verdict};
-use weir::config::{Config, ServerConfig, ServerLimits, Transport};
+use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::store::{Decision, Store, StoreError, Verdicts};
 use weir::units::Micros;
 
 use super::session::Session;
 use crate::support::frames::Raw;
-use crate::support::server::{BASE, Server, ask, config};
+use crate::support::server::{BASE, Server, ask, config, config_on_fast};
 use crate::support::{SOON, eventually};
-
-/// These are tests of one transport.
-fn fast() -> ServerConfig {
-    ServerConfig { transport: Transport::Fast, ..config().server }
-}
 
 pub(super) struct Ground {
     pub(super) server: Server,
@@ -29,7 +24,7 @@ impl Ground {
     }
 
     pub(super) fn limited(limits: ServerLimits) -> Self {
-        let server = ServerConfig { limits, ..fast() };
+        let server = ServerConfig { limits, ..config_on_fast().server };
         Self::on(Server::start(Config { server, ..config() }))
     }
 
@@ -39,7 +34,7 @@ impl Ground {
 
     /// On a store whose decisions wait for its gate.
     pub(super) fn gated(limits: ServerLimits) -> (Self, Gated) {
-        let (server, gated) = (ServerConfig { limits, ..fast() }, Gated::closed());
+        let (server, gated) = (ServerConfig { limits, ..config_on_fast().server }, Gated::closed());
         let made = gated.clone();
         (Self::on(Server::with_store(Config { server, ..config() }, move || made.clone())), gated)
     }

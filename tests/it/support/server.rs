@@ -201,6 +201,12 @@ pub(crate) fn config() -> Config {
     }
 }
 
+/// The same on `fast`, for tests of what it does alone.
+pub(crate) fn config_on_fast() -> Config {
+    let server = ServerConfig { transport: Transport::Fast, ..config().server };
+    Config { server, ..config() }
+}
+
 /// What serves the tests' connections: `WEIR_TEST_TRANSPORT`, or else the default. Tests of what one transport
 /// does alone name it themselves.
 pub(crate) fn transport() -> Transport {

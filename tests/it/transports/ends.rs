@@ -15,6 +15,11 @@ use crate::support::grpc::framed;
 use crate::support::server::ask;
 use crate::support::{SOON, scratch};
 
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Three of the six bytes that the frame announces.
+const HALF_OF_SETTINGS: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0";
+
 fn question() -> Call {
     unary(SHOULD_ALLOW, &ShouldAllowRequest { peek: true, ..ask("burst/x", "bob") })
 }
@@ -83,7 +88,7 @@ async fn an_old_connection_ends_its_streams() {
 async fn a_client_that_does_not_speak_is_cut_off() {
     let limits = ServerLimits { handshake_timeout: Micros::from_millis(100), ..ServerLimits::default() };
     for transport in TRANSPORTS {
-        for beginning in [&b""[..], b"PRI * HTTP/2.0\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        for beginning in [&b""[..], b"PRI * HTTP/2.0\r\n", PREFACE, &[PREFACE, HALF_OF_SETTINGS].concat()] {
             let mut served = Served::with(transport, limits.clone(), None);
             let (mut ours, theirs) = duplex(64 << 10);
             served.serve(theirs);
