@@ -29,7 +29,7 @@ use weir::store::{Store, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
-use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody};
+use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody, turn};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -131,14 +131,14 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
     let framed = framed(&message(work));
     let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
+        turn::begin();
         let request = || IncomingCall {
             context: CallContext::default(),
             messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
         };
         if work == "batch" {
-            let Poll::Ready(Ok(_)) = pin!(service.should_allow_batch(request())).poll(&mut context()) else {
-                panic!("it answers at once")
-            };
+            let Begun::Call(call) = service.should_allow_batch(request()) else { panic!("a turn is enough") };
+            let Poll::Ready(Ok(_)) = pin!(call).poll(&mut context()) else { panic!("it answers at once") };
             continue;
         }
         let posed = (0..together).filter_map(|_| match service.should_allow(request()) {
@@ -148,6 +148,7 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
                 assert!(matches!(pin!(call).poll(&mut context()), Poll::Ready(Ok(_))), "it answers at once");
                 None
             }
+            Begun::Postponed(_) => panic!("a turn is enough"),
         });
         service.answer_each(&posed.collect::<Vec<_>>(), |_, answer| assert!(answer.is_ok()));
     }

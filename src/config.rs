@@ -44,6 +44,7 @@ mod values;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use self::limits::MAX_BATCH_BYTES;
 pub use envoy::{
     CurrentDomains, EnvoyConfig, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS,
     MAX_ENVOY_FILE, MAX_ENVOY_FILES,
@@ -132,6 +133,9 @@ pub struct ServerLimits {
     pub max_pending_resets: usize,
     /// Streams that we have reset for faults of the client; then its connection ends.
     pub max_local_resets: usize,
+    /// Bytes that all connections together may hold: of messages that are incomplete or wait for their decisions,
+    /// of retained headers, and of answers that are not sent yet.
+    pub max_buffered_bytes: usize,
     /// How long a new connection may take to begin to speak HTTP/2.
     pub handshake_timeout: Micros,
     /// Between two questions to a peer whether it is still there.
@@ -140,6 +144,8 @@ pub struct ServerLimits {
     pub keepalive_timeout: Micros,
     /// How old a connection may become, give or take a tenth; `None` is as old as it likes.
     pub max_connection_age: Option<Micros>,
+    /// How long the calls of a connection may take to finish once it has reached its age.
+    pub max_connection_age_grace: Micros,
 }
 
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
@@ -180,10 +186,12 @@ impl Default for ServerLimits {
             max_message_bytes: 64 << 10,
             max_pending_resets: 1024,
             max_local_resets: 1024,
+            max_buffered_bytes: 64 << 20,
             handshake_timeout: Micros::from_secs(10),
             keepalive_interval: Micros::from_secs(20),
             keepalive_timeout: Micros::from_secs(10),
             max_connection_age: None,
+            max_connection_age_grace: Micros::from_secs(10),
         }
     }
 }

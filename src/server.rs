@@ -20,6 +20,7 @@ mod open_files;
 mod router;
 mod routes;
 mod tonic_server;
+mod until_deadline;
 mod worker;
 
 use std::io;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
-use weir_grpc::Intercept;
+use weir_grpc::{BufferBudget, Intercept};
 
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
@@ -133,7 +134,9 @@ where
     let max_connections = config.limits.max_connections;
     let files = OpenFiles::of_process(parts.store_files);
     files.compare(max_connections, worker_count(config));
-    let mut workers = Workers::start(worker_count(config), config, parts, &stopped)?;
+    let budget = BufferBudget::new(config.limits.max_buffered_bytes, worker_count(config));
+    parts.metrics.show_budget(budget.clone());
+    let mut workers = Workers::start(worker_count(config), &budget, config, parts, &stopped)?;
     runtime.block_on(async {
         let acceptor = Acceptor::new(listener, workers.hands(), max_connections, files, refused)?;
         let delayed = async {

@@ -23,7 +23,6 @@ mod wire;
 use std::sync::Arc;
 
 pub use admin::Admin;
-pub use batch::MAX_BATCH_BYTES;
 pub use decisions::Decisions;
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
 pub use incoming::Closing;

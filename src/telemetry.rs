@@ -10,18 +10,22 @@ mod lines;
 mod log;
 mod recorder;
 mod sampled;
+mod transport;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
+use weir_grpc::BufferBudget;
 
 pub use envoy::{AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Hits, RuleCounts};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use recorder::{Method, Outcome, Recorder, Rejection};
+pub use transport::TransportMetrics;
 
 use self::decisions::Decisions;
 use self::sampled::{Sampled, Series};
@@ -36,6 +40,9 @@ pub struct Metrics {
     /// Open connections of each worker.
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
     connections_refused: Arc<AtomicU64>,
+    transport: Arc<TransportMetrics>,
+    /// Of the server, once it runs.
+    budget: Arc<ArcSwapOption<BufferBudget>>,
 }
 
 impl Metrics {
@@ -58,7 +65,23 @@ impl Metrics {
         // Fails where there is no /proc; the other metrics are worth having without it.
         let process = prometheus::process_collector::ProcessCollector::for_self();
         let _ = registry.register(Box::new(process));
-        Ok(Self { registry: registry.clone(), decisions, connections, connections_refused })
+        let transport = TransportMetrics::register(registry)?;
+        let budget = Arc::<ArcSwapOption<BufferBudget>>::default();
+        let shown = Arc::clone(&budget);
+        let read = move || {
+            let (taken, limit) =
+                shown.load().as_ref().map_or((0, 0), |budget| (budget.taken(), budget.limit()));
+            [taken as f64, limit as f64]
+        };
+        registry.register(Box::new(Sampled::new(BUFFERS, read)?))?;
+        Ok(Self {
+            registry: registry.clone(),
+            decisions,
+            connections,
+            connections_refused,
+            transport,
+            budget,
+        })
     }
 
     /// Counters of its own for one more worker, so that workers share no cache line.
@@ -79,6 +102,17 @@ impl Metrics {
     #[must_use]
     pub fn connections_refused(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.connections_refused)
+    }
+
+    /// The counters of what happens to connections.
+    #[must_use]
+    pub fn transport(&self) -> Arc<TransportMetrics> {
+        Arc::clone(&self.transport)
+    }
+
+    /// Shows how much of the budget of buffered bytes is taken.
+    pub fn show_budget(&self, budget: BufferBudget) {
+        self.budget.store(Some(Arc::new(budget)));
     }
 
     /// Counters for the rules of Envoy's configuration, for `workers` workers.
@@ -112,6 +146,19 @@ const CONNECTIONS: [Series; 2] = [
         name: "weir_connections_refused_total",
         help: "Connections that were closed at once because there were too many.",
         kind: MetricType::COUNTER,
+    },
+];
+
+const BUFFERS: [Series; 2] = [
+    Series {
+        name: "weir_buffered_bytes",
+        help: "Bytes that are reserved for incomplete messages, waiting calls and unsent answers.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_buffered_bytes_limit",
+        help: "The largest number of those bytes: server.limits.max_buffered_bytes.",
+        kind: MetricType::GAUGE,
     },
 ];
 

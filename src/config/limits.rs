@@ -19,6 +19,12 @@ pub(super) const HEADER_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 /// Messages: a request with every field at its bound fits; gRPC's own default is 4 MiB.
 pub(super) const MESSAGE_BYTES: (usize, usize) = (32 << 10, 4 << 20);
 
+/// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
+pub const MAX_BATCH_BYTES: usize = 1 << 20;
+
+/// Buffers: at least two of the largest messages, so that one that arrives slowly stops no other.
+pub(super) const BUFFERED_BYTES: (usize, usize) = (2 << 20, 1 << 40);
+
 const SHORTEST_WAIT: Micros = Micros::from_millis(100);
 const LONGEST_WAIT: Micros = Micros::from_secs(3600);
 const LONGEST_AGE: Micros = Micros::from_secs(7 * 86_400);
@@ -51,6 +57,9 @@ pub(super) fn limits(mut fields: Fields<'_>, report: &mut Report) -> ServerLimit
         max_local_resets: fields
             .read("max_local_resets", report, count(MAX_STREAMS))
             .unwrap_or(default.max_local_resets),
+        max_buffered_bytes: fields
+            .read("max_buffered_bytes", report, bytes(BUFFERED_BYTES))
+            .unwrap_or(default.max_buffered_bytes),
         handshake_timeout: fields
             .read("handshake_timeout", report, wait)
             .unwrap_or(default.handshake_timeout),
@@ -61,7 +70,19 @@ pub(super) fn limits(mut fields: Fields<'_>, report: &mut Report) -> ServerLimit
             .read("keepalive_timeout", report, wait)
             .unwrap_or(default.keepalive_timeout),
         max_connection_age: fields.read("max_connection_age", report, age),
+        max_connection_age_grace: fields
+            .read("max_connection_age_grace", report, |s| duration_within(s, Micros::ZERO, LONGEST_WAIT))
+            .unwrap_or(default.max_connection_age_grace),
     };
+    let largest = limits.max_message_bytes.max(MAX_BATCH_BYTES);
+    if limits.max_buffered_bytes < 2 * largest {
+        let reason = format!(
+            "{} bytes are less than twice the largest message, which may have {largest}: set at least {}",
+            limits.max_buffered_bytes,
+            2 * largest
+        );
+        fields.report("max_buffered_bytes", report, reason);
+    }
     fields.finish(report);
     limits
 }

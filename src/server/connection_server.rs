@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
+use weir_grpc::BufferBudget;
+
 use super::connections::Connections;
 use super::open::Open;
 use super::{Parts, ServerError, routes};
@@ -26,7 +28,8 @@ impl<S: Store> ConnectionServer<S> {
         let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
         let services = routes::services(limiter, parts, 0, config)?;
         let (_, accepted) = mpsc::unbounded_channel();
-        let connections = Connections::new(services, config, accepted);
+        let budget = BufferBudget::new(config.limits.max_buffered_bytes, 1).worker();
+        let connections = Connections::new(services, config, accepted, budget, parts.metrics.transport());
         Ok(Self { connections, open: parts.metrics.connections() })
     }
 

@@ -10,7 +10,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use weir_grpc::{ConnectionEnd, Http2Connection, Limits};
+use weir_grpc::{
+    ConnectionContext, ConnectionEnd, ConnectionObserver, Http2Connection, Limits, WorkerBudget,
+};
 
 use super::listener::Accepted;
 use super::open::Open;
@@ -19,6 +21,7 @@ use super::tonic_server;
 use super::worker::stopped;
 use crate::config::{ServerConfig, ServerLimits, Transport};
 use crate::store::Store;
+use crate::telemetry::TransportMetrics;
 
 /// How long a client may take to acknowledge the PING behind our GOAWAY, or to complete its handshake during a
 /// shutdown. Healthy clients need a round trip; the others must not hold up the shutdown.
@@ -29,7 +32,8 @@ pub(super) struct Connections<S> {
     services: Arc<Services<S>>,
     transport: Transport,
     limits: Arc<ServerLimits>,
-    fast_limits: Limits,
+    shared: ConnectionContext,
+    metrics: Arc<TransportMetrics>,
     ages: Ages,
     accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
 }
@@ -47,13 +51,17 @@ impl<S: Store> Connections<S> {
         services: Services<S>,
         config: &ServerConfig,
         accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
+        budget: WorkerBudget,
+        metrics: Arc<TransportMetrics>,
     ) -> Self {
         let limits = &config.limits;
+        let observer = Arc::clone(&metrics) as Arc<dyn ConnectionObserver>;
         Self {
             services: Arc::new(services),
             transport: config.transport,
             limits: Arc::new(limits.clone()),
-            fast_limits: fast_limits(limits),
+            shared: ConnectionContext { limits: fast_limits(limits), budget, observer },
+            metrics,
             ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
             accepted,
         }
@@ -104,22 +112,19 @@ impl<S: Store> Connections<S> {
     ) -> impl Future<Output = ()> + use<I, S> {
         let age = self.ages.next();
         let services = Arc::clone(&self.services);
-        let (transport, limits, fast_limits) =
-            (self.transport, Arc::clone(&self.limits), self.fast_limits.clone());
+        let (transport, limits, shared) = (self.transport, Arc::clone(&self.limits), self.shared.clone());
+        let metrics = Arc::clone(&self.metrics);
         async move {
             let _counted = counted;
-            let over = async {
-                tokio::select! {
-                    () = too_old(age) => {}
-                    () = stopped(stop) => {}
-                }
-            };
+            let life = Life { age, grace: limits.max_connection_age_grace.into(), stop, metrics };
             let ended = match transport {
                 Transport::Fast => {
-                    live(stream, services, &fast_limits, over).await.map_err(|error| error.to_string())
+                    let (close, closing) = watch::channel(());
+                    let connection = Http2Connection::new(stream, services, &shared, closing);
+                    life.serve(connection, close).await.map_err(|error| error.to_string())
                 }
                 // Boxed, so that connections of the other one are not as large.
-                Transport::Tonic => Box::pin(tonic_server::live(stream, services, &limits, over))
+                Transport::Tonic => Box::pin(tonic_server::live(stream, services, &limits, life.over()))
                     .await
                     .map_err(|error| error.to_string()),
             };
@@ -130,20 +135,50 @@ impl<S: Store> Connections<S> {
     }
 }
 
-/// A connection on `fast`, until it ends, or until `over` and the end of its calls.
-async fn live<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
-    stream: I,
-    services: Arc<Services<S>>,
-    limits: &Limits,
-    over: impl Future<Output = ()>,
-) -> Result<(), ConnectionEnd> {
-    let (close, closing) = watch::channel(());
-    let mut connection = Http2Connection::new(stream, services, limits, closing);
-    tokio::select! {
-        biased;
-        ended = connection.serve() => return ended,
-        () = over => {}
+/// How long one connection may live.
+struct Life {
+    age: Option<Duration>,
+    /// How long the calls of an aged connection may take.
+    grace: Duration,
+    stop: watch::Receiver<()>,
+    metrics: Arc<TransportMetrics>,
+}
+
+impl Life {
+    /// Until the connection has reached its age, or is to stop.
+    async fn over(self) {
+        tokio::select! {
+            () = too_old(self.age) => self.metrics.aged(),
+            () = stopped(self.stop) => {}
+        }
     }
+
+    /// Serves until the other side closes the connection; or, from its age or `stop` on, until its calls have
+    /// finished. Streaming calls are told by `close`.
+    async fn serve<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
+        self,
+        mut connection: Http2Connection<I, Services<S>>,
+        close: watch::Sender<()>,
+    ) -> Result<(), ConnectionEnd> {
+        let aged = tokio::select! {
+            biased;
+            ended = connection.serve() => return ended,
+            () = too_old(self.age) => true,
+            () = stopped(self.stop.clone()) => false,
+        };
+        if !aged {
+            return shut_down(&mut connection, close).await;
+        }
+        self.metrics.aged();
+        // Streams and watches that go on after the grace period end with their connection.
+        timeout(self.grace, shut_down(&mut connection, close)).await.unwrap_or(Ok(()))
+    }
+}
+
+async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
+    connection: &mut Http2Connection<I, Services<S>>,
+    close: watch::Sender<()>,
+) -> Result<(), ConnectionEnd> {
     // A connection that was accepted just now may bring a call, and its GOAWAY must follow our settings.
     if !connection.handshake_done() {
         match timeout(SHUTDOWN_TIMEOUT, connection.serve_handshake()).await {

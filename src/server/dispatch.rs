@@ -9,11 +9,13 @@ use tonic::body::Body;
 use tonic::codegen::http;
 use weir_grpc::{
     Begun, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
-    RequestBody, Unanswered,
+    RequestBody, Unanswered, turn,
 };
 
 use super::routes::Services;
-use crate::service::{MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
+use super::until_deadline::UntilDeadline;
+use crate::config::MAX_BATCH_BYTES;
+use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
 use crate::store::Store;
 
 const SHOULD_ALLOW: MethodId = MethodId(0);
@@ -29,9 +31,12 @@ pub(super) fn methods(largest: usize) -> Methods {
         ("/weir.v1.RateLimitService/ShouldAllowStream", largest),
         ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", MAX_RATE_LIMIT_BYTES),
     ];
-    let together = |path: &str| path.ends_with("/ShouldAllow");
-    let hot =
-        hot.map(|(path, largest_message)| HotMethod { path, largest_message, together: together(path) });
+    let hot = hot.map(|(path, largest_message)| HotMethod {
+        path,
+        largest_message,
+        together: path.ends_with("/ShouldAllow"),
+        streaming: path.ends_with("Stream"),
+    });
     // Services of other methods have smaller bounds of their own.
     Methods::new(hot.into(), largest.max(MAX_MESSAGE_BYTES))
 }
@@ -44,7 +49,7 @@ impl<S: Store> HotService for Services<S> {
     fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> Begun {
         Begun::Call(match method {
             SHOULD_ALLOW => return self.decisions.should_allow(call),
-            SHOULD_ALLOW_BATCH => self.decisions.should_allow_batch(call),
+            SHOULD_ALLOW_BATCH => return self.decisions.should_allow_batch(call),
             SHOULD_ALLOW_STREAM => self.decisions.should_allow_stream(call, closing.clone()),
             SHOULD_RATE_LIMIT => self.envoy.should_rate_limit(call),
             MethodId(_) => Call::failed(Status::unimplemented("there is no such method")),
@@ -64,11 +69,19 @@ impl<S: Store> HotService for Services<S> {
     }
 
     fn other(&self, context: CallContext, mut request: http::Request<RequestBody>) -> Call {
-        let deadline = context.deadline;
+        let (deadlines, deadline) = (self.decisions.deadlines().clone(), context.deadline);
         request.extensions_mut().insert(context);
+        turn::spend(1);
         let response = self.router.call(request.map(Body::new));
         Call::waiting(self.decisions.deadlines(), deadline, async move {
-            Ok(Reply::Other(Box::new(response.await)))
+            let response = response.await;
+            Ok(Reply::Other(Box::new(match deadline {
+                Some(deadline) => {
+                    let deadline = deadlines.at(deadline);
+                    response.map(|body| Body::new(UntilDeadline::new(body, deadline)))
+                }
+                None => response,
+            })))
         })
     }
 }

@@ -6,6 +6,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, watch};
 
+use weir_grpc::{BufferBudget, WorkerBudget};
+
 use super::connections::Connections;
 use super::listener::Accepted;
 use super::open::Open;
@@ -54,6 +56,7 @@ impl Workers {
     /// Starts `count` of them; each ends when `stop`'s sender is dropped and its calls have finished.
     pub(super) fn start<S, F>(
         count: usize,
+        budget: &BufferBudget,
         config: &ServerConfig,
         parts: Parts<F>,
         stop: &watch::Receiver<()>,
@@ -69,10 +72,10 @@ impl Workers {
             let (sender, accepted) = mpsc::unbounded_channel();
             workers.hands.push(Hand { sender, open: parts.metrics.connections() });
             let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
-            let (stop, end) = (stop.clone(), end.clone());
+            let (stop, end, budget) = (stop.clone(), end.clone(), budget.worker());
             let body = move || {
                 let _ended = Ended(index, end);
-                serve(index, &parts, &config, accepted, stop)
+                serve(index, &parts, &config, accepted, budget, stop)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
             let thread =
@@ -121,6 +124,7 @@ fn serve<S, F>(
     parts: &Parts<F>,
     config: &ServerConfig,
     accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
+    budget: WorkerBudget,
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError>
 where
@@ -131,7 +135,8 @@ where
         let store = (parts.store)();
         let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
         let services = routes::services(limiter, parts, index, config)?;
-        let connections = Connections::new(services, config, accepted);
+        let metrics = parts.metrics.transport();
+        let connections = Connections::new(services, config, accepted, budget, metrics);
         let too_long = async {
             stopped(stop.clone()).await;
             tokio::time::sleep(config.drain_timeout.into()).await;

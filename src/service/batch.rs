@@ -6,16 +6,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use tonic::Status;
-use weir_grpc::{Call, CallContext, IncomingCall, Reply};
+use weir_grpc::{Begun, Call, CallContext, IncomingCall, Reply, turn};
 
 use super::wire::{self, Fields, Question};
 use super::{RateLimit, status};
 use crate::algorithm::LimitVerdict;
 use crate::limiter::{Answer, LimiterError, check_batch};
-use crate::store::{Store, at_once};
-
-/// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
-pub const MAX_BATCH_BYTES: usize = 1 << 20;
+use crate::store::{Store, TOGETHER, at_once};
 
 /// Bytes of an ordinary result.
 const RESULT_BYTES: usize = 80;
@@ -25,42 +22,58 @@ const RESPONSE_FIELD: u32 = 1;
 
 impl<S: Store> RateLimit<S> {
     /// Answers up to a thousand questions; at once, where they have arrived and the store can.
-    pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> Call {
+    pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> Begun {
         let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
-        if S::AT_ONCE
-            && let Some(message) = at_once(messages.only())
-        {
-            return Call::done(message.and_then(|message| self.decide_all_at_once(&message, deadline)));
+        let arrived = match at_once(messages.only()).transpose() {
+            Ok(arrived) => arrived,
+            Err(status) => return Begun::Call(status.into()),
+        };
+        if let Some(message) = &arrived {
+            match count(message) {
+                Ok(count) if turn::exceeds(count) => return Begun::Postponed(message.clone()),
+                Ok(count) if S::AT_ONCE => {
+                    return Begun::Call(Call::done(Ok(self.decide_all_at_once(message, count, deadline))));
+                }
+                Ok(_) => {}
+                Err(status) => return Begun::Call(status.into()),
+            }
         }
         let service = Arc::clone(self);
-        Call::waiting(&self.deadlines, deadline, async move {
-            let message = messages.only().await?;
+        Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
+            let message = match arrived {
+                Some(message) => message,
+                None => messages.only().await?,
+            };
+            let count = count(&message)?;
+            turn::wait_for(count).await;
             if S::AT_ONCE {
-                return service.decide_all_at_once(&message, deadline);
+                return Ok(service.decide_all_at_once(&message, count, deadline));
             }
-            service.decide_all(&message, deadline).await
-        })
+            Ok(service.decide_all(&message, count, deadline).await)
+        }))
     }
 
     /// In order, one after the other.
-    fn decide_all_at_once(&self, batch: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
-        let count = count(batch)?;
+    fn decide_all_at_once(&self, batch: &[u8], count: usize, deadline: Option<Instant>) -> Reply {
+        turn::spend(count);
         let mut round = self.limiter.round();
-        Ok(Reply::message(count * RESULT_BYTES, |out| {
+        Reply::message(count * RESULT_BYTES, |out| {
             let mut questions = questions(batch).map(|question| (0, Ok(question)));
-            while self.decide_next(&mut round, out, RESPONSE_FIELD, deadline, || questions.next()) > 0 {}
-        }))
+            let most = TOGETHER;
+            while self.decide_next(&mut round, out, RESPONSE_FIELD, deadline, most, || questions.next()) > 0 {
+            }
+        })
     }
 
     /// All questions are put to the store before any answer is awaited, in order and from one task: Redis
     /// is sent what is for one node together.
-    async fn decide_all(&self, batch: &Bytes, deadline: Option<Instant>) -> Result<Reply, Status> {
-        let count = count(batch)?;
+    async fn decide_all(&self, batch: &Bytes, count: usize, deadline: Option<Instant>) -> Reply {
+        turn::spend(count);
         let answers = questions(batch).map(|question| self.answer(question, deadline));
         let answers = join_all(answers).await;
-        Ok(Reply::message(count * RESULT_BYTES, |out| {
+        Reply::message(count * RESULT_BYTES, |out| {
             answers.iter().for_each(|answer| self.push(out, RESPONSE_FIELD, 0, answer));
-        }))
+        })
     }
 
     /// The answer to one question, with its cost.

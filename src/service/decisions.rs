@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tonic::{Request, Response, Status, Streaming};
 use weir_grpc::{Begun, Reply};
 
+use super::RateLimit;
 use super::incoming::{ReplyStream, context, incoming, incoming_stream, many_messages, one_message};
-use super::{MAX_BATCH_BYTES, RateLimit};
+use crate::config::MAX_BATCH_BYTES;
 use crate::proto::Encoded;
 use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
 use crate::proto::v1::{
@@ -39,7 +40,7 @@ impl<S: Store> RateLimitService for Decisions<S> {
         &self,
         request: Request<Encoded<ShouldAllowBatchRequest>>,
     ) -> Result<Response<Encoded<ShouldAllowBatchResponse>>, Status> {
-        one_message(self.0.should_allow_batch(incoming(request, MAX_BATCH_BYTES)?).await?)
+        one_message(self.0.alone(self.0.should_allow_batch(incoming(request, MAX_BATCH_BYTES)?)).await?)
     }
 
     type ShouldAllowStreamStream = ReplyStream<ShouldAllowStreamResponse>;
@@ -64,6 +65,8 @@ impl<S: Store> RateLimit<S> {
         let mut pending = match begun {
             Begun::Call(call) => return call.await,
             Begun::Pending(pending) => pending,
+            // Each call has a turn of its own here.
+            Begun::Postponed(_) => return Err(Status::internal("the call is larger than a turn")),
         };
         let mut answered = None;
         self.answer_each(std::slice::from_ref(&pending), |_, answer| {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use tonic::Status;
-use weir_grpc::{Call, CallContext, IncomingCall, Reply};
+use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 
 pub use headers::HeaderNames;
 pub use service::EnvoyService;
@@ -86,6 +86,7 @@ impl<S: Store> EnvoyRateLimit<S> {
             self.envoy.unread(AnswerCode::Internal);
             super::status::malformed(error)
         })?;
+        turn::spend(ask.descriptors.len());
         let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await.map_err(status)?;
         let bytes = STATUS_BYTES * (1 + answer.statuses.len());
         Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))

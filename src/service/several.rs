@@ -11,19 +11,20 @@ use crate::limiter::{Lent, Round};
 use crate::store::{Store, TOGETHER};
 
 impl<S: Store> RateLimit<S> {
-    /// Answers the next questions of a message, each with its id, and appends the results; says how many
-    /// there were.
+    /// Answers the next questions of a message, `most` of them, each with its id, and appends the results; says how
+    /// many there were. More than [`TOGETHER`] at a time save nothing more.
     pub(super) fn decide_next<'a: 'q, 'q>(
         &'a self,
         round: &mut Round<'a, S>,
         out: &mut Vec<u8>,
         first: u32,
         deadline: Option<Instant>,
+        most: usize,
         mut next: impl FnMut() -> Option<(u64, Result<&'q [u8], Status>)>,
     ) -> usize {
         let mut questions = SmallVec::<[(u64, Question<'q>); TOGETHER]>::new();
         let mut malformed = None;
-        while questions.len() < TOGETHER
+        while questions.len() < most
             && malformed.is_none()
             && let Some((id, question)) = next()
         {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 use tonic::Status;
-use weir_grpc::{Begun, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply};
+use weir_grpc::{Begun, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply, turn};
 
 use super::wire::{self, Question};
 use super::{RateLimit, status};
@@ -32,6 +32,7 @@ impl<S: Store> RateLimit<S> {
             Err(status) => return Begun::Call(status.into()),
         };
         let (service, deadline) = (Arc::clone(self), context.deadline);
+        turn::spend(1);
         Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
             let message = match arrived {
                 Some(message) => message,

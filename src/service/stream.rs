@@ -16,20 +16,17 @@ use http_body::{Body, Frame};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 use tonic::Status;
-use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply};
+use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
 
 use super::wire::{Fields, Malformed, Value};
 use super::{RateLimit, status};
-use crate::store::Store;
+use crate::store::{Store, TOGETHER};
 
 /// A message of answers is sent when it has so many bytes, or when no further answer is there.
 const ENOUGH_BYTES: usize = 16 << 10;
 
 /// Questions of one stream that may wait for the store at a time.
 const MAX_IN_FLIGHT: usize = 1000;
-
-/// Answers after which others have their turn: a third of a millisecond.
-const TURN: usize = 1000;
 
 /// Where a result has its response, and after that its error.
 const RESPONSE_FIELD: u32 = 2;
@@ -50,8 +47,6 @@ struct Stream<S> {
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// No more is read; this is how it ends when all that was read is answered.
     end: Option<Result<(), Status>>,
-    /// Answers since others had their turn.
-    answered: usize,
     /// Bytes of the last message of answers.
     usual: usize,
     over: bool,
@@ -75,7 +70,6 @@ impl<S: Store> RateLimit<S> {
             deadline: context.deadline.map(timer),
             closing: Box::pin(async move { while closing.changed().await.is_ok() {} }),
             end: None,
-            answered: 0,
             usual: 0,
             over: false,
         }))))
@@ -93,9 +87,8 @@ impl<S: Store> Body for Stream<S> {
         if self.over {
             return Poll::Ready(None);
         }
-        if self.answered >= TURN {
-            self.answered = 0;
-            context.waker().wake_by_ref();
+        if turn::remaining() == 0 {
+            turn::yield_to_others(context);
             return Poll::Pending;
         }
         self.look_for_the_end(context);
@@ -109,10 +102,7 @@ impl<S: Store> Body for Stream<S> {
                 self.over = true;
                 Poll::Ready(Some(Ok(Frame::trailers(trailers(end)))))
             }
-            None => {
-                self.answered = 0;
-                Poll::Pending
-            }
+            None => Poll::Pending,
         }
     }
 
@@ -173,8 +163,9 @@ impl<S: Store> Stream<S> {
             let mut fields = Fields::of(&rest);
             loop {
                 let next = || self.next_in(&mut fields).map(identified);
-                let answered = service.decide_next(round, out, RESPONSE_FIELD, deadline, next);
-                self.answered += answered;
+                let most = turn::remaining().min(TOGETHER);
+                let answered = service.decide_next(round, out, RESPONSE_FIELD, deadline, most, next);
+                turn::spend(answered);
                 if answered == 0 || !self.wants_more(out) {
                     break;
                 }
@@ -185,10 +176,11 @@ impl<S: Store> Stream<S> {
 
     fn ask_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         while self.wants_more(out) {
-            while self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
+            while self.in_flight.len() < MAX_IN_FLIGHT && turn::remaining() > 0 && self.has_more(context) {
                 let rest = std::mem::take(&mut self.rest);
                 let mut fields = Fields::of(&rest);
                 if let Some(streamed) = self.next_in(&mut fields) {
+                    turn::spend(1);
                     self.in_flight.push_back(self.ask(rest.slice_ref(streamed)));
                 }
                 self.rest = rest.slice(rest.len() - fields.left()..);
@@ -196,7 +188,6 @@ impl<S: Store> Stream<S> {
             match Pin::new(&mut self.in_flight).poll_next(context) {
                 Poll::Ready(Some(result)) => {
                     out.extend_from_slice(&result);
-                    self.answered += 1;
                 }
                 Poll::Ready(None) | Poll::Pending => return,
             }
@@ -223,7 +214,7 @@ impl<S: Store> Stream<S> {
     }
 
     fn wants_more(&self, out: &[u8]) -> bool {
-        out.len() < ENOUGH_BYTES && self.answered < TURN
+        out.len() < ENOUGH_BYTES && turn::remaining() > 0
     }
 
     /// Whether there is something left of a message, this one or the next.

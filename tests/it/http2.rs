@@ -4,6 +4,7 @@
 //! its name. What is read is read strictly: see [`session`] and [`blocks`].
 
 mod blocks;
+mod buffering;
 mod calls;
 mod costs;
 mod credit;
@@ -14,6 +15,7 @@ mod ground;
 mod hpack;
 mod malformed;
 mod mutations;
+mod odd;
 mod reactions;
 mod requests;
 mod session;

@@ -41,6 +41,7 @@ mod support;
 mod together;
 mod transports;
 mod ttl;
+mod turns;
 mod undo;
 mod unix_socket;
 mod valkey;

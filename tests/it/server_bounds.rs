@@ -8,6 +8,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use tonic::{Code, Request, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::units::Micros;
 
@@ -244,4 +246,32 @@ async fn flood(server: &Server, attack: impl Fn(u32) -> Vec<u8> + Send + 'static
     assert!(matches!(end, End::Closed(None | Some(ENHANCE_YOUR_CALM))), "{end:?}");
     eventually(SOON, "the attacker's connection is closed", || connections(server) == 1);
     assert!(longest < Duration::from_secs(10), "another client waited {longest:?}");
+}
+
+/// A watch goes on for as long as its connection once did, whatever deadline its caller had set.
+#[tokio::test]
+async fn a_watch_ends_at_its_deadline() {
+    let server = limited(ServerLimits::default());
+    let mut health = HealthClient::new(server.channel().await);
+    let mut request = Request::new(HealthCheckRequest::default());
+    request.set_timeout(Duration::from_millis(300));
+    let mut watch = health.watch(request).await.unwrap().into_inner();
+    assert!(watch.message().await.unwrap().is_some());
+    assert_eq!(watch.message().await.unwrap_err().code(), Code::DeadlineExceeded);
+}
+
+/// A connection of an open watch was once as old as its client liked.
+#[tokio::test]
+async fn a_watch_ends_with_its_aged_connection() {
+    let limits = ServerLimits {
+        max_connection_age: Some(Micros::from_secs(1)),
+        max_connection_age_grace: Micros::from_millis(100),
+        ..ServerLimits::default()
+    };
+    let server = limited(limits);
+    let mut health = HealthClient::new(server.channel().await);
+    let mut watch = health.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
+    assert!(watch.message().await.unwrap().is_some());
+    assert!(tokio::time::timeout(SOON, watch.message()).await.expect("it ends").is_err());
+    eventually(SOON, "it is counted", || metric(&server, "weir_connections_aged_total ") >= 1);
 }

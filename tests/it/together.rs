@@ -76,7 +76,7 @@ fn one_that_fails_fails_alone() {
         one("burst", "", 1),
         (ASK, &[], vec![]),
         one("burst", "bob", 2),
-        // It has arrived, and so is decided, although nobody may wait for it any more.
+        // Nobody waits for it any more, so it is not decided.
         (ASK, &[("grpc-timeout", "0n")], one("burst", "bob", 1).2),
         ("/weir.v1.RateLimitService/Nothing", &[], framed(0, b"")),
         one("burst", "bob", 1),
@@ -91,9 +91,9 @@ fn one_that_fails_fails_alone() {
         Err(Code::InvalidArgument),
         Err(Code::Unimplemented),
         Ok((false, Some(1))),
-        Ok((true, Some(0))),
+        Err(Code::DeadlineExceeded),
         Err(Code::Unimplemented),
-        Ok((false, Some(0))),
+        Ok((true, Some(0))),
     ];
     assert_eq!(told, expected);
 }

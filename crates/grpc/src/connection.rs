@@ -3,50 +3,41 @@
 //! What arrives together is answered together, in one write. Calls that wait for their answers are part of the
 //! connection's task: a task for each would cost as much as what it serves.
 
+mod calls;
+mod io;
+
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::Error as IoError;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tonic::Status;
-use tonic::metadata::MetadataValue;
+use tokio::time::Sleep;
 
-use crate::body::RequestBody;
-use crate::call::Call;
+use crate::budget::{Account, WorkerBudget};
 use crate::error_code::ConnectionError;
-use crate::in_flight::{Event, InFlightCalls};
+use crate::events::ConnectionObserver;
+use crate::in_flight::InFlightCalls;
 use crate::keepalive::Keepalive;
 use crate::limits::Limits;
-use crate::messages::Messages;
-use crate::pending::PendingBatch;
-use crate::request_headers::RequestHead;
-use crate::service::{Begun, HotService, IncomingCall, MethodId};
+use crate::reading_time::ReadingTime;
+use crate::service::HotService;
 use crate::session::Session;
 use crate::transport::Transport;
+use crate::turn;
 
-/// Bytes that are read at a time.
-const READ: usize = 64 << 10;
-
-/// Reads or full writes after which other connections have their turn.
-const TURN: usize = 4;
+/// Reads of one turn, or writes of as much output as may wait. With [`turn::DECISIONS_PER_TURN`] they bound it.
+const READS_PER_TURN: usize = 4;
 
 /// The largest output buffer that is kept for the next connection.
 const MAX_KEPT_OUTPUT: usize = 1 << 20;
 
 thread_local! {
-    /// The read buffer. Frames are taken out of it at once, so an idle connection has none.
-    static READ_BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ]);
-
     /// The output buffer of the connection whose turn it is.
     static OUTPUT_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-
-    /// The calls that it answers together.
-    static BATCHES: RefCell<PendingBatch> = RefCell::default();
 }
 
 /// One connection.
@@ -60,6 +51,31 @@ pub struct Http2Connection<I, H> {
     /// The beginning of a frame whose rest has not arrived.
     partial_frame: Vec<u8>,
     error: Option<ConnectionError>,
+    turn: TurnState,
+    account: Account,
+    reading: ReadingTime,
+    /// Runs out when the oldest incomplete message is due.
+    message_timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// How far a connection is in its turn.
+#[derive(Default)]
+struct TurnState {
+    /// Decisions that it has made.
+    spent: usize,
+    /// Whether it is over, and the others have not all been polled.
+    over: bool,
+}
+
+/// What connections of one worker share.
+#[derive(Clone)]
+pub struct ConnectionContext {
+    /// Bounds of one connection.
+    pub limits: Limits,
+    /// The worker's part of the buffer budget.
+    pub budget: WorkerBudget,
+    /// Who is told of events.
+    pub observer: Arc<dyn ConnectionObserver>,
 }
 
 /// Why a connection ended otherwise than by its client or its age.
@@ -67,7 +83,7 @@ pub struct Http2Connection<I, H> {
 pub enum ConnectionEnd {
     /// The stream of bytes failed.
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(#[from] IoError),
     /// The client broke the protocol.
     #[error("{reason} ({code:?})", reason = .0.reason, code = .0.code)]
     Protocol(ConnectionError),
@@ -76,18 +92,23 @@ pub enum ConnectionEnd {
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
     /// A connection over `stream`. Streaming calls are told by `closing` that it is about to end. Within a
     /// runtime.
-    pub fn new(stream: I, service: Arc<H>, limits: &Limits, closing: watch::Receiver<()>) -> Self {
+    pub fn new(stream: I, service: Arc<H>, shared: &ConnectionContext, closing: watch::Receiver<()>) -> Self {
+        let ConnectionContext { limits, budget, observer } = shared;
         let transport = Transport::new(stream, limits.handshake_timeout);
         let keepalive = Keepalive::new(transport.activity(), limits);
         Self {
             transport,
-            session: Session::new(limits, service.methods().clone()),
+            session: Session::new(limits, service.methods().clone(), Arc::clone(observer)),
             keepalive,
             service,
             closing,
             in_flight: InFlightCalls::default(),
             partial_frame: Vec::new(),
             error: None,
+            turn: TurnState::default(),
+            account: budget.open(),
+            reading: ReadingTime::default(),
+            message_timer: None,
         }
     }
 
@@ -126,7 +147,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         if self.session.output().capacity() == 0 {
             *self.session.output() = OUTPUT_BUFFER.take();
         }
-        let polled = self.poll_turn(context);
+        let polled = self.poll_in_turn(context);
         if self.session.output().is_empty() {
             let buffer = std::mem::take(self.session.output());
             OUTPUT_BUFFER.with_borrow_mut(|kept| {
@@ -138,9 +159,24 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         polled
     }
 
+    /// Polls the connection unless its turn is over. Then others go first, twice: the runtime looks at its sockets
+    /// only when it has nothing to poll, and this one's socket may be before that of a call which came earlier.
+    fn poll_in_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionEnd>> {
+        if std::mem::take(&mut self.turn.over) {
+            self.turn.spent = 0;
+            turn::yield_to_others(context);
+            return Poll::Pending;
+        }
+        turn::resume(self.turn.spent);
+        let polled = self.poll_turn(context);
+        self.turn.spent = turn::spent();
+        polled
+    }
+
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionEnd>> {
         let mut watched = false;
-        for _ in 0..TURN {
+        self.session.begin_turn();
+        for _ in 0..READS_PER_TURN {
             // Before the handshake its own timeout watches the connection.
             if !watched && self.handshake_done() {
                 watched = true;
@@ -155,161 +191,68 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             }
             self.run(context);
             let was_full = self.session.output_is_full();
-            let written = self.poll_write(context)?;
+            let mut written = self.poll_write(context)?;
+            if self.settle(context) {
+                written = self.poll_write(context)?;
+            }
             if self.session.is_over() || self.error.is_some() {
                 return self.poll_end(context, written);
             }
             if self.session.output_is_full() {
+                if self.reading.is_running() {
+                    self.reading.pause(self.session.now());
+                }
                 return Poll::Pending;
+            }
+            if turn::remaining() == 0 || (!was_full && self.session.has_new_calls()) {
+                break;
             }
             // Calls that waited for the output may go on.
             if was_full {
                 continue;
             }
+            if !self.reading.is_running() {
+                self.reading.resume(self.session.now());
+            }
             // A half-closed socket counts as closed: no gRPC client shuts down its sending side and keeps reading.
-            if !ready!(self.poll_read(context))? {
-                return Poll::Ready(Ok(()));
+            match self.poll_read(context)? {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => return Poll::Ready(Ok(())),
+                // Everything that has arrived was read: now a message that is not complete may be late.
+                Poll::Pending if self.poll_late_messages(context).is_pending() => return Poll::Pending,
+                Poll::Pending => {}
             }
         }
-        context.waker().wake_by_ref();
+        self.turn.over = true;
+        turn::yield_to_others(context);
         Poll::Pending
     }
 
-    /// Begins the calls that have arrived, and goes on with those in flight.
-    fn run(&mut self, context: &mut Context<'_>) {
-        loop {
-            // Queued data first: then there may be space for the answers of further calls.
-            self.session.send_queued();
-            self.begin_calls();
-            let Self { session, in_flight, .. } = self;
-            in_flight.cancel_all_of(session.take_cancelled());
-            session.take_resumable().into_iter().for_each(|response| in_flight.body(response));
-            let mut any = false;
-            while !session.output_is_full()
-                && let Poll::Ready(Some(event)) = in_flight.poll_next(context)
-            {
-                any = true;
-                match event {
-                    Event::Answered(stream, answer) => session.answer(stream, answer),
-                    Event::ResponseBody(response, piece) => session.continue_response(response, piece),
-                    Event::Failed(stream) => session.failed(stream),
-                    Event::Cancelled => {}
-                }
-            }
-            session.return_credit();
-            if !any {
-                return;
-            }
-        }
+    /// Counts what the connection holds; whether there is output again.
+    fn settle(&mut self, context: &Context<'_>) -> bool {
+        let before = self.session.output().len();
+        let demanded = self.account.demanded(context.waker());
+        self.session.settle(&mut self.account, &self.reading, demanded);
+        self.session.output().len() > before
     }
 
-    /// Begins the calls that have arrived, in their order: each is decided after those before it.
-    fn begin_calls(&mut self) {
-        let Self { session, service, closing, in_flight, .. } = self;
-        let mut batch = BATCHES.take();
-        session.begin_calls(|session, stream, head, body| {
-            if !service.methods().is_together(head.method) {
-                batch.answer(&**service, session, in_flight);
-            }
-            match catch_unwind(AssertUnwindSafe(|| begin(&**service, head, body, closing))) {
-                Ok(Begun::Pending(call)) => batch.push(call, stream),
-                Ok(Begun::Call(Call::Done(Some(answer)))) => session.answer(stream, answer),
-                Ok(Begun::Call(call)) => in_flight.call(stream, call),
-                // A panic ends one call; the panic hook has written a log line.
-                Err(_) => session.failed(stream),
-            }
-        });
-        batch.answer(&**service, session, in_flight);
-        BATCHES.set(batch);
-    }
-
-    /// Writes the output; whether that was all of it.
-    fn poll_write(&mut self, context: &mut Context<'_>) -> Result<bool, io::Error> {
-        let output = self.session.output();
-        let mut written = 0;
-        while written < output.len() {
-            match Pin::new(&mut self.transport).poll_write(context, &output[written..])? {
-                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(bytes) => written += bytes,
-                Poll::Pending => {
-                    output.drain(..written);
-                    return Ok(false);
-                }
-            }
-        }
-        output.clear();
-        Ok(true)
-    }
-
-    /// Reads once and processes the frames that are complete; false at the end of the stream.
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, ConnectionEnd>> {
-        READ_BUFFER.with_borrow_mut(|buffer| {
-            let mut buffer = ReadBuf::new(buffer);
-            ready!(Pin::new(&mut self.transport).poll_read(context, &mut buffer))?;
-            let bytes = buffer.filled();
-            if bytes.is_empty() {
-                return Poll::Ready(Ok(false));
-            }
-            let taken = if self.partial_frame.is_empty() {
-                let taken = self.session.read(bytes);
-                self.partial_frame.extend_from_slice(&bytes[*taken.as_ref().unwrap_or(&bytes.len())..]);
-                taken
-            } else {
-                self.partial_frame.extend_from_slice(bytes);
-                let taken = self.session.read(&self.partial_frame);
-                self.partial_frame.drain(..*taken.as_ref().unwrap_or(&0));
-                if self.partial_frame.is_empty() {
-                    self.partial_frame = Vec::new();
-                }
-                taken
-            };
-            if let Err(error) = taken {
-                self.session.close(Some(error));
-                self.error = Some(error);
-            }
-            Poll::Ready(Ok(true))
-        })
-    }
-
-    /// Writes the last output; after an error only what goes out at once.
-    fn poll_end(&mut self, context: &mut Context<'_>, written: bool) -> Poll<Result<(), ConnectionEnd>> {
-        if let Some(error) = self.error {
-            let _ = Pin::new(&mut self.transport).poll_shutdown(context);
-            return Poll::Ready(Err(ConnectionEnd::Protocol(error)));
-        }
-        if !written {
+    /// Ready when messages were late, and their calls were ended.
+    fn poll_late_messages(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(due) = self.session.message_due() else {
+            self.message_timer = None;
             return Poll::Pending;
+        };
+        let now = self.session.now();
+        let at = now + due.saturating_sub(self.reading.total(now));
+        let timer = self.message_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at.into())));
+        if timer.deadline() != at.into() {
+            timer.as_mut().reset(at.into());
         }
-        ready!(Pin::new(&mut self.transport).poll_shutdown(context))?;
-        Poll::Ready(Ok(()))
+        ready!(timer.as_mut().poll(context));
+        self.message_timer = None;
+        self.session.begin_turn();
+        let reading = self.reading.total(self.session.now());
+        self.session.end_late_messages(reading);
+        Poll::Ready(())
     }
-}
-
-/// Begins one call.
-fn begin<H: HotService>(
-    service: &H,
-    mut head: RequestHead,
-    body: RequestBody,
-    closing: &watch::Receiver<()>,
-) -> Begun {
-    let mut context = head.context();
-    if let Err(status) = service.methods().check(head.path(), head.method, &mut context) {
-        return Begun::Call(Call::failed(status));
-    }
-    if let Some(encoding) = head.encoding.take() {
-        return Begun::Call(Call::failed(unknown_encoding(&encoding)));
-    }
-    let Some(method @ MethodId(_)) = head.method else {
-        return Begun::Call(service.other(context, head.request(body)));
-    };
-    let messages = Messages::of(body, service.methods().largest_message(Some(method)));
-    service.begin(method, IncomingCall { context, messages }, closing)
-}
-
-fn unknown_encoding(encoding: &str) -> Status {
-    let mut status = Status::unimplemented(format!(
-        "grpc-encoding is {encoding:?}: messages are not compressed here, because they are small"
-    ));
-    status.metadata_mut().insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
-    status
 }

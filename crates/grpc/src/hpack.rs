@@ -132,10 +132,7 @@ fn is_name(name: &[u8]) -> bool {
 }
 
 fn is_value(value: &[u8]) -> bool {
-    let is_blank = |end: Option<&u8>| matches!(end, Some(b' ' | b'\t'));
     !value.iter().any(|byte| matches!(byte, 0 | b'\n' | b'\r'))
-        && !is_blank(value.first())
-        && !is_blank(value.last())
 }
 
 /// Appends a string literal without Huffman coding (RFC 7541, 5.2).

@@ -13,11 +13,15 @@
 //! Nothing here knows what a service decides, where it keeps state, or what its messages mean.
 
 mod body;
+mod budget;
 mod call;
 mod connection;
 mod deadline;
+mod decaying_count;
 mod error_code;
+mod events;
 pub mod frames;
+mod framing;
 pub mod hpack;
 mod in_flight;
 mod intercept;
@@ -25,6 +29,7 @@ mod keepalive;
 mod limits;
 mod messages;
 mod pending;
+mod reading_time;
 pub mod reply;
 mod request_headers;
 mod response_headers;
@@ -32,13 +37,16 @@ mod service;
 mod session;
 mod stream;
 mod transport;
+pub mod turn;
 mod unix_path;
 
 pub use body::{ClientGone, RequestBody};
+pub use budget::{BufferBudget, WorkerBudget};
 pub use call::{Call, Waiting};
-pub use connection::{ConnectionEnd, Http2Connection};
+pub use connection::{ConnectionContext, ConnectionEnd, Http2Connection};
 pub use deadline::{deadline_exceeded, deadline_of};
 pub use error_code::{ConnectionError, ErrorCode};
+pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};
 pub use intercept::{Caller, Intercept};
 pub use limits::Limits;
 pub use messages::{Messages, PREFIX, check_size};

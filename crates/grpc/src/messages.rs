@@ -14,12 +14,19 @@ use crate::body::RequestBody;
 /// The flag and the length before every message.
 pub const PREFIX: usize = 5;
 
+/// A message of which fewer bytes have arrived gets space little by little: it may have been announced only.
+const SMALL: usize = 8 << 10;
+
 /// The messages of a call. A message that arrives in one piece is not copied.
 pub struct Messages {
     body: RequestBody,
     /// Bytes that have arrived and are not parsed yet.
     chunk: Bytes,
-    /// The beginning of a message that arrives in pieces.
+    /// A message that arrives in pieces: its prefix as far as it is here, then how many bytes it has, and those that
+    /// are here. They are kept without the prefix: a length of a power of two is an allocator's own size.
+    prefix: [u8; PREFIX],
+    prefix_length: usize,
+    announced: Option<usize>,
     partial: BytesMut,
     /// The first message of a call that has one, while its end is awaited.
     only: Option<Bytes>,
@@ -36,7 +43,18 @@ impl Messages {
     /// The messages of a body, of at most `largest` bytes each.
     #[must_use]
     pub fn of(body: RequestBody, largest: usize) -> Self {
-        Self { body, chunk: Bytes::new(), partial: BytesMut::new(), only: None, largest, decoded: None }
+        let (chunk, partial) = (Bytes::new(), BytesMut::new());
+        Self {
+            body,
+            chunk,
+            prefix: [0; PREFIX],
+            prefix_length: 0,
+            announced: None,
+            partial,
+            only: None,
+            largest,
+            decoded: None,
+        }
     }
 
     /// The only message of a call, as another server has read it, of at most `largest` bytes.
@@ -71,7 +89,7 @@ impl Messages {
                 // Trailers are metadata, of which none means anything here.
                 Some(Ok(frame)) => self.chunk = frame.into_data().unwrap_or_default(),
                 Some(Err(_)) => return Poll::Ready(Some(Err(Status::cancelled("the caller went away")))),
-                None if self.partial.is_empty() => return Poll::Ready(None),
+                None if self.is_between_messages() => return Poll::Ready(None),
                 None => return Poll::Ready(Some(Err(Status::internal("the call ended within a message")))),
             }
         }
@@ -96,42 +114,76 @@ impl Messages {
     }
 
     fn is_at_end(&self) -> bool {
-        self.chunk.is_empty() && self.partial.is_empty() && self.body.is_end_stream()
+        self.chunk.is_empty() && self.is_between_messages() && self.body.is_end_stream()
+    }
+
+    const fn is_between_messages(&self) -> bool {
+        self.prefix_length == 0 && self.announced.is_none()
     }
 
     /// The next message of those whose last byte is here.
     fn next_arrived(&mut self) -> Result<Option<Bytes>, Status> {
-        if self.partial.is_empty() {
-            if let Some(whole) = self.whole(&self.chunk)?.filter(|&whole| whole <= self.chunk.len()) {
-                // What is the chunk's end needs no share in it.
-                let is_last = whole == self.chunk.len();
-                let mut message =
-                    if is_last { std::mem::take(&mut self.chunk) } else { self.chunk.split_to(whole) };
+        if self.is_between_messages()
+            && let Some((prefix, rest)) = self.chunk.split_first_chunk::<PREFIX>()
+        {
+            let length = self.length(*prefix)?;
+            if length == rest.len() {
+                // The rest of the chunk needs no share in it.
+                let mut message = std::mem::take(&mut self.chunk);
                 message.advance(PREFIX);
                 return Ok(Some(message));
             }
-            self.partial.extend_from_slice(&std::mem::take(&mut self.chunk));
+            self.chunk.advance(PREFIX);
+            if length < self.chunk.len() {
+                return Ok(Some(self.chunk.split_to(length)));
+            }
+            self.announced = Some(length);
+        }
+        self.next_in_pieces()
+    }
+
+    /// The same, of a message that arrives in pieces.
+    fn next_in_pieces(&mut self) -> Result<Option<Bytes>, Status> {
+        let length = match self.announced {
+            Some(length) => length,
+            None => {
+                let missing = (PREFIX - self.prefix_length).min(self.chunk.len());
+                let piece = self.chunk.split_to(missing);
+                self.prefix[self.prefix_length..self.prefix_length + missing].copy_from_slice(&piece);
+                self.prefix_length += missing;
+                if self.prefix_length < PREFIX {
+                    return Ok(None);
+                }
+                self.prefix_length = 0;
+                *self.announced.insert(self.length(self.prefix)?)
+            }
+        };
+        let missing = (length - self.partial.len()).min(self.chunk.len());
+        self.make_space(missing, length);
+        self.partial.extend_from_slice(&self.chunk.split_to(missing));
+        if self.partial.len() < length {
             return Ok(None);
         }
-        // First what is missing of the prefix, then what is missing of the message it announces.
-        for _ in 0..2 {
-            let whole = self.whole(&self.partial)?.unwrap_or(PREFIX);
-            let missing = (whole - self.partial.len()).min(self.chunk.len());
-            self.partial.extend_from_slice(&self.chunk.split_to(missing));
-        }
-        match self.whole(&self.partial)? {
-            Some(whole) if whole == self.partial.len() => {
-                Ok(Some(std::mem::take(&mut self.partial).freeze().split_off(PREFIX)))
-            }
-            _ => Ok(None),
+        self.announced = None;
+        Ok(Some(std::mem::take(&mut self.partial).freeze()))
+    }
+
+    /// Makes space for the next bytes of a message: for all of it where a part is here, and never for more. A buffer
+    /// that doubles would hold twice what was reserved for the message, and leave its smaller blocks behind.
+    fn make_space(&mut self, bytes: usize, whole: usize) {
+        let needed = self.partial.len() + bytes;
+        if needed > self.partial.capacity() {
+            let capacity = if needed < SMALL { 2 * needed } else { whole };
+            let mut larger = BytesMut::with_capacity(capacity.min(whole));
+            larger.extend_from_slice(&self.partial);
+            self.partial = larger;
         }
     }
 
-    /// How many bytes the message at the beginning of `bytes` has with its prefix, if that is there.
-    fn whole(&self, bytes: &[u8]) -> Result<Option<usize>, Status> {
-        let Some((&[flag, length @ ..], _)) = bytes.split_first_chunk::<PREFIX>() else { return Ok(None) };
+    /// The length of the message that a prefix announces.
+    fn length(&self, [flag, length @ ..]: [u8; PREFIX]) -> Result<usize, Status> {
         match (flag, u32::from_be_bytes(length) as usize) {
-            (0, length) => check_size(length, self.largest).map(|()| Some(PREFIX + length)),
+            (0, length) => check_size(length, self.largest).map(|()| length),
             (1, _) => Err(Status::internal("the message is compressed, but no grpc-encoding was named")),
             (flag, _) => Err(Status::internal(format!("{flag} is no flag of a message: it must be 0 or 1"))),
         }

@@ -1,10 +1,9 @@
 //! The header block of a request: which method it calls, and the fields that matter here.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use weir_time::clock::monotonic;
 
 use crate::deadline;
 use crate::hpack::Field;
@@ -16,7 +15,8 @@ pub(crate) struct RequestHead {
     /// The hot method that it calls; otherwise `uri` has its path.
     pub(crate) method: Option<MethodId>,
     uri: Option<Box<Uri>>,
-    /// When the caller stops waiting.
+    /// How long the caller waits, and until when.
+    timeout: Option<Duration>,
     deadline: Option<Instant>,
     /// What its messages are compressed with, which is more than this server reads.
     pub(crate) encoding: Option<Box<str>>,
@@ -34,6 +34,8 @@ pub(crate) enum HeaderFault {
     TooLarge,
     /// It is valid HTTP, but not gRPC: HTTP's status for that.
     NotGrpc(StatusCode),
+    /// Its path is that of no method.
+    UnknownPath,
 }
 
 /// Reads the fields of one block. A fault ends nothing: HPACK needs every block to be read to its end.
@@ -47,6 +49,7 @@ pub(crate) struct HeaderReader<'a> {
     /// Whether regular fields have begun: no pseudo-header field may follow.
     regular: bool,
     malformed: bool,
+    odd_path: bool,
     not_grpc: Option<StatusCode>,
 }
 
@@ -64,13 +67,22 @@ impl<'a> HeaderReader<'a> {
         let head = RequestHead {
             method: None,
             uri: None,
+            timeout: None,
             deadline: None,
             encoding: None,
             metadata: None,
             length: None,
         };
-        let (budget, seen, regular, malformed, not_grpc) = (Some(most), 0, false, false, None);
-        Self { head, methods, budget, seen, regular, malformed, not_grpc }
+        Self {
+            head,
+            methods,
+            budget: Some(most),
+            seen: 0,
+            regular: false,
+            malformed: false,
+            odd_path: false,
+            not_grpc: None,
+        }
     }
 
     /// For trailers, which have no pseudo-header fields.
@@ -88,6 +100,8 @@ impl<'a> HeaderReader<'a> {
         if self.budget.is_none() {
             return;
         }
+        // RFC 9113, 8.2.1 calls blanks around a value malformed; proxies forward such values, so they are trimmed.
+        let field = Field { value: field.value.trim_ascii(), ..field };
         let is_pseudo = field.name.first() == Some(&b':');
         self.malformed |= !field.allowed || (is_pseudo && self.regular);
         let valid = if is_pseudo {
@@ -108,7 +122,11 @@ impl<'a> HeaderReader<'a> {
         if self.malformed || self.seen & all != all {
             return Err(HeaderFault::Malformed);
         }
-        self.not_grpc.map_or(Ok(self.head), |status| Err(HeaderFault::NotGrpc(status)))
+        match self.not_grpc {
+            Some(status) => Err(HeaderFault::NotGrpc(status)),
+            None if self.odd_path => Err(HeaderFault::UnknownPath),
+            None => Ok(self.head),
+        }
     }
 
     /// Whether the block was well-formed trailers.
@@ -135,9 +153,24 @@ impl<'a> HeaderReader<'a> {
             }
             PATH => match self.methods.find(value) {
                 Some(method) => self.head.method = Some(method),
-                None => self.head.uri = Some(Box::new(PathAndQuery::try_from(value).ok()?.into())),
+                None => self.path(value)?,
             },
             _ => {}
+        }
+        Some(())
+    }
+
+    /// A path with characters that no URI has (`<`) is that of no method. Proxies forward such paths, so it is no
+    /// fault.
+    fn path(&mut self, value: &[u8]) -> Option<()> {
+        match PathAndQuery::try_from(value) {
+            Ok(path) => self.head.uri = Some(Box::new(path.into())),
+            Err(_)
+                if value.first() == Some(&b'/') && value.iter().all(|byte| *byte > b' ' && *byte != 0x7f) =>
+            {
+                self.odd_path = true;
+            }
+            Err(_) => return None,
         }
         Some(())
     }
@@ -173,10 +206,8 @@ impl<'a> HeaderReader<'a> {
 
     /// The first one counts. A timeout that cannot be parsed counts as none, as everywhere in gRPC.
     fn timeout(&mut self, value: &[u8]) {
-        if self.head.deadline.is_none()
-            && let Some(timeout) = std::str::from_utf8(value).ok().and_then(deadline::parse)
-        {
-            self.head.deadline = monotonic().checked_add(timeout);
+        if self.head.timeout.is_none() {
+            self.head.timeout = std::str::from_utf8(value).ok().and_then(deadline::parse);
         }
     }
 
@@ -206,25 +237,44 @@ fn is_grpc(value: &[u8]) -> bool {
 }
 
 impl RequestHead {
-    /// What its service learns of the call.
-    pub(crate) fn context(&mut self) -> CallContext {
-        CallContext { deadline: self.deadline, metadata: self.metadata.take(), caller: None }
-    }
-
     /// The path of a call of no hot method.
     pub(crate) fn path(&self) -> Option<&str> {
         self.uri.as_deref().map(Uri::path)
     }
 
-    /// The request for a general router, with the timeout as it is now.
-    pub(crate) fn request<B>(self, body: B) -> http::Request<B> {
+    /// Bytes of headers that are kept, with an allowance for the map.
+    pub(crate) fn metadata_bytes(&self) -> usize {
+        const ENTRY: usize = 64;
+        let size = |metadata: &HeaderMap| {
+            metadata.iter().map(|(name, value)| name.as_str().len() + value.len() + ENTRY).sum()
+        };
+        self.metadata.as_deref().map_or(0, size)
+    }
+
+    /// Sets the deadline, if the caller has one. `now` is asked for only then.
+    pub(crate) fn set_deadline(&mut self, now: impl FnOnce() -> Instant) {
+        self.deadline = self.timeout.and_then(|timeout| now().checked_add(timeout));
+    }
+
+    /// Whether the caller has stopped waiting.
+    pub(crate) fn is_late(&self, now: impl FnOnce() -> Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now())
+    }
+
+    /// What its service learns of the call.
+    pub(crate) fn context(&self) -> CallContext {
+        CallContext { deadline: self.deadline, metadata: self.metadata.clone(), caller: None }
+    }
+
+    /// The request for a general router.
+    pub(crate) fn request<B>(&self, body: B) -> http::Request<B> {
         let mut request = http::Request::new(body);
-        if let Some(metadata) = self.metadata {
-            *request.headers_mut() = *metadata;
+        if let Some(metadata) = &self.metadata {
+            request.headers_mut().clone_from(metadata);
         }
         *request.method_mut() = http::Method::POST;
-        if let Some(uri) = self.uri {
-            *request.uri_mut() = *uri;
+        if let Some(uri) = &self.uri {
+            request.uri_mut().clone_from(uri);
         }
         *request.version_mut() = http::Version::HTTP_2;
         request
@@ -233,6 +283,8 @@ impl RequestHead {
 
 #[cfg(test)]
 mod tests {
+    use weir_time::clock::monotonic;
+
     use super::*;
     use crate::service::HotMethod;
 
@@ -246,7 +298,7 @@ mod tests {
     ];
 
     fn read(fields: &[(&str, &str)]) -> Result<RequestHead, HeaderFault> {
-        let hot = HotMethod { path: HOT, largest_message: 1000, together: true };
+        let hot = HotMethod { path: HOT, largest_message: 1000, together: true, streaming: false };
         let methods = Methods::new(vec![hot], 1000);
         let mut reader = HeaderReader::of_request(1000, &methods);
         for (name, value) in fields {
@@ -288,6 +340,7 @@ mod tests {
                 &[("grpc-timeout", "1S"), ("x", "1"), ("grpc-timeout", "2H"), ("content-length", "7")],
             ];
             let mut head = read(&fields.concat()).unwrap();
+            head.set_deadline(monotonic);
             assert_eq!(head.method.is_some(), path == HOT);
             assert_eq!(head.length, Some(7));
             let context = head.context();

@@ -32,6 +32,8 @@ pub struct HotMethod {
     /// Whether its calls may be answered together ([`Begun::Pending`]). Before a call of any other method begins,
     /// those before it are answered, so that calls are decided in their order.
     pub together: bool,
+    /// Whether its calls have streams of messages.
+    pub streaming: bool,
 }
 
 /// What a connection must know of methods before a call of them begins. Clones share it.
@@ -109,6 +111,12 @@ impl Methods {
         hot.map_or(self.0.largest_other, |method| method.largest_message)
     }
 
+    /// Whether the messages of a call are decided one by one. General routers may have such methods.
+    pub(crate) fn is_streaming(&self, method: Option<MethodId>) -> bool {
+        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
+        hot.is_none_or(|method| method.streaming)
+    }
+
     /// Whether calls of this method may be answered together.
     #[inline]
     pub(crate) fn is_together(&self, method: Option<MethodId>) -> bool {
@@ -158,6 +166,15 @@ pub enum Begun {
     Pending(PendingCall),
     /// It is answered by itself.
     Call(Call),
+    /// It asks for more decisions than the turn of its connection may still make ([`crate::turn::exceeds`]). It is
+    /// begun again in the next turn, with this message.
+    Postponed(Bytes),
+}
+
+impl From<Call> for Begun {
+    fn from(call: Call) -> Self {
+        Self::Call(call)
+    }
 }
 
 /// The services of one worker, as its connections see them. Hot methods are answered from bytes to bytes;

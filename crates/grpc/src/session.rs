@@ -4,6 +4,7 @@
 //! only what its call still needs. Everything that a client can make grow has a bound: streams, header bytes,
 //! windows, resets, and output ([`Session::output_is_full`]: then nothing further is read).
 
+mod buffering;
 mod flow_control;
 mod preface;
 mod receive;
@@ -12,9 +13,15 @@ mod send;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
 
 use crate::body::{ReadLedger, RequestBody};
+use crate::decaying_count::DecayingCount;
 use crate::error_code::{ConnectionError, ErrorCode};
+use crate::events::{ConnectionEvent, ConnectionObserver};
 use crate::frames::{self, DEFAULT_WINDOW, flag, kind};
 use crate::hpack::Decoder;
 use crate::in_flight::StreamingResponse;
@@ -23,6 +30,9 @@ use crate::request_headers::RequestHead;
 use crate::response_headers::ResponseHeaders;
 use crate::service::Methods;
 use crate::stream::{Stream, Streams};
+use crate::turn;
+
+use self::buffering::PartialMessage;
 
 /// Initial receive windows per stream and per connection (RFC 9113, 6.9). Eight stalled streams fill the
 /// connection window.
@@ -35,8 +45,15 @@ const MAX_OUTPUT: usize = 128 << 10;
 /// Bytes of answers that may wait for the peer's windows before no further call of it begins.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
 
-/// Capacity for streams that a connection without streams keeps.
-const KEPT_STREAMS: usize = 512;
+/// Reset streams that are remembered at least. A client may have opened more than it may, before it has our settings.
+const MIN_RESET_STREAMS: usize = 1024;
+
+/// Counted resets are forgotten within this time, evenly.
+const RESETS_PERIOD: Duration = Duration::from_secs(10);
+
+/// Resets of calls in flight within that time, for each stream that may be open: proxies reset as many calls as
+/// they have time-outs when a store hangs.
+const RESETS_IN_FLIGHT: usize = 256;
 
 /// Opaque data of our PINGs (RFC 9113, 6.7).
 const KEEPALIVE_PING: [u8; 8] = *b"weir:up?";
@@ -46,6 +63,7 @@ const SHUTDOWN_PING: [u8; 8] = *b"weir:bye";
 pub(crate) struct Session {
     limits: Limits,
     methods: Methods,
+    observer: Arc<dyn ConnectionObserver>,
     handshake: Handshake,
     decoder: Decoder,
     response_headers: ResponseHeaders,
@@ -57,6 +75,8 @@ pub(crate) struct Session {
     /// The connection's receive window, and the bytes that have been consumed since the last WINDOW_UPDATE.
     recv_window: i64,
     pending_credit: usize,
+    /// Credit that was given in advance for messages that ended early.
+    unused_credit: usize,
     /// The connection's send window, and that of a new stream.
     send_window: i64,
     initial_send_window: i64,
@@ -73,10 +93,20 @@ pub(crate) struct Session {
     queued_bytes: usize,
     ledger: ReadLedger,
     output: Vec<u8>,
+    /// What all streams hold of the buffer budget.
+    held_by_streams: usize,
+    /// Streams whose incomplete messages may need a reservation.
+    unreserved: Vec<u32>,
+    /// Messages that were incomplete at the end of a turn, the oldest first.
+    partial_messages: VecDeque<PartialMessage>,
+    /// The time of this turn, once somebody has asked for it.
+    now: Option<Instant>,
     /// RST_STREAM frames for calls that had not begun, since all calls had begun.
-    pending_resets: usize,
+    pending_resets: DecayingCount,
+    /// RST_STREAM frames for calls in flight.
+    resets_in_flight: DecayingCount,
     /// Streams that were reset for a fault of the client.
-    local_resets: usize,
+    local_resets: DecayingCount,
     /// Recently reset streams. Frames that were in flight for them are ignored, not errors (RFC 9113, 5.1).
     reset_streams: VecDeque<u32>,
     shutdown: Shutdown,
@@ -112,10 +142,12 @@ struct HeaderBlock {
 }
 
 impl Session {
-    pub(crate) fn new(limits: &Limits, methods: Methods) -> Self {
+    pub(crate) fn new(limits: &Limits, methods: Methods, observer: Arc<dyn ConnectionObserver>) -> Self {
+        let resets = |limit| DecayingCount::new(limit, RESETS_PERIOD);
         Self {
             limits: limits.clone(),
             methods,
+            observer,
             handshake: Handshake::Preface,
             decoder: Decoder::default(),
             response_headers: ResponseHeaders::default(),
@@ -124,6 +156,7 @@ impl Session {
             header_block: None,
             recv_window: CONNECTION_WINDOW.into(),
             pending_credit: 0,
+            unused_credit: 0,
             send_window: DEFAULT_WINDOW,
             initial_send_window: DEFAULT_WINDOW,
             largest_send_window_delta: 0,
@@ -134,8 +167,13 @@ impl Session {
             queued_bytes: 0,
             ledger: ReadLedger::default(),
             output: Vec::new(),
-            pending_resets: 0,
-            local_resets: 0,
+            held_by_streams: 0,
+            unreserved: Vec::new(),
+            partial_messages: VecDeque::new(),
+            now: None,
+            pending_resets: resets(limits.max_pending_resets),
+            resets_in_flight: resets((limits.max_streams as usize).saturating_mul(RESETS_IN_FLIGHT)),
+            local_resets: resets(limits.max_local_resets),
             reset_streams: VecDeque::new(),
             shutdown: Shutdown::No,
             goaway_received: false,
@@ -165,26 +203,46 @@ impl Session {
         Ok(taken)
     }
 
-    /// Begins the calls that have arrived and were not reset meanwhile, in their order. They wait while the
-    /// client does not read its answers: a small call may have a large answer.
-    pub(crate) fn begin_calls(&mut self, mut begin: impl FnMut(&mut Self, u32, RequestHead, RequestBody)) {
+    /// Begins the calls that have arrived and were not reset meanwhile, in their order, until the turn is over.
+    /// `begin` gives a call back that is too large for what remains of the turn. Calls wait while the client does
+    /// not read its answers: a small call may have a large answer.
+    pub(crate) fn begin_calls(
+        &mut self,
+        mut begin: impl FnMut(&mut Self, u32, RequestHead, RequestBody) -> Option<(RequestHead, Bytes)>,
+    ) {
         let mut new_calls = std::mem::take(&mut self.new_calls);
         let mut begun = 0;
         for &id in &new_calls {
-            if self.output_is_full() || self.queued_bytes >= MAX_QUEUED_BYTES {
+            if self.output_is_full() || self.queued_bytes >= MAX_QUEUED_BYTES || turn::remaining() == 0 {
+                break;
+            }
+            let Some(stream) = self.streams.get_mut(&id) else {
+                begun += 1;
+                continue;
+            };
+            let Some((head, body)) = stream.begin(id, &self.ledger) else {
+                begun += 1;
+                continue;
+            };
+            self.return_stream_credit(id);
+            if let Some((head, message)) = begin(self, id, head, body) {
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.postpone(head, &message);
+                }
                 break;
             }
             begun += 1;
-            let Some(stream) = self.streams.get_mut(&id) else { continue };
-            let Some((head, body, consumed)) = stream.begin(id, &self.ledger) else { continue };
-            self.return_bytes(consumed);
-            begin(self, id, head, body);
         }
         new_calls.drain(..begun);
         self.new_calls = new_calls;
         if self.new_calls.is_empty() {
-            self.pending_resets = 0;
+            self.pending_resets.clear();
         }
+    }
+
+    /// Whether calls have arrived that have not begun.
+    pub(crate) fn has_new_calls(&self) -> bool {
+        !self.new_calls.is_empty()
     }
 
     /// Streams whose calls are to be cancelled, because they were reset.
@@ -199,6 +257,7 @@ impl Session {
         if self.streams.is_empty() {
             self.streams = Streams::default();
             (self.new_calls, self.cancelled, self.resumable, self.blocked) = Default::default();
+            (self.unreserved, self.partial_messages) = Default::default();
         }
         frames::write(&mut self.output, kind::PING, 0, 0, &KEEPALIVE_PING);
     }
@@ -252,29 +311,38 @@ impl Session {
         &mut self.output
     }
 
-    fn goaway(&mut self, last: u32, code: ErrorCode, reason: &str) {
+    fn goaway(&mut self, last: u32, code: ErrorCode, reason: &'static str) {
+        self.observer.observe(ConnectionEvent::Goaway(code), reason);
         let payload = [&last.to_be_bytes(), &(code as u32).to_be_bytes(), reason.as_bytes()].concat();
         frames::write(&mut self.output, kind::GOAWAY, 0, 0, &payload);
     }
 
     /// Resets a stream for a fault of the client (RFC 9113, 5.4.2).
     fn reset(&mut self, stream: u32, code: ErrorCode) -> Result<(), ConnectionError> {
-        self.local_resets += 1;
-        if self.local_resets > self.limits.max_local_resets {
-            return Err(ConnectionError::new(
-                ErrorCode::EnhanceYourCalm,
-                "too many of its streams were at fault",
-            ));
+        let now = self.now();
+        if self.local_resets.add(now) {
+            return Err(self.flood("too many of its streams were at fault"));
         }
         self.send_reset(stream, code);
         self.cancel_stream(stream);
         Ok(())
     }
 
+    /// The connection error of a client that floods.
+    fn flood(&self, reason: &'static str) -> ConnectionError {
+        self.observer.observe(ConnectionEvent::Flood, reason);
+        ConnectionError::new(ErrorCode::EnhanceYourCalm, reason)
+    }
+
+    /// Capacity for streams that a connection without streams keeps.
+    fn kept_streams(&self) -> usize {
+        self.limits.max_streams as usize / 2
+    }
+
     fn send_reset(&mut self, stream: u32, code: ErrorCode) {
         frames::write(&mut self.output, kind::RST_STREAM, 0, stream, &(code as u32).to_be_bytes());
         // As many streams may be in flight when their client learns of a reset.
-        if self.reset_streams.len() >= self.limits.max_streams as usize {
+        if self.reset_streams.len() >= (self.limits.max_streams as usize).max(MIN_RESET_STREAMS) {
             self.reset_streams.pop_front();
         }
         self.reset_streams.push_back(stream);
@@ -295,7 +363,10 @@ impl Session {
         if let Some(queued) = &stream.queued {
             self.queued_bytes -= queued.data.len();
         }
-        self.return_bytes(stream.end());
+        self.held_by_streams -= stream.counted;
+        let (due, in_advance) = stream.end();
+        self.unused_credit += usize::try_from(in_advance).unwrap_or(usize::MAX);
+        self.return_bytes(usize::try_from(due).unwrap_or(usize::MAX));
     }
 }
 

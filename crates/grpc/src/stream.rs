@@ -7,19 +7,39 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 
 use crate::body::{BodyBuffer, ClientGone, ReadLedger, RequestBody};
+use crate::framing::MessageFraming;
 use crate::in_flight::StreamingResponse;
+use crate::messages::PREFIX;
 use crate::request_headers::RequestHead;
+use crate::service::Methods;
 
 /// All streams that have not ended.
 pub(crate) type Streams = HashMap<u32, Stream, foldhash::fast::RandomState>;
-
-/// The most bytes of a body whose credit is returned when its call begins. Larger ones wait until they are read.
-const SMALL: usize = 16 << 10;
 
 pub(crate) struct Stream {
     /// Until its call begins.
     head: Option<RequestHead>,
     received: ReceivedBody,
+    pub(crate) framing: MessageFraming,
+    /// The largest message that its method takes.
+    largest_message: usize,
+    /// Whether messages are decided one by one, so that each is held until it is read; otherwise the whole body is
+    /// held until the call is answered.
+    by_message: bool,
+    /// Bytes of the body that the service has read.
+    consumed: u64,
+    /// Up to where the client got its credit back, or got it in advance.
+    credited: u64,
+    /// Bytes of the buffer budget that are reserved for an incomplete message.
+    pub(crate) reserved: usize,
+    /// Bytes of headers that the call keeps.
+    metadata: usize,
+    /// What [`Stream::held`] was when the session last counted it.
+    pub(crate) counted: usize,
+    /// Whether it is in the list of incomplete messages, and for which: where that message begins, plus one.
+    pub(crate) listed: u64,
+    /// Whether the response has begun.
+    pub(crate) response_begun: bool,
     /// Whether the client has sent END_STREAM.
     pub(crate) end_stream_received: bool,
     /// The stream's receive window, and the bytes that were consumed since the last WINDOW_UPDATE.
@@ -60,11 +80,22 @@ pub(crate) enum AfterData {
 }
 
 impl Stream {
-    pub(crate) fn new(head: RequestHead, recv_window: i64) -> Self {
+    pub(crate) fn new(head: RequestHead, recv_window: i64, methods: &Methods) -> Self {
         let content_length = head.length;
+        let (method, metadata) = (head.method, head.metadata_bytes());
         Self {
             head: Some(head),
             received: ReceivedBody::Early(BytesMut::new()),
+            framing: MessageFraming::default(),
+            largest_message: methods.largest_message(method),
+            by_message: methods.is_streaming(method),
+            consumed: 0,
+            credited: 0,
+            reserved: 0,
+            metadata,
+            counted: 0,
+            listed: 0,
+            response_begun: false,
             end_stream_received: false,
             recv_window,
             pending_credit: 0,
@@ -79,6 +110,11 @@ impl Stream {
         if let Some(expected) = &mut self.content_length {
             let Some(missing) = expected.checked_sub(piece.len() as u64) else { return false };
             *expected = missing;
+        }
+        self.framing.push(piece, self.largest_message);
+        if self.reserved > 0 && self.framing.announced() != Some(self.reserved) {
+            // The reserved message is complete; it counts by its bytes from now on.
+            self.reserved = 0;
         }
         match &mut self.received {
             ReceivedBody::Early(early) => early.extend_from_slice(piece),
@@ -97,43 +133,75 @@ impl Stream {
         self.content_length.is_none_or(|missing| missing == 0)
     }
 
-    /// What the call begins with, once; and how many bytes of the body count as consumed.
-    pub(crate) fn begin(
-        &mut self,
-        id: u32,
-        ledger: &ReadLedger,
-    ) -> Option<(RequestHead, RequestBody, usize)> {
+    /// What the call begins with, once.
+    pub(crate) fn begin(&mut self, id: u32, ledger: &ReadLedger) -> Option<(RequestHead, RequestBody)> {
         let head = self.head.take()?;
         let ReceivedBody::Early(early) = &mut self.received else { return None };
         let early = std::mem::take(early);
-        if self.end_stream_received && early.len() <= SMALL {
-            let body = early.freeze();
-            let consumed = body.len();
+        if self.end_stream_received {
+            self.consumed = self.framing.received();
             self.received = ReceivedBody::Complete;
-            return Some((head, RequestBody::whole(body), consumed));
+            return Some((head, RequestBody::whole(early.freeze())));
         }
         let buffer = BodyBuffer::new(id, ledger, early);
-        if self.end_stream_received {
-            buffer.end(Ok(()));
-        }
         self.received = ReceivedBody::Buffer(Arc::clone(&buffer));
-        Some((head, RequestBody::pieces(buffer), 0))
+        Some((head, RequestBody::pieces(buffer)))
     }
 
     pub(crate) const fn has_begun(&self) -> bool {
         self.head.is_none()
     }
 
-    /// Ends the stream, also for a call that still reads. Returns the bytes that nobody will read.
-    pub(crate) fn end(self) -> usize {
-        match self.received {
-            ReceivedBody::Early(early) => early.len(),
-            ReceivedBody::Buffer(buffer) => {
-                buffer.end(Err(ClientGone));
-                buffer.clear();
-                0
-            }
-            ReceivedBody::Complete => 0,
+    /// Puts a call back that has begun with this message, to begin again in the next turn.
+    pub(crate) fn postpone(&mut self, head: RequestHead, message: &[u8]) {
+        self.head = Some(head);
+        let mut body = BytesMut::with_capacity(PREFIX + message.len());
+        body.extend_from_slice(&[0]);
+        body.extend_from_slice(&u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes());
+        body.extend_from_slice(message);
+        self.received = ReceivedBody::Early(body);
+    }
+
+    /// The service has read so many bytes.
+    pub(crate) fn consume(&mut self, bytes: usize) {
+        self.consumed += bytes as u64;
+    }
+
+    /// The credit that the client gets now. Bytes of an incomplete message return none, unless there is a
+    /// reservation for it: then the client gets the credit of the whole message at once.
+    pub(crate) fn take_credit(&mut self) -> usize {
+        let mut target = self.consumed.min(self.framing.complete());
+        if self.reserved > 0 {
+            target = target.max(self.framing.complete() + self.reserved as u64);
         }
+        let credit = target.saturating_sub(self.credited);
+        self.credited += credit;
+        usize::try_from(credit).unwrap_or(usize::MAX)
+    }
+
+    /// The length of an incomplete message that needs a reservation. A message behind others that the service has
+    /// not read waits for them, without credit.
+    pub(crate) fn needs_reservation(&self) -> Option<usize> {
+        let next = self.consumed >= self.framing.complete();
+        self.framing.announced().filter(|_| next && self.reserved == 0 && !self.end_stream_received)
+    }
+
+    /// The bytes that count in the buffer budget.
+    pub(crate) fn held(&self) -> usize {
+        let complete = self.framing.complete();
+        let decided = if self.by_message { self.consumed.min(complete) } else { 0 };
+        let messages = usize::try_from(complete - decided).unwrap_or(usize::MAX);
+        messages + self.reserved + self.metadata
+    }
+
+    /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that nobody
+    /// will read, and the credit that was given in advance for bytes that have not come.
+    pub(crate) fn end(self) -> (u64, u64) {
+        let received = self.framing.received();
+        if let ReceivedBody::Buffer(buffer) = self.received {
+            buffer.end(Err(ClientGone));
+            buffer.clear();
+        }
+        (received.saturating_sub(self.credited), self.credited.saturating_sub(received))
     }
 }

@@ -1,7 +1,7 @@
 //! The keys of the file, of `server`, `store` and `messages`.
 
 use super::super::fields::MAX_PATH;
-use super::super::limits::{HEADER_BYTES, MAX_CONNECTIONS, MAX_STREAMS, MESSAGE_BYTES};
+use super::super::limits::{BUFFERED_BYTES, HEADER_BYTES, MAX_CONNECTIONS, MAX_STREAMS, MESSAGE_BYTES};
 use super::super::nodes::MAX_NODES;
 use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
@@ -94,12 +94,24 @@ const LIMITS: &[Key] = &[
         "Calls that the server has reset for faults of the client; then its connection ends.",
     )
     .or("1024"),
+    may(
+        "max_buffered_bytes",
+        Size(BUFFERED_BYTES.0, BUFFERED_BYTES.1),
+        "What all connections together may hold; at least twice the largest message.",
+    )
+    .or("64MiB"),
     may("handshake_timeout", Duration, "How long a new connection may take to speak HTTP/2; 100ms to 1h.")
         .or("10s"),
     may("keepalive_interval", Duration, "Between two questions whether a peer is there; 100ms to 1h.")
         .or("20s"),
     may("keepalive_timeout", Duration, "How long it may take to answer that; 100ms to 1h.").or("10s"),
     may("max_connection_age", Duration, "How old a connection may become; 1s to 7d, default no bound."),
+    may(
+        "max_connection_age_grace",
+        Duration,
+        "How long the calls of a connection may take to finish after that; 0s to 1h.",
+    )
+    .or("10s"),
 ];
 
 pub(super) const STORE: &[Key] = &[

@@ -9,8 +9,8 @@ use super::{accepted, refused, section};
 fn every_limit_has_its_place() {
     let config = accepted(&section(
         "server: { limits: { max_connections: 5, max_streams: 6, max_header_bytes: 8KiB, \
-         max_message_bytes: 1MiB, max_pending_resets: 7, max_local_resets: 8, handshake_timeout: 1s, \
-         keepalive_interval: 2s, keepalive_timeout: 3s, max_connection_age: 1h } }",
+         max_message_bytes: 1MiB, max_pending_resets: 7, max_local_resets: 8, max_buffered_bytes: 9MiB, handshake_timeout: 1s, \
+         keepalive_interval: 2s, keepalive_timeout: 3s, max_connection_age: 1h, max_connection_age_grace: 4s } }",
     ));
     let expected = ServerLimits {
         max_connections: 5,
@@ -19,10 +19,12 @@ fn every_limit_has_its_place() {
         max_message_bytes: 1 << 20,
         max_pending_resets: 7,
         max_local_resets: 8,
+        max_buffered_bytes: 9 << 20,
         handshake_timeout: Micros::from_secs(1),
         keepalive_interval: Micros::from_secs(2),
         keepalive_timeout: Micros::from_secs(3),
         max_connection_age: Some(Micros::from_secs(3600)),
+        max_connection_age_grace: Micros::from_secs(4),
     };
     assert_eq!(config.server.limits, expected);
 }
@@ -50,6 +52,14 @@ fn limits_have_limits() {
             (
                 "server: { limits: { max_pending_resets: 0, max_local_resets: 0 } }",
                 "1:41: server.limits.max_pending_resets: 0 is out of bounds: it must be from 1 to 100000\n1:62: server.limits.max_local_resets: 0 is out of bounds: it must be from 1 to 100000",
+            ),
+            (
+                "server: { limits: { max_buffered_bytes: 1MiB } }",
+                "1:41: server.limits.max_buffered_bytes: 1048576 is out of bounds: it must be from 2097152 to 1099511627776",
+            ),
+            (
+                "server: { limits: { max_message_bytes: 4MiB, max_buffered_bytes: 7MiB } }",
+                "1:66: server.limits.max_buffered_bytes: 7340032 bytes are less than twice the largest message, which may have 4194304: set at least 8388608",
             ),
             (
                 "server: { limits: { handshake_timeout: 99ms } }",

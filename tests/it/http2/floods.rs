@@ -64,14 +64,14 @@ impl Attacked {
         fields.map(|field| field.parse::<u64>().unwrap()).sum()
     }
 
-    fn memory(&self) -> u64 {
+    pub(super) fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
     }
 
     /// Others are served, and little memory has been taken.
-    fn serves(&self) {
+    pub(super) fn serves(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();

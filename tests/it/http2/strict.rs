@@ -3,7 +3,7 @@
 use super::PROTOCOL_ERROR;
 use super::ground::Ground;
 use super::reactions::each;
-use super::requests::{ONE, STREAM, body, call, data, fields, head, headers, literal, plain, question};
+use super::requests::{ONE, STREAM, call, data, head, headers, plain, question};
 use crate::support::frames::{
     ACK, END_STREAM, GOAWAY, HEADERS, PREFACE, frame, is_timeout, number, ping, settings, window_update,
 };
@@ -49,18 +49,6 @@ fn trailers_with_a_pseudo_header() {
             let request = [head(1, path), data(1, &message), trailers].concat();
             ground.open().refuses_request_only(&format!("{name} to {path}"), 1, &request);
         }
-        ground.serves();
-    });
-}
-
-/// RFC 9113, 8.2.1.
-#[test]
-fn values_with_whitespace_around_them() {
-    let ground = Ground::new();
-    each([" a", "a ", "\ta", "a\t", " "], |value| {
-        let block = [plain(&fields(ONE)), literal(b"x-a", value.as_bytes())].concat();
-        let request = [headers(1, 0, &block), body(1, &question())].concat();
-        ground.open().refuses_request_only(&format!("{value:?}"), 1, &request);
         ground.serves();
     });
 }

@@ -5,7 +5,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 use weir::service::RateLimit;
 use weir::store::Store;
-use weir_grpc::{Begun, Call, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody};
+use weir_grpc::{Begun, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody, turn};
 
 /// The largest message that these calls may have.
 const LARGEST_MESSAGE: usize = 64 << 10;
@@ -22,6 +22,7 @@ pub(crate) fn request(bytes: &[u8], piece: usize) -> IncomingCall {
 
 /// The same, where a message may have so many bytes.
 pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> IncomingCall {
+    turn::begin();
     let pieces = bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect();
     let messages = Messages::of(RequestBody::in_pieces(pieces), largest);
     IncomingCall { context: CallContext::default(), messages }
@@ -32,6 +33,7 @@ pub(crate) async fn ended_alone<S: Store>(service: &RateLimit<S>, begun: Begun) 
     match begun {
         Begun::Call(call) => ended(call).await,
         Begun::Pending(pending) => together(service, &[pending]).remove(0),
+        Begun::Postponed(_) => panic!("it is the first call of its turn"),
     }
 }
 
@@ -49,7 +51,8 @@ pub(crate) fn together<S: Store>(
 }
 
 /// How a call ends: the messages of the answer, or the status.
-pub(crate) async fn ended(call: Call) -> Result<Vec<u8>, Code> {
+pub(crate) async fn ended(begun: impl Into<Begun>) -> Result<Vec<u8>, Code> {
+    let Begun::Call(call) = begun.into() else { panic!("it is answered by itself, in this turn") };
     let mut body = match call.await.map_err(|status| status.code())? {
         Reply::Message(message) => return Ok(message.to_vec()),
         Reply::Messages(body) => body,

@@ -1,44 +1,79 @@
-//! Receive windows: bytes that were consumed may be sent again (RFC 9113, 6.9).
+//! Receive windows: the client gets credit for bytes that are decided or for which there is space (RFC 9113, 6.9).
 
 use crate::frames::{self, kind};
-use crate::session::{CONNECTION_WINDOW, KEPT_STREAMS, STREAM_WINDOW, Session};
+use crate::session::{CONNECTION_WINDOW, STREAM_WINDOW, Session};
 use crate::stream::Streams;
 
 impl Session {
-    /// Returns credit for bytes of the connection that are consumed.
+    /// Returns credit for bytes of the connection. Credit that was given in advance and not used comes off first.
     pub(super) fn return_bytes(&mut self, bytes: usize) {
-        self.pending_credit += bytes;
+        let unused = bytes.min(self.unused_credit);
+        self.unused_credit -= unused;
+        self.pending_credit += bytes - unused;
         if self.pending_credit >= CONNECTION_WINDOW as usize / 2 {
-            let increment = std::mem::take(&mut self.pending_credit) as u32;
-            self.recv_window += i64::from(increment);
-            frames::write(&mut self.output, kind::WINDOW_UPDATE, 0, 0, &increment.to_be_bytes());
+            self.send_connection_credit();
         }
     }
 
-    /// Returns credit for what the services have read since the last call.
+    /// Takes what the services have read since the last call, and returns credit for it.
     pub(crate) fn return_credit(&mut self) {
-        for (stream, bytes) in self.ledger.take() {
-            self.return_stream_bytes(stream, bytes);
+        for (id, bytes) in self.ledger.take() {
+            if let Some(stream) = self.streams.get_mut(&id) {
+                stream.consume(bytes);
+                // A message behind those that were read may have its reservation now.
+                if stream.framing.is_partial() {
+                    self.unreserved.push(id);
+                }
+                self.recount(id);
+                self.return_stream_credit(id);
+            }
         }
-        if self.streams.is_empty() && self.streams.capacity() > KEPT_STREAMS {
+        if self.streams.is_empty() && self.streams.capacity() > self.kept_streams() {
             self.streams = Streams::default();
         }
     }
 
-    /// Returns credit for bytes of a stream that are consumed, on the stream and on the connection.
-    pub(super) fn return_stream_bytes(&mut self, id: u32, bytes: usize) {
-        if bytes == 0 {
-            return;
+    /// Returns the credit that is due on a stream.
+    pub(super) fn return_stream_credit(&mut self, id: u32) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let credit = stream.take_credit();
+        if credit > 0 {
+            self.add_stream_credit(id, credit);
         }
+    }
+
+    /// Returns credit for bytes on a stream and on the connection.
+    pub(super) fn add_stream_credit(&mut self, id: u32, bytes: usize) {
         self.return_bytes(bytes);
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| !stream.end_stream_received) else {
             return;
         };
         stream.pending_credit += bytes;
         if stream.pending_credit >= STREAM_WINDOW as usize / 2 {
-            let increment = std::mem::take(&mut stream.pending_credit) as u32;
-            stream.recv_window += i64::from(increment);
-            frames::write(&mut self.output, kind::WINDOW_UPDATE, 0, id, &increment.to_be_bytes());
+            self.send_stream_credit(id);
         }
+    }
+
+    /// Sends the credit of a stream at once, so that the rest of a message with a reservation can come.
+    pub(super) fn send_credit_now(&mut self, id: u32) {
+        if self.pending_credit > 0 {
+            self.send_connection_credit();
+        }
+        self.send_stream_credit(id);
+    }
+
+    fn send_connection_credit(&mut self) {
+        let increment = u32::try_from(std::mem::take(&mut self.pending_credit)).unwrap_or(u32::MAX >> 1);
+        self.recv_window += i64::from(increment);
+        frames::write(&mut self.output, kind::WINDOW_UPDATE, 0, 0, &increment.to_be_bytes());
+    }
+
+    fn send_stream_credit(&mut self, id: u32) {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.pending_credit > 0) else {
+            return;
+        };
+        let increment = u32::try_from(std::mem::take(&mut stream.pending_credit)).unwrap_or(u32::MAX >> 1);
+        stream.recv_window += i64::from(increment);
+        frames::write(&mut self.output, kind::WINDOW_UPDATE, 0, id, &increment.to_be_bytes());
     }
 }

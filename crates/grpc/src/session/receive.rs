@@ -3,6 +3,7 @@
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::error_code::{ConnectionError, ErrorCode};
+use crate::events::ConnectionEvent;
 use crate::frames::{self, Frame, HEAD, LARGEST_PAYLOAD, flag, kind, setting, settings};
 use crate::request_headers::{HeaderFault, HeaderReader, RequestHead};
 use crate::session::{
@@ -73,7 +74,7 @@ impl Session {
         // may be empty.
         let most = (self.limits.max_header_bytes as usize).saturating_mul(2).max(4 * LARGEST_PAYLOAD);
         if block.received > most {
-            return Err(ConnectionError::new(ErrorCode::EnhanceYourCalm, "it sent headers without an end"));
+            return Err(self.flood("it sent headers without an end"));
         }
         if frame.has(flag::END_HEADERS)
             && let Some(HeaderBlock { stream, end_stream, bytes, .. }) = self.header_block.take()
@@ -116,10 +117,17 @@ impl Session {
             return Ok(());
         }
         let head = match head {
-            Ok(head) => head,
+            Ok(mut head) => {
+                head.set_deadline(|| self.now());
+                head
+            }
             Err(HeaderFault::Malformed) => return self.reset(id, ErrorCode::Protocol),
             Err(HeaderFault::TooLarge) => {
                 self.answer_too_large(id, end_stream);
+                return Ok(());
+            }
+            Err(HeaderFault::UnknownPath) => {
+                self.answer_unknown_path(id, end_stream);
                 return Ok(());
             }
             Err(HeaderFault::NotGrpc(status)) => {
@@ -129,9 +137,10 @@ impl Session {
                 return Ok(());
             }
         };
-        let mut stream = Stream::new(head, STREAM_WINDOW.into());
+        let mut stream = Stream::new(head, STREAM_WINDOW.into(), &self.methods);
         let valid = !end_stream || stream.end_of_body();
         self.streams.insert(id, stream);
+        self.recount(id);
         if !valid {
             return self.reset(id, ErrorCode::Protocol);
         }
@@ -160,9 +169,7 @@ impl Session {
     }
 
     fn data(&mut self, frame: &Frame<'_>) -> FrameResult {
-        if frame.stream == 0 || frame.stream > self.last_stream_id && self.shutdown != Shutdown::Final {
-            return Err(ConnectionError::protocol("it sent data on a stream that it has not opened"));
-        }
+        self.check_opened(frame.stream)?;
         sized(frame, frame.payload.len() >= fixed_fields(frame))?;
         let content = frame.content().map_err(ConnectionError::protocol)?;
         let length = frame.payload.len();
@@ -190,8 +197,14 @@ impl Session {
             return self.reset(frame.stream, code);
         }
         let valid = !frame.has(flag::END_STREAM) || stream.end_of_body();
+        if stream.framing.is_partial() && stream.reserved == 0 {
+            self.unreserved.push(frame.stream);
+        }
+        self.recount(frame.stream);
         // Nobody reads padding.
-        self.return_stream_bytes(frame.stream, length - content.len());
+        if content.len() < length {
+            self.add_stream_credit(frame.stream, length - content.len());
+        }
         if valid { Ok(()) } else { self.reset(frame.stream, ErrorCode::Protocol) }
     }
 
@@ -224,14 +237,16 @@ impl Session {
     fn rst_stream(&mut self, frame: &Frame<'_>) -> FrameResult {
         sized(frame, frame.payload.len() == 4)?;
         self.check_opened(frame.stream)?;
-        if self.streams.get(&frame.stream).is_some_and(|stream| !stream.has_begun()) {
-            self.pending_resets += 1;
-            if self.pending_resets > self.limits.max_pending_resets {
-                return Err(ConnectionError::new(
-                    ErrorCode::EnhanceYourCalm,
-                    "it resets calls as fast as it makes them",
-                ));
+        let now = self.now();
+        let begun = self.streams.get(&frame.stream).map(Stream::has_begun);
+        if begun == Some(true) {
+            self.observer.observe(ConnectionEvent::ResetInFlight, "a client reset a call in flight");
+            if self.resets_in_flight.add(now) {
+                return Err(self.flood("it resets calls in flight too fast"));
             }
+        }
+        if begun == Some(false) && self.pending_resets.add(now) {
+            return Err(self.flood("it resets calls as fast as it makes them"));
         }
         self.cancel_stream(frame.stream);
         Ok(())

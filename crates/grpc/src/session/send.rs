@@ -17,6 +17,7 @@ impl Session {
     #[inline]
     pub(crate) fn answer_message(&mut self, id: u32, message: &[u8]) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.response_begun = true;
         self.response_headers.begin(&mut self.output, id);
         let length = message.len() as i64;
         if message.len() <= LARGEST_PAYLOAD
@@ -40,6 +41,7 @@ impl Session {
         match answer {
             Ok(Reply::Message(message)) => self.answer_message(id, &message),
             Ok(Reply::Messages(body)) => {
+                self.response_begins(id);
                 self.response_headers.begin(&mut self.output, id);
                 self.resumable.push(StreamingResponse { stream: id, body });
             }
@@ -51,7 +53,27 @@ impl Session {
         }
     }
 
+    fn response_begins(&mut self, id: u32) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.response_begun = true;
+        }
+    }
+
+    /// Ends a response that has begun with an error: in its trailers, unless data still waits before them.
+    pub(super) fn fail_response(&mut self, id: u32, status: &Status) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        let mut trailers = HeaderMap::new();
+        if stream.queued.is_none() && status.add_header(&mut trailers).is_ok() {
+            self.resumable.retain(|response| response.stream != id);
+            self.queue(id, Bytes::new(), AfterData::Trailers(trailers));
+        } else {
+            self.send_reset(id, ErrorCode::EnhanceYourCalm);
+            self.cancel_stream(id);
+        }
+    }
+
     fn respond(&mut self, id: u32, head: &http::response::Parts, body: Option<ResponseBody>) {
+        self.response_begins(id);
         self.response_headers.response(&mut self.output, id, head.status, &head.headers, body.is_none());
         match body {
             Some(body) => self.resumable.push(StreamingResponse { stream: id, body }),
@@ -108,6 +130,13 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Answers a call of a path that no method can have.
+    pub(super) fn answer_unknown_path(&mut self, id: u32, end_stream: bool) {
+        let status = Status::unimplemented("the path is that of no method");
+        let (head, ()) = status.into_http().into_parts();
+        self.refuse(id, end_stream, head.status, &head.headers);
     }
 
     /// Answers a call whose headers are too large.

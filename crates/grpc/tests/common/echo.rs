@@ -53,6 +53,7 @@ impl Default for Echo {
             path,
             largest_message: LARGEST,
             together: path == UNARY,
+            streaming: [STREAM, HELD].contains(&path),
         });
         Self {
             methods: Methods::new(hot.into(), LARGEST_OTHER),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use weir_grpc::{ConnectionEnd, Http2Connection, Limits};
+use weir_grpc::{BufferBudget, ConnectionContext, ConnectionEnd, Http2Connection, Limits, Unobserved};
 
 use crate::echo::Echo;
 use crate::wire::{
@@ -80,7 +80,9 @@ impl Client {
         let (commands, mut asked) = mpsc::unbounded_channel();
         let server = tokio::spawn(async move {
             let (_closing, closed) = watch::channel(());
-            let mut connection = Http2Connection::new(theirs, Arc::new(Echo::default()), &limits, closed);
+            let budget = BufferBudget::new(64 << 20, 1).worker();
+            let shared = ConnectionContext { limits, budget, observer: Arc::new(Unobserved) };
+            let mut connection = Http2Connection::new(theirs, Arc::new(Echo::default()), &shared, closed);
             loop {
                 tokio::select! {
                     biased;

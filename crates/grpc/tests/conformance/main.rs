@@ -5,10 +5,10 @@
 
 #![allow(clippy::expect_used)] // all of it is a test
 
-mod awaiting;
 mod case;
 mod client;
 mod grpc;
+mod odd;
 mod rfc7541;
 mod rfc9113;
 
@@ -23,7 +23,13 @@ use case::Case;
 
 /// All cases, by the document whose sections they name.
 fn all() -> [(&'static str, Vec<Case>); 3] {
-    [("RFC 9113", rfc9113::cases()), ("RFC 7541", rfc7541::cases()), ("gRPC", grpc::cases())]
+    [("RFC 9113", rfc9113()), ("RFC 7541", rfc7541::cases()), ("gRPC", grpc::cases())]
+}
+
+fn rfc9113() -> Vec<Case> {
+    let mut cases = rfc9113::cases();
+    cases.extend(odd::cases());
+    cases
 }
 
 fn hold(document: &str, cases: Vec<Case>) {
@@ -33,7 +39,7 @@ fn hold(document: &str, cases: Vec<Case>) {
 
 #[test]
 fn rfc_9113() {
-    hold("RFC 9113", rfc9113::cases());
+    hold("RFC 9113", rfc9113());
 }
 
 #[test]
@@ -44,19 +50,6 @@ fn rfc_7541() {
 #[test]
 fn grpc_over_http2() {
     hold("gRPC", grpc::cases());
-}
-
-/// Today's behaviour where it is known to be wrong. Who mends one of these moves its case to its section.
-#[test]
-fn awaiting_what_is_not_mended_yet() {
-    for (document, shall, today) in awaiting::cases() {
-        let name = shall.name.clone();
-        assert_eq!(today.fault(document), None, "what happens today has changed");
-        assert!(
-            shall.fault(document).is_some(),
-            "`{name}` is mended: move it from awaiting.rs to its section"
-        );
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{oneshot, watch};
-use weir_grpc::{Http2Connection, Limits};
+use weir_grpc::{BufferBudget, ConnectionContext, Http2Connection, Limits, Unobserved};
 
 use crate::caller::Caller;
 use crate::echo::Echo;
@@ -59,8 +59,12 @@ async fn converse(mut script: Script<'_>) -> Tally {
     let (shut_down, mut asked) = oneshot::channel();
     let (_closing, closed) = watch::channel(());
     let service = Arc::clone(&echo);
+    let budget =
+        BufferBudget::new(if mangles { script.pick(&[64 << 20, 2 << 20, 100_000]) } else { 64 << 20 }, 1)
+            .worker();
+    let shared = ConnectionContext { limits, budget, observer: Arc::new(Unobserved) };
     let server = tokio::spawn(async move {
-        let mut connection = Http2Connection::new(theirs, service, &limits, closed);
+        let mut connection = Http2Connection::new(theirs, service, &shared, closed);
         tokio::select! {
             biased;
             Ok(()) = &mut asked => {}

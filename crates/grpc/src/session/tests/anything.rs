@@ -9,6 +9,8 @@ use http_body::Frame as Piece;
 use proptest::prelude::*;
 
 use super::*;
+use crate::budget::{Account, BufferBudget};
+use crate::reading_time::ReadingTime;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -61,6 +63,10 @@ struct World {
     calls: Vec<u32>,
     bodies: Vec<RequestBody>,
     response: VecDeque<StreamingResponse>,
+    account: Account,
+    /// Holds most of the budget, so that it is full sometimes.
+    other: Account,
+    reading: ReadingTime,
     peer: Peer,
     broken: bool,
 }
@@ -116,7 +122,9 @@ impl World {
         let decoder = fluke_hpack::Decoder::new();
         let peer = Peer { window: first, first, streams: HashMap::new(), decoder, block: Vec::new() };
         let (calls, bodies, response) = Default::default();
-        Self { session: begun(&[]), calls, bodies, response, peer, broken: false }
+        let worker = BufferBudget::new(300_000, 1).worker();
+        let (account, other, reading) = (worker.open(), worker.open(), ReadingTime::default());
+        Self { session: begun(&[]), calls, bodies, response, account, other, reading, peer, broken: false }
     }
 
     fn receive(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
@@ -129,16 +137,25 @@ impl World {
 
     /// What the connection's task does at each turn.
     fn turn(&mut self) {
-        let Self { session, calls, bodies, response, .. } = self;
+        let Self { session, calls, bodies, response, account, .. } = self;
+        crate::turn::begin();
         session.send_queued();
         session.begin_calls(|_, stream, _, body| {
             calls.push(stream);
             bodies.push(body);
+            None
         });
         let dropped = session.take_cancelled();
+        calls.retain(|it| !dropped.contains(it));
         response.retain(|it| !dropped.contains(&it.stream));
         response.extend(session.take_resumable());
         session.return_credit();
+        session.begin_turn();
+        // Now and then another connection holds nearly all of the budget, and asks for some of this one.
+        let other = if session.last_stream_id % 3 == 0 { 250_000 } else { 0 };
+        self.other.set_exactly(other);
+        session.settle(account, &self.reading, other / 10);
+        assert_eq!(account.held(), session.held(), "all that is held is counted");
     }
 
     fn step(&mut self, step: Step) {
@@ -158,7 +175,7 @@ impl World {
                 }
             }
             Step::Data { stream, bytes, flags } => {
-                self.receive(kind::DATA, flags, stream, &vec![bytes as u8; bytes.into()]);
+                self.receive(kind::DATA, flags, stream, &body(bytes));
             }
             Step::Reset(stream) => {
                 self.take_out();
@@ -271,8 +288,24 @@ impl World {
         self.session.send_window = self.session.send_window.max(1);
         self.session.send_queued();
         assert!(self.session.blocked.is_empty());
-        let credit = self.session.recv_window + self.session.pending_credit as i64;
+        self.session.settle(&mut self.account, &self.reading, 0);
+        assert_eq!((self.session.held_by_streams, self.account.held()), (0, self.session.output.len()));
+        let session = &self.session;
+        let credit = session.recv_window + session.pending_credit as i64 - session.unused_credit as i64;
         assert_eq!(credit, i64::from(CONNECTION_WINDOW), "all credit comes back");
+    }
+}
+
+/// A piece of a body: of zeros, which are empty messages; the beginning of a longer message; or anything.
+fn body(bytes: u16) -> Vec<u8> {
+    let mut body = vec![0; bytes.into()];
+    match bytes % 3 {
+        0 => body,
+        1 if bytes > 5 => {
+            body[1..5].copy_from_slice(&(u32::from(bytes) * 3).to_be_bytes());
+            body
+        }
+        _ => vec![bytes as u8; bytes.into()],
     }
 }
 

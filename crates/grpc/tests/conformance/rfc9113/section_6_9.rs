@@ -266,11 +266,8 @@ fn long_call() -> Case {
         .acks(1)
         .send([headers(1, 0, &CALL), frames(0..131_072)].concat())
         .credit(1)
-        .send(frames(131_072..196_608))
-        .credit(1)
-        .send(frames(196_608..262_144))
-        .credit(1)
-        .send([frames(262_144..bytes.len()), data(1, END_STREAM, "")].concat())
+        // The credit of the whole message came at once.
+        .send([frames(131_072..bytes.len()), data(1, END_STREAM, "")].concat())
         .answer(1, bytes.clone())
 }
 

@@ -1,9 +1,9 @@
-//! What is known to be wrong: the case as it shall be, and what happens today.
+//! Odd calls that proxies forward, and DATA on the server's own streams.
 
 use crate::case::*;
 use crate::wire::*;
 
-pub(crate) fn cases() -> Vec<(&'static str, Case, Case)> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = blanks();
     cases.extend(paths());
     cases.push(idle());
@@ -11,38 +11,38 @@ pub(crate) fn cases() -> Vec<(&'static str, Case, Case)> {
 }
 
 /// The server opens no streams, so that all of its identifiers stay idle (5.1).
-fn idle() -> (&'static str, Case, Case) {
+fn idle() -> Case {
     let sent = || {
         case("5.1", "DATA on an idle stream of the server's below the last one is a connection error")
             .send(unary(5, "a"))
             .echo(5, "a")
             .send(data(2, 0, "x"))
     };
-    ("RFC 9113", sent().error_after(5, PROTOCOL_ERROR), sent().reset(2, STREAM_CLOSED).usable())
+    sent().error_after(5, PROTOCOL_ERROR)
 }
 
 /// Blanks around a value are trimmed and the call is served, because proxies forward such values (8.2.1 has it
 /// malformed).
-fn blanks() -> Vec<(&'static str, Case, Case)> {
+fn blanks() -> Vec<Case> {
     let values = [" v", "v ", "\tv", "v\t", " ", "  v  "];
     let one = |value: &str| {
         let sent = || {
             case("8.2.1", format!("a value with blanks around it, `{}`, is served", value.escape_debug()))
                 .send([headers(1, 0, &and(&[("x", value)])), data(1, END_STREAM, message("a"))].concat())
         };
-        ("RFC 9113", sent().echo(1, "a"), sent().reset(1, PROTOCOL_ERROR).usable())
+        sent().echo(1, "a")
     };
     values.into_iter().map(one).collect()
 }
 
 /// A path that no URI has names no method, and its call is answered.
-fn paths() -> Vec<(&'static str, Case, Case)> {
+fn paths() -> Vec<Case> {
     let one = |path: &'static str| {
         let sent = || {
             case("8.3.1", format!("the path `{path}` is answered"))
                 .send([headers(1, 0, &call_of(path)), data(1, END_STREAM, message("a"))].concat())
         };
-        ("RFC 9113", sent().status(1, UNIMPLEMENTED), sent().reset(1, PROTOCOL_ERROR).usable())
+        sent().status(1, UNIMPLEMENTED).reset(1, NO_ERROR)
     };
     ["/a<b", "/<", "/a>b"].into_iter().map(one).collect()
 }

@@ -1,0 +1,268 @@
+//! The budget of buffered bytes: what all connections of a process may hold for their clients.
+//!
+//! Counted are messages from their announcement until their calls are decided, retained metadata and unsent
+//! answers. Each worker takes bytes from the budget in chunks, so a connection touches memory that workers share
+//! only when its worker needs a further chunk. A message that arrives in one read and is answered in one write is
+//! never counted.
+//!
+//! When the budget is full, the connection that holds most has to give: see [`Account::grow`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::Waker;
+
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
+use slab::Slab;
+
+/// Bounds of the chunks that workers take.
+const CHUNK: (usize, usize) = (16 << 10, 256 << 10);
+
+/// The budget of a process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct BufferBudget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limit: usize,
+    chunk: usize,
+    taken: AtomicUsize,
+    connections: Mutex<Slab<Arc<Holder>>>,
+}
+
+/// What one connection holds, as the others see it.
+#[derive(Debug, Default)]
+struct Holder {
+    held: AtomicUsize,
+    /// Bytes that another connection has asked it to give.
+    demanded: AtomicUsize,
+    waker: AtomicWaker,
+}
+
+/// One worker's part of the budget. Only its own thread changes it.
+#[derive(Debug, Clone)]
+pub struct WorkerBudget(Arc<Worker>);
+
+#[derive(Debug)]
+struct Worker {
+    budget: BufferBudget,
+    /// Bytes that the worker has taken and no connection holds.
+    spare: AtomicUsize,
+}
+
+/// What one connection holds.
+#[derive(Debug)]
+pub(crate) struct Account {
+    worker: WorkerBudget,
+    holder: Arc<Holder>,
+    key: usize,
+    held: usize,
+}
+
+/// Why an account cannot grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// This connection holds most: it has to give first.
+    HoldsMost,
+    /// Other connections were asked to give more than they may owe already.
+    Exhausted,
+}
+
+impl BufferBudget {
+    /// A budget of `limit` bytes for so many workers.
+    #[must_use]
+    pub fn new(limit: usize, workers: usize) -> Self {
+        let chunk = (limit / 8 / workers.max(1)).clamp(CHUNK.0, CHUNK.1);
+        Self(Arc::new(Shared { limit, chunk, taken: AtomicUsize::new(0), connections: Mutex::default() }))
+    }
+
+    /// The part of one more worker.
+    #[must_use]
+    pub fn worker(&self) -> WorkerBudget {
+        WorkerBudget(Arc::new(Worker { budget: self.clone(), spare: AtomicUsize::new(0) }))
+    }
+
+    /// Bytes that workers have taken: what connections hold, and at most two chunks for each worker.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.0.taken.load(Relaxed)
+    }
+
+    /// The bytes that there are.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.limit
+    }
+
+    /// Takes `bytes` unless that is above `limit`.
+    fn take(&self, bytes: usize, limit: usize) -> bool {
+        let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= limit);
+        self.0.taken.fetch_update(Relaxed, Relaxed, fits).is_ok()
+    }
+
+    /// The most that connections together may be asked to give before they have: the budget may be passed by as
+    /// much until they have their turns.
+    fn overdraft(&self) -> usize {
+        self.0.limit / 8
+    }
+}
+
+impl WorkerBudget {
+    /// An account for one connection.
+    pub(crate) fn open(&self) -> Account {
+        let holder = Arc::new(Holder::default());
+        let key = self.0.budget.0.connections.lock().insert(Arc::clone(&holder));
+        Account { worker: self.clone(), holder, key, held: 0 }
+    }
+
+    /// Moves bytes from the budget to a connection, within `limit`.
+    fn draw(&self, bytes: usize, limit: usize) -> bool {
+        let spare = self.0.spare.load(Relaxed);
+        if spare >= bytes {
+            self.0.spare.store(spare - bytes, Relaxed);
+            return true;
+        }
+        let budget = &self.0.budget;
+        let missing = bytes - spare;
+        let whole = missing.div_ceil(budget.0.chunk).saturating_mul(budget.0.chunk);
+        let Some(taken) = [whole, missing].into_iter().find(|bytes| budget.take(*bytes, limit)) else {
+            return false;
+        };
+        self.0.spare.store(spare + taken - bytes, Relaxed);
+        true
+    }
+
+    /// Takes bytes back from a connection, and gives back what the worker need not keep.
+    fn put_back(&self, bytes: usize) {
+        let (spare, chunk) = (self.0.spare.load(Relaxed) + bytes, self.0.budget.0.chunk);
+        let kept = if spare > 2 * chunk { chunk } else { spare };
+        self.0.spare.store(kept, Relaxed);
+        if kept < spare {
+            self.0.budget.0.taken.fetch_sub(spare - kept, Relaxed);
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.budget.0.taken.fetch_sub(self.spare.load(Relaxed), Relaxed);
+    }
+}
+
+impl Account {
+    /// Holds `bytes` more. When the budget is full, the connection that holds most has to give. If that is another
+    /// one, it is asked to at its next turn, and these bytes are held already.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
+        let budget = self.worker.0.budget.clone();
+        if !self.worker.draw(bytes, budget.0.limit) {
+            let most = {
+                let connections = budget.0.connections.lock();
+                let load =
+                    |holder: &Holder| holder.held.load(Relaxed).saturating_sub(holder.demanded.load(Relaxed));
+                connections
+                    .iter()
+                    .max_by_key(|(_, holder)| load(holder))
+                    .map(|(_, holder)| Arc::clone(holder))
+            };
+            let Some(most) = most.filter(|most| !Arc::ptr_eq(most, &self.holder)) else {
+                return Err(Full::HoldsMost);
+            };
+            if !self.worker.draw(bytes, budget.0.limit + budget.overdraft()) {
+                return Err(Full::Exhausted);
+            }
+            most.demanded.fetch_add(bytes, Relaxed);
+            most.waker.wake();
+        }
+        self.set(self.held + bytes);
+        Ok(())
+    }
+
+    /// Holds exactly `bytes`, whether the budget is full or not: what has arrived cannot be sent back.
+    pub(crate) fn set_exactly(&mut self, bytes: usize) {
+        if bytes > self.held && !self.worker.draw(bytes - self.held, usize::MAX) {
+            return;
+        }
+        if bytes < self.held {
+            self.worker.put_back(self.held - bytes);
+        }
+        if bytes != self.held {
+            self.set(bytes);
+        }
+    }
+
+    /// What the connection holds.
+    #[cfg(test)]
+    pub(crate) const fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Bytes that other connections have asked this one to give. `waker` is woken when there are more.
+    pub(crate) fn demanded(&self, waker: &Waker) -> usize {
+        if self.held == 0 {
+            return 0;
+        }
+        self.holder.waker.register(waker);
+        self.holder.demanded.load(Relaxed)
+    }
+
+    /// So many bytes were given, or there was nothing to give.
+    pub(crate) fn has_given(&self, bytes: usize) {
+        let rest = |demanded: usize| Some(demanded.saturating_sub(bytes));
+        let _ = self.holder.demanded.fetch_update(Relaxed, Relaxed, rest);
+    }
+
+    fn set(&mut self, bytes: usize) {
+        self.held = bytes;
+        self.holder.held.store(bytes, Relaxed);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.worker.put_back(self.held);
+        self.worker.0.budget.0.connections.lock().try_remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_take_chunks_and_give_them_back() {
+        let budget = BufferBudget::new(64 << 20, 2);
+        let worker = budget.worker();
+        let mut account = worker.open();
+        account.grow(100).unwrap();
+        assert_eq!((account.held(), budget.taken()), (100, CHUNK.1));
+        for _ in 0..1000 {
+            account.set_exactly(60_000);
+            account.set_exactly(0);
+        }
+        assert_eq!(budget.taken(), CHUNK.1, "nothing shared was touched");
+        account.set_exactly(10 << 20);
+        assert!(budget.taken() >= 10 << 20);
+        drop(account);
+        assert!(budget.taken() <= 2 * CHUNK.1);
+        drop(worker);
+        assert_eq!(budget.taken(), 0);
+    }
+
+    #[test]
+    fn who_holds_most_has_to_give() {
+        let budget = BufferBudget::new(1 << 20, 2);
+        let (one, other) = (budget.worker(), budget.worker());
+        let (mut large, mut small) = (one.open(), other.open());
+        large.grow((1 << 20) - (64 << 10)).unwrap();
+        assert_eq!(large.grow(100 << 10), Err(Full::HoldsMost));
+        // The small one is served at once, and the large one is asked.
+        small.grow(100 << 10).unwrap();
+        assert_eq!(large.demanded(Waker::noop()), 100 << 10);
+        assert_eq!(small.grow(200 << 10), Err(Full::Exhausted), "an eighth of the budget at most");
+        large.set_exactly(0);
+        large.has_given(1 << 20);
+        assert_eq!(large.demanded(Waker::noop()), 0);
+        small.grow(200 << 10).unwrap();
+        assert_eq!(small.held(), 300 << 10);
+    }
+}

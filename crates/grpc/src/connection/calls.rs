@@ -1,0 +1,116 @@
+//! The calls of a connection: how they begin, and how they go on.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tonic::Status;
+use tonic::metadata::MetadataValue;
+
+use crate::body::RequestBody;
+use crate::call::Call;
+use crate::connection::Http2Connection;
+use crate::deadline::deadline_exceeded;
+use crate::in_flight::Event;
+use crate::messages::Messages;
+use crate::pending::PendingBatch;
+use crate::request_headers::RequestHead;
+use crate::service::{Begun, HotService, IncomingCall};
+use crate::turn;
+
+thread_local! {
+    /// The calls that are answered together, of the connection whose turn it is.
+    static BATCHES: RefCell<PendingBatch> = RefCell::default();
+}
+
+impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
+    /// Begins the calls that have arrived, and goes on with those in flight.
+    pub(super) fn run(&mut self, context: &mut Context<'_>) {
+        loop {
+            // Queued data first: then there may be space for the answers of further calls.
+            self.session.send_queued();
+            self.begin_calls();
+            let Self { session, in_flight, .. } = self;
+            in_flight.cancel_all_of(session.take_cancelled());
+            session.take_resumable().into_iter().for_each(|response| in_flight.body(response));
+            let mut any = false;
+            while !session.output_is_full()
+                && turn::remaining() > 0
+                && let Poll::Ready(Some(event)) = in_flight.poll_next(context)
+            {
+                any = true;
+                match event {
+                    Event::Answered(stream, answer) => session.answer(stream, answer),
+                    Event::ResponseBody(response, piece) => session.continue_response(response, piece),
+                    Event::Failed(stream) => session.failed(stream),
+                    Event::Cancelled => {}
+                }
+            }
+            session.return_credit();
+            if !any {
+                return;
+            }
+        }
+    }
+
+    /// Begins the calls that have arrived, in their order: each is decided after those before it.
+    fn begin_calls(&mut self) {
+        let Self { session, service, closing, in_flight, .. } = self;
+        let mut batch = BATCHES.take();
+        session.begin_calls(|session, stream, head, body| {
+            if !service.methods().is_together(head.method) {
+                batch.answer(&**service, session, in_flight);
+            }
+            if head.is_late(|| session.now()) {
+                session.answer(stream, Err(deadline_exceeded()));
+                return None;
+            }
+            let begin = || begin(&**service, &head, body, closing);
+            match catch_unwind(AssertUnwindSafe(begin)) {
+                Ok(Begun::Pending(call)) => {
+                    turn::spend(1);
+                    batch.push(call, stream);
+                }
+                Ok(Begun::Call(Call::Done(Some(answer)))) => session.answer(stream, answer),
+                Ok(Begun::Call(call)) => in_flight.call(stream, call),
+                Ok(Begun::Postponed(message)) => return Some((head, message)),
+                // A panic ends one call; the panic hook has written a log line.
+                Err(_) => session.failed(stream),
+            }
+            None
+        });
+        batch.answer(&**service, session, in_flight);
+        BATCHES.set(batch);
+    }
+}
+
+/// Begins one call.
+fn begin<H: HotService>(
+    service: &H,
+    head: &RequestHead,
+    body: RequestBody,
+    closing: &watch::Receiver<()>,
+) -> Begun {
+    let mut context = head.context();
+    if let Err(status) = service.methods().check(head.path(), head.method, &mut context) {
+        return Begun::Call(Call::failed(status));
+    }
+    if let Some(encoding) = &head.encoding {
+        return Begun::Call(Call::failed(unknown_encoding(encoding)));
+    }
+    let Some(method) = head.method else {
+        return Begun::Call(service.other(context, head.request(body)));
+    };
+    let messages = Messages::of(body, service.methods().largest_message(Some(method)));
+    service.begin(method, IncomingCall { context, messages }, closing)
+}
+
+fn unknown_encoding(encoding: &str) -> Status {
+    let mut status = Status::unimplemented(format!(
+        "grpc-encoding is {encoding:?}: messages are not compressed here, because they are small"
+    ));
+    status.metadata_mut().insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
+    status
+}

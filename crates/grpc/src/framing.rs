@@ -1,0 +1,112 @@
+//! Where the messages of one body begin and end. Each has a prefix: a flag and the length.
+
+use crate::messages::PREFIX;
+
+/// How far the messages of one body have arrived.
+#[derive(Debug, Default)]
+pub(crate) struct MessageFraming {
+    /// Bytes of the body that have arrived.
+    received: u64,
+    /// Where the last complete message ends.
+    complete: u64,
+    prefix: [u8; PREFIX],
+    prefix_length: u8,
+    /// Bytes of the announced message that have not arrived.
+    missing: u32,
+    /// The length of the last announced message with its prefix.
+    announced: usize,
+    /// The last prefix cannot be served: its flag or its length is not allowed.
+    refused: bool,
+}
+
+impl MessageFraming {
+    /// Takes the next piece of the body. Messages may have `largest` bytes.
+    pub(crate) fn push(&mut self, mut piece: &[u8], largest: usize) {
+        self.received += piece.len() as u64;
+        while !piece.is_empty() {
+            if self.missing > 0 {
+                let length = piece.len().min(self.missing as usize);
+                self.missing -= length as u32;
+                piece = &piece[length..];
+            } else {
+                let begun = usize::from(self.prefix_length);
+                let length = piece.len().min(PREFIX - begun);
+                self.prefix[begun..begun + length].copy_from_slice(&piece[..length]);
+                self.prefix_length += length as u8;
+                piece = &piece[length..];
+                if usize::from(self.prefix_length) < PREFIX {
+                    return;
+                }
+                self.announce(largest);
+            }
+            if self.missing == 0 {
+                self.complete = self.received - piece.len() as u64;
+            }
+        }
+    }
+
+    fn announce(&mut self, largest: usize) {
+        let [flag, length @ ..] = self.prefix;
+        self.prefix_length = 0;
+        self.missing = u32::from_be_bytes(length);
+        self.announced = PREFIX.saturating_add(self.missing as usize);
+        self.refused |= flag != 0 || self.missing as usize > largest;
+    }
+
+    /// Bytes of the body that have arrived.
+    pub(crate) const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Where the last complete message ends: what has arrived after it belongs to an incomplete message.
+    pub(crate) const fn complete(&self) -> u64 {
+        self.complete
+    }
+
+    /// Whether a message has begun to arrive and is incomplete.
+    pub(crate) const fn is_partial(&self) -> bool {
+        self.received > self.complete
+    }
+
+    /// The length with its prefix of an incomplete message that has been announced and can be served.
+    pub(crate) fn announced(&self) -> Option<usize> {
+        (self.missing > 0 && !self.refused).then_some(self.announced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(length: usize) -> Vec<u8> {
+        [&[0], &(length as u32).to_be_bytes()[..], &vec![7; length]].concat()
+    }
+
+    #[test]
+    fn messages_end_where_they_end_in_whatever_pieces_they_come() {
+        let body = [message(3), message(0), message(300), message(1)].concat();
+        let ends = [8, 13, 318, 324];
+        for piece in 1..=body.len() {
+            let (mut framing, mut arrived) = (MessageFraming::default(), 0);
+            for bytes in body.chunks(piece) {
+                framing.push(bytes, 300);
+                arrived += bytes.len() as u64;
+                let complete = ends.into_iter().filter(|end| *end <= arrived).max().unwrap_or(0);
+                assert_eq!((framing.complete(), framing.received()), (complete, arrived), "{piece}");
+                assert_eq!(framing.is_partial(), arrived > complete);
+            }
+            assert_eq!(framing.announced(), None);
+        }
+    }
+
+    #[test]
+    fn a_message_is_announced_by_its_prefix_if_it_can_be_served() {
+        for (flag, length, announced) in [(0, 300, Some(305)), (0, 301, None), (1, 300, None), (0, 0, None)] {
+            let mut framing = MessageFraming::default();
+            framing.push(&[flag, 0, 0], 300);
+            assert_eq!(framing.announced(), None);
+            framing.push(&(length as u16).to_be_bytes(), 300);
+            assert_eq!(framing.announced(), announced, "{flag} {length}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a connection holds for its client, and what it gives up when there is no space.
+//!
+//! A message that is incomplete at the end of a turn needs a reservation in the buffer budget. With it the client
+//! gets credit for all of the message; without it, none. No message waits for space: when the budget is full, some
+//! call is ended (see [`crate::budget`]).
+
+use std::time::{Duration, Instant};
+
+use tonic::Status;
+
+use crate::budget::{Account, Full};
+use crate::error_code::ErrorCode;
+use crate::events::ConnectionEvent;
+use crate::reading_time::ReadingTime;
+use crate::session::Session;
+
+/// How long a message may take to arrive, while its client may send it and we read.
+pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A message that was incomplete at the end of a turn.
+pub(super) struct PartialMessage {
+    stream: u32,
+    /// Where it begins in the body, plus one: identifies it.
+    listed: u64,
+    /// The time that the connection had been read, when the message was noticed.
+    since: Duration,
+}
+
+impl Session {
+    /// Updates what a stream holds.
+    #[inline]
+    pub(super) fn recount(&mut self, id: u32) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            let held = stream.held();
+            self.held_by_streams = self.held_by_streams + held - std::mem::replace(&mut stream.counted, held);
+        }
+    }
+
+    /// Ends a turn: reserves space for messages that are incomplete, and counts what the connection holds. `reading`
+    /// is how long the connection has been read, and `demanded` what other connections need of it.
+    #[inline]
+    pub(crate) fn settle(&mut self, account: &mut Account, reading: &ReadingTime, demanded: usize) {
+        if demanded > 0 {
+            self.give(account, demanded);
+        }
+        if !self.unreserved.is_empty() {
+            self.reserve_all(account, reading);
+        }
+        account.set_exactly(self.held());
+    }
+
+    fn reserve_all(&mut self, account: &mut Account, reading: &ReadingTime) {
+        let reading = reading.total(self.now());
+        let mut unreserved = std::mem::take(&mut self.unreserved);
+        for id in unreserved.drain(..) {
+            self.reserve(account, id, reading);
+        }
+        self.unreserved = unreserved;
+    }
+
+    /// Bytes of messages, metadata and unsent answers.
+    pub(super) fn held(&self) -> usize {
+        self.held_by_streams + self.queued_bytes + self.output.len()
+    }
+
+    fn reserve(&mut self, account: &mut Account, id: u32, reading: Duration) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if !stream.framing.is_partial() {
+            return;
+        }
+        let listed = stream.framing.complete() + 1;
+        let needed = stream.needs_reservation();
+        if (needed.is_some() || stream.framing.announced().is_none()) && stream.listed != listed {
+            stream.listed = listed;
+            self.partial_messages.push_back(PartialMessage { stream: id, listed, since: reading });
+            self.forget_complete_messages();
+        }
+        let Some(needed) = needed else { return };
+        account.set_exactly(self.held());
+        while let Err(full) = account.grow(needed) {
+            if full == Full::Exhausted || self.give_once().is_none() {
+                self.observer.observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full");
+                self.fail(id, no_space());
+                return;
+            }
+            account.set_exactly(self.held());
+        }
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.reserved = needed;
+            self.recount(id);
+            self.return_stream_credit(id);
+            self.send_credit_now(id);
+        }
+    }
+
+    /// Gives up at least so many bytes, if the connection holds anything that it can give up.
+    fn give(&mut self, account: &Account, demanded: usize) {
+        let mut given = 0;
+        while given < demanded
+            && let Some(bytes) = self.give_once()
+        {
+            given += bytes.max(1);
+        }
+        account.has_given(if given < demanded { usize::MAX } else { given });
+    }
+
+    /// Ends the call with the oldest incomplete message, or else resets the stream with the most unsent bytes. How
+    /// many bytes that was.
+    fn give_once(&mut self) -> Option<usize> {
+        let before = self.held();
+        let oldest = self.partial_messages.iter().find(|message| self.is_reserved(message));
+        if let Some(stream) = oldest.map(|message| message.stream) {
+            self.observer
+                .observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full: an incomplete message");
+            self.fail(stream, no_space());
+        } else {
+            let unsent = self
+                .streams
+                .iter()
+                .filter_map(|(id, stream)| Some((stream.queued.as_ref()?.data.len(), *id)));
+            let (_, stream) = unsent.max().filter(|(bytes, _)| *bytes > 0)?;
+            self.observer
+                .observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full: an unsent answer");
+            self.send_reset(stream, ErrorCode::EnhanceYourCalm);
+            self.cancel_stream(stream);
+        }
+        Some(before.saturating_sub(self.held()))
+    }
+
+    fn is_reserved(&self, message: &PartialMessage) -> bool {
+        self.current(message).is_some_and(|stream| stream.reserved > 0)
+    }
+
+    /// The stream of a message that is still incomplete.
+    fn current(&self, message: &PartialMessage) -> Option<&crate::stream::Stream> {
+        let stream = self.streams.get(&message.stream)?;
+        (stream.framing.is_partial() && stream.framing.complete() + 1 == message.listed).then_some(stream)
+    }
+
+    /// Drops the entries of messages that are complete.
+    fn forget_complete_messages(&mut self) {
+        while let Some(first) = self.partial_messages.front()
+            && self.current(first).is_none()
+        {
+            self.partial_messages.pop_front();
+        }
+        if self.partial_messages.len() > 2 * self.streams.len() + 8 {
+            let messages = std::mem::take(&mut self.partial_messages);
+            self.partial_messages =
+                messages.into_iter().filter(|message| self.current(message).is_some()).collect();
+        }
+    }
+
+    /// When the oldest incomplete message must have arrived, in time that the connection has been read.
+    pub(crate) fn message_due(&mut self) -> Option<Duration> {
+        self.forget_complete_messages();
+        self.partial_messages.front().map(|message| message.since + MESSAGE_TIMEOUT)
+    }
+
+    /// Ends the calls whose messages should have arrived by now.
+    pub(crate) fn end_late_messages(&mut self, reading: Duration) {
+        while self.message_due().is_some_and(|due| due <= reading) {
+            let Some(late) = self.partial_messages.pop_front() else { return };
+            self.observer.observe(ConnectionEvent::MessageTimeout, "a message did not arrive in time");
+            let seconds = MESSAGE_TIMEOUT.as_secs();
+            self.fail(
+                late.stream,
+                Status::deadline_exceeded(format!("the message did not arrive within {seconds} seconds")),
+            );
+        }
+    }
+
+    /// Ends a call with an error, whatever it is doing.
+    fn fail(&mut self, id: u32, status: Status) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        if stream.has_begun() {
+            self.cancelled.push(id);
+        }
+        if stream.response_begun {
+            self.fail_response(id, &status);
+        } else {
+            self.answer(id, Err(status));
+        }
+    }
+
+    /// The time of this turn. One look at the clock serves all calls of a turn.
+    pub(crate) fn now(&mut self) -> Instant {
+        *self.now.get_or_insert_with(weir_time::clock::monotonic)
+    }
+
+    /// Begins a turn.
+    pub(crate) fn begin_turn(&mut self) {
+        self.now = None;
+    }
+}
+
+fn no_space() -> Status {
+    Status::resource_exhausted("the server buffers as many bytes as it may; try again later")
+}

@@ -1,0 +1,148 @@
+//! Fairness between connections: a single call waits for at most one turn of each other connection of its worker.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use weir::algorithm::{Op, Verdict};
+use weir::config::{Config, ServerConfig};
+use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
+use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::units::Micros;
+
+use crate::support::frames::{END_HEADERS, END_STREAM, PREFACE, frame, settings, window_update};
+use crate::support::grpc::framed;
+use crate::support::server::{BASE, Server, ask_under, config};
+use weir_testing::frames::{DATA, HEADERS};
+
+/// A turn, and the largest batch.
+const DECISIONS: u64 = 1000;
+const CONNECTIONS: u64 = 8;
+
+/// Allows everything, and counts. Of the honest client's decisions it knows how many came before.
+#[derive(Clone, Default)]
+struct Counting {
+    made: Arc<AtomicU64>,
+    before_honest: Arc<AtomicU64>,
+}
+
+impl Store for Counting {
+    const AT_ONCE: bool = true;
+
+    async fn decide(
+        &self,
+        decision: &Decision<'_>,
+        _: Op,
+        _: &[u64],
+        out: &mut Verdicts,
+    ) -> Result<(), StoreError> {
+        let before = self.made.fetch_add(1, SeqCst);
+        if decision.subject.consumer == "honest" {
+            self.before_honest.store(before, SeqCst);
+        }
+        let allowed = Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+        out.decisions.push(allowed);
+        Ok(())
+    }
+}
+
+/// One connection by hand, with all the credit that there can be.
+struct Connection {
+    stream: TcpStream,
+    next: u32,
+}
+
+impl Connection {
+    fn open(server: &Server) -> Self {
+        let stream = TcpStream::connect(server.grpc).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let most = (1 << 31) - 1;
+        let opening = [PREFACE, &settings(&[(4, most)]), &window_update(0, most - 65_535)].concat();
+        (&stream).write_all(&opening).unwrap();
+        Self { stream, next: 1 }
+    }
+
+    fn call(&mut self, path: &str, message: &[u8]) {
+        let fields = [(":method", "POST"), (":scheme", "http"), (":path", path), ("te", "trailers")];
+        let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+        let block: Vec<u8> =
+            fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect();
+        let mut bytes = frame(HEADERS, END_HEADERS, self.next, &block);
+        let body = framed(0, message);
+        let mut pieces = body.chunks(16_384).peekable();
+        while let Some(piece) = pieces.next() {
+            let flags = if pieces.peek().is_none() { END_STREAM } else { 0 };
+            bytes.extend(frame(DATA, flags, self.next, piece));
+        }
+        self.next += 2;
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// Reads until a stream has ended.
+    fn answered(&mut self) {
+        loop {
+            let mut head = [0; 9];
+            self.stream.read_exact(&mut head).unwrap();
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            self.stream.read_exact(&mut vec![0; length]).unwrap();
+            if matches!(head[3], DATA | HEADERS) && head[4] & END_STREAM != 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// Before turns were measured in decisions, a connection had four reads of 64 KiB: 18 batches of a thousand.
+#[test]
+fn a_single_call_waits_for_one_turn_of_each_other_connection() {
+    let counting = Counting::default();
+    let made = counting.clone();
+    let server = ServerConfig { workers: 1, ..config().server };
+    let server = Server::with_store(Config { server, ..config() }, move || made.clone());
+    let over = AtomicBool::new(false);
+    let mut waits = Vec::new();
+    std::thread::scope(|scope| {
+        for number in 0..CONNECTIONS {
+            let (server, over) = (&server, &over);
+            scope.spawn(move || {
+                let ask = |index| ShouldAllowRequest {
+                    consumer: format!("{number}-{index}"),
+                    ..ask_under("open", "x", "")
+                };
+                let batch =
+                    ShouldAllowBatchRequest { requests: (0..DECISIONS).map(ask).collect() }.encode_to_vec();
+                let mut connection = Connection::open(server);
+                // So many on their way that the worker never waits for the next one.
+                (0..4).for_each(|_| connection.call("/weir.v1.RateLimitService/ShouldAllowBatch", &batch));
+                while !over.load(SeqCst) {
+                    connection.answered();
+                    connection.call("/weir.v1.RateLimitService/ShouldAllowBatch", &batch);
+                }
+            });
+        }
+        let mut honest = Connection::open(&server);
+        let message = ask_under("open", "x", "honest").encode_to_vec();
+        while counting.made.load(SeqCst) < 20 * CONNECTIONS * DECISIONS {
+            std::thread::yield_now();
+        }
+        for _ in 0..40 {
+            honest.call("/weir.v1.RateLimitService/ShouldAllow", &message);
+            let (sent, started) = (counting.made.load(SeqCst), Instant::now());
+            honest.answered();
+            let waited = counting.before_honest.load(SeqCst).saturating_sub(sent);
+            waits.push((waited, started.elapsed()));
+        }
+        over.store(true, SeqCst);
+    });
+    let most = waits.iter().map(|(decisions, _)| *decisions).max().unwrap();
+    let mut times: Vec<Duration> = waits.iter().map(|(_, time)| *time).collect();
+    times.sort_unstable();
+    println!(
+        "a single call beside {CONNECTIONS} x batches of {DECISIONS}: p50 {:?}, at most {most} decisions before it",
+        times[20]
+    );
+    assert!(most <= CONNECTIONS * DECISIONS, "{most} decisions: {waits:?}");
+}
