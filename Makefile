@@ -2,10 +2,10 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench figures soak run redis clients envoy
+.PHONY: help build test test-long lint bench figures soak run redis clients envoy
 
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the release binary
 	$(CARGO) build --release
@@ -14,11 +14,14 @@ build: ## Build the release binary
 # The documentation's examples need a run of their own: cargo does not mix them with other targets.
 test: redis clients envoy ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
-	$(CARGO) test --release --workspace --no-fail-fast --lib --bins --tests || status=1; \
+	scripts/run-tests.sh --release --workspace --no-fail-fast --lib --bins --tests -- --skip long_restarts:: || status=1; \
 	$(CARGO) test --release --workspace --no-fail-fast --doc || status=1; \
 	rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; \
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
 	exit $$status
+
+test-long: redis clients envoy ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
+	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 lint: ## Check the format, and that clippy and rustdoc have nothing to say
 	$(CARGO) fmt --all --check

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The tests that take long, within BUDGET seconds (480 unless given), building not counted. What is stopped by the
+# budget says how far it came. A failure of any part fails the whole.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+budget=${BUDGET:-480}
+cargo=${CARGO:-cargo}
+status=0
+
+it() { "$cargo" test --release -q --test it -- "$@"; }
+
+part() {
+    local name=$1 started=$SECONDS
+    shift
+    echo "== $name"
+    "$@" || { status=1; echo "== $name: FAILED"; }
+    echo "== $name: $((SECONDS - started)) s"
+}
+
+# One module after the other, until the budget is used up.
+suite_on_tonic() {
+    local failed=0 run=0 modules module
+    # The HTTP/2 tests are about the other transport, soaks and rolling restarts have parts of their own here.
+    modules=$(it --list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)::.*: test$/\1/p' | sort -u | grep -vx -e http2 -e soak)
+    for module in $modules; do
+        if [ $((SECONDS - begun)) -ge "$budget" ]; then
+            echo "the budget of $budget s is used up: $run of $(echo "$modules" | wc -l) modules ran, the next is $module"
+            break
+        fi
+        WEIR_TEST_TRANSPORT=tonic it "$module::" --skip long_restarts:: || failed=1
+        run=$((run + 1))
+    done
+    return $failed
+}
+
+echo "building"
+"$cargo" test --release --workspace --no-run --lib --bins --tests -q || exit 1
+begun=$SECONDS
+part "rolling restarts behind a real Envoy" it --nocapture long_restarts::
+export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24))
+part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --release -q -p weir-grpc --test fuzz -- --nocapture
+part "soaks of $WEIR_SOAK_SECONDS s each" it soak::
+unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS
+part "the suite on the transport tonic" suite_on_tonic
+
+if [ $status -eq 0 ]; then echo "make test-long: all tests passed"; else echo "make test-long: FAILED, see above"; fi
+exit $status
