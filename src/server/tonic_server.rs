@@ -41,7 +41,11 @@ where
 {
     let (close, closing) = watch::channel(());
     let (socket, mut events) = Socket::new(stream, limits.handshake_timeout.into());
-    let front = FrontLayer { methods: services.methods.clone(), closing: Closing(closing) };
+    let front = FrontLayer {
+        methods: services.methods.clone(),
+        closing: Closing(closing),
+        deadlines: services.decisions.deadlines().clone(),
+    };
     let shutdown = async {
         tokio::select! {
             biased;

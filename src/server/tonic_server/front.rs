@@ -13,7 +13,9 @@ use tower_layer::Layer;
 use weir_grpc::{Methods, deadline_exceeded};
 
 use crate::clock::monotonic;
+use crate::deadlines::Deadlines;
 use crate::server::router::Router;
+use crate::server::until_deadline::UntilDeadline;
 use crate::service::Closing;
 
 /// Puts a [`Front`] before the routes of one connection.
@@ -21,6 +23,7 @@ use crate::service::Closing;
 pub(super) struct FrontLayer {
     pub(super) methods: Methods,
     pub(super) closing: Closing,
+    pub(super) deadlines: Deadlines,
 }
 
 /// The services of one connection.
@@ -29,13 +32,15 @@ pub(super) struct Front {
     router: Router,
     methods: Methods,
     closing: Closing,
+    deadlines: Deadlines,
 }
 
 impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        Front { router: Router::new(routes), methods: self.methods.clone(), closing: self.closing.clone() }
+        let Self { methods, closing, deadlines } = self.clone();
+        Front { router: Router::new(routes), methods, closing, deadlines }
     }
 }
 
@@ -60,11 +65,14 @@ impl Service<http::Request<Body>> for Front {
         request.extensions_mut().insert(context);
         request.extensions_mut().insert(self.closing.clone());
         let response = self.router.call(request);
+        let deadlines = self.deadlines.clone();
         Box::pin(async move {
             let Some(deadline) = deadline else { return Ok(response.await) };
             // It is polled before tonic's own timer, which would end the call with CANCELLED.
-            let response = timeout_at(deadline.into(), response).await;
-            Ok(response.unwrap_or_else(|_| deadline_exceeded().into_http()))
+            let Ok(response) = timeout_at(deadline.into(), response).await else {
+                return Ok(deadline_exceeded().into_http());
+            };
+            Ok(response.map(|body| Body::new(UntilDeadline::new(body, deadlines.at(deadline)))))
         })
     }
 }

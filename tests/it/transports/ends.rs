@@ -41,6 +41,9 @@ async fn late_calls_end_at_their_deadline() {
         (call.ends, call.body) = (Ends::Never, call.body[..7].to_vec());
         let outcome = timeout(SOON, client.call(&call)).await.expect("the deadline ends it");
         assert_eq!(outcome.code, Some(4), "{transport:?}: {outcome:?}");
+        let watch = Call::new(WATCH, framed(0, b"")).with("grpc-timeout", "30m");
+        let outcome = timeout(SOON, client.call(&watch)).await.expect("the deadline ends it");
+        assert_eq!(outcome.code, Some(4), "{transport:?}: {outcome:?}");
         let call = Call { ends: Ends::Never, ..Call::new(STREAM, vec![]).with("grpc-timeout", "30m") };
         let outcome = timeout(SOON, client.call(&call)).await.expect("the deadline ends it");
         assert_eq!(outcome.code, Some(4), "{transport:?}: {outcome:?}");
