@@ -6,6 +6,7 @@ mod headers;
 mod limits;
 mod load;
 mod long_restarts;
+mod odd_calls;
 mod recorder;
 mod reload;
 mod service;

@@ -74,7 +74,7 @@ pub struct ConnectionContext {
     pub limits: Limits,
     /// The worker's part of the buffer budget.
     pub budget: WorkerBudget,
-    /// Who is told of events.
+    /// Takes note of events.
     pub observer: Arc<dyn ConnectionObserver>,
 }
 

@@ -1,4 +1,4 @@
-//! A count that decays: floods are told from faults that are spread over a long connection.
+//! A count that decays. It separates floods from faults that are spread over a long connection.
 
 use std::time::{Duration, Instant};
 

@@ -19,7 +19,7 @@ pub struct Limits {
     pub keepalive_interval: Duration,
     /// How long the client may take to acknowledge that PING.
     pub keepalive_timeout: Duration,
-    /// What a client that speaks HTTP/1.1 is told beside that: people and health checks that have found the
+    /// A sentence for clients that speak HTTP/1.1: people and health checks that have found the
     /// wrong port read it.
     pub http1_hint: &'static str,
 }

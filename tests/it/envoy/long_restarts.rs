@@ -30,7 +30,7 @@ const AWAY: Duration = Duration::from_secs(1);
 async fn rolling_restarts_lose_no_call() {
     let mut nodes = [Service::start(&shipped(), ""), Service::start(&shipped(), "")];
     let (front, admin) = (loopback(), loopback());
-    let config = config(front, admin, [nodes[0].grpc, nodes[1].grpc]);
+    let config = grpc_front(front, admin, [nodes[0].grpc, nodes[1].grpc]);
     let Some(envoy) = Envoy::run(&config, front, admin).await else { return };
     let healthy = async || {
         let both = async || envoy.stat("cluster.weir.membership_healthy").await == 2;
@@ -82,7 +82,7 @@ fn request() -> RateLimitRequest {
 }
 
 /// gRPC to two nodes. A check may take long, so that a busy machine does not make a healthy node unhealthy.
-fn config(front: SocketAddr, admin: SocketAddr, nodes: [SocketAddr; 2]) -> String {
+pub(super) fn grpc_front(front: SocketAddr, admin: SocketAddr, nodes: [SocketAddr; 2]) -> String {
     let address = |address: SocketAddr| {
         format!("{{ socket_address: {{ address: 127.0.0.1, port_value: {} }} }}", address.port())
     };

@@ -108,7 +108,7 @@ impl Session {
 
     fn request(&mut self, id: u32, end_stream: bool, head: Result<RequestHead, HeaderFault>) -> FrameResult {
         if self.shutdown == Shutdown::Final {
-            // GOAWAY has told the client that this stream is ignored.
+            // The last GOAWAY says that this stream is ignored.
             return Ok(());
         }
         self.last_stream_id = id;
