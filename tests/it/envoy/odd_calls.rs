@@ -24,7 +24,9 @@ const OPEN: u32 = 50;
 async fn odd_calls_end_no_stream_of_another_client() {
     let server = Server::ready(config());
     let (front, admin) = (loopback(), loopback());
-    let Some(envoy) = Envoy::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await else { return };
+    let Some(envoy) = Envoy::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await else {
+        return;
+    };
     let healthy = async || envoy.stat("cluster.weir.membership_healthy").await >= 1;
     eventually_async(SOON, "Envoy finds the node healthy", healthy).await;
 
@@ -32,7 +34,10 @@ async fn odd_calls_end_no_stream_of_another_client() {
     let (questions, sent) = tokio::sync::mpsc::channel(1);
     let ask = async |id| {
         let request = Some(ask_under("open", "x", "honest"));
-        questions.send(ShouldAllowStreamRequest { requests: vec![StreamedRequest { id, request }] }).await.unwrap();
+        questions
+            .send(ShouldAllowStreamRequest { requests: vec![StreamedRequest { id, request }] })
+            .await
+            .unwrap();
     };
     ask(1).await;
     let mut client = RateLimitServiceClient::new(channel);
@@ -63,7 +68,9 @@ fn odd_calls(front: SocketAddr) -> Vec<(u32, Option<u32>)> {
     for some in streams.chunks(OPEN as usize) {
         let call = |stream: &u32| match stream % 4 {
             1 => frames::call(*stream, "/weir.v1.RateLimitService/<b>", &[], &message),
-            _ => frames::call(*stream, "/weir.v1.RateLimitService/ShouldAllow", &[("x-odd", " v\t")], &message),
+            _ => {
+                frames::call(*stream, "/weir.v1.RateLimitService/ShouldAllow", &[("x-odd", " v\t")], &message)
+            }
         };
         raw.send(&some.iter().flat_map(call).collect::<Vec<u8>>());
         let told = raw.told_by(&mut decoder, some);
