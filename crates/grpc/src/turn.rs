@@ -50,9 +50,11 @@ pub fn exceeds(decisions: usize) -> bool {
     SPENT.get() > 0 && decisions > remaining()
 }
 
-/// Waits for a turn that may still make so many decisions.
+/// Waits for a turn that may still make so many decisions. It ends the current turn, because a connection keeps its
+/// count from poll to poll.
 pub async fn wait_for(decisions: usize) {
     while exceeds(decisions) {
+        spend(DECISIONS_PER_TURN);
         tokio::task::yield_now().await;
     }
 }

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 
 use super::floods::Attacked;
 use super::ground::Ground;
-use super::requests::{BATCH, ONE, data, head, questions};
-use crate::support::frames::{HEADERS, RST_STREAM, Raw, SETTINGS, WINDOW_UPDATE, number, settings_of};
+use super::requests::{BATCH, ONE, call, data, head, questions};
+use crate::support::frames::{
+    DATA, HEADERS, RST_STREAM, Raw, SETTINGS, WINDOW_UPDATE, frame, number, settings_of,
+};
 
 /// What the server may hold, whatever its clients announce: the budget of 64 MiB, and everything else.
 const MOST: u64 = 160 << 20;
@@ -147,6 +149,24 @@ fn streams_that_only_announce_messages_delay_no_batch() {
     println!("an honest batch of 420 KB beside 2 x 1,024 announcements: {:?}", started.elapsed());
     assert_eq!(answer.code(), "0");
     drop(slow);
+}
+
+/// A batch that arrives in pieces, behind a call that has made a decision of the same turn, once waited for ever: it did
+/// not fit into what remained of the turn, and nothing ended the turn.
+#[test]
+fn a_large_batch_after_a_call_is_decided() {
+    let ground = Ground::new();
+    let mut session = ground.open();
+    session.send(&call(1));
+    session.allow(&[1]);
+    let batch = large_batch();
+    session.send(&head(3, BATCH));
+    for piece in batch.chunks(batch.len().div_ceil(3)) {
+        session.pour(3, piece, 0);
+        session.settle();
+    }
+    session.send(&frame(DATA, 1, 3, &[]));
+    assert_eq!(session.ended(3).code(), "0");
 }
 
 #[test]
