@@ -184,6 +184,10 @@ impl Account {
         }
         if bytes < self.held {
             self.worker.put_back(self.held - bytes);
+            // What was given back by itself is not demanded any more.
+            if self.holder.demanded.load(Relaxed) > 0 {
+                self.has_given(if bytes == 0 { usize::MAX } else { self.held - bytes });
+            }
         }
         if bytes != self.held {
             self.set(bytes);
@@ -258,6 +262,10 @@ mod tests {
         // The small one is served at once, and the large one is asked.
         small.grow(100 << 10).unwrap();
         assert_eq!(large.demanded(Waker::noop()), 100 << 10);
+        // Messages that end by themselves count as given.
+        large.set_exactly(large.held() - (60 << 10));
+        assert_eq!(large.demanded(Waker::noop()), 40 << 10);
+        large.set_exactly(large.held() + (60 << 10));
         assert_eq!(small.grow(200 << 10), Err(Full::Exhausted), "an eighth of the budget at most");
         large.set_exactly(0);
         large.has_given(1 << 20);
