@@ -8,7 +8,8 @@ budget=${BUDGET:-480}
 cargo=${CARGO:-cargo}
 status=0
 
-it() { "$cargo" test --release -q --test it -- "$@"; }
+# With --workspace, because cargo would build everything again for one package: its features are others.
+it() { "$cargo" test --release -q --workspace --test it -- "$@"; }
 
 part() {
     local name=$1 started=$SECONDS
@@ -39,7 +40,7 @@ echo "building"
 begun=$SECONDS
 part "rolling restarts behind a real Envoy" it --nocapture long_restarts::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24))
-part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --release -q -p weir-grpc --test fuzz -- --nocapture
+part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --release -q --workspace --test fuzz -- --nocapture
 part "soaks of $WEIR_SOAK_SECONDS s each" it soak::
 unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
