@@ -14,7 +14,7 @@ use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::units::Micros;
 
 use crate::support::frames::{self, End, PREFACE, Raw, rst_stream};
-use crate::support::server::{Server, ask, ask_under, config};
+use crate::support::server::{Server, ask, ask_under, config, config_on_fast};
 use crate::support::{SOON, eventually, eventually_async};
 
 /// RFC 9113's codes.
@@ -268,7 +268,9 @@ async fn a_watch_ends_with_its_aged_connection() {
         max_connection_age_grace: Micros::from_millis(100),
         ..ServerLimits::default()
     };
-    let server = limited(limits);
+    // Tonic's server has no such grace period.
+    let server = ServerConfig { limits, ..config_on_fast().server };
+    let server = Server::start(Config { server, ..config_on_fast() });
     let mut health = HealthClient::new(server.channel().await);
     let mut watch = health.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
     assert!(watch.message().await.unwrap().is_some());

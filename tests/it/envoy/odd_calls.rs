@@ -11,7 +11,7 @@ use super::long_restarts::grpc_front;
 use crate::support::envoy::{Envoy, loopback};
 use crate::support::frames::{self, Raw, settings, window_update};
 use crate::support::grpc::framed;
-use crate::support::server::{Server, ask_under, config};
+use crate::support::server::{Server, ask_under, config_on_fast};
 use crate::support::{SOON, eventually_async};
 use prost::Message as _;
 
@@ -22,7 +22,7 @@ const OPEN: u32 = 50;
 /// Each of them was once reset, and a thousand resets ended the connection with the streams of all its clients.
 #[tokio::test]
 async fn odd_calls_end_no_stream_of_another_client() {
-    let server = Server::ready(config());
+    let server = Server::ready(config_on_fast());
     let (front, admin) = (loopback(), loopback());
     let Some(envoy) = Envoy::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await else {
         return;
