@@ -98,6 +98,8 @@ pub fn run(
             let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
             let shared = RedisShared::new(redis, secret, clock);
             let redis = redis.clone();
+            let counted = shared.clone();
+            metrics.show_redis(move || counted.single_slot_calls())?;
             let (watched, told) = (shared.clone(), readiness.clone());
             let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
             let store_files = redis.open_files(server::worker_count(&config.server));

@@ -134,6 +134,14 @@ impl Metrics {
         self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
     }
 
+    /// Shows what the Redis store counts: calls to nodes of a cluster that get one for each slot.
+    pub fn show_redis(
+        &self,
+        single_slot_calls: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
+    }
+
     /// Everything registered, in the Prometheus text format.
     pub fn encode(&self) -> Result<String, prometheus::Error> {
         TextEncoder::new().encode_to_string(&self.registry.gather())
@@ -165,6 +173,12 @@ const BUFFERS: [Series; 2] = [
 const LOG: [Series; 1] = [Series {
     name: "weir_log_lines_dropped_total",
     help: "Log lines that were dropped because they did not fit or could not be written.",
+    kind: MetricType::COUNTER,
+}];
+
+const REDIS: [Series; 1] = [Series {
+    name: "weir_redis_single_slot_calls_total",
+    help: "Script calls to cluster nodes that get one call for each slot.",
     kind: MetricType::COUNTER,
 }];
 

@@ -18,6 +18,7 @@ mod script;
 mod sentinel;
 mod source;
 mod topology;
+mod trials;
 mod watch;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use self::fault::Fault;
 use self::links::Links;
 use self::request::Request;
 use self::topology::Topology;
+use self::trials::SingleSlotNodes;
 use super::{Decision, Store, StoreError, Verdicts, check_supported};
 use crate::config::RedisConfig;
 use weir_core::algorithm::Op;
@@ -61,7 +63,8 @@ impl RedisShared {
     #[must_use]
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
         let topology = Arc::new(Topology::new(config));
-        let context = Arc::new(LinkContext { config: config.clone(), clock, topology });
+        let single_slot_nodes = SingleSlotNodes::default();
+        let context = Arc::new(LinkContext { config: config.clone(), clock, topology, single_slot_nodes });
         Self { context, secret }
     }
 
@@ -71,6 +74,12 @@ impl RedisShared {
         let deadlines = Deadlines::default();
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
         RedisStore { shared: self.clone(), links, deadlines }
+    }
+
+    /// How many script calls went to nodes of a cluster that get one for each slot.
+    #[must_use]
+    pub fn single_slot_calls(&self) -> u64 {
+        self.context.single_slot_nodes.calls()
     }
 
     /// Keeps the map of slots, and reports whether Redis can be reached whenever it has looked. Runs

@@ -3,15 +3,23 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use weir::config::Config;
 
 use super::read;
 use crate::support::server::{Server, config};
+use crate::support::stores;
 
 /// The words of a text that begin with one of `prefixes`.
 fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     let word = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let words = text.split(|char| !word(char));
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
+}
+
+/// What a service on memory shows, and one on Redis.
+fn pages() -> String {
+    let page = |store| Server::start(Config { store, ..config() }).get("/metrics").1;
+    page(stores::memory()) + &page(stores::redis())
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {
@@ -22,7 +30,7 @@ fn expressions(dashboard: &Value) -> Vec<&str> {
 
 #[test]
 fn every_metric_of_the_dashboard_exists() {
-    let page = Server::start(config()).get("/metrics").1;
+    let page = pages();
     let series: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
     let samples: BTreeSet<&str> = series.iter().map(|line| line.split(['{', ' ']).next().unwrap()).collect();
     let dashboard: Value = serde_json::from_str(&read("deploy/grafana/weir.json")).unwrap();
@@ -47,7 +55,7 @@ fn every_metric_of_the_dashboard_exists() {
 
 #[test]
 fn every_metric_is_documented_and_on_the_dashboard() {
-    let page = Server::start(config()).get("/metrics").1;
+    let page = pages();
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE weir_"));
     let live: BTreeSet<String> =
         types.map(|line| format!("weir_{}", line.split(' ').next().unwrap())).collect();

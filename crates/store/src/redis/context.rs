@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::topology::Topology;
+use super::trials::SingleSlotNodes;
 use crate::config::RedisConfig;
 use weir_time::clock::Clock;
 
@@ -11,4 +12,5 @@ pub(super) struct LinkContext {
     pub(super) config: RedisConfig,
     pub(super) clock: Clock,
     pub(super) topology: Arc<Topology>,
+    pub(super) single_slot_nodes: SingleSlotNodes,
 }

@@ -14,9 +14,9 @@ use super::call::{Call, Fate, Slots};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
-use super::probe::spans_slots;
 use super::request::{Job, Request};
 use super::topology::{Address, Topology};
+use super::trials::Trials;
 use crate::{StoreError, Verdicts};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
@@ -44,7 +44,8 @@ impl Link {
     pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
         let (queue, jobs) = mpsc::unbounded_channel();
         let max_waiting = context.config.max_waiting;
-        tokio::spawn(Task { address, context, deadlines, jobs }.run());
+        let trials = Trials::new(Arc::clone(&context), address.clone());
+        tokio::spawn(Task { address, context, deadlines, jobs, trials }.run());
         Self { queue, waiting: AtomicUsize::new(0), max_waiting }
     }
 
@@ -93,6 +94,7 @@ struct Task {
     context: Arc<LinkContext>,
     deadlines: Deadlines,
     jobs: mpsc::UnboundedReceiver<Job>,
+    trials: Trials,
 }
 
 /// The link was dropped: nobody will ask again.
@@ -162,11 +164,10 @@ impl Task {
     /// Sends what comes until the connection has ended or is given up.
     async fn serve(&mut self, connection: &Connection) -> Result<Parted, Closed> {
         let health = Arc::new(Health::default());
-        let cluster = self.context.topology.is_cluster();
-        let (mut slots, mut probing) = (if cluster { Slots::Apart } else { Slots::Any }, cluster);
-        let probe = probe(connection.clone(), Arc::clone(&self.context), self.address.clone());
+        let mut slots = if self.context.topology.is_cluster() { Slots::Apart } else { Slots::Any };
+        let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
-        tokio::pin!(probe, ended);
+        tokio::pin!(passed, ended);
         loop {
             let first = tokio::select! {
                 biased;
@@ -178,8 +179,8 @@ impl Task {
                     tracing::debug!(node = %self.address, "a connection to Redis was closed");
                     return Ok(Parted::Ended);
                 }
-                found = &mut probe, if probing => {
-                    (slots, probing) = (found, false);
+                () = &mut passed, if slots == Slots::Apart => {
+                    slots = Slots::Together;
                     continue;
                 }
                 job = self.jobs.recv() => job.ok_or(Closed)?,
@@ -196,7 +197,11 @@ impl Task {
             }
             // Callers that are gone must not be charged.
             jobs.retain(|job| !job.reply.is_closed());
-            for call in Call::group(jobs, slots) {
+            let calls = Call::group(jobs, slots);
+            if slots == Slots::Apart {
+                self.context.single_slot_nodes.count(calls.len());
+            }
+            for call in calls {
                 let (connection, health) = (connection.clone(), Arc::clone(&health));
                 let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
                 let deadlines = self.deadlines.clone();
@@ -220,19 +225,6 @@ impl Task {
             let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
             let _ = job.reply.send(Err(Fault::Broken(error)));
         }
-    }
-}
-
-/// Which keys a call to a cluster's node may have. Calls do not wait for the answer.
-async fn probe(mut connection: Connection, context: Arc<LinkContext>, address: Address) -> Slots {
-    let tried = spans_slots(&mut connection, &context.topology, &address);
-    match tokio::time::timeout(context.config.deadline.into(), tried).await {
-        Ok(Ok(())) => Slots::Together,
-        Ok(Err(why)) => {
-            tracing::info!(node = %address, why, "this node is sent one script call per slot");
-            Slots::Apart
-        }
-        Err(_) => Slots::Apart,
     }
 }
 

@@ -3,9 +3,11 @@
 //! A script may touch keys that were not declared, if they are the node's own. Some services refuse that,
 //! and early servers of version 7.0 counted such keys in the wrong slot. So it is tried: two keys of two
 //! slots are written, read back, and must be counted in their own slots. Where that fails (also for want of
-//! a right to ask), a call has keys of one slot only; nothing else changes.
+//! a right to ask), a call has keys of one slot only, and `trials.rs` tries again later; nothing else changes.
 
-use redis::Value;
+use std::time::Duration;
+
+use redis::{ErrorKind, Value};
 
 use super::connect::Connection;
 use super::topology::{Address, Topology};
@@ -27,13 +29,49 @@ return fine";
 /// of this.
 const TRIES: u128 = 4096;
 
+/// Why a trial did not pass.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    /// The node has no need of such calls, or will get more slots.
+    #[error("the node has no two slots that were found")]
+    FewSlots,
+    /// The node refused the script.
+    #[error("{0}")]
+    Refused(String),
+    /// The script ran, and is not counted as it should be.
+    #[error("the node counts keys of such scripts in other slots")]
+    Miscounted,
+    /// There was no answer in time.
+    #[error("the node did not answer a trial within {0:?}")]
+    Silence(Duration),
+    /// The connection has ended.
+    #[error("the connection has ended")]
+    Disconnected,
+}
+
+impl Refusal {
+    /// What an operator can do about it.
+    pub(super) fn to_do(&self) -> &'static str {
+        // Each version has words of its own for it.
+        let wants_right =
+            |why: &str| ["NOPERM", "ACL failure", "can't run this command"].iter().any(|it| why.contains(it));
+        match self {
+            Self::Refused(why) if wants_right(why) => {
+                "grant the user +cluster|countkeysinslot, besides the rights that README.md lists"
+            }
+            Self::Miscounted => "upgrade the server; early 7.0 releases do this",
+            _ => "nothing, if it is over soon; otherwise look at the node",
+        }
+    }
+}
+
 /// Tries it on the node at `address`.
 pub(super) async fn spans_slots(
     connection: &mut Connection,
     topology: &Topology,
     address: &Address,
-) -> Result<(), String> {
-    let [one, two] = two_slots(topology, address).ok_or("it has no two slots that were found")?;
+) -> Result<(), Refusal> {
+    let [one, two] = two_slots(topology, address).ok_or(Refusal::FewSlots)?;
     let mut command = redis::cmd("EVAL");
     command.arg(TRIAL).arg(0);
     for (tag, _) in [one, two] {
@@ -42,8 +80,11 @@ pub(super) async fn spans_slots(
     command.arg(one.1).arg(two.1);
     match connection.send(&command).await {
         Ok(Value::Int(1)) => Ok(()),
-        Ok(_) => Err("it counts keys in other slots".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Ok(_) => Err(Refusal::Miscounted),
+        Err(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
+            Err(Refusal::Refused(error.to_string()))
+        }
+        Err(_) => Err(Refusal::Disconnected),
     }
 }
 
