@@ -59,7 +59,11 @@ impl<S: Store> RateLimit<S> {
         call: IncomingCall,
         mut closing: watch::Receiver<()>,
     ) -> Call {
-        let IncomingCall { context, messages } = call;
+        let IncomingCall { context, mut messages } = call;
+        if !S::AT_ONCE {
+            // Questions in flight are parts of their messages.
+            messages.hold();
+        }
         let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
         Call::done(Ok(Reply::Messages(Box::pin(Stream {
             service: Arc::clone(self),

@@ -12,6 +12,7 @@ mod ends;
 mod faults;
 mod floods;
 mod ground;
+mod held;
 mod hpack;
 mod malformed;
 mod mutations;

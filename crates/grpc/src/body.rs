@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
@@ -11,6 +11,27 @@ use parking_lot::Mutex;
 
 /// The body of a request. Bytes that are read, or dropped, return flow-control credit.
 pub struct RequestBody(Kind);
+
+/// A message that counts as unread until it is dropped, with all parts of it: until then its bytes return no credit
+/// and stay in the buffer budget.
+struct HeldMessage {
+    message: Bytes,
+    buffer: Arc<BodyBuffer>,
+    /// Its bytes in the body.
+    length: usize,
+}
+
+impl AsRef<[u8]> for HeldMessage {
+    fn as_ref(&self) -> &[u8] {
+        &self.message
+    }
+}
+
+impl Drop for HeldMessage {
+    fn drop(&mut self) {
+        self.buffer.note_read(self.length);
+    }
+}
 
 enum Kind {
     /// All of it has arrived, in one piece or, in tests of services, in several.
@@ -89,6 +110,29 @@ impl BodyBuffer {
         let dropped = std::mem::take(&mut pieces.waiting);
         self.ledger.note(self.stream, dropped.len());
     }
+
+    fn note_read(&self, bytes: usize) {
+        self.ledger.note(self.stream, bytes);
+    }
+
+    /// The bytes that have arrived since the last read, without counting them as read; `None` at the end.
+    fn poll_read(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientGone>>> {
+        let mut pieces = self.pieces.lock();
+        // A client that has gone gets no answer, so its last bytes do not matter.
+        if let Some(Err(gone)) = pieces.end {
+            return Poll::Ready(Some(Err(gone)));
+        }
+        if !pieces.waiting.is_empty() {
+            return Poll::Ready(Some(Ok(std::mem::take(&mut pieces.waiting).freeze())));
+        }
+        match pieces.end {
+            Some(_) => Poll::Ready(None),
+            None => {
+                pieces.reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
 }
 
 fn wake(reader: Option<Waker>) {
@@ -114,6 +158,30 @@ impl RequestBody {
     pub(crate) const fn pieces(inbox: Arc<BodyBuffer>) -> Self {
         Self(Kind::Pieces(inbox))
     }
+
+    /// The next bytes. They count as unread until [`RequestBody::hold`] gets the messages that they hold.
+    pub(crate) fn poll_unread(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, ClientGone>>> {
+        match &self.0 {
+            Kind::Pieces(inbox) => inbox.poll_read(context),
+            Kind::Whole(..) => {
+                let frame = ready!(Pin::new(self).poll_frame(context));
+                Poll::Ready(frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default())))
+            }
+        }
+    }
+
+    /// A message of `length` bytes of this body, which counts as unread until it is dropped.
+    pub(crate) fn hold(&self, message: Bytes, length: usize) -> Bytes {
+        match &self.0 {
+            Kind::Pieces(inbox) => {
+                Bytes::from_owner(HeldMessage { message, buffer: Arc::clone(inbox), length })
+            }
+            Kind::Whole(..) => message,
+        }
+    }
 }
 
 impl Body for RequestBody {
@@ -132,23 +200,13 @@ impl Body for RequestBody {
             }
             Kind::Pieces(inbox) => inbox,
         };
-        let mut pieces = inbox.pieces.lock();
-        // A client that has gone gets no answer, so its last bytes do not matter.
-        if let Some(Err(gone)) = pieces.end {
-            return Poll::Ready(Some(Err(gone)));
-        }
-        if !pieces.waiting.is_empty() {
-            let waiting = std::mem::take(&mut pieces.waiting).freeze();
-            inbox.ledger.note(inbox.stream, waiting.len());
-            return Poll::Ready(Some(Ok(Frame::data(waiting))));
-        }
-        match pieces.end {
-            Some(_) => Poll::Ready(None),
-            None => {
-                pieces.reader = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
+        let read = ready!(inbox.poll_read(context));
+        Poll::Ready(read.map(|read| {
+            read.map(|bytes| {
+                inbox.note_read(bytes.len());
+                Frame::data(bytes)
+            })
+        }))
     }
 
     fn is_end_stream(&self) -> bool {

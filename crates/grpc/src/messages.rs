@@ -9,7 +9,7 @@ use futures_util::stream::Stream;
 use http_body::Body as _;
 use tonic::Status;
 
-use crate::body::RequestBody;
+use crate::body::{ClientGone, RequestBody};
 
 /// The flag and the length before every message.
 pub const PREFIX: usize = 5;
@@ -32,6 +32,8 @@ pub struct Messages {
     only: Option<Bytes>,
     /// The most bytes that a message may have.
     largest: usize,
+    /// Whether a message counts as unread until it is dropped.
+    held: bool,
     /// Where they come from instead, without their prefixes.
     decoded: Option<Decoded>,
 }
@@ -53,8 +55,15 @@ impl Messages {
             partial,
             only: None,
             largest,
+            held: false,
             decoded: None,
         }
+    }
+
+    /// From now on a message returns its flow-control credit, and leaves the buffer budget, not when it is read but
+    /// when it and all parts of it are dropped: for services that keep messages while they wait for something.
+    pub const fn hold(&mut self) {
+        self.held = true;
     }
 
     /// The only message of a call, as another server has read it, of at most `largest` bytes.
@@ -83,16 +92,32 @@ impl Messages {
         }
         loop {
             if let Some(message) = self.next_arrived().transpose() {
-                return Poll::Ready(Some(message));
+                return Poll::Ready(Some(message.map(|message| self.hold_if_asked(message))));
             }
-            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                // Trailers are metadata, of which none means anything here.
-                Some(Ok(frame)) => self.chunk = frame.into_data().unwrap_or_default(),
+            match ready!(self.poll_body(context)) {
+                Some(Ok(bytes)) => self.chunk = bytes,
                 Some(Err(_)) => return Poll::Ready(Some(Err(Status::cancelled("the caller went away")))),
                 None if self.is_between_messages() => return Poll::Ready(None),
                 None => return Poll::Ready(Some(Err(Status::internal("the call ended within a message")))),
             }
         }
+    }
+
+    fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientGone>>> {
+        if self.held {
+            return self.body.poll_unread(context);
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        // Trailers are metadata, of which none means anything here.
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default())))
+    }
+
+    fn hold_if_asked(&self, message: Bytes) -> Bytes {
+        if !self.held {
+            return message;
+        }
+        let length = PREFIX + message.len();
+        self.body.hold(message, length)
     }
 
     /// The message of a call that has exactly one, once the body has ended. It may be asked again after it was

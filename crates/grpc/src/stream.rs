@@ -138,12 +138,16 @@ impl Stream {
         let head = self.head.take()?;
         let ReceivedBody::Early(early) = &mut self.received else { return None };
         let early = std::mem::take(early);
-        if self.end_stream_received {
+        // A message of a streaming call may be held until it is decided, so its bytes are not consumed yet.
+        if self.end_stream_received && !self.by_message {
             self.consumed = self.framing.received();
             self.received = ReceivedBody::Complete;
             return Some((head, RequestBody::whole(early.freeze())));
         }
         let buffer = BodyBuffer::new(id, ledger, early);
+        if self.end_stream_received {
+            buffer.end(Ok(()));
+        }
         self.received = ReceivedBody::Buffer(Arc::clone(&buffer));
         Some((head, RequestBody::pieces(buffer)))
     }
