@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-long lint bench figures soak run redis clients envoy
+.PHONY: help build test test-long lint luacheck bench figures soak run redis clients envoy
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ test: redis clients envoy ## Run all tests against real servers and clients (ins
 test-long: redis clients envoy ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
-lint: ## Check the format, and that clippy and rustdoc have nothing to say
+lint: luacheck ## Check the format, and that clippy, rustdoc and luacheck have nothing to say
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
@@ -52,6 +52,14 @@ soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and
 
 run: ## Run the service; ARGS='...' are its arguments
 	$(CARGO) run --release -- $(ARGS)
+
+# In the release profile, as `make test` builds it.
+luacheck:
+	@scripts/install-luacheck.sh
+	$(CARGO) build --quiet --release --workspace --examples
+	@rm -rf .cache/lua
+	@"$(TARGET_DIR)/release/examples/lua_scripts" .cache/lua
+	luacheck --quiet --codes .cache/lua
 
 redis:
 	@scripts/install-redis.sh

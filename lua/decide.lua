@@ -226,10 +226,10 @@ local function decide_group(ones)
     for _ = 1, each do
       if position < phase_from then cost, position = unpack_struct('<d', request, position) end
       if number > skip then
-        local ran, answer, why = true, nil, nil
+        local ran, answer, why
         -- A log's entries are looked at one by one, and any of them may be something else.
         if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait)
-        else answer, why = decide(limits, count, ones, op, cost, max_wait) end
+        else ran, answer, why = true, decide(limits, count, ones, op, cost, max_wait) end
         if not (ran and answer) then
           reasons = reasons or {}
           reasons[#reasons + 1] = why or answer

@@ -18,11 +18,11 @@ end
 local function mul_div(a, b, c)
   if c == 0 then return 0 end
   if a * b < 9007199254740992 then return floor_div(a * b, c) end
-  local base, place, quotient, rest = 2, 1, 0, 0
+  local base, place, rest = 2, 1, 0
   while base * 2 * c <= 9007199254740992 do base = base * 2 end
   while place * base <= b do place = place * base end
   local whole, part = floor_div(a, c), fmod(a, c)
-  quotient = 0
+  local quotient = 0
   local remainder = b
   while place >= 1 do
     local digit = floor_div(remainder, place)

@@ -101,14 +101,6 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert_eq!(engines, stems(read_all("crates/core/src/algorithm", "rs"), &driver));
     assert_eq!(engines, stems(read_all("lua", "lua"), &["any", "decide", "numbers", "plain", "start"]));
     assert_eq!(engines, engines_with_rows());
-    let joins = |it: &Source| {
-        ["source", "plain"].iter().any(|stem| it.is_of(&format!("crates/store/src/redis/{stem}")))
-    };
-    let sources = read_all("crates/store/src/redis", "rs").into_iter().filter(joins);
-    let script: String = sources.map(|source| source.text).collect();
-    for lua in read_all("lua", "lua") {
-        assert!(script.contains(&format!("{}\"", lua.path)), "{} is not in the script", lua.path);
-    }
 }
 
 #[test]

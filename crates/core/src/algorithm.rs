@@ -66,6 +66,69 @@ pub enum Engine {
     Slots(Slots),
 }
 
+/// The one list of engines, with their numbers and names.
+macro_rules! engine_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $number:literal, $name:literal;)+) => {
+        /// Which engine, without the numbers of a limit. Its own number stands for it in requests to the Redis
+        /// script, so it must never change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum EngineKind {
+            $($(#[$doc])* $kind = $number,)+
+        }
+
+        impl EngineKind {
+            /// All engines, in the order of their numbers, which begin at 1.
+            pub const ALL: [Self; [$($number),+].len()] = [$(Self::$kind),+];
+
+            /// Its name: the stem of its files, and its part of every key.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+engine_kinds! {
+    /// [`Engine::Bucket`].
+    Bucket = 1, "bucket";
+    /// [`Engine::Window`].
+    Window = 2, "window";
+    /// [`Engine::Interval`].
+    Interval = 3, "interval";
+    /// [`Engine::Log`].
+    Log = 4, "log";
+    /// [`Engine::Sliding`].
+    Sliding = 5, "sliding";
+    /// [`Engine::Slots`].
+    Slots = 6, "slots";
+}
+
+// The place of an engine in the list follows from its number.
+const _: () = {
+    let mut place = 0;
+    while place < EngineKind::ALL.len() {
+        assert!(EngineKind::ALL[place].number() == place + 1);
+        place += 1;
+    }
+};
+
+impl EngineKind {
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> usize {
+        self as usize
+    }
+
+    /// The engine of this number.
+    #[must_use]
+    pub fn of_number(number: usize) -> Option<Self> {
+        Self::ALL.get(number.wrapping_sub(1)).copied()
+    }
+}
+
 /// What a store keeps for one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -126,17 +189,23 @@ impl State {
 }
 
 impl Engine {
+    /// Which engine it is.
+    #[must_use]
+    pub const fn kind(&self) -> EngineKind {
+        match self {
+            Self::Bucket(_) => EngineKind::Bucket,
+            Self::Window(_) => EngineKind::Window,
+            Self::Interval(_) => EngineKind::Interval,
+            Self::Log(_) => EngineKind::Log,
+            Self::Sliding(_) => EngineKind::Sliding,
+            Self::Slots(_) => EngineKind::Slots,
+        }
+    }
+
     /// The engine's name: the stem of its files, and its part of every key.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Bucket(_) => "bucket",
-            Self::Window(_) => "window",
-            Self::Interval(_) => "interval",
-            Self::Log(_) => "log",
-            Self::Sliding(_) => "sliding",
-            Self::Slots(_) => "slots",
-        }
+        self.kind().name()
     }
 
     /// Whether its states hold bytes beside their own, which no room for a key provides for.

@@ -7,7 +7,6 @@ use redis::Value;
 
 use super::replay::replay;
 use super::request::{Answer, Request};
-use super::source::number_of;
 use crate::{StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
 use weir_units::{CEILING, LATEST, Micros, Retry};
@@ -167,7 +166,7 @@ impl Doubles {
 
     fn put_limit(&mut self, limit: &Algorithm) {
         let flag = u64::from;
-        let engine = number_of(limit.engine()) as u64;
+        let engine = limit.engine().kind().number() as u64;
         let (p1, p2, p3) = match *limit.engine() {
             Engine::Bucket(bucket) => (bucket.drain, 0, 0),
             Engine::Window(window) => match window.grid {

@@ -6,8 +6,9 @@
 
 use std::sync::OnceLock;
 
+use super::lua_files::{DECIDE, NUMBERS, START, files_of};
 use super::plain;
-use weir_core::algorithm::{Algorithm, Engine};
+use weir_core::algorithm::{Algorithm, EngineKind};
 
 /// A script, and the name that Redis knows it by.
 pub(super) struct Script {
@@ -24,53 +25,44 @@ pub(super) enum Form {
     Plain(u16),
 }
 
-/// One engine's number in `lua/decide.lua`, and its file.
-const ENGINES: [(usize, &str); 6] = [
-    (1, include_str!("../../../../lua/bucket.lua")),
-    (2, include_str!("../../../../lua/window.lua")),
-    (3, include_str!("../../../../lua/interval.lua")),
-    (4, include_str!("../../../../lua/log.lua")),
-    (5, include_str!("../../../../lua/sliding.lua")),
-    (6, include_str!("../../../../lua/slots.lua")),
-];
-
-const START: &str = include_str!("../../../../lua/start.lua");
-const NUMBERS: &str = include_str!("../../../../lua/numbers.lua");
-const DECIDE: &str = include_str!("../../../../lua/decide.lua");
-
 /// Every set of engines, by its bits, and every plain form; joined when it is first needed.
-static SCRIPTS: [OnceLock<Script>; 1 << (ENGINES.len() + 1)] =
-    [const { OnceLock::new() }; 1 << (ENGINES.len() + 1)];
+static SCRIPTS: [OnceLock<Script>; 1 << (EngineKind::ALL.len() + 1)] =
+    [const { OnceLock::new() }; 1 << (EngineKind::ALL.len() + 1)];
 static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; plain::FORMS];
-
-/// The number that the script knows an engine by.
-pub(super) const fn number_of(engine: &Engine) -> usize {
-    match engine {
-        Engine::Bucket(_) => 1,
-        Engine::Window(_) => 2,
-        Engine::Interval(_) => 3,
-        Engine::Log(_) => 4,
-        Engine::Sliding(_) => 5,
-        Engine::Slots(_) => 6,
-    }
-}
 
 /// The script of `form` for all of `limits`.
 pub(super) fn script_for<'a>(form: Form, limits: impl Iterator<Item = &'a Algorithm>) -> &'static Script {
     if let Form::Plain(list) = form
         && let Some(script) = PLAIN.get(usize::from(list))
     {
-        return script.get_or_init(|| {
-            let engines = plain::engines(list).fold(0, |bits, engine| bits | 1 << engine);
-            Script::of(join(engines, &plain::text(list)))
-        });
+        return script.get_or_init(|| Script::of(join(bits(plain::engines(list)), &plain::text(list))));
     }
-    let engines = limits.fold(0, |bits, limit| bits | 1 << number_of(limit.engine()));
+    let engines = bits(limits.map(|limit| limit.engine().kind()));
     SCRIPTS[engines].get_or_init(|| Script::of(join(engines, "")))
 }
 
+/// Scripts with every part of `lua/`, by name, for programs that check them: the full driver with all engines, and
+/// the short path of every list of one or two engines. A third limit repeats the parts of the second.
+pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
+    let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()), ""));
+    let short = plain::lists_of_two().map(|list| {
+        let names: Vec<&str> = plain::engines(list).map(EngineKind::name).collect();
+        (format!("short-{}", names.join("-")), join(bits(plain::engines(list)), &plain::text(list)))
+    });
+    std::iter::once(full).chain(short)
+}
+
+const fn bit(engine: EngineKind) -> usize {
+    1 << engine.number()
+}
+
+fn bits(engines: impl Iterator<Item = EngineKind>) -> usize {
+    engines.fold(0, |bits, engine| bits | bit(engine))
+}
+
 fn join(engines: usize, plain: &str) -> String {
-    let used = ENGINES.iter().filter(|(number, _)| engines & 1 << number != 0).map(|(_, text)| *text);
+    let used = EngineKind::ALL.into_iter().filter(|engine| engines & bit(*engine) != 0);
+    let used = used.map(|engine| files_of(engine).driver);
     let parts: Vec<&str> = [START, plain, NUMBERS].into_iter().chain(used).chain([DECIDE]).collect();
     parts.join("\n")
 }
