@@ -63,7 +63,7 @@ fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Dura
         let _ = write!(out, ", retry in {}", seconds(retry));
     }
     if let Some(reset) = reset {
-        let _ = write!(out, ", as new in {}", seconds(reset));
+        let _ = write!(out, ", full again in {}", seconds(reset));
     }
     out
 }

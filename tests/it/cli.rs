@@ -148,7 +148,7 @@ fn the_exit_code_is_the_answer() {
     let serve = Serve::start(&[]);
     let bob = serve.allow(&["zewtopia.com/tigerfeeding", "bob"]);
     assert_eq!(bob.status.code(), Some(0));
-    assert!(text(&bob.stdout).starts_with("allowed\n  0 of 1 remaining, as new in 10s\n"));
+    assert!(text(&bob.stdout).starts_with("allowed\n  0 of 1 remaining, full again in 10s\n"));
     let again = serve.allow(&["zewtopia.com/tigerfeeding", "bob"]);
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stdout).starts_with("denied: Rate limit exceeded. Try again in "));

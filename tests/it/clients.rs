@@ -83,12 +83,12 @@ fn grpc_go_while_connections_end() {
     assert_eq!(stopped, Some(Some(0)));
 }
 
-/// What the README shows is what is run.
+/// The program that the page shows is the one that runs.
 #[test]
-fn the_example_of_the_readme() {
+fn the_example_of_the_page() {
     let example = std::fs::read_to_string(root().join("docs/examples/should_allow.py")).unwrap();
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(readme.contains(&format!("```python\n{example}```\n")), "README.md shows another program");
+    let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    assert!(page.contains(&format!("```python\n{example}```\n")), "docs/clients.md shows another program");
 
     let Some(environment) = environment() else { return };
     let serve = Serve::start(&[]);

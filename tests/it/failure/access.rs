@@ -14,12 +14,12 @@ use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, w
 
 const PASSWORD: &str = "hunter2";
 
-/// What a user must be allowed; README.md says the same.
+/// What a user must be allowed; docs/redis.md says the same.
 const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
 #[test]
 fn the_readme_says_the_same() {
-    assert!(include_str!("../../../README.md").contains(&format!("`{RIGHTS}`")));
+    assert!(include_str!("../../../docs/redis.md").contains(&format!("`{RIGHTS}`")));
 }
 
 fn login(password: &str) -> Option<Login> {
@@ -38,7 +38,7 @@ fn config_as(redis: &RedisServer, password: &str) -> RedisConfig {
     RedisConfig { login: login(password), ..config(vec![redis.url()], Topology::Single) }
 }
 
-/// Every engine and every operation, as a user with no other rights than those that README.md lists.
+/// Every engine and every operation, as a user with no other rights than those that docs/redis.md lists.
 #[tokio::test]
 async fn the_narrowest_rights_are_enough() {
     let redis = RedisServer::start();
