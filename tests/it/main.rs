@@ -44,6 +44,7 @@ mod ttl;
 mod turns;
 mod undo;
 mod unix_socket;
+mod upgrade;
 mod valkey;
 mod vectors;
 mod wire;

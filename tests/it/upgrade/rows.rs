@@ -1,0 +1,66 @@
+//! What the fixture's version was asked.
+
+use std::sync::Arc;
+
+use weir::algorithm::{Algorithm, Op, Rate};
+use weir::strategy::{FailurePolicy, Field, Strategy};
+use weir::units::Micros;
+
+use crate::support::rules::strategy;
+
+/// After so many microseconds, what is done with which cost.
+pub(super) type Step = (u64, Op, u64);
+
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) strategy: Arc<Strategy>,
+    /// Steps before the states are written down.
+    pub(super) before: Vec<Step>,
+    /// Steps that are answered from these states.
+    pub(super) after: Vec<Step>,
+}
+
+const SECOND: u64 = 1_000_000;
+
+pub(super) fn rows() -> Vec<Row> {
+    let (ten, span) = (10, Micros(10 * SECOND));
+    let kinds = [
+        ("bucket", Algorithm::bucket(ten, Rate { count: 3, period: span })),
+        ("uniform", Algorithm::uniform(Micros(4 * SECOND))),
+        ("window", Algorithm::fixed_window(ten, span, false, false)),
+        ("window anchored", Algorithm::fixed_window(ten, span, true, false)),
+        ("window counting", Algorithm::fixed_window(ten, span, true, true)),
+        ("window spread", Algorithm::spread_window(ten, span, false)),
+        ("interval", Algorithm::interval_refill(ten, 3, span, false)),
+        ("interval aligned", Algorithm::interval_refill(ten, 3, span, true)),
+        ("log", Algorithm::sliding_log(ten, span)),
+        ("log counting", Algorithm::strict_log(ten, span, true, Micros(SECOND))),
+        ("sliding", Algorithm::sliding_window(ten, span)),
+        ("slots", Algorithm::bucketed_window(ten, span, 5, true)),
+        ("slots early", Algorithm::bucketed_window(ten, span, 5, false)),
+    ];
+    let both: &[Field] = &[Field::Resource, Field::Consumer];
+    let mut rows: Vec<Row> =
+        kinds.into_iter().map(|(name, algorithm)| row(name, &[("each", both, algorithm.unwrap())])).collect();
+    let bucket = Algorithm::bucket(ten, Rate { count: 1, period: Micros(SECOND) }).unwrap();
+    let log = Algorithm::sliding_log(100, span).unwrap();
+    let mut two = row("two limits", &[("all", &[Field::Resource], log), ("each", both, bucket)]);
+    // The id of a refund is a key as well.
+    two.before.push((SECOND, Op::Refund, 1));
+    two.after.push((SECOND, Op::Refund, 1));
+    rows.push(two);
+    rows
+}
+
+fn row(name: &'static str, limits: &[(&str, &[Field], Algorithm)]) -> Row {
+    let one = Arc::new(strategy("fixture", limits, FailurePolicy::Error));
+    let before = vec![(0, Op::Charge, 3), (SECOND + 1, Op::Charge, 2), (9 * SECOND, Op::Charge, 1)];
+    let after = vec![
+        (0, Op::Peek, 1),
+        (500_003, Op::Charge, 4),
+        (0, Op::Charge, 9),
+        (3 * SECOND, Op::Charge, 1),
+        (7 * SECOND, Op::Peek, 10),
+    ];
+    Row { name, strategy: one, before, after }
+}
