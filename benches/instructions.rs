@@ -29,7 +29,7 @@ use weir::store::{Store, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
-use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody, turn};
+use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -131,7 +131,6 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
     let framed = framed(&message(work));
     let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
-        turn::begin();
         let request = || IncomingCall {
             context: CallContext::default(),
             messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),

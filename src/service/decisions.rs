@@ -65,7 +65,7 @@ impl<S: Store> RateLimit<S> {
         let mut pending = match begun {
             Begun::Call(call) => return call.await,
             Begun::Pending(pending) => pending,
-            // Each call has a turn of its own here.
+            // Outside a connection of weir_grpc there are no turns.
             Begun::Postponed(_) => return Err(Status::internal("the call is larger than a turn")),
         };
         let mut answered = None;

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio_stream::Stream;
 use tonic::{Code, Request, Response, Status, Streaming};
-use weir_grpc::{CallContext, IncomingCall, Messages, PREFIX, Reply, ResponseBody, turn};
+use weir_grpc::{CallContext, IncomingCall, Messages, PREFIX, Reply, ResponseBody};
 
 use crate::proto::Encoded;
 
@@ -22,9 +22,8 @@ pub(super) fn context<T>(request: &mut Request<T>) -> CallContext {
     request.extensions_mut().remove().unwrap_or_default()
 }
 
-/// A call of one message, of at most `largest` bytes. It has a turn of its own: tonic's server knows none.
+/// A call of one message, of at most `largest` bytes.
 pub(super) fn incoming<T>(mut request: Request<Encoded<T>>, largest: usize) -> Result<IncomingCall, Status> {
-    turn::begin();
     let context = context(&mut request);
     Ok(IncomingCall { context, messages: Messages::one(request.into_inner().into_bytes(), largest)? })
 }
@@ -67,7 +66,6 @@ impl<T> Stream for ReplyStream<T> {
     type Item = Result<Encoded<T>, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        turn::begin();
         let frame = match ready!(self.body.as_mut().poll_frame(context)) {
             Some(frame) => frame?,
             None => return Poll::Ready(None),

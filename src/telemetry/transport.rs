@@ -39,6 +39,7 @@ pub struct TransportMetrics {
 
 /// A counter, and when its last log line was written.
 struct Counted {
+    name: &'static str,
     count: IntCounter,
     logged: Mutex<Option<Instant>>,
     unlogged: AtomicU64,
@@ -50,10 +51,11 @@ impl TransportMetrics {
         let goaways = Opts::new("weir_goaways_total", "GOAWAY frames that were sent, by error code.");
         let goaways = IntCounterVec::new(goaways, &["code"])?;
         registry.register(Box::new(goaways.clone()))?;
-        let counted = |name: &str, help: &str| {
+        let counted = |name: &'static str, help: &str| {
             let count = IntCounter::new(name, help)?;
             registry.register(Box::new(count.clone()))?;
             Ok::<_, prometheus::Error>(Counted {
+                name,
                 count,
                 logged: Mutex::default(),
                 unlogged: AtomicU64::new(0),
@@ -124,19 +126,6 @@ impl Counted {
         *logged = Some(now);
         drop(logged);
         let more = self.unlogged.swap(0, Relaxed);
-        let metric = self.count.desc_name();
-        tracing::info!(reason, metric, more_since_last_line = more, "connections");
-    }
-}
-
-/// The name of a counter, for the log.
-trait DescName {
-    fn desc_name(&self) -> String;
-}
-
-impl DescName for IntCounter {
-    fn desc_name(&self) -> String {
-        use prometheus::core::Collector as _;
-        self.desc().first().map(|desc| desc.fq_name.clone()).unwrap_or_default()
+        tracing::info!(reason, metric = self.name, more_since_last_line = more, "connections");
     }
 }

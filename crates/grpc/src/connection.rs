@@ -132,7 +132,8 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         self.session.handshake_done()
     }
 
-    /// Begins a graceful shutdown: [`Http2Connection::serve`] ends when the calls in flight have ended.
+    /// Begins a graceful shutdown: [`Http2Connection::serve`] ends when the calls in flight have ended. Only after the
+    /// handshake: before it, the server's first frame must be SETTINGS (RFC 9113, 3.4), so drop the connection instead.
     pub fn shut_down(&mut self) {
         self.session.shut_down();
     }
@@ -167,9 +168,9 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             turn::yield_to_others(context);
             return Poll::Pending;
         }
-        turn::resume(self.turn.spent);
+        turn::enter(self.turn.spent);
         let polled = self.poll_turn(context);
-        self.turn.spent = turn::spent();
+        self.turn.spent = turn::leave();
         polled
     }
 

@@ -5,10 +5,52 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::keepalive::LastActivity;
+
+/// Implements `AsyncWrite` for a wrapper `T<I>` by its field `stream: I`.
+#[macro_export]
+macro_rules! write_to_inner_stream {
+    ($wrapper:ident) => {
+        impl<I: ::tokio::io::AsyncWrite + Unpin> ::tokio::io::AsyncWrite for $wrapper<I> {
+            fn poll_write(
+                mut self: ::std::pin::Pin<&mut Self>,
+                context: &mut ::std::task::Context<'_>,
+                bytes: &[u8],
+            ) -> ::std::task::Poll<::std::io::Result<usize>> {
+                ::std::pin::Pin::new(&mut self.stream).poll_write(context, bytes)
+            }
+
+            fn poll_write_vectored(
+                mut self: ::std::pin::Pin<&mut Self>,
+                context: &mut ::std::task::Context<'_>,
+                slices: &[::std::io::IoSlice<'_>],
+            ) -> ::std::task::Poll<::std::io::Result<usize>> {
+                ::std::pin::Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+            }
+
+            fn is_write_vectored(&self) -> bool {
+                self.stream.is_write_vectored()
+            }
+
+            fn poll_flush(
+                mut self: ::std::pin::Pin<&mut Self>,
+                context: &mut ::std::task::Context<'_>,
+            ) -> ::std::task::Poll<::std::io::Result<()>> {
+                ::std::pin::Pin::new(&mut self.stream).poll_flush(context)
+            }
+
+            fn poll_shutdown(
+                mut self: ::std::pin::Pin<&mut Self>,
+                context: &mut ::std::task::Context<'_>,
+            ) -> ::std::task::Poll<::std::io::Result<()>> {
+                ::std::pin::Pin::new(&mut self.stream).poll_shutdown(context)
+            }
+        }
+    };
+}
 
 /// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
 pub(crate) struct Transport<I> {
@@ -60,32 +102,4 @@ impl<I: AsyncRead + Unpin> AsyncRead for Transport<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Transport<I> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
+write_to_inner_stream!(Transport);

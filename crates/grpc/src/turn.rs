@@ -2,7 +2,8 @@
 //!
 //! A turn is measured in decisions, because a call may ask for one or for a thousand. Services count them with
 //! [`spend`]. A worker is one thread, so the count of the current turn is thread-local. A connection keeps its count
-//! from poll to poll: it begins a new turn only after all others that were ready have been polled.
+//! from poll to poll: it begins a new turn only after all others that were ready have been polled. Outside a connection of
+//! this crate (another server, a test of a service) there is no turn: nothing is counted, and nothing waits.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -12,42 +13,38 @@ use std::task::Context;
 pub const DECISIONS_PER_TURN: usize = 1000;
 
 thread_local! {
-    static SPENT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Begins a turn. Connections do so; so must whoever calls a service without one.
-pub fn begin() {
-    resume(0);
+    /// Decisions of the turn that this thread is in.
+    static SPENT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// Goes on with a turn that has made so many decisions.
-pub(crate) fn resume(spent: usize) {
-    SPENT.set(spent);
+pub(crate) fn enter(spent: usize) {
+    SPENT.set(Some(spent));
 }
 
-/// Decisions that the current turn has made.
-pub(crate) fn spent() -> usize {
-    SPENT.get()
+/// Leaves the turn, to go on with it later. How many decisions it has made.
+pub(crate) fn leave() -> usize {
+    SPENT.take().unwrap_or_default()
 }
 
 /// Counts decisions of the current turn.
 #[inline]
 pub fn spend(decisions: usize) {
-    SPENT.set(SPENT.get().saturating_add(decisions));
+    SPENT.set(SPENT.get().map(|spent| spent.saturating_add(decisions)));
 }
 
 /// Decisions that the current turn may still make.
 #[inline]
 #[must_use]
 pub fn remaining() -> usize {
-    DECISIONS_PER_TURN.saturating_sub(SPENT.get())
+    DECISIONS_PER_TURN.saturating_sub(SPENT.get().unwrap_or_default())
 }
 
 /// Whether so many decisions belong to the next turn. A turn makes at least one call, however large.
 #[inline]
 #[must_use]
 pub fn exceeds(decisions: usize) -> bool {
-    SPENT.get() > 0 && decisions > remaining()
+    SPENT.get().is_some_and(|spent| spent > 0) && decisions > remaining()
 }
 
 /// Waits for a turn that may still make so many decisions. It ends the current turn, because a connection keeps its

@@ -5,7 +5,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 use weir::service::RateLimit;
 use weir::store::Store;
-use weir_grpc::{Begun, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody, turn};
+use weir_grpc::{Begun, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody};
 
 /// The largest message that these calls may have.
 const LARGEST_MESSAGE: usize = 64 << 10;
@@ -22,7 +22,6 @@ pub(crate) fn request(bytes: &[u8], piece: usize) -> IncomingCall {
 
 /// The same, where a message may have so many bytes.
 pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> IncomingCall {
-    turn::begin();
     let pieces = bytes.chunks(piece.max(1)).map(Bytes::copy_from_slice).collect();
     let messages = Messages::of(RequestBody::in_pieces(pieces), largest);
     IncomingCall { context: CallContext::default(), messages }

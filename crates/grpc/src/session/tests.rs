@@ -45,7 +45,7 @@ fn open(session: &mut Session, streams: &[u32]) -> Vec<u32> {
         assert_eq!(session.read(&bytes), Ok(bytes.len()));
     }
     let mut begun = Vec::new();
-    crate::turn::begin();
+    crate::turn::enter(0);
     session.begin_calls(|_, stream, _, _| {
         begun.push(stream);
         None
@@ -180,7 +180,7 @@ fn all_that_is_sent_is_given_back_whatever_becomes_of_it() {
         receive(&mut session, kind::HEADERS, flag::END_HEADERS, stream, &block).unwrap();
         receive(&mut session, kind::DATA, flags, stream, &vec![250; bytes]).unwrap();
         receive(&mut session, kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes()).unwrap();
-        crate::turn::begin();
+        crate::turn::enter(0);
         session.begin_calls(|_, _, _, _| None);
         session.return_credit();
         assert_eq!(

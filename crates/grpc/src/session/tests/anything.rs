@@ -138,7 +138,7 @@ impl World {
     /// What the connection's task does at each turn.
     fn turn(&mut self) {
         let Self { session, calls, bodies, response, account, .. } = self;
-        crate::turn::begin();
+        crate::turn::enter(0);
         session.send_queued();
         session.begin_calls(|_, stream, _, body| {
             calls.push(stream);

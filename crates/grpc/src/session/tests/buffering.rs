@@ -34,7 +34,7 @@ impl World {
     /// Begins calls, reads all bodies, and ends the turn.
     fn turn(&mut self) {
         let bodies = &mut self.bodies;
-        crate::turn::begin();
+        crate::turn::enter(0);
         self.session.begin_turn();
         self.session.begin_calls(|_, _, _, body| {
             bodies.push(body);
@@ -134,7 +134,7 @@ fn a_message_that_arrives_whole_and_is_answered_is_never_counted() {
     for stream in (0..100).map(|index| 1 + 2 * index) {
         world.open(stream);
         world.data(stream, &announce(1000, 1000), flag::END_STREAM);
-        crate::turn::begin();
+        crate::turn::enter(0);
         world.session.begin_calls(|session, id, _, _| {
             session.answer(id, message(100));
             None
