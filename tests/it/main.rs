@@ -34,6 +34,7 @@ mod properties;
 mod rls;
 mod server_bounds;
 mod service;
+mod short_deadlines;
 mod shutdown;
 mod soak;
 mod stream;

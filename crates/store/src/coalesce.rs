@@ -71,7 +71,7 @@ enum Joined {
 type Answer = oneshot::Receiver<Result<Verdicts, StoreError>>;
 
 impl<S: Store> Coalesce<S> {
-    /// One worker's, before `store`. Callers wait within the bounds of `config`.
+    /// One worker's, before `store`. Callers wait within the bounds of `config`, on a runtime with I/O.
     #[must_use]
     pub fn before(store: S, config: &RedisConfig) -> Self {
         Self(Arc::new(Inner {
@@ -80,7 +80,7 @@ impl<S: Store> Coalesce<S> {
             patience: config.deadline.into(),
             max_waiting: config.max_waiting,
             waiting: AtomicUsize::new(0),
-            deadlines: Deadlines::default(),
+            deadlines: Deadlines::exact(),
             secret: KeySecret::random(),
             flights: Mutex::default(),
         }))

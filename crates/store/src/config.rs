@@ -102,14 +102,15 @@ impl RedisConfig {
     const CLUSTER_NODES: usize = 16;
 
     /// Open files that so many workers need for their connections: each has one to every node, and so has the
-    /// watcher; a new one may be there before the one that it replaces is closed.
+    /// watcher; a new one may be there before the one that it replaces is closed. Besides, each worker has a timer
+    /// for the calls that it waits for, and one for those who wait for the next call.
     #[must_use]
     pub fn open_files(&self, workers: usize) -> usize {
         let nodes = match self.topology {
             Topology::Single | Topology::Sentinel => self.nodes.len(),
             Topology::Cluster => self.nodes.len().max(Self::CLUSTER_NODES),
         };
-        2 * (workers + 1) * nodes
+        2 * (workers + 1) * nodes + 2 * workers
     }
 }
 

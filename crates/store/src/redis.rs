@@ -73,7 +73,7 @@ impl RedisShared {
     /// A store for the current thread's runtime, on which its connections are opened now.
     #[must_use]
     pub fn store(&self) -> RedisStore {
-        let deadlines = Deadlines::default();
+        let deadlines = Deadlines::exact();
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
         RedisStore { shared: self.clone(), links, deadlines }
     }

@@ -77,6 +77,11 @@ impl Raw {
         raw
     }
 
+    /// The same connection, for another thread that reads.
+    pub fn reader(&self) -> Self {
+        Self(self.0.try_clone().unwrap())
+    }
+
     /// The socket.
     pub fn stream(&self) -> &TcpStream {
         &self.0

@@ -7,8 +7,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
+
+use self::pump::Pump;
 
 /// What the proxy does to its connections, old and new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +20,9 @@ pub enum Mode {
     Pass,
     /// Keeps everything back, and delivers it when the mode is [`Mode::Pass`] again: a network hiccup.
     Stall,
+    /// Forwards everything, and what the server says this much later: each reply by itself, while further ones
+    /// are on their way.
+    LateReplies(Duration),
     /// Swallows everything without a word. A connection that has lost something is closed later, when
     /// the mode changes, since the rest of its conversation would make no sense.
     BlackHole,
@@ -120,8 +126,8 @@ impl Shared {
         }
         let (up, down) = (Arc::clone(self), Arc::clone(self));
         let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
-        thread::spawn(move || pump::pump(&client, &server, &up.mode, &up.bytes_up));
-        thread::spawn(move || pump::pump(&server_too, &client_too, &down.mode, &down.bytes_down));
+        thread::spawn(move || Pump::of_calls(&client, &server, &up).run());
+        thread::spawn(move || Pump::of_replies(&server_too, &client_too, &down).run());
         Ok(())
     }
 }

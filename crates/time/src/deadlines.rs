@@ -4,7 +4,8 @@
 //! the timer wheel, a system call whenever it is the earliest since the thread last slept, which after every
 //! burst is each of them. Here one timer for each floor of a worker (services, coalescing, Redis) sleeps
 //! until the earliest deadline that it knows of; by then most of them are gone, and it looks for the next
-//! one. A deadline is kept to the moment, as a timer of its own would.
+//! one. A deadline is kept as a timer of its own would keep it: to the tick of the runtime, or ([`Deadlines::exact`])
+//! to the moment.
 //!
 //! One timer for the whole worker would wake about half as often, and each time look over those who wait on all
 //! floors, whose deadlines are not alike. Neither is worth a thing that everybody who makes a store or a service
@@ -24,6 +25,7 @@ use pin_project_lite::pin_project;
 use slab::Slab;
 use tokio::sync::Notify;
 
+use crate::alarm::Alarm;
 use crate::clock::monotonic;
 
 /// Turns of the runtime that an answer takes from the socket to whoever waits for it: through the
@@ -41,6 +43,8 @@ pub struct Passed;
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// Whether the timer keeps to less than milliseconds.
+    is_exact: bool,
     state: Mutex<State>,
     /// Tells the timer that there is an earlier deadline than it sleeps for.
     earlier: Notify,
@@ -51,6 +55,8 @@ struct State {
     waiting: Slab<Waiter>,
     /// When the timer wakes, if there is one.
     wakes: Option<Instant>,
+    /// Of the timer before; the next one takes it.
+    alarm: Option<Alarm>,
 }
 
 #[derive(Debug)]
@@ -61,6 +67,13 @@ struct Waiter {
 }
 
 impl Deadlines {
+    /// Deadlines that are kept to less than a millisecond, where the system can. Those of the default may be 2 ms
+    /// late. For one runtime, which must have I/O.
+    #[must_use]
+    pub fn exact() -> Self {
+        Self(Arc::new(Shared { is_exact: true, ..Shared::default() }))
+    }
+
     /// What `future` ends with, if it does so before `at`. A future that is ready at once is never late and
     /// costs nothing. Within a runtime.
     pub fn until<F: Future>(&self, at: Instant, future: F) -> Until<F> {
@@ -143,10 +156,13 @@ struct Timer {
 
 impl Timer {
     async fn run(mut self) {
+        let kept = self.shared.state.lock().alarm.take();
+        let mut alarm =
+            kept.unwrap_or_else(|| if self.shared.is_exact { Alarm::exact() } else { Alarm::coarse() });
         let mut now = monotonic();
         while let Some(next) = self.tell(now) {
             tokio::select! {
-                () = tokio::time::sleep_until(next.into()) => now = monotonic().max(next),
+                () = alarm.wait(next) => now = monotonic().max(next),
                 () = self.shared.earlier.notified() => now = monotonic(),
             }
             if next <= now {
@@ -156,6 +172,7 @@ impl Timer {
                 }
             }
         }
+        self.shared.state.lock().alarm = Some(alarm);
         self.ended = true;
     }
 
@@ -205,7 +222,11 @@ mod tests {
 
     #[tokio::test]
     async fn each_is_told_at_its_own_time_whatever_the_order_they_came_in() {
-        let deadlines = Deadlines::default();
+        in_order(&Deadlines::default()).await;
+        in_order(&Deadlines::exact()).await;
+    }
+
+    async fn in_order(deadlines: &Deadlines) {
         let started = monotonic();
         let late = |ms| {
             let deadlines = deadlines.clone();

@@ -100,7 +100,7 @@ fn scoped() -> impl Strategy<Value = Scoped> {
 
 impl World {
     fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let clock = ManualClock::at(Micros(START));
         let gate = Gate::new(clock.clone());
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));

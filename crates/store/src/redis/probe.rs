@@ -57,7 +57,7 @@ impl Refusal {
             |why: &str| ["NOPERM", "ACL failure", "can't run this command"].iter().any(|it| why.contains(it));
         match self {
             Self::Refused(why) if wants_right(why) => {
-                "grant the user +cluster|countkeysinslot, besides the rights that README.md lists"
+                "grant the user +cluster|countkeysinslot, besides the rights that docs/redis.md lists"
             }
             Self::Miscounted => "upgrade the server; early 7.0 releases do this",
             _ => "nothing, if it is over soon; otherwise look at the node",

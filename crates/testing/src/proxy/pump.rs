@@ -1,63 +1,123 @@
 //! One direction of one connection.
 
-use std::io::{ErrorKind, Read, Write};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::Mode;
+use super::{Mode, Shared};
 
 /// How often an idle connection looks at the mode.
 pub(super) const TICK: Duration = Duration::from_millis(3);
 
 /// Carries bytes from one end to the other, as the mode has it, until either end or the mode closes.
-pub(super) fn pump(
-    mut from: &TcpStream,
-    mut to: &TcpStream,
-    mode: &Mutex<Option<Mode>>,
-    forwarded: &AtomicU64,
-) {
-    let mut buffer = [0; 16 * 1024];
-    let mut has_lost_bytes = false;
-    loop {
-        match *mode.lock() {
-            Some(Mode::Drop) | None => break,
-            Some(Mode::BlackHole) => {}
-            Some(_) if has_lost_bytes => break,
-            Some(Mode::Pass | Mode::Stall) => {}
-        }
-        let count = match from.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if is_tick(error.kind()) => continue,
-            Err(_) => break,
-        };
-        match wait_while_stalled(mode) {
-            Some(Mode::BlackHole) => has_lost_bytes = true,
-            Some(Mode::Pass) if !has_lost_bytes => {
-                forwarded.fetch_add(count as u64, Ordering::Relaxed);
-                if to.write_all(&buffer[..count]).is_err() {
-                    break;
-                }
-            }
-            _ => break,
-        }
-    }
-    // Both ways, so that the pump of the other direction ends as well.
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
+pub(super) struct Pump<'a> {
+    from: &'a TcpStream,
+    to: &'a TcpStream,
+    mode: &'a Mutex<Option<Mode>>,
+    forwarded: &'a AtomicU64,
+    carries_replies: bool,
+    has_lost_bytes: bool,
+    /// What has come, and when it is forwarded.
+    delayed: VecDeque<(Instant, Vec<u8>)>,
 }
 
-fn wait_while_stalled(mode: &Mutex<Option<Mode>>) -> Option<Mode> {
-    loop {
-        let mode = *mode.lock();
-        if mode != Some(Mode::Stall) {
-            return mode;
+/// One of its ends, or the mode, closes the connection.
+struct Closed;
+
+impl<'a> Pump<'a> {
+    pub(super) fn of_calls(client: &'a TcpStream, server: &'a TcpStream, shared: &'a Shared) -> Self {
+        Self::new(client, server, shared, &shared.bytes_up, false)
+    }
+
+    pub(super) fn of_replies(server: &'a TcpStream, client: &'a TcpStream, shared: &'a Shared) -> Self {
+        Self::new(server, client, shared, &shared.bytes_down, true)
+    }
+
+    fn new(
+        from: &'a TcpStream,
+        to: &'a TcpStream,
+        shared: &'a Shared,
+        forwarded: &'a AtomicU64,
+        carries_replies: bool,
+    ) -> Self {
+        let (mode, delayed) = (&shared.mode, VecDeque::new());
+        Self { from, to, mode, forwarded, carries_replies, has_lost_bytes: false, delayed }
+    }
+
+    pub(super) fn run(mut self) {
+        let mut buffer = [0; 16 * 1024];
+        while self.step(&mut buffer).is_ok() {}
+        // Both ways, so that the pump of the other direction ends as well.
+        let _ = self.from.shutdown(Shutdown::Both);
+        let _ = self.to.shutdown(Shutdown::Both);
+    }
+
+    fn step(&mut self, buffer: &mut [u8]) -> Result<(), Closed> {
+        match *self.mode.lock() {
+            Some(Mode::Drop) | None => return Err(Closed),
+            Some(Mode::BlackHole) => {}
+            Some(_) if self.has_lost_bytes => return Err(Closed),
+            Some(Mode::Pass | Mode::Stall | Mode::LateReplies(_)) => {}
         }
-        thread::sleep(TICK);
+        self.forward_due()?;
+        let count = match self.read(buffer) {
+            Ok(0) => return Err(Closed),
+            Ok(count) => count,
+            Err(error) if is_tick(error.kind()) => return Ok(()),
+            Err(_) => return Err(Closed),
+        };
+        let delay = match self.wait_while_stalled() {
+            Some(Mode::BlackHole) => {
+                self.has_lost_bytes = true;
+                return Ok(());
+            }
+            _ if self.has_lost_bytes => return Err(Closed),
+            Some(Mode::Pass) => Duration::ZERO,
+            Some(Mode::LateReplies(delay)) => {
+                if self.carries_replies {
+                    delay
+                } else {
+                    Duration::ZERO
+                }
+            }
+            _ => return Err(Closed),
+        };
+        self.delayed.push_back((Instant::now() + delay, buffer[..count].to_vec()));
+        self.forward_due()
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wait =
+            self.delayed.front().map_or(TICK, |(due, _)| due.saturating_duration_since(Instant::now()));
+        // Zero would be for ever.
+        self.from.set_read_timeout(Some(wait.clamp(Duration::from_micros(1), TICK)))?;
+        let mut from = self.from;
+        from.read(buffer)
+    }
+
+    fn forward_due(&mut self) -> Result<(), Closed> {
+        while self.delayed.front().is_some_and(|(due, _)| *due <= Instant::now()) {
+            let Some((_, bytes)) = self.delayed.pop_front() else { break };
+            self.forwarded.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            let mut to = self.to;
+            to.write_all(&bytes).map_err(|_| Closed)?;
+        }
+        Ok(())
+    }
+
+    fn wait_while_stalled(&self) -> Option<Mode> {
+        loop {
+            let mode = *self.mode.lock();
+            if mode != Some(Mode::Stall) {
+                return mode;
+            }
+            thread::sleep(TICK);
+        }
     }
 }
 
