@@ -80,7 +80,7 @@ pub fn run(
     config: Config,
     listeners: Listeners,
     clock: Clock,
-    shutdown: impl Future<Output = Shutdown>,
+    shutdown: impl Future<FutureOutput = Shutdown>,
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
@@ -125,8 +125,8 @@ impl App {
     fn serve<S: Store>(
         self,
         store: impl Fn() -> S + Send + Sync + 'static,
-        background: impl Future<Output = ()> + Send + 'static,
-        shutdown: impl Future<Output = Shutdown>,
+        background: impl Future<FutureOutput = ()> + Send + 'static,
+        shutdown: impl Future<FutureOutput = Shutdown>,
     ) -> Result<(), AppError> {
         let Self { config, listeners, readiness, metrics, store_files } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;

@@ -49,9 +49,9 @@ pub use envoy::{
     CurrentDomains, EnvoyConfig, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS,
     MAX_ENVOY_FILE, MAX_ENVOY_FILES,
 };
-pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
+pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use listen::ListenAddress;
-pub use overrides::Overrides;
+pub use overrides::Settings;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
 pub use weir_store::config::{
@@ -76,14 +76,14 @@ pub struct Config {
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
     /// The sentence on denial.
-    pub messages: Messages,
+    pub messages: DenialMessages,
     /// Where the configuration was read from; `None` is the built-in example.
     pub source: Option<PathBuf>,
 }
 
 /// What serves HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Transport {
+pub enum TransportKind {
     /// `weir_grpc`: from bytes to bytes.
     #[default]
     Fast,
@@ -101,7 +101,7 @@ pub struct ServerConfig {
     /// Where `/metrics`, `/livez` and `/readyz` listen.
     pub admin: SocketAddr,
     /// What serves connections.
-    pub transport: Transport,
+    pub transport: TransportKind,
     /// Single-threaded runtimes that serve connections; 0 means one per core.
     pub workers: usize,
     /// Whether server reflection is offered.
@@ -151,7 +151,7 @@ pub struct ServerLimits {
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
 /// `{cost}` and `{limit}` the numbers of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Messages {
+pub struct DenialMessages {
     /// When waiting helps.
     pub limited: String,
     /// When the cost is above a limit.
@@ -164,7 +164,7 @@ impl Default for ServerConfig {
             listen: ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))),
             listen_mode: 0o660,
             admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            transport: Transport::Fast,
+            transport: TransportKind::Fast,
             workers: 0,
             reflection: true,
             admin_service: false,
@@ -196,7 +196,7 @@ impl Default for ServerLimits {
     }
 }
 
-impl Default for Messages {
+impl Default for DenialMessages {
     fn default() -> Self {
         Self {
             limited: "Rate limit exceeded. Try again in {wait}".to_owned(),

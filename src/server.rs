@@ -121,7 +121,7 @@ pub fn run<S, F>(
     config: &ServerConfig,
     listener: Listener,
     parts: Parts<F>,
-    shutdown: impl Future<Output = Shutdown>,
+    shutdown: impl Future<FutureOutput = Shutdown>,
 ) -> Result<(), ServerError>
 where
     S: Store,

@@ -11,7 +11,7 @@ use crate::envoy::Domains;
 use crate::limiter::envoy::Loaded;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
-use crate::telemetry::{EnvoyMetrics, Event};
+use crate::telemetry::{EnvoyMetrics, EnvoyEvent};
 
 /// What the workers need, and the files to watch, if there are any.
 pub(super) fn open(
@@ -43,7 +43,7 @@ pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts) {
         Look::Same => {}
         Look::Loaded { warnings } => load(current.load_full(), &live, &metrics, &warnings),
         Look::Refused(errors) => {
-            metrics.happened(Event::ConfigRefused);
+            metrics.happened(EnvoyEvent::ConfigRefused);
             tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
         }
     };

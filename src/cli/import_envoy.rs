@@ -18,7 +18,7 @@ Examples:
   weir import-envoy basic.yaml                       one file";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ImportEnvoyArgs {
     /// The directory of files in the format of envoyproxy/ratelimit, or one such file
     directory: PathBuf,
     /// Several files may have one domain in common
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 /// Prints the configuration; what it cannot express is a comment in it, and told on stderr.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
     let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {

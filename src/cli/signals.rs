@@ -19,7 +19,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Listens from now on. The future ends at the first signal; the second ends the process at once. Runs
 /// on a thread of its own, so that no other thread's trouble keeps a signal from being heard.
-pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
+pub(crate) fn shutdown() -> io::Result<impl Future<FutureOutput = Shutdown>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut terminate, mut interrupt) = runtime.block_on(async {
         io::Result::Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))

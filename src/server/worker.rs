@@ -10,7 +10,7 @@ use weir_grpc::{BufferBudget, WorkerBudget};
 
 use super::connections::Connections;
 use super::listener::Accepted;
-use super::open::Open;
+use super::open::OpenConnection;
 use super::{Parts, ServerError, routes, runtime};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;
@@ -27,12 +27,12 @@ pub(super) struct Workers {
 #[derive(Clone)]
 pub(super) struct Hand {
     /// Unbounded, but each entry holds an open file, of which the process has only so many.
-    sender: mpsc::UnboundedSender<(Accepted, Open)>,
+    sender: mpsc::UnboundedSender<(Accepted, OpenConnection)>,
     open: Arc<AtomicUsize>,
 }
 
 /// Tells that its thread has ended, also when it ends by a panic.
-struct Ended(usize, mpsc::UnboundedSender<usize>);
+struct ThreadEnd(usize, mpsc::UnboundedSender<usize>);
 
 impl Hand {
     /// How many connections the worker has.
@@ -42,11 +42,11 @@ impl Hand {
 
     /// Gives the worker one more. If it has ended, the connection ends too.
     pub(super) fn give(&self, stream: Accepted) {
-        let _ = self.sender.send((stream, Open::count(&self.open)));
+        let _ = self.sender.send((stream, OpenConnection::count(&self.open)));
     }
 }
 
-impl Drop for Ended {
+impl Drop for ThreadEnd {
     fn drop(&mut self) {
         let _ = self.1.send(self.0);
     }
@@ -74,7 +74,7 @@ impl Workers {
             let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
             let (stop, end, budget) = (stop.clone(), end.clone(), budget.worker());
             let body = move || {
-                let _ended = Ended(index, end);
+                let _ended = ThreadEnd(index, end);
                 serve(index, &parts, &config, accepted, budget, stop)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
@@ -123,7 +123,7 @@ fn serve<S, F>(
     index: usize,
     parts: &Parts<F>,
     config: &ServerConfig,
-    accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
+    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
     budget: WorkerBudget,
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError>

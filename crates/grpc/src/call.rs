@@ -15,12 +15,12 @@ pub enum Call {
     /// It is there, and taken once.
     Done(Option<Result<Reply, Status>>),
     /// It must be waited for.
-    Waiting(Waiting),
+    Waiting(WaitingCall),
 }
 
 /// A call that ends at its caller's deadline at the latest.
-pub struct Waiting {
-    future: Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>,
+pub struct WaitingCall {
+    future: Pin<Box<dyn Future<FutureOutput = Result<Reply, Status>> + Send>>,
     deadline: Option<Deadline>,
 }
 
@@ -41,10 +41,10 @@ impl Call {
     pub fn waiting(
         deadlines: &Deadlines,
         deadline: Option<Instant>,
-        future: impl Future<Output = Result<Reply, Status>> + Send + 'static,
+        future: impl Future<FutureOutput = Result<Reply, Status>> + Send + 'static,
     ) -> Self {
         let deadline = deadline.map(|deadline| deadlines.at(deadline));
-        Self::Waiting(Waiting { future: Box::pin(future), deadline })
+        Self::Waiting(WaitingCall { future: Box::pin(future), deadline })
     }
 }
 
@@ -55,9 +55,9 @@ impl From<Status> for Call {
 }
 
 impl Future for Call {
-    type Output = Result<Reply, Status>;
+    type FutureOutput = Result<Reply, Status>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::FutureOutput> {
         match &mut *self {
             Self::Done(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
             Self::Waiting(waiting) => waiting.poll(context),
@@ -65,7 +65,7 @@ impl Future for Call {
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply, Status>> {
         if let Poll::Ready(answer) = self.future.as_mut().poll(context) {
             return Poll::Ready(answer);

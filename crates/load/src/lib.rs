@@ -31,9 +31,9 @@ mod stamp;
 mod tally;
 mod worker;
 
-pub use self::plan::{Ask, End, Method, Mode, Pace, Plan, Spread};
-pub use self::report::{Cpu, Latency, OpenLoop, Report, ServerCpu};
-pub use self::run::{Progress, Watch, run};
+pub use self::plan::{PlannedQuestion, PlanEnd, UnaryMethod, CallMode, Pace, Plan, Spread};
+pub use self::report::{Cpu, Latency, OpenLoop, LoadReport, ServerCpu};
+pub use self::run::{RunProgress, RunWatch, run};
 pub use self::tally::Counts;
 
 /// Why there is no report.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_grpc::frames::FrameFault;
-use weir_grpc::hpack::{Decoder, Field};
+use weir_grpc::hpack::{Decoder, HeaderField};
 
 /// Reads the header blocks of one connection's responses, all and in order.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl ResponseBlocks {
 }
 
 impl Said {
-    fn hear(&mut self, Field { name, value, .. }: Field<'_>) {
+    fn hear(&mut self, HeaderField { name, value, .. }: HeaderField<'_>) {
         match name {
             b":status" => self.http = Some(parsed(value).unwrap_or_default()),
             b"grpc-status" => self.grpc = Some(parsed(value).unwrap_or(UNKNOWN)),

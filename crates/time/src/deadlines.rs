@@ -97,9 +97,9 @@ pin_project! {
 }
 
 impl<F: Future> Future for Until<F> {
-    type Output = Result<F::Output, Passed>;
+    type FutureOutput = Result<F::FutureOutput, Passed>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::FutureOutput> {
         let this = self.project();
         match this.future.poll(context) {
             Poll::Ready(value) => Poll::Ready(Ok(value)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use weir::clock::monotonic;
-use weir::load::{End, Plan, Watch};
+use weir::load::{PlanEnd, Plan, RunWatch};
 
 use crate::cli::signals;
 
@@ -22,7 +22,7 @@ pub(super) struct Shown {
 }
 
 /// Shows the progress of the run of `plan` until it is told to end.
-pub(super) fn show(plan: &Plan, watch: &Arc<Watch>, is_quiet: bool) -> Shown {
+pub(super) fn show(plan: &Plan, watch: &Arc<RunWatch>, is_quiet: bool) -> Shown {
     let (end, ended) = oneshot::channel();
     let (warm_up, whole, watch) = (plan.warm_up, whole(plan), Arc::clone(watch));
     // Where it cannot be heard, Ctrl-C ends the program as it does others.
@@ -58,17 +58,17 @@ enum Whole {
 
 fn whole(plan: &Plan) -> Whole {
     match plan.end {
-        End::After(duration) => Whole::Seconds(duration.as_secs_f64()),
-        End::Calls(calls) => Whole::Decisions(calls.saturating_mul(plan.mode.decisions() as u64)),
+        PlanEnd::After(duration) => Whole::Seconds(duration.as_secs_f64()),
+        PlanEnd::Calls(calls) => Whole::Decisions(calls.saturating_mul(plan.mode.decisions() as u64)),
     }
 }
 
 async fn tell(
     warm_up: Duration,
     whole: Whole,
-    watch: &Watch,
+    watch: &RunWatch,
     is_quiet: bool,
-    interrupted: Option<impl Future<Output = ()>>,
+    interrupted: Option<impl Future<FutureOutput = ()>>,
     mut ended: oneshot::Receiver<()>,
 ) {
     let is_terminal = io::stderr().is_terminal();
@@ -116,7 +116,7 @@ async fn tell(
 }
 
 /// When told to stop; never, if that cannot be heard or has been.
-async fn heard(interrupted: &mut Option<impl Future<Output = ()> + Unpin>) {
+async fn heard(interrupted: &mut Option<impl Future<FutureOutput = ()> + Unpin>) {
     match interrupted {
         Some(interrupted) => interrupted.await,
         None => std::future::pending().await,

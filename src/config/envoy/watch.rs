@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use super::directory::Listing;
+use super::directory::DirectoryListing;
 use super::errors::EnvoyErrors;
 use super::files::EnvoyFiles;
 use crate::envoy::Domains;
@@ -28,9 +28,9 @@ pub struct EnvoySource {
     merge_domains: bool,
     current: CurrentDomains,
     /// What was read last, whether it serves or was refused.
-    read: Listing,
+    read: DirectoryListing,
     /// What the last look saw.
-    seen: Listing,
+    seen: DirectoryListing,
 }
 
 /// What a look found.
@@ -50,7 +50,7 @@ pub enum Look {
 impl EnvoySource {
     /// The files of `folder` as they are now, with the warnings about them.
     pub fn open(folder: PathBuf, merge_domains: bool) -> Result<(Self, Vec<String>), EnvoyErrors> {
-        let read = Listing::of(&folder);
+        let read = DirectoryListing::of(&folder);
         let files = EnvoyFiles::read(&folder, &read, merge_domains)?;
         let warnings = files.warnings.clone();
         let current = Arc::new(ArcSwap::from_pointee(files.compile()));
@@ -66,7 +66,7 @@ impl EnvoySource {
 
     /// Looks once.
     pub fn look(&mut self) -> Look {
-        let now = Listing::of(&self.folder);
+        let now = DirectoryListing::of(&self.folder);
         let settled = now == self.seen;
         self.seen = now;
         if !settled || self.seen == self.read {
@@ -74,7 +74,7 @@ impl EnvoySource {
         }
         let files = EnvoyFiles::read(&self.folder, &self.seen, self.merge_domains);
         // A change in the middle of reading: what was read may be half of it.
-        if Listing::of(&self.folder) != self.seen {
+        if DirectoryListing::of(&self.folder) != self.seen {
             return Look::Same;
         }
         self.read = self.seen.clone();

@@ -7,16 +7,16 @@ use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
 use super::super::store::MIN_BUDGET;
 use super::super::values::MAX_SECRET;
-use super::kinds::Kind::{
+use super::kinds::ValueKind::{
     self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
 };
 use super::kinds::{Key, may, must};
 
-const ADDRESS: Kind = Pattern("^\\S+:[0-9]+$");
-const LISTEN: Kind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
-const NODE: Kind = Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
-const FILE: Kind = Text(1, MAX_PATH);
-const PASSWORD: Kind = Text(1, MAX_SECRET);
+const ADDRESS: ValueKind = Pattern("^\\S+:[0-9]+$");
+const LISTEN: ValueKind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
+const NODE: ValueKind = Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
+const FILE: ValueKind = Text(1, MAX_PATH);
+const PASSWORD: ValueKind = Text(1, MAX_SECRET);
 
 pub(super) const ROOT: &[Key] = &[
     may("server", Mapping(SERVER), "Sockets, workers and bounds."),

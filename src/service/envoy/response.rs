@@ -3,7 +3,7 @@
 use prost::Message as _;
 
 use super::{EnvoyAnswers, headers, metadata};
-use crate::limiter::envoy::{RateLimitAnswer, RateLimitAsk, Told};
+use crate::limiter::envoy::{RateLimitAnswer, RateLimitAsk, DescriptorStatus};
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use crate::service::wire::{nested, number, text};
 
@@ -35,7 +35,7 @@ const fn code(over: bool) -> u64 {
     (if over { Code::OverLimit } else { Code::Ok }) as u64
 }
 
-fn status(out: &mut Vec<u8>, told: &Told<'_>) {
+fn status(out: &mut Vec<u8>, told: &DescriptorStatus<'_>) {
     number(out, 1, code(told.is_over()));
     if let Some(limit) = told.limit() {
         nested(out, 2, |out| {
