@@ -19,7 +19,7 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{MemoryConfig, DenialMessages as Sentences, TransportKind};
+use weir::config::{DenialMessages as Sentences, MemoryConfig, TransportKind};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::service::{DecisionService, Templates};
@@ -136,7 +136,9 @@ fn perform_on<S: Store>(service: &Arc<DecisionService<S>>, work: &str, calls: u6
             messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
         };
         if work == "batch" {
-            let BegunCall::Call(call) = service.should_allow_batch(request()) else { panic!("a turn is enough") };
+            let BegunCall::Call(call) = service.should_allow_batch(request()) else {
+                panic!("a turn is enough")
+            };
             let Poll::Ready(Ok(_)) = pin!(call).poll(&mut context()) else { panic!("it answers at once") };
             continue;
         }

@@ -37,7 +37,7 @@ fn store() -> MemoryStore {
 }
 
 /// The memory store is always ready.
-fn now<T>(future: impl Future<FutureOutput = T>) -> T {
+fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("the memory store waits for nothing"),

@@ -40,7 +40,7 @@ impl Admin {
         listener: TcpListener,
         metrics: Metrics,
         readiness: Readiness,
-        background: impl Future<FutureOutput = ()> + Send + 'static,
+        background: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

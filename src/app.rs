@@ -23,7 +23,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::RedisShared;
 use crate::telemetry::Metrics;
 
-/// Between two looks for memory keys that have lapsed.
+/// Between two looks for memory keys that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The sockets that a service listens on.
@@ -34,7 +34,7 @@ pub struct Listeners {
     pub admin: TcpListener,
 }
 
-/// Why a service could not start, or ended other than by being told to.
+/// Why a service could not start, or ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// A socket cannot be had.
@@ -80,7 +80,7 @@ pub fn run(
     config: Config,
     listeners: Listeners,
     clock: Clock,
-    shutdown: impl Future<FutureOutput = Shutdown>,
+    shutdown: impl Future<Output = Shutdown>,
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
@@ -125,8 +125,8 @@ impl App {
     fn serve<S: Store>(
         self,
         store: impl Fn() -> S + Send + Sync + 'static,
-        background: impl Future<FutureOutput = ()> + Send + 'static,
-        shutdown: impl Future<FutureOutput = Shutdown>,
+        background: impl Future<Output = ()> + Send + 'static,
+        shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
         let Self { config, listeners, readiness, metrics, store_files } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
@@ -149,7 +149,7 @@ impl App {
     }
 }
 
-/// Drops memory keys that have lapsed, so that they do not count against the budget until they are met.
+/// Drops memory keys that have expired, so that they do not count in the budget until they are met.
 async fn sweep(store: MemoryStore) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

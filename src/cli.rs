@@ -62,7 +62,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)] // a process has one of these
 enum Command {
-    /// Answer decisions until told to stop (what `weir` alone does)
+    /// Answer decisions until a signal ends it (what `weir` alone does)
     Serve(Box<serve::ServeArgs>),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::AllowArgs),
@@ -135,7 +135,7 @@ fn serve(args: serve::ServeArgs, log: &str, unread: &[Unread]) -> ExitCode {
 
 /// Says why on stderr and gives the exit code back.
 fn fail(reason: &str, code: u8) -> ExitCode {
-    // Nobody left to tell if stderr is gone.
+    // If stderr is gone, there is nobody to report to.
     let _ = writeln!(io::stderr(), "error: {reason}");
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! The configuration, parsed once: whoever holds a [`Config`] need not check it again.
+//! The configuration, parsed once: a [`Config`] that exists is complete and need not be checked again.
 //!
 //! One YAML file; `WEIR_*` variables and flags override single values. Every mistake of a file is
 //! reported in one run, with line, column and reason.
@@ -51,7 +51,7 @@ pub use envoy::{
 };
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use listen::ListenAddress;
-pub use overrides::Settings;
+pub use overrides::ConfigOverrides;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
 pub use weir_store::config::{
@@ -62,7 +62,7 @@ use crate::key::KeySecret;
 use crate::strategy::Rules;
 use crate::units::Micros;
 
-/// Everything that a running service is told.
+/// All settings of a service.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Sockets, workers and bounds.
@@ -106,7 +106,7 @@ pub struct ServerConfig {
     pub workers: usize,
     /// Whether server reflection is offered.
     pub reflection: bool,
-    /// Whether `weir.v1.AdminService` is offered, to whoever reaches `listen`.
+    /// Whether `weir.v1.AdminService` is served, to all clients of `listen`.
     pub admin_service: bool,
     /// Whether a node whose store is away says that it is not ready.
     pub ready_needs_store: bool,

@@ -124,7 +124,7 @@ const fn op(ask: &Ask<'_>) -> Op {
 }
 
 /// What decides a question under `rules`, if it can be asked at all. A question that lacks something is
-/// refused whoever asks: that somebody is on a list must not hide a caller's mistake.
+/// refused for every consumer: a list must not hide a caller's mistake.
 pub fn resolve<'a>(rules: &'a Rules, ask: &Ask<'_>) -> Result<Resolved<'a>, LimiterError> {
     bounds::check(ask)?;
     let resolved = rules.resolve_for(ask.resource, ask.consumer, ask.strategy).map_err(bounds::shortened)?;

@@ -21,7 +21,9 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
-pub use envoy::{AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, EnvoyEvent, FileCounts, Hits, RuleCounts};
+pub use envoy::{
+    AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
+};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use recorder::{CountedMethod, CountedOutcome, Recorder, Rejection};
@@ -185,7 +187,7 @@ const REDIS: [Series; 1] = [Series {
 const MEMORY: [Series; 5] = [
     Series {
         name: "weir_memory_keys",
-        help: "Keys that the memory store holds, lapsed ones that nothing has dropped yet included.",
+        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
         kind: MetricType::GAUGE,
     },
     Series {

@@ -55,7 +55,7 @@ impl NamedService for Bare {
 impl tower_service::Service<http::Request<Body>> for Bare {
     type Response = http::Response<Body>;
     type Error = Infallible;
-    type Future = std::pin::Pin<Box<dyn Future<FutureOutput = Result<Self::Response, Infallible>> + Send>>;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))

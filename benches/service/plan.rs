@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir::load::{PlannedQuestion, PlanEnd, CallMode, Pace, Plan, Spread};
+use weir::load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use crate::Effort;
 use crate::processes::Process;

@@ -1,6 +1,6 @@
 //! What is measured: work, and who does it.
 
-use weir::load::{PlannedQuestion, UnaryMethod, CallMode, Plan, LoadReport, Spread, RunWatch};
+use weir::load::{CallMode, LoadReport, Plan, PlannedQuestion, RunWatch, Spread, UnaryMethod};
 
 use crate::Effort;
 use crate::plan::{FEW, open, plan};

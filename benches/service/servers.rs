@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use weir::load::{PlanEnd, CallMode, Plan, RunWatch};
+use weir::load::{CallMode, Plan, PlanEnd, RunWatch};
 use weir_testing::ports;
 
 use crate::plan::plan;

@@ -11,7 +11,7 @@ use crate::envoy::Domains;
 use crate::limiter::envoy::Loaded;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
-use crate::telemetry::{EnvoyMetrics, EnvoyEvent};
+use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 
 /// What the workers need, and the files to watch, if there are any.
 pub(super) fn open(
@@ -39,7 +39,7 @@ pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts) {
     let Some(source) = source else { return };
     let EnvoyParts { live, metrics, .. } = parts;
     let current = source.current();
-    let tell = move |look| match look {
+    let report = move |look| match look {
         Look::Same => {}
         Look::Loaded { warnings } => load(current.load_full(), &live, &metrics, &warnings),
         Look::Refused(errors) => {
@@ -47,7 +47,7 @@ pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts) {
             tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
         }
     };
-    source.watch(tell).await;
+    source.watch(report).await;
 }
 
 fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetrics, warnings: &[String]) {

@@ -47,7 +47,7 @@ pub(super) fn explain(
 /// Tells what is allowed and has no effect.
 pub(super) fn warn(files: &EnvoyFiles) {
     for warning in &files.warnings {
-        // Nobody left to tell if stderr is gone.
+        // If stderr is gone, there is nobody to report to.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
 }

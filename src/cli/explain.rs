@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir::config::{Config, Settings};
+use weir::config::{Config, ConfigOverrides};
 use weir::key::{KeySecret, Subject};
 use weir::limiter::{self, Ask};
 use weir::strategy::{Attributes, Resolved, Rules};
@@ -82,7 +82,7 @@ fn explain(args: ExplainArgs) -> Result<()> {
     if args.envoy {
         return explain_envoy(&args);
     }
-    let settings = Settings { key_secret: args.key_secret, ..Settings::default() };
+    let settings = ConfigOverrides { key_secret: args.key_secret, ..ConfigOverrides::default() };
     let config = match &args.config {
         Some(file) => Config::load(file, &settings),
         None => Config::built_in_with(&settings),
@@ -110,7 +110,7 @@ fn explain_envoy(args: &ExplainArgs) -> Result<()> {
     let folder = match (&args.envoy_config, &args.config) {
         (Some(folder), _) => folder.clone(),
         (None, Some(file)) => {
-            let config = Config::load(file, &Settings::default());
+            let config = Config::load(file, &ConfigOverrides::default());
             let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
             merge_domains |= config.envoy.merge_domains;
             config.envoy.config.with_context(|| format!("{} has no envoy.config", file.display()))?

@@ -26,12 +26,12 @@ pub(crate) struct ImportEnvoyArgs {
     merge_domains: bool,
 }
 
-/// Prints the configuration; what it cannot express is a comment in it, and told on stderr.
+/// Prints the configuration; what it cannot express is a comment in it, and a line on stderr.
 pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
     let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {
-            // Nobody left to tell if stderr is gone.
+            // If stderr is gone, there is nobody to report to.
             let _ = writeln!(io::stderr(), "{errors}");
             return ExitCode::FAILURE;
         }

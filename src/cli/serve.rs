@@ -20,7 +20,7 @@ pub(crate) struct ServeArgs {
     settings: Settings,
 }
 
-/// Serves until it is told to stop. Nothing here waits for a reader of stdout or stderr.
+/// Serves until it is asked to stop. Nothing here waits for a reader of stdout or stderr.
 pub(crate) fn run(args: ServeArgs) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;

@@ -161,7 +161,10 @@ fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
     })
 }
 
-fn interval_refill(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn interval_refill(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
     let alone = |capacity, refill| Algorithm::interval_refill(capacity, refill, Micros(1), false);
     let capacity = units(fields, "capacity", report, |capacity| alone(capacity, CEILING - 1));
     let refill = units(fields, "refill", report, |refill| alone(0, refill));
@@ -170,14 +173,20 @@ fn interval_refill(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Opti
     Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
 }
 
-fn sliding_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+fn sliding_window(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
     let limit = units(fields, "limit", report, |limit| Algorithm::sliding_window(limit, SECOND));
     let window = span(fields, "window", report);
     Some(Algorithm::sliding_window(limit?, window?))
 }
 
-/// Strict unless told otherwise: a limit that can be passed must be asked for.
-fn bucketed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+/// Strict by default: a limit that can be passed must be asked for.
+fn bucketed_window(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
     let alone = |limit, buckets: u64| {
         // A window of so many microseconds can be parted so often.
         Algorithm::bucketed_window(limit, Micros(buckets.clamp(1, MAX_BUCKETS)), buckets, true)

@@ -46,7 +46,10 @@ fn measure(node: &YamlNode) -> (usize, usize) {
 }
 
 /// The entries of a mapping with those of its merge keys, which go behind its own.
-pub(super) fn merged(entries: Vec<(YamlNode, YamlNode)>, report: &mut MistakeReport) -> Vec<(YamlNode, YamlNode)> {
+pub(super) fn merged(
+    entries: Vec<(YamlNode, YamlNode)>,
+    report: &mut MistakeReport,
+) -> Vec<(YamlNode, YamlNode)> {
     if !entries.iter().any(|(key, _)| is_merge(key)) {
         return entries;
     }

@@ -27,13 +27,13 @@ pub use watch::{CurrentDomains, EnvoySource, Look};
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
-use super::overrides::Settings;
+use super::overrides::ConfigOverrides;
 use super::values::{Digits, Scalar, boolean, digits, quote};
 
 /// The most descriptors of one set of files.
 pub const MAX_DESCRIPTORS: usize = 100_000;
 
-/// What Envoy's rate limit service is told. The defaults are the reference's.
+/// Settings of Envoy's rate limit service. The defaults are the reference's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvoyConfig {
     /// The directory of its files; without one, the service is not offered.
@@ -70,7 +70,11 @@ impl Default for EnvoyConfig {
 }
 
 /// The `envoy` section with the settings that go before it.
-pub(super) fn envoy(mut fields: Mapping<'_>, settings: &Settings, report: &mut MistakeReport) -> EnvoyConfig {
+pub(super) fn envoy(
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> EnvoyConfig {
     let default = EnvoyConfig::default();
     let mut flag = |name: &'static str, report: &mut MistakeReport| fields.read(name, report, boolean);
     let overrides_in_request = flag("overrides_in_request", report);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The most mistakes that one run tells; the rest is counted. A file of nonsense must not fill a log.
+/// The most mistakes that one run reports; the rest is counted. A file of nonsense must not fill a log.
 pub const MAX_ERRORS: usize = 1000;
 
 /// A place in a file, both counted from 1; columns count characters.
@@ -160,7 +160,7 @@ impl MistakeReport {
         self.errors.is_empty()
     }
 
-    /// How many mistakes have been told, so that a follow-up of one can be left out.
+    /// How many mistakes have been reported, so that a follow-up of one can be left out.
     pub(super) fn len(&self) -> usize {
         self.errors.len() + self.untold
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::errors::{Position, MistakeReport};
+use super::errors::{MistakeReport, Position};
 use super::overrides::Setting;
 use super::tree::{Content, YamlNode};
 use super::values::{Scalar, nearest, quote, shortened, text_within};

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::address::username;
 use super::errors::MistakeReport;
 use super::fields::Mapping;
-use super::overrides::Settings;
+use super::overrides::ConfigOverrides;
 use super::secret::{missing, password, password_file};
 use super::{Login, Secret};
 
@@ -30,11 +30,11 @@ pub(super) const SENTINEL: LoginKeys = LoginKeys {
     password_file: ("sentinel_password_file", "redis_sentinel_password_file"),
 };
 
-/// The login that `names` tell, if any does. A setting of either kind goes before both in the file.
+/// The login under `names`, if there is one. A setting of either kind goes before both in the file.
 pub(super) fn login(
     fields: &mut Mapping<'_>,
     names: &LoginKeys,
-    settings: &Settings,
+    settings: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<Login> {
     let before = report.len();
@@ -51,7 +51,7 @@ pub(super) fn login(
     match (username, password) {
         (username, Some(password)) => Some(Login { username, password }),
         (Some(_), None) => {
-            // A password that was given and is wrong has been told already.
+            // A password that was given and is wrong has been reported already.
             if report.len() == before {
                 fields.report(names.username.0, report, "has no password; give one");
             }

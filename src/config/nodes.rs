@@ -9,7 +9,7 @@ use super::fields::Mapping;
 use super::overrides::Setting;
 use super::values::Scalar;
 
-/// The most Redis addresses. Of a cluster a few seeds are enough; it tells the others itself.
+/// The most Redis addresses. Of a cluster a few are enough; Weir learns the others from them.
 pub(super) const MAX_NODES: usize = 64;
 
 /// The addresses of the setting, else those of the file.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::errors::{Position, MistakeReport};
+use super::errors::{MistakeReport, Position};
 use super::fields::NamedNode;
 use super::values::{Scalar, quote, text_within};
 use crate::key::MAX_PART;
@@ -29,7 +29,13 @@ impl<K: Hash + Eq> WrittenPatterns<K> {
     }
 
     /// Whether `key` is new; if not, `value` is reported, where it is called `shown`.
-    pub(super) fn is_new(&mut self, key: K, value: &NamedNode<'_>, shown: &str, report: &mut MistakeReport) -> bool {
+    pub(super) fn is_new(
+        &mut self,
+        key: K,
+        value: &NamedNode<'_>,
+        shown: &str,
+        report: &mut MistakeReport,
+    ) -> bool {
         if let Some(Position { line, column }) = self.0.get(&key) {
             value.report(report, format!("{shown} is given twice; the first is at {line}:{column}"));
             return false;

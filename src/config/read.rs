@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::errors::{ConfigErrors, Position, MistakeReport};
+use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{Mapping, NamedNode};
-use super::overrides::Settings;
+use super::overrides::ConfigOverrides;
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{Config, EnvoyConfig, access, envoy, overrides_section, resources, server, store, strategies};
 use crate::strategy::Rules;
@@ -33,17 +33,17 @@ impl Config {
     #[must_use]
     pub fn built_in() -> Self {
         // The text is part of the program, and a test reads it: no caller can make this fail.
-        Self::built_in_with(&Settings::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
+        Self::built_in_with(&ConfigOverrides::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
     }
 
     /// The configuration of [`EXAMPLE`], with `settings` going before it.
-    pub fn built_in_with(settings: &Settings) -> Result<Self, ConfigErrors> {
+    pub fn built_in_with(settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let config = Self::parse(EXAMPLE, "built-in example", settings)?;
         Ok(Self { source: None, ..config })
     }
 
     /// The configuration of a file, with `settings` going before it.
-    pub fn load(path: impl AsRef<Path>, settings: &Settings) -> Result<Self, ConfigErrors> {
+    pub fn load(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
         let mut report = MistakeReport::of(path);
         let config = Self { source: Some(path.to_owned()), ..from_file(path, settings, &mut report) };
@@ -56,14 +56,14 @@ impl Config {
     pub fn check(path: impl AsRef<Path>) -> Checked {
         let (path, source) = (path.as_ref(), path.as_ref().display().to_string());
         let mut report = MistakeReport::of(path).with_notes();
-        let config = from_file(path, &Settings::default(), &mut report);
+        let config = from_file(path, &ConfigOverrides::default(), &mut report);
         let config = Self { source: Some(path.to_owned()), ..config };
         let (notes, envoy) = (report.notes(&source), config.envoy.clone());
         Checked { config: report.finish(&source, config), notes, envoy }
     }
 
     /// The configuration that `text` is, with `settings` going before it. Errors call it `source`.
-    pub fn parse(text: &str, source: &str, settings: &Settings) -> Result<Self, ConfigErrors> {
+    pub fn parse(text: &str, source: &str, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let mut report = MistakeReport::default();
         let config = read(check_size(text.as_bytes(), &mut report).map(|_| text), settings, &mut report);
         let config = report.finish(source, config)?;
@@ -71,13 +71,13 @@ impl Config {
     }
 }
 
-fn from_file(path: &Path, settings: &Settings, report: &mut MistakeReport) -> Config {
+fn from_file(path: &Path, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
     let text = read_file(path, report);
     read(text.as_deref(), settings, report)
 }
 
 /// Reads what can be read; what cannot gets its default, and a report that refuses the whole.
-fn read(text: Option<&str>, settings: &Settings, report: &mut MistakeReport) -> Config {
+fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
     let tree = text.and_then(|text| compose(text, report)).unwrap_or_else(|| {
         // Where nothing could be read, nothing is known to be missing; settings are checked all the same.
         YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
@@ -99,7 +99,7 @@ fn read(text: Option<&str>, settings: &Settings, report: &mut MistakeReport) -> 
 
 fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large, even one that never ends.
+    // One byte more than allowed shows that a file is too large, even one that never ends.
     let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
         report.file(format!("cannot be read: {error}"));

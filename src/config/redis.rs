@@ -4,7 +4,7 @@ use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::login::{self, login};
 use super::nodes::Nodes;
-use super::overrides::Settings;
+use super::overrides::ConfigOverrides;
 use super::quantities::duration_within;
 use super::secret::missing;
 use super::values::{Scalar, boolean, choice, integer_within, text_within};
@@ -40,7 +40,11 @@ pub(super) const SETTINGS: [&str; 14] = [
 ];
 
 /// The section with the settings that go before it.
-pub(super) fn redis(mut fields: Mapping<'_>, settings: &Settings, report: &mut MistakeReport) -> RedisConfig {
+pub(super) fn redis(
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> RedisConfig {
     let default = RedisConfig::default();
     let nodes = Nodes::read(&mut fields, settings.of("store"), report);
     let wait = |s: Scalar<'_>| duration_within(s, SHORTEST_WAIT, LONGEST_WAIT);
@@ -84,10 +88,10 @@ pub(super) fn redis(mut fields: Mapping<'_>, settings: &Settings, report: &mut M
     }
 }
 
-/// The topology; `None` if it is mistaken, which is told once and not taken for the default one.
+/// The topology; `None` if it is mistaken, which is reported once and not taken for the default one.
 fn topology(
     fields: &mut Mapping<'_>,
-    settings: &Settings,
+    settings: &ConfigOverrides,
     nodes: &Nodes<'_>,
     report: &mut MistakeReport,
 ) -> Option<Topology> {
@@ -113,11 +117,11 @@ fn topology(
 }
 
 /// The certificates, where the addresses ask for TLS. The files are read, so that a mistake in them is
-/// told now; every connection reads them again.
+/// reported now; every connection reads them again.
 fn tls(
     fields: &mut Mapping<'_>,
     nodes: &Nodes<'_>,
-    settings: &Settings,
+    settings: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<ClientFiles> {
     let wanted = nodes.tls(fields, report);
@@ -167,7 +171,7 @@ fn tls(
 fn sentinel(
     fields: &mut Mapping<'_>,
     topology: Option<Topology>,
-    settings: &Settings,
+    settings: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<Sentinel> {
     let name = |s: Scalar<'_>| text_within(s, MAX_NAME);

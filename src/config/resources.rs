@@ -9,7 +9,11 @@ use crate::key::MAX_PART;
 use crate::strategy::{Resource, Resources};
 
 /// The patterns of the file.
-pub(super) fn resources(root: &mut Mapping<'_>, strategies: &Strategies, report: &mut MistakeReport) -> Resources {
+pub(super) fn resources(
+    root: &mut Mapping<'_>,
+    strategies: &Strategies,
+    report: &mut MistakeReport,
+) -> Resources {
     let items = root.take("resources").and_then(|section| section.items(report)).unwrap_or_default();
     let mut seen = WrittenPatterns::new();
     let mut patterns = Vec::with_capacity(items.len());

@@ -19,7 +19,7 @@ pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
 /// The password in a file, without the end of its line, which editors add.
 pub(super) fn password_file(path: &Path) -> Result<Secret, String> {
     let mut text = String::new();
-    // Room for the end of a line, and one byte more, which tells a file that is too large.
+    // Room for the end of a line, and one byte more, which shows that a file is too large.
     let most = MAX_SECRET as u64 + 3;
     let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
     let shown = quote(&path.to_string_lossy());

@@ -4,7 +4,7 @@ use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::limits::limits;
 use super::listen::{ListenAddress, file_mode, listen_address};
-use super::overrides::Settings;
+use super::overrides::ConfigOverrides;
 use super::quantities::duration_within;
 use super::values::{Scalar, address, boolean, choice, integer_within, quote};
 use super::{DenialMessages, ServerConfig, TransportKind};
@@ -20,7 +20,11 @@ const MAX_DRAIN: Micros = Micros::from_secs(600);
 pub(super) const MAX_MESSAGE: usize = 512;
 
 /// The `server` section with the settings that go before it.
-pub(super) fn server(mut fields: Mapping<'_>, settings: &Settings, report: &mut MistakeReport) -> ServerConfig {
+pub(super) fn server(
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> ServerConfig {
     let default = ServerConfig::default();
     let listen = fields.choose("listen", settings.of("listen"), report, listen_address);
     let listen_mode = fields.choose("listen_mode", settings.of("listen_mode"), report, file_mode);
@@ -69,7 +73,7 @@ pub(super) fn messages(mut fields: Mapping<'_>, report: &mut MistakeReport) -> D
     let limited = |s| template(s, &["wait", "seconds", "cost", "limit"]);
     let messages = DenialMessages {
         limited: fields.read("limited", report, limited).unwrap_or(default.limited),
-        // No wait helps here, so there is none to tell.
+        // No wait helps here, so the sentence may not name one.
         never: fields.read("never", report, |s| template(s, &["cost", "limit"])).unwrap_or(default.never),
     };
     fields.finish(report);

@@ -2,7 +2,7 @@
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
-use super::overrides::Settings;
+use super::overrides::ConfigOverrides;
 use super::quantities::size;
 use super::redis::{SETTINGS as REDIS_SETTINGS, redis};
 use super::values::{Scalar, choice, secret};
@@ -18,7 +18,7 @@ const MEMORY_SETTINGS: [&str; 2] = ["budget", "when_full"];
 /// The `store` section with the settings that go before it.
 pub(super) fn store(
     mut fields: Mapping<'_>,
-    settings: &Settings,
+    settings: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> (StoreConfig, Option<KeySecret>) {
     let key_secret = fields.choose("key_secret", settings.of("key_secret"), report, secret);
@@ -43,7 +43,7 @@ pub(super) fn store(
         setting.report("store", report, reason.to_owned());
     }
     // Both are read where both are there: a setting that picks one hides no mistake of the other.
-    let none = Settings::default();
+    let none = ConfigOverrides::default();
     let memory = self::memory(memory, if use_redis { &none } else { settings }, report);
     if use_redis {
         (StoreConfig::Redis(self::redis(redis, settings, report)), key_secret)
@@ -55,7 +55,7 @@ pub(super) fn store(
     }
 }
 
-fn memory(mut fields: Mapping<'_>, settings: &Settings, report: &mut MistakeReport) -> MemoryConfig {
+fn memory(mut fields: Mapping<'_>, settings: &ConfigOverrides, report: &mut MistakeReport) -> MemoryConfig {
     let default = MemoryConfig::default();
     let budget = |s: Scalar<'_>| match size(s)? {
         bytes if bytes < MIN_BUDGET => {

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, Span, Tag};
 
 use super::aliases::{Aliases, merged};
-use super::errors::{Position, MistakeReport};
+use super::errors::{MistakeReport, Position};
 
 /// How deep lists and mappings may nest.
 pub(super) const MAX_DEPTH: usize = 64;

@@ -32,7 +32,8 @@ use crate::key::Subject;
 use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::FailurePolicy;
 use crate::telemetry::{
-    AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, EnvoyEvent, FileCounts, CountedMethod, Rejection, RuleCounts,
+    AnswerCode, CountedMethod, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Rejection,
+    RuleCounts,
 };
 
 /// The most descriptors that a request may have.
@@ -51,7 +52,7 @@ pub struct EnvoyRules {
     pub overrides_in_request: bool,
     /// The share of a limit above which hits count as near.
     pub near_limit_ratio: f32,
-    /// Whether every request passes, and the statuses alone tell what would not have.
+    /// Whether every request passes; statuses still say what would not have.
     pub shadow_mode: bool,
     /// Whether every rule denies only together with all others of its request.
     pub quota_mode: bool,
@@ -223,7 +224,7 @@ impl EnvoyLimiter {
 }
 
 /// Puts the questions about one counter, run by run, and says which answer is whose.
-async fn in_order<'q, T, F: Future<FutureOutput = T>>(
+async fn in_order<'q, T, F: Future<Output = T>>(
     questions: &'q [DescriptorQuestion<'q>],
     runs: Vec<order::EqualDescriptors>,
     one: impl Fn(&'q DescriptorQuestion<'q>) -> F,
@@ -274,7 +275,7 @@ impl<S: Store> Limiter<S> {
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
         let mut statuses = SmallVec::new();
         for (question, decided) in questions.into_iter().zip(decided) {
-            statuses.push(status::tell(envoy, loaded, domain, question, decided));
+            statuses.push(status::status_of(envoy, loaded, domain, question, decided));
         }
         let overall = Overall::of(&envoy.rules, &statuses);
         if overall.shadowed {

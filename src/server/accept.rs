@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 
 use super::ServerError;
-use super::listener::{Accepted, Listener, ConnectedPeer, SocketFile};
+use super::listener::{Accepted, ConnectedPeer, Listener, SocketFile};
 use super::open_files::OpenFiles;
 use super::worker::Hand;
 
@@ -118,7 +118,10 @@ impl Acceptor {
 }
 
 /// Deals out what `accept` gives until nothing waits any more.
-fn deal_waiting(dealer: &Dealer, accept: impl Fn() -> io::Result<(Accepted, ConnectedPeer)>) -> io::Result<()> {
+fn deal_waiting(
+    dealer: &Dealer,
+    accept: impl Fn() -> io::Result<(Accepted, ConnectedPeer)>,
+) -> io::Result<()> {
     loop {
         match accept().and_then(|(stream, peer)| dealer.deal(stream, &peer)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),

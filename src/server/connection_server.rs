@@ -39,7 +39,7 @@ impl<S: Store> ConnectionServer<S> {
         &mut self,
         stream: I,
         stop: watch::Receiver<()>,
-    ) -> impl Future<FutureOutput = ()> + use<I, S> {
+    ) -> impl Future<Output = ()> + use<I, S> {
         self.connections.one(stream, OpenConnection::count(&self.open), stop)
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use weir_grpc::{
-    ConnectionContext, ConnectionEnd, ConnectionObserver, Http2Connection, ConnectionLimits, WorkerBudget,
+    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, Http2Connection, WorkerBudget,
 };
 
 use super::listener::Accepted;
@@ -88,7 +88,13 @@ impl<S: Store> Connections<S> {
         while open.join_next().await.is_some() {}
     }
 
-    fn begin(&mut self, open: &mut JoinSet<()>, stream: Accepted, counted: OpenConnection, stop: &watch::Receiver<()>) {
+    fn begin(
+        &mut self,
+        open: &mut JoinSet<()>,
+        stream: Accepted,
+        counted: OpenConnection,
+        stop: &watch::Receiver<()>,
+    ) {
         let stop = stop.clone();
         let begun =
             match stream {
@@ -109,7 +115,7 @@ impl<S: Store> Connections<S> {
         stream: I,
         counted: OpenConnection,
         stop: watch::Receiver<()>,
-    ) -> impl Future<FutureOutput = ()> + use<I, S> {
+    ) -> impl Future<Output = ()> + use<I, S> {
         let age = self.ages.next();
         let services = Arc::clone(&self.services);
         let (transport, limits, shared) = (self.transport, Arc::clone(&self.limits), self.shared.clone());
@@ -154,7 +160,7 @@ impl Life {
     }
 
     /// Serves until the other side closes the connection; or, from its age or `stop` on, until its calls have
-    /// finished. Streaming calls are told by `close`.
+    /// finished. `close` ends streaming calls.
     async fn serve<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
         self,
         mut connection: Http2Connection<I, Services<S>>,

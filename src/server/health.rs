@@ -1,4 +1,4 @@
-//! `grpc.health.v1`, told by [`Readiness`].
+//! `grpc.health.v1`, from [`Readiness`].
 //!
 //! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
 //! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness, and so
@@ -34,7 +34,7 @@ enum HealthName {
 pub(super) struct HealthWatch {
     service: HealthName,
     states: WatchStream<State>,
-    told: Option<ServingStatus>,
+    last: Option<ServingStatus>,
     over: bool,
 }
 
@@ -63,7 +63,7 @@ impl health_server::Health for HealthApi {
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthWatch>, Status> {
         let service = HealthName::named(&request.get_ref().service);
         let states = WatchStream::new(self.0.subscribe());
-        Ok(Response::new(HealthWatch { service, states, told: None, over: false }))
+        Ok(Response::new(HealthWatch { service, states, last: None, over: false }))
     }
 }
 
@@ -97,7 +97,7 @@ impl Stream for HealthWatch {
             let Some(state) = ready!(Pin::new(&mut self.states).poll_next(context)) else { break };
             self.over = state == State::Closing;
             let status = self.service.status(&state);
-            if self.told.replace(status) != Some(status) {
+            if self.last.replace(status) != Some(status) {
                 return Poll::Ready(Some(Ok(response(status))));
             }
         }

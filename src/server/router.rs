@@ -26,7 +26,7 @@ impl Router {
     pub(super) fn call(
         &self,
         request: http::Request<Body>,
-    ) -> impl Future<FutureOutput = http::Response<Body>> + Send + use<> {
+    ) -> impl Future<Output = http::Response<Body>> + Send + use<> {
         let mut routes = self.0.clone();
         let path = request.uri().clone();
         async move {

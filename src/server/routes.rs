@@ -18,7 +18,7 @@ use crate::limiter::envoy::EnvoyLimiter;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use crate::proto::v1::{admin_service_server, rate_limit_service_server};
-use crate::service::{AdminApi, DecisionsApi, EnvoyRateLimit, EnvoyService, DecisionService};
+use crate::service::{AdminApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService};
 use crate::store::Store;
 
 /// Health and reflection take names, no more.

@@ -33,7 +33,7 @@ pub(super) async fn live<I, S>(
     stream: I,
     services: Arc<Services<S>>,
     limits: &ServerLimits,
-    over: impl Future<FutureOutput = ()>,
+    over: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,

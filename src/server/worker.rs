@@ -90,11 +90,11 @@ impl Workers {
         self.hands.clone()
     }
 
-    /// The number of a worker that has ended although nobody told it to.
+    /// The number of a worker that has ended although it was not asked to.
     pub(super) async fn any_ended(&mut self) -> ServerError {
         match self.ended.recv().await {
             Some(index) => self.join(index).err().unwrap_or(ServerError::WorkerLost(index)),
-            // Every worker holds a sender until it has told.
+            // Every worker holds a sender until it has reported.
             None => std::future::pending().await,
         }
     }
@@ -108,7 +108,7 @@ impl Workers {
         Ok(())
     }
 
-    /// The end of a thread that has told it has ended; at most a moment away.
+    /// The end of a thread that has reported its end; at most a moment away.
     fn join(&mut self, index: usize) -> Result<(), ServerError> {
         match self.threads.get_mut(index).and_then(Option::take).map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -152,7 +152,7 @@ where
     })
 }
 
-/// Until the server is told to stop: nobody sends, so a change is the sender's end.
+/// Until the server is asked to stop: nobody sends, so a change is the sender's end.
 pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
     while stop.changed().await.is_ok() {}
 }

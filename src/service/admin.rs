@@ -6,7 +6,7 @@ use std::time::Instant;
 use tonic::{Request, Response, Status};
 
 use super::incoming::context;
-use super::{MAX_MESSAGE_BYTES, DecisionService, refund, status};
+use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
 use crate::limiter::Ask;
 use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use crate::proto::v1::{ResetRequest, ResetResponse};

@@ -32,7 +32,9 @@ impl<S: Store> DecisionService<S> {
             match count(message) {
                 Ok(count) if turn::exceeds(count) => return BegunCall::Postponed(message.clone()),
                 Ok(count) if S::AT_ONCE => {
-                    return BegunCall::Call(Call::done(Ok(self.decide_all_at_once(message, count, deadline))));
+                    return BegunCall::Call(Call::done(
+                        Ok(self.decide_all_at_once(message, count, deadline)),
+                    ));
                 }
                 Ok(_) => {}
                 Err(status) => return BegunCall::Call(status.into()),

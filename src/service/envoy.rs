@@ -29,9 +29,9 @@ const STATUS_BYTES: usize = 32;
 /// What an answer holds beside its statuses.
 #[derive(Debug, Clone, Default)]
 pub struct EnvoyAnswers {
-    /// The names of headers that tell the client how it stands, where it is to be told.
+    /// The names of headers with the client's limit, if answers have any.
     pub headers: Option<HeaderNames>,
-    /// Whether the request and its limits are told to Envoy's other filters.
+    /// Whether answers have dynamic metadata for Envoy's other filters.
     pub dynamic_metadata: bool,
 }
 

@@ -74,7 +74,7 @@ impl<S: Store> DecisionService<S> {
         let mut asked = questions.iter();
         let asks = questions.iter().map(|(_, question, deadline)| question.ask(*deadline));
         let mut message = Vec::with_capacity(PREFIX + ANSWER_BYTES);
-        let mut tell = |answer: Option<Result<Lent<'_, '_>, LimiterError>>| {
+        let mut answer_one = |answer: Option<Result<Lent<'_, '_>, LimiterError>>| {
             let Some((number, question, _)) = asked.next() else { return };
             let Some(answer) = answer else { return unanswered.push(*number) };
             let answer = answer.map_err(status::of).map(|answer| {
@@ -87,9 +87,9 @@ impl<S: Store> DecisionService<S> {
         };
         let mut round = self.limiter.round();
         if S::AT_ONCE {
-            round.decide_each(asks, |answer| tell(Some(answer)));
+            round.decide_each(asks, |answer| answer_one(Some(answer)));
         } else {
-            round.decide_known(asks, tell);
+            round.decide_known(asks, answer_one);
         }
         unanswered
     }

@@ -18,7 +18,7 @@ use tokio::time::Sleep;
 use tonic::Status;
 use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
 
-use super::wire::{MessageFields, Malformed, FieldValue};
+use super::wire::{FieldValue, Malformed, MessageFields};
 use super::{DecisionService, status};
 use crate::store::{Store, TOGETHER};
 
@@ -32,7 +32,7 @@ const MAX_IN_FLIGHT: usize = 1000;
 const RESPONSE_FIELD: u32 = 2;
 
 /// The results of questions that wait for the store, encoded.
-type InFlight = FuturesOrdered<Pin<Box<dyn Future<FutureOutput = Vec<u8>> + Send>>>;
+type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
 
 /// A stream from its first question to its trailers.
 struct DecisionStream<S> {
@@ -40,11 +40,11 @@ struct DecisionStream<S> {
     messages: Messages,
     /// What is left of the message that is being decided.
     rest: Bytes,
-    /// Messages behind it that had arrived when the connection was told to end.
+    /// Messages behind it that had arrived when the connection began to end.
     last: VecDeque<Bytes>,
     in_flight: InFlight,
     deadline: Option<(Instant, Pin<Box<Sleep>>)>,
-    closing: Pin<Box<dyn Future<FutureOutput = ()> + Send>>,
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// No more is read; this is how it ends when all that was read is answered.
     end: Option<Result<(), Status>>,
     /// Bytes of the last message of answers.
@@ -121,7 +121,7 @@ impl<S: Store> DecisionStream<S> {
         if let Some((_, timer)) = &mut self.deadline
             && timer.as_mut().poll(context).is_ready()
         {
-            // Whoever asked has gone, or is about to.
+            // The caller has gone, or is about to.
             self.deadline = None;
             self.rest.clear();
             self.last.clear();
@@ -199,7 +199,7 @@ impl<S: Store> DecisionStream<S> {
     }
 
     /// One question, put to the store when it is first polled.
-    fn ask(&self, streamed: Bytes) -> Pin<Box<dyn Future<FutureOutput = Vec<u8>> + Send>> {
+    fn ask(&self, streamed: Bytes) -> Pin<Box<dyn Future<Output = Vec<u8>> + Send>> {
         let (service, deadline) = (Arc::clone(&self.service), self.deadline());
         Box::pin(async move {
             let (id, question) = identified(&streamed);

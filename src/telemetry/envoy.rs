@@ -118,7 +118,15 @@ impl EnvoyMetrics {
         let live = Mutex::new(Live { domains, ..Live::default() });
         let (other, events) = (RuleCounts::new(workers), Lines::new(workers));
         let loaded_at = AtomicU64::default();
-        Ok(Self(Arc::new(SharedEnvoyCounters { workers, live, other, unknown, events, loaded_at, descriptions })))
+        Ok(Self(Arc::new(SharedEnvoyCounters {
+            workers,
+            live,
+            other,
+            unknown,
+            events,
+            loaded_at,
+            descriptions,
+        })))
     }
 
     /// The view of worker number `worker`.

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{
-    Config, EXAMPLE, ListenAddress, MemoryConfig, DenialMessages, Settings, RedisConfig, ServerConfig,
+    Config, ConfigOverrides, DenialMessages, EXAMPLE, ListenAddress, MemoryConfig, RedisConfig, ServerConfig,
     StoreConfig, Topology, TransportKind, WhenFull,
 };
 use weir::key::KeySecret;
@@ -29,7 +29,7 @@ const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
 fn parse(text: &str) -> Result<Config, String> {
-    Config::parse(text, "weir.yaml", &Settings::default()).map_err(|errors| errors.to_string())
+    Config::parse(text, "weir.yaml", &ConfigOverrides::default()).map_err(|errors| errors.to_string())
 }
 
 fn accepted(text: &str) -> Config {
@@ -254,7 +254,7 @@ weir.yaml:22:18: access.deny[0]: "a*b": a * can stand only at the end of a patte
 
 #[test]
 fn errors_can_be_read_one_by_one() {
-    let errors = Config::parse("server: 5", "here", &Settings::default()).unwrap_err();
+    let errors = Config::parse("server: 5", "here", &ConfigOverrides::default()).unwrap_err();
     assert_eq!(errors.source(), "here");
     let paths: Vec<&str> = errors.errors().iter().map(|error| error.path.as_str()).collect();
     assert_eq!(paths, ["", "server"]);

@@ -21,7 +21,9 @@ use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
-use crate::support::{ProxyMode, Proxy, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched};
+use crate::support::{
+    Proxy, ProxyMode, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched,
+};
 
 /// A decision's deadline where it is what the test is about: long for a healthy Redis, short for a person.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(200);

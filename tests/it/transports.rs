@@ -17,7 +17,9 @@ use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
+use weir::config::{
+    Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind,
+};
 use weir::limiter::envoy::Loaded;
 use weir::proto::v1::ShouldAllowRequest;
 use weir::readiness::Readiness;

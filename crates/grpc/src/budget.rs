@@ -73,7 +73,12 @@ impl BufferBudget {
     #[must_use]
     pub fn new(limit: usize, workers: usize) -> Self {
         let chunk = (limit / 8 / workers.max(1)).clamp(CHUNK.0, CHUNK.1);
-        Self(Arc::new(SharedBudget { limit, chunk, taken: AtomicUsize::new(0), connections: Mutex::default() }))
+        Self(Arc::new(SharedBudget {
+            limit,
+            chunk,
+            taken: AtomicUsize::new(0),
+            connections: Mutex::default(),
+        }))
     }
 
     /// The part of one more worker.

@@ -20,7 +20,7 @@ pub enum Call {
 
 /// A call that ends at its caller's deadline at the latest.
 pub struct WaitingCall {
-    future: Pin<Box<dyn Future<FutureOutput = Result<Reply, Status>> + Send>>,
+    future: Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>,
     deadline: Option<Deadline>,
 }
 
@@ -41,7 +41,7 @@ impl Call {
     pub fn waiting(
         deadlines: &Deadlines,
         deadline: Option<Instant>,
-        future: impl Future<FutureOutput = Result<Reply, Status>> + Send + 'static,
+        future: impl Future<Output = Result<Reply, Status>> + Send + 'static,
     ) -> Self {
         let deadline = deadline.map(|deadline| deadlines.at(deadline));
         Self::Waiting(WaitingCall { future: Box::pin(future), deadline })
@@ -55,9 +55,9 @@ impl From<Status> for Call {
 }
 
 impl Future for Call {
-    type FutureOutput = Result<Reply, Status>;
+    type Output = Result<Reply, Status>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::FutureOutput> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
             Self::Done(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
             Self::Waiting(waiting) => waiting.poll(context),

@@ -90,7 +90,7 @@ pub enum ConnectionEnd {
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
-    /// A connection over `stream`. Streaming calls are told by `closing` that it is about to end. Within a
+    /// A connection over `stream`. `closing` changes for streaming calls when it is about to end. Within a
     /// runtime.
     pub fn new(stream: I, service: Arc<H>, shared: &ConnectionContext, closing: watch::Receiver<()>) -> Self {
         let ConnectionContext { limits, budget, observer } = shared;

@@ -3,7 +3,7 @@
 mod huffman;
 mod table;
 
-use self::table::{TableEntry, DynamicTable};
+use self::table::{DynamicTable, TableEntry};
 
 /// Capacity for decoded strings that is kept from one block to the next.
 const KEPT: usize = 1_024;

@@ -88,7 +88,7 @@ impl FutureKind {
 }
 
 impl Future for CallFuture {
-    type FutureOutput = FutureEvent;
+    type Output = FutureEvent;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<FutureEvent> {
         let Some(mut kind) = self.0.take() else { return Poll::Ready(FutureEvent::Cancelled) };
@@ -110,26 +110,26 @@ impl Future for CallFuture {
 }
 
 /// What a poll has produced.
-enum Output {
+enum PollOutput {
     Answer(Result<Reply, Status>),
     Piece(Option<Frame<Bytes>>),
     Failed,
 }
 
 impl FutureKind {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Output> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<PollOutput> {
         Poll::Ready(match self {
-            Self::Call(_, call) => Output::Answer(ready!(Pin::new(call).poll(context))),
+            Self::Call(_, call) => PollOutput::Answer(ready!(Pin::new(call).poll(context))),
             Self::Body(StreamingResponse { body, .. }) => match ready!(body.as_mut().poll_frame(context)) {
-                Some(Ok(frame)) => Output::Piece(Some(frame)),
-                Some(Err(_)) => Output::Failed,
-                None => Output::Piece(None),
+                Some(Ok(frame)) => PollOutput::Piece(Some(frame)),
+                Some(Err(_)) => PollOutput::Failed,
+                None => PollOutput::Piece(None),
             },
         })
     }
 }
 
-impl Output {
+impl PollOutput {
     fn with(self, kind: FutureKind) -> FutureEvent {
         match (self, kind) {
             (Self::Answer(answer), kind) => FutureEvent::Answered(kind.stream(), answer),

@@ -122,7 +122,7 @@ impl Messages {
 
     /// The message of a call that has exactly one, once the body has ended. It may be asked again after it was
     /// not ready.
-    pub fn only(&mut self) -> impl Future<FutureOutput = Result<Bytes, Status>> {
+    pub fn only(&mut self) -> impl Future<Output = Result<Bytes, Status>> {
         poll_fn(|context| self.poll_only(context))
     }
 

@@ -142,7 +142,11 @@ struct HeaderBlock {
 }
 
 impl Session {
-    pub(crate) fn new(limits: &ConnectionLimits, methods: Methods, observer: Arc<dyn ConnectionObserver>) -> Self {
+    pub(crate) fn new(
+        limits: &ConnectionLimits,
+        methods: Methods,
+        observer: Arc<dyn ConnectionObserver>,
+    ) -> Self {
         let resets = |limit| DecayingCount::new(limit, RESETS_PERIOD);
         Self {
             limits: limits.clone(),

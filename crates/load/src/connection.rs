@@ -11,7 +11,7 @@ mod tests;
 use std::sync::Arc;
 
 use self::calls::Calls;
-pub(super) use self::outcome::{LoadCall, Failure, CallOutcome};
+pub(super) use self::outcome::{CallOutcome, Failure, LoadCall};
 use self::receive::Incoming;
 use self::send::Outgoing;
 use self::stream::LoadStream;

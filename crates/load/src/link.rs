@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::event::PollFlags;
 use socket2::{SockAddr, Socket, Type};
 
-use super::connection::{LoadConnection, CallOutcome};
+use super::connection::{CallOutcome, LoadConnection};
 use super::service::CallShape;
 use weir_grpc::frames::FrameFault;
 
@@ -97,7 +97,12 @@ impl LoadLink {
     }
 
     /// Reads what has come, by way of `buffer`.
-    pub(super) fn read(&mut self, buffer: &mut [u8], now_ns: u64, sink: &mut dyn FnMut(CallOutcome)) -> LinkEvent {
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        now_ns: u64,
+        sink: &mut dyn FnMut(CallOutcome),
+    ) -> LinkEvent {
         let Some(socket) = &mut self.socket else { return LinkEvent::Fine };
         if !self.is_connected {
             match socket.take_error() {

@@ -34,7 +34,7 @@ pub struct Plan {
     pub seed: u64,
     /// Where every decision is written to, one a line; not of batches.
     pub record: Option<PathBuf>,
-    /// Processes on this machine whose CPU time is told per decision, the server's first.
+    /// Processes on this machine whose CPU time is reported per decision, the server's first.
     pub pids: Vec<u32>,
 }
 

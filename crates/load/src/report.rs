@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use super::cpu::Usage;
-use super::plan::{PlanEnd, Pace, Plan, Spread};
+use super::plan::{Pace, Plan, PlanEnd, Spread};
 use super::run::Usages;
 use super::tally::{Counts, Tally};
 
@@ -26,7 +26,7 @@ pub struct LoadReport {
     pub latency: Latency,
     /// Of an open loop: how well its times were kept.
     pub open_loop: Option<OpenLoop>,
-    /// CPU time, where this machine tells it.
+    /// CPU time, where this system reports it.
     pub cpu: Cpu,
     /// Calls before the counted part.
     pub warm_up_calls: u64,

@@ -9,11 +9,11 @@ use socket2::{Socket, Type};
 use super::LoadError;
 use super::cpu::{Usage, usage};
 use super::link::LoadLink;
-use super::plan::{PlanEnd, Plan};
-use super::report::{Measured, LoadReport};
+use super::plan::{Plan, PlanEnd};
+use super::report::{LoadReport, Measured};
 use super::service::CallShape;
 use super::tally::{Counts, Tally};
-use super::worker::{Record, Share, LoadWorker, part};
+use super::worker::{LoadWorker, Record, Share, part};
 use weir_time::clock::monotonic;
 
 /// What can be seen of a run, and done to it, from outside.
@@ -64,7 +64,7 @@ impl RunWatch {
     }
 }
 
-/// Carries out `plan`; returns when all calls have ended. `watch` tells meanwhile how far it is.
+/// Carries out `plan`; returns when all calls have ended. `watch` reports meanwhile how far it is.
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
         return plain("the decisions of a batch are not recorded one by one: --record needs another --mode");
     }
     if let Some(pid) = plan.pids.iter().find(|pid| usage(Some(**pid)).is_none()) {
-        return plain(&format!("there is no process {pid} here whose CPU time /proc would tell"));
+        return plain(&format!("there is no process {pid} here whose CPU time /proc would report"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 
-use super::plan::{PlannedQuestion, CallMode};
+use super::plan::{CallMode, PlannedQuestion};
 use super::spread::Keys;
 use super::stamp::Stamp;
 use weir_proto::v1::ShouldAllowRequest;

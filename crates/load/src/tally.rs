@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::connection::{LoadCall, Failure, CallOutcome};
+use super::connection::{CallOutcome, Failure, LoadCall};
 use crate::client::code_name;
 
-/// The longest latency that is told apart: an hour.
+/// The longest latency with a bucket of its own: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Three digits of every latency are kept.
 const DIGITS: u8 = 3;

@@ -9,9 +9,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub(super) use self::record::{Record, Trace};
 use super::LoadError;
-use super::connection::{LoadCall, CallOutcome};
+use super::connection::{CallOutcome, LoadCall};
 use super::link::{LinkEvent, LoadLink};
-use super::plan::{PlanEnd, Pace, Plan};
+use super::plan::{Pace, Plan, PlanEnd};
 use super::run::RunWatch;
 use super::schedule::Schedule;
 use super::service::CallShape;
@@ -52,7 +52,7 @@ pub(super) struct LoadWorker<'a> {
     published: Counts,
 }
 
-/// What tells the threads of a run apart.
+/// The number of a thread within its run.
 pub(super) struct Share {
     pub(super) thread: usize,
     pub(super) links: Vec<LoadLink>,
@@ -250,7 +250,11 @@ impl<'a> LoadWorker<'a> {
     }
 
     /// Does something with every link, and counts what comes of it.
-    fn each_link(&mut self, now_ns: u64, mut act: impl FnMut(&mut LoadLink, &mut dyn FnMut(CallOutcome)) -> LinkEvent) {
+    fn each_link(
+        &mut self,
+        now_ns: u64,
+        mut act: impl FnMut(&mut LoadLink, &mut dyn FnMut(CallOutcome)) -> LinkEvent,
+    ) {
         let (plan, decisions) = (self.plan, self.service.mode.decisions());
         let Self { links, tally, trace, refusal, has_decided, .. } = self;
         for link in links {

@@ -80,7 +80,7 @@ pub trait Store: Send + Sync + 'static {
         op: Op,
         costs: &[u64],
         out: &mut Verdicts,
-    ) -> impl Future<FutureOutput = Result<(), StoreError>> + Send;
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Whether [`Store::known_each`] is worth being asked.
     fn knows_some(&self) -> bool {
@@ -153,7 +153,7 @@ pub struct Ended {
 }
 
 /// What `future` is ready with when it is first polled.
-pub fn at_once<T>(future: impl Future<FutureOutput = T>) -> Option<T> {
+pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,

@@ -135,7 +135,8 @@ impl Raw {
     /// The same with the history of the connection's headers so far.
     pub fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<StreamReply> {
         let mut told: HashMap<u32, StreamReply> = HashMap::new();
-        let has_ended = |told: Option<&StreamReply>| told.is_some_and(|told| told.status.or(told.reset).is_some());
+        let has_ended =
+            |told: Option<&StreamReply>| told.is_some_and(|told| told.status.or(told.reset).is_some());
         while !streams.iter().all(|stream| has_ended(told.get(stream))) {
             let ReadFrame { kind, stream, payload, .. } = self.read().expect("a frame");
             let told = told.entry(stream).or_default();

@@ -18,7 +18,7 @@ use self::pump::Pump;
 pub enum ProxyMode {
     /// Forwards everything.
     Pass,
-    /// Keeps everything back, and delivers it when the mode is [`Mode::Pass`] again: a network hiccup.
+    /// Keeps everything back, and delivers it when the mode is [`ProxyMode::Pass`] again: a network hiccup.
     Stall,
     /// Forwards everything, and what the server says this much later: each reply by itself, while further ones
     /// are on their way.
@@ -74,7 +74,7 @@ impl Proxy {
         format!("redis://{}", self.addr)
     }
 
-    /// Changes what happens, at once for what is sent from now on. [`Mode::Drop`] takes a few
+    /// Changes what happens, at once for what is sent from now on. [`ProxyMode::Drop`] takes a few
     /// milliseconds to close what is open.
     pub fn set_mode(&self, mode: ProxyMode) {
         *self.shared.mode.lock() = Some(mode);

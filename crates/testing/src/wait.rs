@@ -78,7 +78,7 @@ impl Stopwatch {
     }
 
     /// What comes of it, and how long it took.
-    pub async fn time<T>(&self, work: impl Future<FutureOutput = T>) -> (T, Duration) {
+    pub async fn time<T>(&self, work: impl Future<Output = T>) -> (T, Duration) {
         let before = self.elapsed();
         let done = work.await;
         (done, self.elapsed() - before)

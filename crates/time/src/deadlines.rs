@@ -97,9 +97,9 @@ pin_project! {
 }
 
 impl<F: Future> Future for Until<F> {
-    type FutureOutput = Result<F::FutureOutput, Passed>;
+    type Output = Result<F::Output, Passed>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::FutureOutput> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         match this.future.poll(context) {
             Poll::Ready(value) => Poll::Ready(Ok(value)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use weir::load::{PlannedQuestion, PlanEnd, CallMode, Pace, Plan, Spread};
+use weir::load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use super::server::Server;
 use crate::cli::allow::AllowOutput;
@@ -135,7 +135,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, default_value_t = 1, value_parser = count, value_name = "COUNT", help_heading = "Load")]
     threads: usize,
 
-    /// A process whose CPU time per decision is told: the server's, if it runs on this machine; may be given
+    /// A process whose CPU time per decision is printed: the server's, if it runs on this machine; may be given
     /// several times, for a Redis too
     #[arg(long = "pid", value_name = "PID", help_heading = "Report")]
     pids: Vec<u32>,
@@ -232,7 +232,7 @@ fn span(text: &str) -> Result<Duration, String> {
 mod tests {
     use clap::Parser as _;
 
-    use super::{LoadArgs, EXAMPLES};
+    use super::{EXAMPLES, LoadArgs};
 
     #[derive(clap::Parser)]
     struct Load {

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use super::node::{Map, text};
 use super::rate_limit::rate_limit;
 use super::{MAX_DESCRIPTORS, metadata};
-use crate::config::errors::{Position, MistakeReport};
+use crate::config::errors::{MistakeReport, Position};
 use crate::config::tree::{Content, YamlNode};
 use crate::config::values::quote;
 use crate::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, check_regex};
 
-/// What siblings are told apart by: their key, and what they match.
+/// What distinguishes siblings: their key, and what they match.
 pub(super) type SiblingKeys = HashSet<(String, String)>;
 
 /// The most networks that one descriptor may be for.
@@ -73,7 +73,14 @@ impl DescriptorReader<'_> {
     }
 
     /// What siblings must not have in common, and who may share a counter.
-    fn check(&mut self, map: &Map<'_>, descriptor: &Descriptor, path: &str, seen: &mut SiblingKeys, at: Position) {
+    fn check(
+        &mut self,
+        map: &Map<'_>,
+        descriptor: &Descriptor,
+        path: &str,
+        seen: &mut SiblingKeys,
+        at: Position,
+    ) {
         if !seen.insert((descriptor.key.clone(), descriptor.matcher.text())) {
             self.report.at(at, "", format!("duplicate descriptor composite key '{}'", path.escape_debug()));
         }

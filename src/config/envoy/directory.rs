@@ -25,7 +25,7 @@ pub(super) struct DirectoryListing {
     pub(super) refused: Vec<(PathBuf, String)>,
 }
 
-/// A file, and what tells it from the same file after a change.
+/// A file, with what changes when the file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileStamp {
     pub(super) path: PathBuf,
@@ -101,7 +101,7 @@ impl FileStamp {
 /// The text of a file.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large, even one that never ends.
+    // One byte more than allowed shows that a file is too large, even one that never ends.
     let read = File::open(path).and_then(|file| file.take(MAX_ENVOY_FILE as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "error loading config file: yaml: it is not UTF-8".to_owned())

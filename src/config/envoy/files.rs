@@ -8,7 +8,7 @@ use super::directory::{self, DirectoryListing, MAX_ENVOY_FILE};
 use super::errors::{EnvoyError, EnvoyErrors};
 use super::keys;
 use super::node::Map;
-use crate::config::errors::{Position, MistakeReport};
+use crate::config::errors::{MistakeReport, Position};
 use crate::config::tree::{YamlNode, compose_foreign};
 use crate::config::values::shortened;
 use crate::envoy::{Descriptor, Domains};
@@ -49,7 +49,11 @@ impl EnvoyFiles {
         Domains::new(self.domains)
     }
 
-    pub(super) fn read(folder: &Path, listing: &DirectoryListing, merge_domains: bool) -> Result<Self, EnvoyErrors> {
+    pub(super) fn read(
+        folder: &Path,
+        listing: &DirectoryListing,
+        merge_domains: bool,
+    ) -> Result<Self, EnvoyErrors> {
         let mut set = Set::new(merge_domains);
         if listing.files.is_empty() {
             let reason = "there are no files in it, so nothing is limited";

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::node::Map;
 use super::scalar::{Plain, plain};
-use crate::config::errors::{Position, MistakeReport};
+use crate::config::errors::{MistakeReport, Position};
 use crate::config::tree::{Content, YamlNode};
 use crate::config::values::{nearest, shortened};
 

@@ -1,7 +1,7 @@
 //! Taking typed values out of a file, with the words that the reference's YAML library has for mistakes.
 
 use super::scalar::{Plain, plain};
-use crate::config::errors::{Position, MistakeReport};
+use crate::config::errors::{MistakeReport, Position};
 use crate::config::tree::{Content, YamlNode};
 use crate::config::values::{quote, shortened};
 

@@ -1,7 +1,7 @@
 //! Looking at a directory again and again, and reading it when it has changed.
 //!
-//! Looking, not being told: a ConfigMap changes by a swap of symbolic links, editors replace files, and
-//! network file systems tell nobody. Two looks at 1,000 files cost some milliseconds of a background
+//! It polls, and takes no events: a ConfigMap changes by a swap of symbolic links, editors replace files, and
+//! network file systems send no events. Two looks at 1,000 files cost some milliseconds of a background
 //! thread. A change is read once two looks in a row see the same, so that no half of it is taken for all.
 
 use std::path::PathBuf;
@@ -88,8 +88,8 @@ impl EnvoySource {
         }
     }
 
-    /// Looks for ever, and tells what each look found that is new. Files are read on a thread of their own.
-    pub async fn watch(mut self, mut tell: impl FnMut(Look) + Send) {
+    /// Looks for ever, and reports what each look found that is new. Files are read on a thread of their own.
+    pub async fn watch(mut self, mut report: impl FnMut(Look) + Send) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -102,7 +102,7 @@ impl EnvoySource {
             let Ok((source, found)) = looking.await else { return };
             self = source;
             if !matches!(found, Look::Same) {
-                tell(found);
+                report(found);
             }
         }
     }

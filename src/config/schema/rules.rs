@@ -20,7 +20,7 @@ pub(super) const STRATEGY: &[Key] = &[
 
 /// Of a limit, besides its algorithm.
 pub(super) const LIMIT: &[Key] = &[
-    must("name", Defined("name"), "Callers are told that this limit denies."),
+    must("name", Defined("name"), "Answers name the limits that deny."),
     must(
         "per",
         Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),

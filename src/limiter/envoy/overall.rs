@@ -1,6 +1,6 @@
 //! The answer over all descriptors.
 
-use super::{EnvoyRules, DescriptorStatus};
+use super::{DescriptorStatus, EnvoyRules};
 
 /// Over all descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{
-    DescriptorAsk, EnvoyLimiter, FoundLimit, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT, DescriptorQuestion, RateLimitAsk,
-    RateLimitError, name, rule,
+    DescriptorAsk, DescriptorQuestion, EnvoyLimiter, FoundLimit, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT,
+    RateLimitAsk, RateLimitError, name, rule,
 };
 use crate::algorithm::{Algorithm, Op};
 use crate::envoy::{Domain, Unit};

@@ -1,8 +1,8 @@
-//! What is told of one descriptor, and counted.
+//! The status of one descriptor, and how its hits are counted.
 
 use std::sync::Arc;
 
-use super::{Decided, EnvoyLimiter, FoundLimit, Loaded, DescriptorQuestion};
+use super::{Decided, DescriptorQuestion, EnvoyLimiter, FoundLimit, Loaded};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::envoy::{Domain, Kind, RateLimit, Rule};
 use crate::telemetry::Hits;
@@ -17,7 +17,7 @@ pub enum Code {
     OverLimit,
 }
 
-/// What is told of one descriptor.
+/// The status of one descriptor.
 #[derive(Debug, Clone)]
 pub struct DescriptorStatus<'a> {
     /// Whether it is over.
@@ -26,7 +26,7 @@ pub struct DescriptorStatus<'a> {
     /// How many more hits would pass now; the largest number there is where the rule is unlimited.
     pub remaining: u32,
     /// Until the window ends or, for limits without windows, until the limit is as if never used. In whole
-    /// seconds, rounded up: Envoy shows no others, and whoever comes back then is not early.
+    /// seconds, rounded up: Envoy shows no others, and a client that comes back then is not early.
     pub until_reset_s: Option<u64>,
     /// Whether it denies only together with all others of the request of which that is so.
     pub quota_mode: bool,
@@ -52,8 +52,8 @@ impl<'a> DescriptorStatus<'a> {
     }
 }
 
-/// Tells and counts one descriptor.
-pub(super) fn tell<'a>(
+/// Makes the status of one descriptor, and counts its hits.
+pub(super) fn status_of<'a>(
     envoy: &EnvoyLimiter,
     loaded: &Loaded,
     domain: Option<&Domain>,

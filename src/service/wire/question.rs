@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{MessageFields, Malformed};
+use super::{Malformed, MessageFields};
 use crate::limiter::Ask;
 use crate::service::DEFAULT_COST;
 use crate::strategy::{Attributes, MAX_ATTRIBUTES};

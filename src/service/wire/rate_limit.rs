@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{MessageFields, Malformed};
+use super::{Malformed, MessageFields};
 use crate::limiter::envoy::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
 
 /// As the generated type reads it: of a field that is there twice the later one counts, and of a message

@@ -24,7 +24,8 @@ const OPEN: u32 = 50;
 async fn odd_calls_end_no_stream_of_another_client() {
     let server = Server::ready(config_on_fast());
     let (front, admin) = (loopback(), loopback());
-    let Some(envoy) = EnvoyProcess::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await else {
+    let Some(envoy) = EnvoyProcess::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await
+    else {
         return;
     };
     let healthy = async || envoy.stat("cluster.weir.membership_healthy").await >= 1;

@@ -10,8 +10,8 @@ use weir::proto::v1::ShouldAllowResponse;
 use super::blocks::{Blocks, Fields};
 use super::{HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE};
 use crate::support::frames::{
-    self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, ReadFrame, GOAWAY, HEADERS, PADDED, PING, PREFACE,
-    PRIORITY, RST_STREAM, Raw, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, number,
+    self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
+    RST_STREAM, Raw, ReadFrame, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, number,
 };
 
 pub(super) struct Session {

@@ -12,7 +12,9 @@ use weir::config::{EnvoyFiles, MemoryConfig};
 use weir::limiter::Limiter;
 use weir::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
 use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir::service::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, DecisionService, Templates};
+use weir::service::{
+    DecisionService, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Templates,
+};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
 

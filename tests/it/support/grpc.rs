@@ -28,7 +28,10 @@ pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> Inco
 }
 
 /// How a call that asks one question ends, if it is answered alone.
-pub(crate) async fn ended_alone<S: Store>(service: &DecisionService<S>, begun: BegunCall) -> Result<Vec<u8>, Code> {
+pub(crate) async fn ended_alone<S: Store>(
+    service: &DecisionService<S>,
+    begun: BegunCall,
+) -> Result<Vec<u8>, Code> {
     match begun {
         BegunCall::Call(call) => ended(call).await,
         BegunCall::Pending(pending) => together(service, &[pending]).remove(0),

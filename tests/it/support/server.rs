@@ -14,7 +14,9 @@ use weir::admin::Admin;
 use weir::algorithm::{Algorithm, Rate};
 use weir::app::{self, Listeners};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, ListenAddress, MemoryConfig, DenialMessages, ServerConfig, StoreConfig, TransportKind};
+use weir::config::{
+    Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
+};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
@@ -143,7 +145,7 @@ impl Server {
 pub(crate) struct Stopped(oneshot::Receiver<Shutdown>);
 
 impl Future for Stopped {
-    type FutureOutput = Shutdown;
+    type Output = Shutdown;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Shutdown> {
         Pin::new(&mut self.0).poll(context).map(|told| told.unwrap_or(Shutdown::Immediate))

@@ -7,7 +7,7 @@ use crate::events::ConnectionEvent;
 use crate::frames::{self, Frame, HEAD, LARGEST_PAYLOAD, flag, kind, setting, settings};
 use crate::request_headers::{HeaderFault, HeaderReader, RequestHead};
 use crate::session::{
-    ACK, ClientPreface, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session, GracefulShutdown,
+    ACK, ClientPreface, GracefulShutdown, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session,
 };
 use crate::stream::CallStream;
 
@@ -317,7 +317,9 @@ impl Session {
 
     /// Frames for an idle stream are connection errors (RFC 9113, 5.1).
     fn check_opened(&self, stream: u32) -> FrameResult {
-        if stream.is_multiple_of(2) || (stream > self.last_stream_id && self.shutdown != GracefulShutdown::Final) {
+        if stream.is_multiple_of(2)
+            || (stream > self.last_stream_id && self.shutdown != GracefulShutdown::Final)
+        {
             return Err(ConnectionError::protocol("it sent a frame of a stream that it has not opened"));
         }
         Ok(())

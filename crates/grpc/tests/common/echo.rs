@@ -11,8 +11,8 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::sync::watch;
 use tonic::Status;
 use weir_grpc::{
-    BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, Messages, MethodId, Methods, PendingCall,
-    Reply, RequestBody, Unanswered, reply,
+    BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, Messages, MethodId, Methods,
+    PendingCall, Reply, RequestBody, Unanswered, reply,
 };
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
@@ -67,7 +67,7 @@ impl Echo {
     fn waiting(
         &self,
         context: &CallContext,
-        answer: impl Future<FutureOutput = Result<Reply, Status>> + Send + 'static,
+        answer: impl Future<Output = Result<Reply, Status>> + Send + 'static,
     ) -> Call {
         let live = Arc::clone(&self.live);
         Call::waiting(&self.deadlines, context.deadline, async move {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use weir_grpc::{BufferBudget, ConnectionContext, ConnectionEnd, Http2Connection, ConnectionLimits, Unobserved};
+use weir_grpc::{
+    BufferBudget, ConnectionContext, ConnectionEnd, ConnectionLimits, Http2Connection, Unobserved,
+};
 
 use crate::echo::Echo;
 use crate::wire::{

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{oneshot, watch};
-use weir_grpc::{BufferBudget, ConnectionContext, Http2Connection, ConnectionLimits, Unobserved};
+use weir_grpc::{BufferBudget, ConnectionContext, ConnectionLimits, Http2Connection, Unobserved};
 
 use crate::caller::Caller;
 use crate::echo::Echo;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{LoadConnection, Failure, CallOutcome};
+use super::{CallOutcome, Failure, LoadConnection};
 use crate::answer;
 use crate::response::{ResponseBlocks, Said};
 use weir_grpc::frames::{self, Frame, FrameFault, flag, kind, settings};
@@ -48,7 +48,11 @@ impl Incoming {
 
 impl LoadConnection {
     /// Takes in what the socket gave. An error ends the connection.
-    pub(crate) fn receive(&mut self, bytes: &[u8], sink: &mut dyn FnMut(CallOutcome)) -> Result<(), FrameFault> {
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut dyn FnMut(CallOutcome),
+    ) -> Result<(), FrameFault> {
         if self.incoming.rest.is_empty() {
             let taken = self.frames(bytes, sink)?;
             self.incoming.rest.extend_from_slice(&bytes[taken..]);

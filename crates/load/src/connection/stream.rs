@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{LoadCall, Failure, CallOutcome};
+use super::{CallOutcome, Failure, LoadCall};
 use crate::answer::{CountedAnswer, streamed};
 use weir_grpc::frames::FrameFault;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::answer::CountedAnswer;
-use crate::plan::{PlannedQuestion, CallMode, Spread};
+use crate::plan::{CallMode, PlannedQuestion, Spread};
 use weir_grpc::frames::{self, Frame, flag, kind, setting, write, write_settings};
 
 const END: u8 = flag::END_HEADERS | flag::END_STREAM;

@@ -214,7 +214,7 @@ impl Task {
     }
 
     /// Drives `work`; requests that come meanwhile are told why at once.
-    async fn meanwhile_refuse<T>(&mut self, work: impl Future<FutureOutput = T>, why: &str) -> Result<T, Closed> {
+    async fn meanwhile_refuse<T>(&mut self, work: impl Future<Output = T>, why: &str) -> Result<T, Closed> {
         tokio::pin!(work);
         loop {
             let job = tokio::select! {
