@@ -10,8 +10,8 @@ help: ## Show this help
 build: ## Build the release binary
 	$(CARGO) build --release
 
-# In the release profile, so that its build also serves `make build` and `make run`.
-# The documentation's examples need a run of their own: cargo does not mix them with other targets.
+# Uses the release profile, so that its build also serves `make build` and `make run`.
+# Examples in the documentation need a separate run: cargo does not combine them with other targets.
 test: redis clients envoy ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
 	scripts/run-tests.sh --release --workspace --no-fail-fast --lib --bins --tests -- --skip long_restarts:: || status=1; \
@@ -23,12 +23,12 @@ test: redis clients envoy ## Run all tests against real servers and clients (ins
 test-long: redis clients envoy ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
-lint: luacheck ## Check the format, and that clippy, rustdoc and luacheck have nothing to say
+lint: luacheck ## Check the format, clippy, rustdoc and luacheck, without any warning
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
 
-# The first three print as they go; what they say is kept beside the table of the last.
+# The first three print while they run. Their output is kept beside the table of the last one.
 bench: SHELL = /bin/bash
 bench: .SHELLFLAGS = -o pipefail -c
 bench: redis ## Run the benchmarks and write target/bench/table.md; QUICK=1 measures the service only, in a minute
@@ -50,10 +50,10 @@ figures: ## Put the table of the last `make bench` into docs/performance.md
 soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and check every decision
 	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --test it -- --nocapture soak::
 
-run: ## Run the service; ARGS='...' are its arguments
+run: ## Run the service with the arguments ARGS='...'
 	$(CARGO) run --release -- $(ARGS)
 
-# In the release profile, as `make test` builds it.
+# Uses the release profile, as `make test` does.
 luacheck:
 	@scripts/install-luacheck.sh
 	$(CARGO) build --quiet --release --workspace --examples

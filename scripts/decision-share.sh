@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# How much of an operation its rate-limit decision takes, on a Redis of this machine: the wait of a caller that asks
-# one question at a time, for each kind of answer. Prints a table in Markdown.
+# Measures which part of an operation its rate-limit decision takes, with a Redis on this machine: how long a caller
+# waits that asks one question at a time, for each kind of answer. Prints a table in Markdown, for operations of 1, 5
+# and 20 ms.
 #
-#   scripts/decision-share.sh          target/release/weir, and operations of 1, 5 and 20 ms
+#   scripts/decision-share.sh          measures target/release/weir
 set -euo pipefail
 cd "$(dirname "$0")/.."
 weir=${WEIR:-${CARGO_TARGET_DIR:-target}/release/weir}
 redis_port=6391 listen=127.0.0.1:18391 admin=127.0.0.1:18390
 
-command -v redis-server >/dev/null || { echo "this needs redis-server" >&2; exit 2; }
-[ -x "$weir" ] || { echo "there is no $weir: run make build" >&2; exit 2; }
+command -v redis-server >/dev/null || { echo "this script needs redis-server" >&2; exit 2; }
+[ -x "$weir" ] || { echo "$weir does not exist: run make build" >&2; exit 2; }
 folder=$(mktemp -d)
 started=()
 end() { kill "${started[@]}" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"; }
@@ -55,7 +56,7 @@ echo "| decision | p50 | p99 | of 1 ms | of 5 ms | of 20 ms | is 20 % of |"
 echo "|---|---|---|---|---|---|---|"
 serve 1s
 measure "allowed" passes 100000
-measure "denied, known" denies 1
+measure "denied, cached" denies 1
 kill "$served" && wait "$served" 2>/dev/null || true
 serve 0s
 measure "denied, asked of Redis (\`denials_max_age: 0s\`)" denies 1

@@ -1,11 +1,10 @@
 #!/bin/sh
-# Installs the gRPC clients of other languages that the tests call Weir with, a Valkey, and the validator of
-# Kubernetes manifests, into .cache/clients and nowhere else, but for Go and its gRPC, which come with apt.
-# Says nothing when they are there. SKIP_CLIENTS=1 goes without, SKIP_GO=1 without the one in Go: their
-# tests then pass without having run, and say so.
+# Installs gRPC clients in other languages for the tests, a Valkey, and the validator of Kubernetes manifests, into
+# .cache/clients. Go and its gRPC come with apt. Prints nothing if everything is installed. SKIP_CLIENTS=1 skips all of
+# them, and SKIP_GO=1 skips Go. Their tests then pass without running, and say so.
 #
 #   install-clients.sh            install what is missing or out of date
-#   install-clients.sh --check    install nothing, and fail if anything is
+#   install-clients.sh --check    install nothing; fail if something is missing or out of date
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,11 +18,11 @@ say() { echo "install-clients: $*" >&2; }
 
 need() {
     command -v "$1" >/dev/null && return
-    say "the tests need $1 (on Debian and Ubuntu: apt-get install $2), or SKIP_CLIENTS=1 to go without"
+    say "the tests need $1 (on Debian and Ubuntu: apt-get install $2); SKIP_CLIENTS=1 skips the tests that need it"
     exit 1
 }
 
-# Whether step $1 was done for these very files; what is half installed has no stamp.
+# Whether step $1 was done for exactly these files. An incomplete installation has no stamp.
 done_for() {
     name=$1
     shift
@@ -31,11 +30,11 @@ done_for() {
     [ "$(cat "$cache/$name.stamp" 2>/dev/null || true)" = "$stamp" ]
 }
 
-# Before anything is installed.
+# With --check, fails because step $1 is missing.
 missing() {
     [ "$check" = --check ] || return 0
-    say "$1 in .cache/clients is missing or out of date: run scripts/install-clients.sh (make test does), or"
-    say "go without the clients of other languages with SKIP_CLIENTS=1"
+    say "$1 in .cache/clients is missing or out of date: run scripts/install-clients.sh (make test does this), or"
+    say "skip the clients of other languages with SKIP_CLIENTS=1"
     exit 1
 }
 
@@ -70,8 +69,8 @@ python_stubs() {
         --python_out="$cache/stubs" --grpc_python_out="$cache/stubs" $1
 }
 
-# Without modules, whose proxy not every machine can reach: Debian has the sources of grpc-go as a package, and
-# what generates stubs. The golang/protobuf before 1.4 knows no generated message of today.
+# Uses no Go modules, because not every machine can reach their proxy. Debian has packages with the sources of grpc-go
+# and with the generators of stubs. golang/protobuf before 1.4 does not support the generated code of today.
 go_packages() {
     set --
     command -v go >/dev/null || set -- "$@" golang-go
@@ -86,18 +85,18 @@ go_packages() {
     [ $# -gt 0 ] || return 0
     . scripts/apt.sh
     if ! can_apt; then
-        say "the tests need Go with grpc-go in $gopath (on Debian and Ubuntu: apt-get install $*), or SKIP_GO=1"
-        say "to go without"
+        say "the tests need Go with grpc-go in $gopath (on Debian and Ubuntu: apt-get install $*);"
+        say "SKIP_GO=1 skips the tests that need it"
         exit 1
     fi
     say "installing $* (up to 570 MB)"
     if ! apt_install "$@" >&2; then
-        say "apt-get could not install $*; SKIP_GO=1 goes without"
+        say "apt-get could not install $*; SKIP_GO=1 skips the tests that need it"
         exit 1
     fi
 }
 
-# $1: the protos that stubs are made of.
+# $1: the protos to make stubs of.
 go_client() {
     go_packages
     say "building the Go client"
@@ -107,7 +106,7 @@ go_client() {
     if ! protoc -Iproto --go_out="$cache/go/src" --go-grpc_out="$cache/go/src" $1 >&2 ||
         ! GOENV=off GO111MODULE=off GOFLAGS='' GOPATH="$cache/go:$gopath" GOCACHE="$cache/go/build" \
             go build -o "$cache/go/client" "./$wanted/go" >&2; then
-        say "the Go client could not be built (it must be Go 1.18 or later); SKIP_GO=1 goes without"
+        say "the Go client could not be built (it needs Go 1.18 or later); SKIP_GO=1 skips its tests"
         exit 1
     fi
     rm -rf "$cache/go/build"

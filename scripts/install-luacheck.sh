@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure that there is luacheck, which checks the scripts for Redis. Says nothing when there is.
+# Installs luacheck, which checks the scripts for Redis. Prints nothing if it is installed.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/apt.sh

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Makes sure that there is a redis-server for the tests, which start and stop their own servers.
-# Says nothing when there is one.
+# Installs redis-server for the tests, which start and stop their own servers. Prints nothing if it is installed.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/apt.sh
 
 say() { echo "install-redis: $*" >&2; }
 
-# The package may start a service of its own and enable it. The tests have no use for it.
+# The package may start and enable a service. The tests do not use it.
 stop_service() {
     if [ -d /run/systemd/system ]; then
         as_root systemctl disable --now redis-server || say "could not disable the package's redis-server service"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `cargo test` with these arguments, and prints the slowest 20 tests.
+# Runs `cargo test` with the given arguments and prints the slowest 20 tests.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

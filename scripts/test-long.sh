@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests that take long, within BUDGET seconds (480 unless given), building not counted. What is stopped by the
-# budget says how far it came. A failure of any part fails the whole.
+# Runs the long tests within BUDGET seconds (480 by default), not counting the build. A part that stops because of the
+# budget prints how far it came. If any part fails, the script fails.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,7 +8,7 @@ budget=${BUDGET:-480}
 cargo=${CARGO:-cargo}
 status=0
 
-# With --workspace, because cargo would build everything again for one package: its features are others.
+# With --workspace: for a single package, cargo would build everything again with other features.
 it() { "$cargo" test --release -q --workspace --test it -- "$@"; }
 
 part() {
@@ -19,14 +19,14 @@ part() {
     echo "== $name: $((SECONDS - started)) s"
 }
 
-# One module after the other, until the budget is used up.
+# Runs one module after the other, until the budget is used up.
 suite_on_tonic() {
     local failed=0 run=0 modules module
-    # The HTTP/2 tests are about the other transport, soaks and rolling restarts have parts of their own here.
+    # The HTTP/2 tests are for the other transport. Soaks and rolling restarts are separate parts of this script.
     modules=$(it --list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)::.*: test$/\1/p' | sort -u | grep -vx -e http2 -e soak)
     for module in $modules; do
         if [ $((SECONDS - begun)) -ge "$budget" ]; then
-            echo "the budget of $budget s is used up: $run of $(echo "$modules" | wc -l) modules ran, the next is $module"
+            echo "the budget of $budget s is used up: $run of $(echo "$modules" | wc -l) modules ran; the next one is $module"
             break
         fi
         WEIR_TEST_TRANSPORT=tonic it "$module::" --skip long_restarts:: || failed=1
