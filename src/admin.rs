@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
 
-use crate::readiness::{Readiness, State};
+use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 
 const INDEX: &str = "\
@@ -22,7 +22,8 @@ weir: exact rate-limit decisions
 
 /metrics  Prometheus metrics
 /livez    200 while the process runs
-/readyz   200 while calls are answered (`degraded:` and why, while the store is away), else 503 and the reason
+/readyz   200 while calls are answered (`degraded:`, while Redis nodes cannot decide: which, why, what to do), else
+          503 and the reason
 ";
 
 /// The text format that Prometheus defines.
@@ -84,14 +85,8 @@ async fn serve(listener: TcpListener, metrics: Metrics, readiness: Readiness) ->
 }
 
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
-    match readiness.state() {
-        State::Ready => (StatusCode::OK, "ready\n".to_owned()),
-        State::Degraded(outage) => (StatusCode::OK, format!("degraded: {outage}\n")),
-        State::NotReady(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
-        State::Draining | State::Closing => {
-            (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned())
-        }
-    }
+    let (is_ready, text) = readiness.page();
+    (if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, text)
 }
 
 async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {

@@ -20,10 +20,10 @@ use crate::store::Store;
 use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
-use crate::store::redis::RedisShared;
+use crate::store::redis::{EnginesInUse, RedisShared};
 use crate::telemetry::Metrics;
 
-/// Between two looks for memory keys that have expired.
+/// Between two looks for memory keys that have lapsed.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The sockets that a service listens on.
@@ -34,7 +34,7 @@ pub struct Listeners {
     pub admin: TcpListener,
 }
 
-/// Why a service could not start, or ended without being asked to.
+/// Why a service could not start, or ended other than by being told to.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// A socket cannot be had.
@@ -90,7 +90,8 @@ pub fn run(
             let (shown, swept) = (store.clone(), store.clone());
             metrics.show_memory(move || shown.stats())?;
             readiness.set(Ok(()));
-            let app = App { config, listeners, readiness, metrics, store_files: 0 };
+            let engines = EnginesInUse::default();
+            let app = App { config, listeners, readiness, metrics, engines, store_files: 0 };
             app.serve(move || store.clone(), sweep(swept), shutdown)
         }
         StoreConfig::Redis(redis) => {
@@ -100,10 +101,12 @@ pub fn run(
             let redis = redis.clone();
             let counted = shared.clone();
             metrics.show_redis(move || counted.single_slot_calls())?;
-            let (watched, told) = (shared.clone(), readiness.clone());
-            let watch = async move { watched.watch(|reachable| told.set(reachable)).await };
+            let engines = EnginesInUse::default();
+            engines.set_strategies(config.rules.engines().collect());
+            metrics.show_store(shared.health().clone())?;
+            let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
             let store_files = redis.open_files(server::worker_count(&config.server));
-            let app = App { config, listeners, readiness, metrics, store_files };
+            let app = App { config, listeners, readiness, metrics, engines, store_files };
             let store = move || Coalesce::before(denials.before(shared.store()), &redis);
             app.serve(store, watch, shutdown)
         }
@@ -116,6 +119,8 @@ struct App {
     listeners: Listeners,
     readiness: Readiness,
     metrics: Metrics,
+    /// What the store's probes charge by.
+    engines: EnginesInUse,
     /// Files that the stores of all workers may have open.
     store_files: usize,
 }
@@ -128,10 +133,10 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
-        let Self { config, listeners, readiness, metrics, store_files } = self;
+        let Self { config, listeners, readiness, metrics, engines, store_files } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
-        let (envoy, files) = envoy::open(&config.envoy, counted)?;
-        let watched = envoy::watch(files, envoy.clone());
+        let (envoy, files) = envoy::open(&config.envoy, counted, &engines)?;
+        let watched = envoy::watch(files, envoy.clone(), engines);
         let background = async { tokio::join!(background, watched).0 };
         let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), background);
         let _admin = admin.map_err(AppError::Admin)?;
@@ -149,7 +154,19 @@ impl App {
     }
 }
 
-/// Drops memory keys that have expired, so that they do not count in the budget until they are met.
+/// Keeps looking for Redis' nodes and probing them, and says what that means for this node.
+async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readiness) {
+    let health = shared.health();
+    let mut changes = health.changes();
+    let report = async {
+        while changes.changed().await.is_ok() {
+            readiness.report(health.status());
+        }
+    };
+    tokio::join!(shared.monitor(&engines), report);
+}
+
+/// Drops memory keys that have lapsed, so that they do not count against the budget until they are met.
 async fn sweep(store: MemoryStore) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

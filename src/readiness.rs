@@ -1,25 +1,30 @@
 //! Whether this node can decide: one handle, told by whoever knows, read by everybody who is asked.
 //!
 //! ```text
-//!   NotReady(reason) ⇄ Ready ⇄ Degraded(outage)     the store's prober, or the memory store at once
+//!   NotReady(reason) ⇄ Ready ⇄ Degraded(troubles)   the store's monitor, or the memory store at once;
+//!          │             │           │              WithoutStore(troubles) where the store is needed
 //!          └────┬──────┴──────────────┘
 //!            Draining               SIGTERM: calls are served, but belong elsewhere
 //!               │
 //!             Closing               connections end; there is no way back
 //! ```
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
+mod troubles;
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::clock::monotonic;
+pub use self::troubles::Troubles;
+use crate::store::redis::StoreStatus;
 
 /// Whether decisions can be made. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
+    /// What makes answers worse, and changes nothing of who is ready: lines of text.
+    notes: Arc<Mutex<Troubles>>,
     /// Whether a node whose store is away is not ready.
     needs_store: bool,
 }
@@ -29,55 +34,46 @@ pub struct Readiness {
 pub enum State {
     /// Decisions would fail, and why.
     NotReady(Arc<str>),
+    /// No node of the store decides, and this node is not ready without.
+    WithoutStore(Troubles),
     /// Decisions are made.
     Ready,
-    /// The store is away, and the failure policy of each strategy answers.
-    Degraded(Outage),
+    /// Some nodes of the store do not decide, or none does; the failure policy of each strategy answers.
+    Degraded(Troubles),
     /// The node is going away: calls are still served, but new ones belong elsewhere.
     Draining,
     /// The node takes no new connections: calls in flight finish.
     Closing,
 }
 
-/// An outage of the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outage {
-    since: Instant,
-    reason: Arc<str>,
-}
-
-impl fmt::Display for Outage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = monotonic().saturating_duration_since(self.since).as_secs();
-        write!(
-            f,
-            "the store has been away for {seconds} s ({reason}); on_store_failure answers until it is back: check \
-             that Redis runs, can be reached from here, and lets this user in",
-            reason = self.reason
-        )
-    }
-}
-
 impl Readiness {
     /// A node that is still starting. If it does not need its store, it is ready without.
     #[must_use]
     pub fn starting(needs_store: bool) -> Self {
-        Self { state: Arc::new(watch::Sender::new(State::NotReady("starting".into()))), needs_store }
+        let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
+        Self { state, notes: Arc::new(Mutex::new(Vec::new().into())), needs_store }
     }
 
-    /// Says whether the store can decide, and if not, why. A node that drains stays so.
+    /// Says whether decisions can be made, and if not, why. A node that drains stays so.
     pub fn set(&self, ready: Result<(), String>) {
         self.change(match ready {
             Ok(()) => State::Ready,
-            Err(reason) if self.needs_store => State::NotReady(reason.into()),
-            Err(reason) => {
-                let since = match self.state() {
-                    State::Degraded(outage) => outage.since,
-                    _ => monotonic(),
-                };
-                State::Degraded(Outage { since, reason: reason.into() })
-            }
+            Err(reason) => State::NotReady(reason.into()),
         });
+    }
+
+    /// Says what is known of the store's nodes. One of several that does not decide makes no node unready.
+    pub fn report(&self, status: StoreStatus) {
+        let can_decide = status.can_decide();
+        *self.notes.lock() = status.notes.into();
+        let failures = Troubles::from(status.failures);
+        match (can_decide, failures.is_empty()) {
+            (true, true) => self.change(State::Ready),
+            // Nothing is known yet, as at the start.
+            (false, true) => {}
+            (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
+            (_, false) => self.change(State::Degraded(failures)),
+        }
     }
 
     /// Says that the node is going away.
@@ -96,6 +92,21 @@ impl Readiness {
         self.state.borrow().clone()
     }
 
+    /// Whether calls are answered, and what to tell people: the state, and what makes answers worse.
+    #[must_use]
+    pub fn page(&self) -> (bool, String) {
+        let (is_ready, text) = match self.state() {
+            State::Ready => (true, "ready\n".to_owned()),
+            State::Degraded(troubles) => {
+                (true, format!("degraded: {troubles}\non_store_failure answers where Redis does not\n"))
+            }
+            State::NotReady(reason) => (false, format!("not ready: {reason}\n")),
+            State::WithoutStore(troubles) => (false, format!("not ready: {troubles}\n")),
+            State::Draining | State::Closing => (false, "not ready: shutting down\n".to_owned()),
+        };
+        (is_ready, text + &self.notes.lock().lines("note: "))
+    }
+
     /// The state now and every later one.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<State> {
@@ -105,7 +116,9 @@ impl Readiness {
     fn change(&self, next: State) {
         self.state.send_if_modified(|state| {
             let changes = match *state {
-                State::NotReady(_) | State::Ready | State::Degraded(_) => *state != next,
+                State::NotReady(_) | State::WithoutStore(_) | State::Ready | State::Degraded(_) => {
+                    *state != next
+                }
                 State::Draining => next == State::Closing,
                 State::Closing => false,
             };
@@ -120,6 +133,8 @@ impl Readiness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redis::{NodeStatus, Since, Trouble};
+    use crate::units::Micros;
 
     #[test]
     fn there_is_no_way_back_from_draining() {
@@ -136,17 +151,65 @@ mod tests {
         assert_eq!(readiness.state(), State::Closing);
     }
 
+    fn status(up: &[bool], failures: &[&str], notes: &[&str]) -> StoreStatus {
+        let node = |(index, &up): (usize, &bool)| NodeStatus {
+            node: format!("10.0.0.{index}:6379"),
+            up,
+            evicted_keys: 0,
+            may_evict: false,
+        };
+        let since = Since { wall: Micros(1_704_067_200_000_000), ..Since::now() };
+        let trouble = |what: &&str| Trouble {
+            what: (*what).to_owned(),
+            since,
+            reason: "OOM".to_owned(),
+            remedy: "raise it".to_owned(),
+        };
+        StoreStatus {
+            nodes: up.iter().enumerate().map(node).collect(),
+            failures: failures.iter().map(trouble).collect(),
+            notes: notes.iter().map(trouble).collect(),
+            other_key_secret: false,
+        }
+    }
+
     #[test]
     fn who_does_not_need_a_store_is_degraded_without_it() {
         let readiness = Readiness::starting(false);
-        assert_eq!(readiness.state(), State::NotReady("starting".into()));
-        readiness.set(Err("redis is away".to_owned()));
-        let State::Degraded(first) = readiness.state() else { panic!("{:?}", readiness.state()) };
-        readiness.set(Err("redis has no route".to_owned()));
-        let State::Degraded(second) = readiness.state() else { panic!("{:?}", readiness.state()) };
-        assert_eq!((&*second.reason, second.since), ("redis has no route", first.since), "it is one outage");
-        readiness.set(Ok(()));
+        readiness.report(status(&[false], &[], &[]));
+        assert_eq!(readiness.state(), State::NotReady("starting".into()), "nothing is known yet");
+        readiness.report(status(&[false], &["a cannot decide"], &[]));
+        let expected =
+            "degraded: a cannot decide since 2024-01-01T00:00:00Z (for 0 s): OOM; what to do: raise it\n";
+        assert!(readiness.page().1.starts_with(expected), "{}", readiness.page().1);
+        readiness.report(status(&[true], &[], &[]));
+        assert_eq!((readiness.state(), readiness.page().1.as_str()), (State::Ready, "ready\n"));
+    }
+
+    #[test]
+    fn one_shard_alone_makes_nobody_unready() {
+        let readiness = Readiness::starting(true);
+        readiness.report(status(&[true, false, true], &["b cannot decide"], &[]));
+        assert!(matches!(readiness.state(), State::Degraded(_)), "{:?}", readiness.state());
+        readiness.report(status(&[false, false], &["a cannot decide", "b cannot decide"], &[]));
+        assert!(matches!(readiness.state(), State::WithoutStore(_)), "{:?}", readiness.state());
+        let text = readiness.page().1;
+        assert!(
+            text.starts_with("not ready: a cannot decide since ") && text.contains("\nb cannot"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn notes_change_nothing_of_who_is_ready() {
+        let readiness = Readiness::starting(true);
+        readiness.report(status(&[true], &[], &["a evicts keys"]));
         assert_eq!(readiness.state(), State::Ready);
+        assert!(
+            readiness.page().1.starts_with("ready\nnote: a evicts keys since "),
+            "{}",
+            readiness.page().1
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod lines;
 mod log;
 mod recorder;
 mod sampled;
+mod store;
 mod transport;
 
 use std::sync::Arc;
@@ -21,24 +22,24 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
-pub use envoy::{
-    AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
-};
+pub use envoy::{AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Hits, RuleCounts};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
-pub use recorder::{CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use recorder::{Method, Outcome, Recorder, Rejection};
 pub use transport::TransportMetrics;
 
-use self::decisions::DecisionCounters;
+use self::decisions::Decisions;
 use self::sampled::{Sampled, Series};
+use self::store::StoreMetrics;
 use crate::store::memory::MemoryStats;
+use crate::store::redis::StoreHealth;
 use crate::strategy::Rules;
 
 /// The metrics of one process.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
-    decisions: Arc<DecisionCounters>,
+    decisions: Arc<Decisions>,
     /// Open connections of each worker.
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
     connections_refused: Arc<AtomicU64>,
@@ -51,7 +52,7 @@ impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
         let strategies = rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect();
-        let decisions = Arc::new(DecisionCounters::new(strategies)?);
+        let decisions = Arc::new(Decisions::new(strategies)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);
@@ -144,6 +145,11 @@ impl Metrics {
         self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
     }
 
+    /// Shows what is known of the Redis nodes.
+    pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(StoreMetrics::new(health)?))
+    }
+
     /// Everything registered, in the Prometheus text format.
     pub fn encode(&self) -> Result<String, prometheus::Error> {
         TextEncoder::new().encode_to_string(&self.registry.gather())
@@ -187,7 +193,7 @@ const REDIS: [Series; 1] = [Series {
 const MEMORY: [Series; 5] = [
     Series {
         name: "weir_memory_keys",
-        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
+        help: "Keys that the memory store holds, lapsed ones that nothing has dropped yet included.",
         kind: MetricType::GAUGE,
     },
     Series {

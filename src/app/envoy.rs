@@ -5,25 +5,30 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 use super::AppError;
+use crate::algorithm::EngineKind;
 use crate::clock::Clock;
 use crate::config::{EnvoyConfig, EnvoySource, Look};
 use crate::envoy::Domains;
 use crate::limiter::envoy::Loaded;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
-use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
+use crate::store::redis::{EngineSet, EnginesInUse};
+use crate::telemetry::{EnvoyMetrics, Event};
 
 /// What the workers need, and the files to watch, if there are any.
 pub(super) fn open(
     config: &EnvoyConfig,
     metrics: EnvoyMetrics,
+    engines: &EnginesInUse,
 ) -> Result<(EnvoyParts, Option<EnvoySource>), AppError> {
     let live = Arc::new(ArcSwapOption::empty());
     let source = match &config.config {
         None => None,
         Some(folder) => {
             let (source, warnings) = EnvoySource::open(folder.clone(), config.merge_domains)?;
-            load(source.current().load_full(), &live, &metrics, &warnings);
+            let domains = source.current().load_full();
+            engines.set_rules(engines_of(&domains, config.overrides_in_request));
+            load(domains, &live, &metrics, &warnings);
             Some(source)
         }
     };
@@ -35,19 +40,23 @@ pub(super) fn open(
 }
 
 /// Serves what the files say whenever they change, for ever.
-pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts) {
+pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts, engines: EnginesInUse) {
     let Some(source) = source else { return };
-    let EnvoyParts { live, metrics, .. } = parts;
+    let EnvoyParts { live, metrics, rules, .. } = parts;
     let current = source.current();
-    let report = move |look| match look {
+    let tell = move |look| match look {
         Look::Same => {}
-        Look::Loaded { warnings } => load(current.load_full(), &live, &metrics, &warnings),
+        Look::Loaded { warnings } => {
+            let domains = current.load_full();
+            engines.set_rules(engines_of(&domains, rules.overrides_in_request));
+            load(domains, &live, &metrics, &warnings);
+        }
         Look::Refused(errors) => {
-            metrics.happened(EnvoyEvent::ConfigRefused);
+            metrics.happened(Event::ConfigRefused);
             tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
         }
     };
-    source.watch(report).await;
+    source.watch(tell).await;
 }
 
 fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetrics, warnings: &[String]) {
@@ -57,4 +66,11 @@ fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetr
     tracing::info!(domains = domains.len(), rules = domains.rules().len(), "Envoy's files are read");
     live.store(Some(Arc::new(Loaded::new(domains, metrics))));
     metrics.loaded(Clock::System.now());
+}
+
+/// What the rules are decided by. Limits that requests bring along are windows.
+fn engines_of(domains: &Domains, overrides_in_request: bool) -> EngineSet {
+    let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
+    let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());
+    engines.chain(overrides_in_request.then_some(EngineKind::Window)).collect()
 }

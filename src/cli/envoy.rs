@@ -11,13 +11,13 @@ use weir::config::EnvoyFiles;
 use weir::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir::strategy::FailurePolicy;
 
-use super::allow::AllowOutput;
+use super::allow::Output;
 
 /// What is shown of a level at most.
 const SHOWN: usize = 8;
 
 /// A descriptor, and everything that was chosen for it.
-struct ExplainedDescriptor<'a> {
+struct Explained<'a> {
     name: &'a str,
     entries: &'a [(String, String)],
     domain: Option<&'a Domain>,
@@ -31,23 +31,23 @@ pub(super) fn explain(
     merge_domains: bool,
     domain: &str,
     entries: &[(String, String)],
-    output: AllowOutput,
+    output: Output,
 ) -> Result<String> {
     let files = EnvoyFiles::load(folder, merge_domains);
     let files = files.map_err(|errors| anyhow!("the files of Envoy have mistakes:\n{errors}"))?;
     warn(&files);
     let domains = files.compile();
-    let explained = ExplainedDescriptor::new(&domains, domain, entries);
+    let explained = Explained::new(&domains, domain, entries);
     Ok(match output {
-        AllowOutput::Text => explained.text(&domains),
-        AllowOutput::Json => explained.json()?,
+        Output::Text => explained.text(&domains),
+        Output::Json => explained.json()?,
     })
 }
 
 /// Tells what is allowed and has no effect.
 pub(super) fn warn(files: &EnvoyFiles) {
     for warning in &files.warnings {
-        // If stderr is gone, there is nobody to report to.
+        // Nobody left to tell if stderr is gone.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
 }
@@ -72,7 +72,7 @@ fn pairs(entries: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     entries.iter().map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
-impl<'a> ExplainedDescriptor<'a> {
+impl<'a> Explained<'a> {
     fn new(domains: &'a Domains, name: &'a str, entries: &'a [(String, String)]) -> Self {
         let domain = domains.find(name);
         let steps = domain.map(|domain| domain.steps(pairs(entries)).collect()).unwrap_or_default();

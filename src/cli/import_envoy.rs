@@ -18,7 +18,7 @@ Examples:
   weir import-envoy basic.yaml                       one file";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ImportEnvoyArgs {
+pub(crate) struct Args {
     /// The directory of files in the format of envoyproxy/ratelimit, or one such file
     directory: PathBuf,
     /// Several files may have one domain in common
@@ -26,12 +26,12 @@ pub(crate) struct ImportEnvoyArgs {
     merge_domains: bool,
 }
 
-/// Prints the configuration; what it cannot express is a comment in it, and a line on stderr.
-pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
+/// Prints the configuration; what it cannot express is a comment in it, and told on stderr.
+pub(crate) fn run(args: &Args) -> ExitCode {
     let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {
-            // If stderr is gone, there is nobody to report to.
+            // Nobody left to tell if stderr is gone.
             let _ = writeln!(io::stderr(), "{errors}");
             return ExitCode::FAILURE;
         }

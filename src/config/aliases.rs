@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::errors::MistakeReport;
-use super::tree::{Content, YamlNode};
+use super::errors::Report;
+use super::tree::{Content, Node};
 
 /// What has an anchor, by the anchor's number.
 #[derive(Debug, Default)]
-pub(super) struct Aliases(HashMap<usize, Anchor>);
+pub(super) struct Aliases(HashMap<usize, Known>);
 
 /// A node that has an anchor.
 #[derive(Debug)]
-pub(super) struct Anchor {
-    pub(super) node: YamlNode,
+pub(super) struct Known {
+    pub(super) node: Node,
     /// How many nodes it is.
     pub(super) size: usize,
     /// How deep it nests.
@@ -21,21 +21,21 @@ pub(super) struct Anchor {
 
 impl Aliases {
     /// Keeps a node, and says how many it is.
-    pub(super) fn keep(&mut self, anchor: usize, node: &YamlNode) -> usize {
+    pub(super) fn keep(&mut self, anchor: usize, node: &Node) -> usize {
         let (size, depth) = measure(node);
-        self.0.insert(anchor, Anchor { node: node.clone(), size, depth });
+        self.0.insert(anchor, Known { node: node.clone(), size, depth });
         size
     }
 
     /// The node of an anchor, if it has ended.
-    pub(super) fn get(&self, anchor: usize) -> Option<&Anchor> {
+    pub(super) fn get(&self, anchor: usize) -> Option<&Known> {
         self.0.get(&anchor)
     }
 }
 
 /// How many nodes it is, and how deep it nests. No node nests deeper than the composer lets it.
-fn measure(node: &YamlNode) -> (usize, usize) {
-    let below = |nodes: &mut dyn Iterator<Item = &YamlNode>| {
+fn measure(node: &Node) -> (usize, usize) {
+    let below = |nodes: &mut dyn Iterator<Item = &Node>| {
         nodes.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))
     };
     match &node.content {
@@ -46,10 +46,7 @@ fn measure(node: &YamlNode) -> (usize, usize) {
 }
 
 /// The entries of a mapping with those of its merge keys, which go behind its own.
-pub(super) fn merged(
-    entries: Vec<(YamlNode, YamlNode)>,
-    report: &mut MistakeReport,
-) -> Vec<(YamlNode, YamlNode)> {
+pub(super) fn merged(entries: Vec<(Node, Node)>, report: &mut Report) -> Vec<(Node, Node)> {
     if !entries.iter().any(|(key, _)| is_merge(key)) {
         return entries;
     }
@@ -77,11 +74,11 @@ pub(super) fn merged(
     own
 }
 
-fn is_merge(key: &YamlNode) -> bool {
+fn is_merge(key: &Node) -> bool {
     matches!(&key.content, Content::Scalar { text, quoted: false } if text == "<<")
 }
 
-fn name(key: &YamlNode) -> Option<String> {
+fn name(key: &Node) -> Option<String> {
     match &key.content {
         Content::Scalar { text, .. } => Some(text.clone()),
         _ => None,

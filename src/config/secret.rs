@@ -1,7 +1,7 @@
 //! Text that must not be shown, and where it comes from.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::Secret;
@@ -16,17 +16,12 @@ pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
     }
 }
 
-/// The password in a file, without the end of its line, which editors add.
+/// The password that this file holds. It is read now, so that a mistake is told before anything starts, and again
+/// whenever a connection is opened.
 pub(super) fn password_file(path: &Path) -> Result<Secret, String> {
-    let mut text = String::new();
-    // Room for the end of a line, and one byte more, which shows that a file is too large.
-    let most = MAX_SECRET as u64 + 3;
-    let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    let shown = quote(&path.to_string_lossy());
-    read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    let text = line.strip_suffix('\r').unwrap_or(line);
-    password(Scalar { text, quoted: true }).map_err(|reason| format!("what {shown} says {reason}"))
+    let secret = Secret::in_file(path);
+    secret.read().map_err(|error| error.to_string())?;
+    Ok(secret)
 }
 
 /// Why the file cannot be read, if it is because there is none: it may be on another machine.

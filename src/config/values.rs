@@ -1,15 +1,13 @@
 //! Single values: from their text to what they mean, or to a reason.
 //!
 //! Each function takes a [`Scalar`] and answers with a sentence that names the value and the bound;
-//! the caller adds where the value stands.
+//! where the value stands is added by whoever asked.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
 
+pub(super) use super::MAX_SECRET;
 use crate::key::KeySecret;
-
-/// The longest secret, in bytes.
-pub(super) const MAX_SECRET: usize = 1024;
 
 /// A single value as it was written.
 #[derive(Debug, Clone, Copy)]

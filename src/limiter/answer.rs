@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::InvalidField;
+use super::Invalid;
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::store::StoreError;
 use crate::strategy::{Attributes, Listed, Strategy, Unknown};
@@ -62,7 +62,7 @@ pub enum Outcome<L = Limits> {
 pub enum LimiterError {
     /// A field breaks its bound.
     #[error(transparent)]
-    Invalid(#[from] InvalidField),
+    Invalid(#[from] Invalid),
     /// The configuration does not know what was named.
     #[error(transparent)]
     Unknown(#[from] Unknown),

@@ -21,9 +21,9 @@ use smallvec::SmallVec;
 use self::given::Given;
 pub use self::overall::Overall;
 use self::questions::questions;
-use self::rule::FoundLimit;
-pub use self::status::{Code, DescriptorStatus};
-use super::{InvalidField, Limiter, deadline};
+use self::rule::Found;
+pub use self::status::{Code, Told};
+use super::{Invalid, Limiter, deadline};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::config::EnvoyConfig;
@@ -32,8 +32,7 @@ use crate::key::Subject;
 use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::FailurePolicy;
 use crate::telemetry::{
-    AnswerCode, CountedMethod, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Rejection,
-    RuleCounts,
+    AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Method, Rejection, RuleCounts,
 };
 
 /// The most descriptors that a request may have.
@@ -52,7 +51,7 @@ pub struct EnvoyRules {
     pub overrides_in_request: bool,
     /// The share of a limit above which hits count as near.
     pub near_limit_ratio: f32,
-    /// Whether every request passes; statuses still say what would not have.
+    /// Whether every request passes, and the statuses alone tell what would not have.
     pub shadow_mode: bool,
     /// Whether every rule denies only together with all others of its request.
     pub quota_mode: bool,
@@ -78,7 +77,7 @@ pub struct Loaded {
 
 /// What one worker needs to answer Envoy, beside its limiter.
 #[derive(Debug)]
-pub struct EnvoyLimiter {
+pub struct Envoy {
     rules: EnvoyRules,
     given: Given,
     recorder: EnvoyRecorder,
@@ -116,7 +115,7 @@ pub struct RateLimitAnswer<'a> {
     /// Over all descriptors.
     pub overall: Overall,
     /// One per descriptor.
-    pub statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
+    pub statuses: SmallVec<[Told<'a>; 2]>,
 }
 
 /// Why there is no answer.
@@ -130,7 +129,7 @@ pub enum RateLimitError {
     NoDescriptors,
     /// A field breaks its bound.
     #[error(transparent)]
-    Invalid(#[from] InvalidField),
+    Invalid(#[from] Invalid),
     /// A refund of a limit that counts what it denied.
     #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
     NoRefund(Box<str>),
@@ -156,14 +155,14 @@ impl RateLimitError {
 }
 
 /// Counts how a request ended, also where it was given up before there was an answer.
-struct EndOfRequest<'e> {
+struct Ended<'e> {
     recorder: &'e EnvoyRecorder,
     domain: Option<&'e DomainCounts>,
     deadline: Option<Instant>,
     code: Option<AnswerCode>,
 }
 
-impl Drop for EndOfRequest<'_> {
+impl Drop for Ended<'_> {
     fn drop(&mut self) {
         let given_up = || match self.deadline {
             Some(deadline) if clock::monotonic() >= deadline => AnswerCode::DeadlineExceeded,
@@ -174,8 +173,8 @@ impl Drop for EndOfRequest<'_> {
 }
 
 /// A descriptor on its way to the store.
-struct DescriptorQuestion<'a> {
-    found: FoundLimit<'a>,
+struct Question<'a> {
+    found: Found<'a>,
     name: String,
     op: Op,
     hits: u64,
@@ -210,7 +209,7 @@ impl Loaded {
     }
 }
 
-impl EnvoyLimiter {
+impl Envoy {
     /// Counts a request that ended before its domain was known.
     pub fn unread(&self, code: AnswerCode) {
         self.recorder.answered(None, code);
@@ -225,9 +224,9 @@ impl EnvoyLimiter {
 
 /// Puts the questions about one counter, run by run, and says which answer is whose.
 async fn in_order<'q, T, F: Future<Output = T>>(
-    questions: &'q [DescriptorQuestion<'q>],
-    runs: Vec<order::EqualDescriptors>,
-    one: impl Fn(&'q DescriptorQuestion<'q>) -> F,
+    questions: &'q [Question<'q>],
+    runs: Vec<order::Run>,
+    one: impl Fn(&'q Question<'q>) -> F,
 ) -> Vec<(usize, T)> {
     let mut decided = Vec::new();
     for run in runs {
@@ -242,14 +241,14 @@ impl<S: Store> Limiter<S> {
     /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
     pub async fn rate_limit<'a>(
         &self,
-        envoy: &EnvoyLimiter,
+        envoy: &Envoy,
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
         let domain = loaded.domains.find(ask.domain);
         let counts = domain.and_then(|domain| loaded.domain_counts(domain));
         let mut ended =
-            EndOfRequest { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
+            Ended { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
         let answer = self.answer(envoy, loaded, domain, ask).await;
         ended.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
         answer
@@ -257,7 +256,7 @@ impl<S: Store> Limiter<S> {
 
     async fn answer<'a>(
         &self,
-        envoy: &EnvoyLimiter,
+        envoy: &Envoy,
         loaded: &'a Loaded,
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
@@ -270,16 +269,16 @@ impl<S: Store> Limiter<S> {
         // What answers at once is timed once; the others have been timed for themselves.
         let answered = decided.iter().flatten().flatten();
         let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
-        self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);
+        self.recorder.took(Method::ShouldRateLimit, took, 1, answered as u64);
         let decided =
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
         let mut statuses = SmallVec::new();
         for (question, decided) in questions.into_iter().zip(decided) {
-            statuses.push(status::status_of(envoy, loaded, domain, question, decided));
+            statuses.push(status::tell(envoy, loaded, domain, question, decided));
         }
         let overall = Overall::of(&envoy.rules, &statuses);
         if overall.shadowed {
-            envoy.recorder.happened(EnvoyEvent::GlobalShadow);
+            envoy.recorder.happened(Event::GlobalShadow);
         }
         tracing::debug!(domain = ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
         Ok(RateLimitAnswer { overall, statuses })
@@ -288,8 +287,8 @@ impl<S: Store> Limiter<S> {
     /// One answer per question; none where no limit applies.
     async fn decide_all(
         &self,
-        envoy: &EnvoyLimiter,
-        questions: &[DescriptorQuestion<'_>],
+        envoy: &Envoy,
+        questions: &[Question<'_>],
         deadline: Option<Instant>,
         started: Instant,
     ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
@@ -316,8 +315,8 @@ impl<S: Store> Limiter<S> {
 
     async fn decide_question(
         &self,
-        envoy: &EnvoyLimiter,
-        question: &DescriptorQuestion<'_>,
+        envoy: &Envoy,
+        question: &Question<'_>,
         deadline: Option<Instant>,
         started: Instant,
     ) -> Result<Option<Decided>, RateLimitError> {
@@ -341,7 +340,7 @@ impl<S: Store> Limiter<S> {
         match (verdict, limit.strategy().on_store_failure()) {
             (Ok((verdict, limit)), _) => Ok(Some(Decided::Verdict(verdict, limit))),
             (Err(error), policy) => {
-                envoy.recorder.happened(EnvoyEvent::StoreError);
+                envoy.recorder.happened(Event::StoreError);
                 match policy {
                     FailurePolicy::Allow => Ok(Some(Decided::Policy { allowed: true })),
                     FailurePolicy::Deny => Ok(Some(Decided::Policy { allowed: false })),

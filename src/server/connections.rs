@@ -11,15 +11,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use weir_grpc::{
-    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, Http2Connection, WorkerBudget,
+    ConnectionContext, ConnectionEnd, ConnectionObserver, Http2Connection, Limits, WorkerBudget,
 };
 
 use super::listener::Accepted;
-use super::open::OpenConnection;
+use super::open::Open;
 use super::routes::Services;
 use super::tonic_server;
 use super::worker::stopped;
-use crate::config::{ServerConfig, ServerLimits, TransportKind};
+use crate::config::{ServerConfig, ServerLimits, Transport};
 use crate::store::Store;
 use crate::telemetry::TransportMetrics;
 
@@ -30,12 +30,12 @@ pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// What serves them, and where they come from.
 pub(super) struct Connections<S> {
     services: Arc<Services<S>>,
-    transport: TransportKind,
+    transport: Transport,
     limits: Arc<ServerLimits>,
     shared: ConnectionContext,
     metrics: Arc<TransportMetrics>,
     ages: Ages,
-    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
+    accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
 }
 
 /// How old each connection may become. Those that came together, after a restart of ours, would go and
@@ -50,7 +50,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn new(
         services: Services<S>,
         config: &ServerConfig,
-        accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
+        accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
         budget: WorkerBudget,
         metrics: Arc<TransportMetrics>,
     ) -> Self {
@@ -88,13 +88,7 @@ impl<S: Store> Connections<S> {
         while open.join_next().await.is_some() {}
     }
 
-    fn begin(
-        &mut self,
-        open: &mut JoinSet<()>,
-        stream: Accepted,
-        counted: OpenConnection,
-        stop: &watch::Receiver<()>,
-    ) {
+    fn begin(&mut self, open: &mut JoinSet<()>, stream: Accepted, counted: Open, stop: &watch::Receiver<()>) {
         let stop = stop.clone();
         let begun =
             match stream {
@@ -113,7 +107,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
-        counted: OpenConnection,
+        counted: Open,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
         let age = self.ages.next();
@@ -124,13 +118,13 @@ impl<S: Store> Connections<S> {
             let _counted = counted;
             let life = Life { age, grace: limits.max_connection_age_grace.into(), stop, metrics };
             let ended = match transport {
-                TransportKind::Fast => {
+                Transport::Fast => {
                     let (close, closing) = watch::channel(());
                     let connection = Http2Connection::new(stream, services, &shared, closing);
                     life.serve(connection, close).await.map_err(|error| error.to_string())
                 }
                 // Boxed, so that connections of the other one are not as large.
-                TransportKind::Tonic => Box::pin(tonic_server::live(stream, services, &limits, life.over()))
+                Transport::Tonic => Box::pin(tonic_server::live(stream, services, &limits, life.over()))
                     .await
                     .map_err(|error| error.to_string()),
             };
@@ -160,7 +154,7 @@ impl Life {
     }
 
     /// Serves until the other side closes the connection; or, from its age or `stop` on, until its calls have
-    /// finished. `close` ends streaming calls.
+    /// finished. Streaming calls are told by `close`.
     async fn serve<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
         self,
         mut connection: Http2Connection<I, Services<S>>,
@@ -205,8 +199,8 @@ async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
 }
 
 /// The bounds of one connection on `fast`, of the configuration's limits.
-fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
-    ConnectionLimits {
+fn fast_limits(limits: &ServerLimits) -> Limits {
+    Limits {
         max_streams: limits.max_streams,
         max_header_bytes: limits.max_header_bytes,
         max_pending_resets: limits.max_pending_resets,

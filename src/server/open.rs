@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Counts one connection until it is dropped.
-pub(super) struct OpenConnection(Arc<AtomicUsize>);
+pub(super) struct Open(Arc<AtomicUsize>);
 
-impl OpenConnection {
+impl Open {
     pub(super) fn count(counter: &Arc<AtomicUsize>) -> Self {
         counter.fetch_add(1, Relaxed);
         Self(Arc::clone(counter))
     }
 }
 
-impl Drop for OpenConnection {
+impl Drop for Open {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

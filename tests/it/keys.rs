@@ -190,6 +190,27 @@ fn slots_are_those_of_redis() {
     assert!(slots.len() > 800, "only {} slots are used", slots.len());
 }
 
+/// The probe's keys and the fingerprint are no limit's, whatever strategies and limits are called.
+#[test]
+fn keys_of_the_monitor_are_nobody_elses() {
+    let limit = |name: &str| Limit { name: name.into(), scope: Scope::default(), algorithm: uniform() };
+    for (strategy, name) in [("probe", "bucket"), ("probe", "probe"), ("key_secret", "fingerprint")] {
+        let rules = Rules::new(strategy, vec![limit(name)], true, FailurePolicy::Error).unwrap();
+        let tag = tag(&KeySecret::BUILT_IN, &rules, &Names::default());
+        let mut probe = Vec::new();
+        key::write_probe_key(&mut probe, tag, uniform().engine());
+        let probe = String::from_utf8(probe).unwrap();
+        assert_eq!(probe, format!("weir:{{{:016x}}}:probe:bucket", tag as u64));
+        for key in keys(&rules, &Names::default()) {
+            assert!(key != probe && key != key::FINGERPRINT_KEY, "{key}");
+            assert_ne!(braced(&key), "key_secret", "a tag is a hash");
+        }
+    }
+    let node = &support::shared_cluster().nodes()[0];
+    let told: u16 = node.query(&["CLUSTER", "KEYSLOT", key::FINGERPRINT_KEY]);
+    assert_eq!(key::fingerprint_slot(), told);
+}
+
 /// Resources of one group lie together, those of two groups apart, and no group is where a resource of
 /// its name is.
 #[test]

@@ -31,6 +31,7 @@ mod metrics;
 mod open_files;
 mod outage;
 mod properties;
+mod redis_health;
 mod rls;
 mod server_bounds;
 mod service;

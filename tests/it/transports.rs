@@ -17,9 +17,7 @@ use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{
-    Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind,
-};
+use weir::config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, Transport};
 use weir::limiter::envoy::Loaded;
 use weir::proto::v1::ShouldAllowRequest;
 use weir::readiness::Readiness;
@@ -33,7 +31,7 @@ use self::client::{Call, Client, Outcome};
 use crate::support::grpc::framed;
 use crate::support::server::{BASE, config};
 
-const TRANSPORTS: [TransportKind; 2] = [TransportKind::Fast, TransportKind::Tonic];
+const TRANSPORTS: [Transport; 2] = [Transport::Fast, Transport::Tonic];
 
 const SHOULD_ALLOW: &str = "/weir.v1.RateLimitService/ShouldAllow";
 const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
@@ -56,11 +54,11 @@ struct Served {
 }
 
 impl Served {
-    fn by(transport: TransportKind) -> Self {
+    fn by(transport: Transport) -> Self {
         Self::with(transport, ServerLimits::default(), None)
     }
 
-    fn with(transport: TransportKind, limits: ServerLimits, intercept: Option<Arc<dyn Intercept>>) -> Self {
+    fn with(transport: Transport, limits: ServerLimits, intercept: Option<Arc<dyn Intercept>>) -> Self {
         let Config { rules, messages, .. } = config();
         let server =
             ServerConfig { transport, limits, admin_service: true, reflection: true, ..config().server };

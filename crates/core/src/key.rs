@@ -17,9 +17,9 @@ mod secret;
 mod tag;
 
 pub use identity::{begin_identity, end_identity, write_identity};
-pub use name::{write_key, write_name, write_refund_key, write_refund_name};
+pub use name::{write_key, write_name, write_probe_key, write_refund_key, write_refund_name};
 pub use secret::{Digester, KeySecret};
-pub use tag::{slot, write_tag};
+pub use tag::{FINGERPRINT_KEY, fingerprint_slot, slot, write_tag};
 
 use crate::strategy::{Attributes, Field};
 

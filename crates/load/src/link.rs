@@ -6,43 +6,43 @@ use std::sync::Arc;
 use rustix::event::PollFlags;
 use socket2::{SockAddr, Socket, Type};
 
-use super::connection::{CallOutcome, LoadConnection};
-use super::service::CallShape;
+use super::connection::{Connection, Outcome};
+use super::service::Service;
 use weir_grpc::frames::FrameFault;
 
 /// How long a lost connection waits before it is dialled again.
 const REDIAL_NS: u64 = 100_000_000;
 
-pub(super) struct LoadLink {
+pub(super) struct Link {
     address: SockAddr,
     authority: Arc<str>,
-    service: Arc<CallShape>,
+    service: Arc<Service>,
     socket: Option<Socket>,
     is_connected: bool,
     /// When it was lost, or dialled last.
     since_ns: u64,
-    pub(super) connection: LoadConnection,
+    pub(super) connection: Connection,
 }
 
 /// What became of a link that was looked after.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum LinkEvent {
+pub(super) enum Event {
     /// It goes on.
     Fine,
     /// It is lost, for this reason, after or before the server had greeted.
     Lost { reason: String, was_greeted: bool },
 }
 
-impl LoadLink {
+impl Link {
     /// A link on a socket that has been connected.
     pub(super) fn new(
         socket: Socket,
         address: SockAddr,
         authority: Arc<str>,
-        service: Arc<CallShape>,
+        service: Arc<Service>,
     ) -> io::Result<Self> {
         prepare(&socket, &address)?;
-        let connection = LoadConnection::new(Arc::clone(&service), &authority);
+        let connection = Connection::new(Arc::clone(&service), &authority);
         let socket = Some(socket);
         Ok(Self { address, authority, service, socket, is_connected: true, since_ns: 0, connection })
     }
@@ -72,15 +72,15 @@ impl LoadLink {
         }
         if self.socket.is_none() && now_ns >= self.since_ns + REDIAL_NS {
             self.since_ns = now_ns;
-            self.connection = LoadConnection::new(Arc::clone(&self.service), &self.authority);
+            self.connection = Connection::new(Arc::clone(&self.service), &self.authority);
             self.socket = dial(&self.address).ok();
         }
     }
 
     /// Writes what is to be written, as far as the socket takes it.
-    pub(super) fn flush(&mut self, now_ns: u64, sink: &mut dyn FnMut(CallOutcome)) -> LinkEvent {
+    pub(super) fn flush(&mut self, now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
         if !self.is_connected {
-            return LinkEvent::Fine;
+            return Event::Fine;
         }
         while let Some(socket) = &mut self.socket {
             if self.connection.to_write().is_empty() {
@@ -93,21 +93,16 @@ impl LoadLink {
                 Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
         }
-        LinkEvent::Fine
+        Event::Fine
     }
 
     /// Reads what has come, by way of `buffer`.
-    pub(super) fn read(
-        &mut self,
-        buffer: &mut [u8],
-        now_ns: u64,
-        sink: &mut dyn FnMut(CallOutcome),
-    ) -> LinkEvent {
-        let Some(socket) = &mut self.socket else { return LinkEvent::Fine };
+    pub(super) fn read(&mut self, buffer: &mut [u8], now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
+        let Some(socket) = &mut self.socket else { return Event::Fine };
         if !self.is_connected {
             match socket.take_error() {
                 Ok(None) if socket.peer_addr().is_ok() => self.is_connected = true,
-                Ok(None) => return LinkEvent::Fine, // still on its way
+                Ok(None) => return Event::Fine, // still on its way
                 Ok(Some(error)) | Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
         }
@@ -124,23 +119,23 @@ impl LoadLink {
                         return self.lose(reason.to_owned(), now_ns, sink);
                     }
                     if count < buffer.len() {
-                        return LinkEvent::Fine;
+                        return Event::Fine;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return LinkEvent::Fine,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Event::Fine,
                 Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
         }
     }
 
-    fn lose(&mut self, reason: String, now_ns: u64, sink: &mut dyn FnMut(CallOutcome)) -> LinkEvent {
+    fn lose(&mut self, reason: String, now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
         let was_greeted = self.connection.is_greeted() || !self.is_connected;
         self.connection.lose(sink);
         self.socket = None;
         self.is_connected = false;
         self.since_ns = now_ns;
-        LinkEvent::Lost { reason, was_greeted }
+        Event::Lost { reason, was_greeted }
     }
 }
 

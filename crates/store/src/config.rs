@@ -4,7 +4,7 @@ mod secret;
 
 use weir_units::Micros;
 
-pub use self::secret::Secret;
+pub use self::secret::{MAX_SECRET, Secret, SecretError};
 use crate::tls::ClientFiles;
 
 /// Where state lives.
@@ -102,7 +102,7 @@ impl RedisConfig {
     const CLUSTER_NODES: usize = 16;
 
     /// Open files that so many workers need for their connections: each has one to every node, and so has the
-    /// watcher; a new one may be there before the one that it replaces is closed. Besides, each worker has a timer
+    /// monitor; a new one may be there before the one that it replaces is closed. Besides, each worker has a timer
     /// for the calls that it waits for, and one for those who wait for the next call.
     #[must_use]
     pub fn open_files(&self, workers: usize) -> usize {

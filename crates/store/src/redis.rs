@@ -8,6 +8,7 @@ mod call;
 mod connect;
 mod context;
 mod fault;
+mod health;
 mod link;
 mod links;
 mod lua_files;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use self::context::LinkContext;
 use self::fault::Fault;
+pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
 use self::links::Links;
 use self::request::Request;
 pub use self::source::scripts_to_check;
@@ -50,6 +52,7 @@ const NOT_YET: Duration = Duration::from_millis(5);
 pub struct RedisShared {
     context: Arc<LinkContext>,
     secret: KeySecret,
+    health: StoreHealth,
 }
 
 /// One worker's store: its own connections.
@@ -67,7 +70,7 @@ impl RedisShared {
         let topology = Arc::new(Topology::new(config));
         let single_slot_nodes = SingleSlotNodes::default();
         let context = Arc::new(LinkContext { config: config.clone(), clock, topology, single_slot_nodes });
-        Self { context, secret }
+        Self { context, secret, health: StoreHealth::new(config, &secret) }
     }
 
     /// A store for the current thread's runtime, on which its connections are opened now.
@@ -84,7 +87,20 @@ impl RedisShared {
         self.context.single_slot_nodes.calls()
     }
 
-    /// Keeps the map of slots, and reports whether Redis can be reached whenever it has looked. Runs
+    /// What is known of the nodes, while [`RedisShared::monitor`] runs.
+    #[must_use]
+    pub fn health(&self) -> &StoreHealth {
+        &self.health
+    }
+
+    /// Keeps the map of slots, and probes every master by charges of these engines. What it finds stands in
+    /// [`RedisShared::health`] and in the log; it changes nothing else. Runs until it is dropped, on a runtime apart
+    /// from the workers.
+    pub async fn monitor(&self, engines: &EnginesInUse) {
+        health::monitor(&self.context, &self.health, engines).await;
+    }
+
+    /// Keeps the map of slots alone, and reports whether Redis can be reached whenever it has looked. Runs
     /// until it is dropped, on a runtime apart from the workers; a cluster is not found without it.
     pub async fn watch(&self, report: impl FnMut(Result<(), String>)) {
         watch::watch(&self.context, report).await;

@@ -17,7 +17,7 @@ pub struct Http {
 
 /// What came back.
 #[derive(Debug)]
-pub struct HttpResponse {
+pub struct Answer {
     /// The status.
     pub status: u16,
     headers: HeaderMap,
@@ -25,7 +25,7 @@ pub struct HttpResponse {
     pub body: String,
 }
 
-impl HttpResponse {
+impl Answer {
     /// A header that must be there at most once, or "" where it is not.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
@@ -54,10 +54,10 @@ impl Http {
     }
 
     /// GETs a path.
-    pub async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
+    pub async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
         let (parts, body) = self.get_raw(path, headers).await;
         let body = String::from_utf8(body.to_vec()).unwrap();
-        HttpResponse { status: parts.status.as_u16(), headers: parts.headers, body }
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
     /// GETs the bytes of a path.

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{Malformed, MessageFields};
+use super::{Fields, Malformed};
 use crate::limiter::Ask;
 use crate::service::DEFAULT_COST;
 use crate::strategy::{Attributes, MAX_ATTRIBUTES};
 
 /// One question; its texts are still in the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WireQuestion<'a> {
+pub(crate) struct Question<'a> {
     resource: &'a str,
     consumer: &'a str,
     strategy: &'a str,
@@ -20,12 +20,12 @@ pub(crate) struct WireQuestion<'a> {
     attributes: SmallVec<[(&'a str, &'a str); 2]>,
 }
 
-impl<'a> WireQuestion<'a> {
+impl<'a> Question<'a> {
     /// As the generated type reads it: of a field that is there twice the later one counts. A text that
     /// the question before it, `like`, has too is known to be one.
     #[inline]
     pub(crate) fn read(message: &'a [u8], like: Option<&Self>) -> Result<Self, Malformed> {
-        let mut question = WireQuestion {
+        let mut question = Question {
             resource: "",
             consumer: "",
             strategy: "",
@@ -33,7 +33,7 @@ impl<'a> WireQuestion<'a> {
             peek: false,
             attributes: SmallVec::new(),
         };
-        let mut fields = MessageFields::of(message);
+        let mut fields = Fields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
                 1 => question.resource = value.text_like(like.map_or("", |like| like.resource))?,
@@ -81,7 +81,7 @@ impl<'a> WireQuestion<'a> {
 
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let (mut name, mut text) = ("", "");
-    let mut fields = MessageFields::of(message);
+    let mut fields = Fields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => name = value.text()?,

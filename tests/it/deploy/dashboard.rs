@@ -7,7 +7,8 @@ use weir::config::Config;
 
 use super::read;
 use crate::support::server::{Server, config};
-use crate::support::stores;
+use crate::support::stores::redis;
+use crate::support::{SOON, eventually};
 
 /// The words of a text that begin with one of `prefixes`.
 fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
@@ -16,10 +17,13 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// What a service on memory shows, and one on Redis.
+/// The pages of a service on memory and of one on Redis, which has metrics of its nodes.
 fn pages() -> String {
-    let page = |store| Server::start(Config { store, ..config() }).get("/metrics").1;
-    page(stores::memory()) + &page(stores::redis())
+    let memory = Server::start(config()).get("/metrics").1;
+    let redis = Server::start(Config { store: redis(), ..config() });
+    let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
+    eventually(SOON, "the node of the configuration is on the page", named);
+    memory + &redis.get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

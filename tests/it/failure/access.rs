@@ -15,7 +15,7 @@ use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, w
 const PASSWORD: &str = "hunter2";
 
 /// What a user must be allowed; docs/redis.md says the same.
-const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
+pub(crate) const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
 #[test]
 fn the_readme_says_the_same() {
@@ -26,7 +26,7 @@ fn login(password: &str) -> Option<Login> {
     Some(Login { username: Some("weir".to_owned()), password: Secret::new(password) })
 }
 
-pub(super) fn add_user(redis: &RedisServer, password: &str, more: &[&str]) {
+pub(crate) fn add_user(redis: &RedisServer, password: &str, more: &[&str]) {
     let password = format!(">{password}");
     let mut command = vec!["ACL", "SETUSER", "weir", "reset", "on", &password];
     command.extend(RIGHTS.split(' '));
@@ -95,7 +95,7 @@ async fn every_engine(store: &RedisStore) {
 async fn a_wrong_password_is_told_and_recovers() {
     let redis = RedisServer::start();
     add_user(&redis, "another", &[]);
-    let server = Server::start(Config {
+    let server = Server::start_by_the_system(Config {
         store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
         ..crate::support::server::config()
     });
@@ -118,6 +118,41 @@ async fn a_wrong_password_is_told_and_recovers() {
     eventually_async(SOON, "decisions", decided).await;
 }
 
+/// The password in the file changes, and Redis closes what was opened with the old one: new connections are opened
+/// with the new one, without a restart of ours. While the file cannot be read, the reason names it.
+#[tokio::test]
+async fn a_rotated_password_needs_no_restart() {
+    let redis = RedisServer::start();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "first\n").unwrap();
+    add_user(&redis, "first", &[]);
+    let login = Some(Login { username: Some("weir".to_owned()), password: Secret::in_file(file.path()) });
+    let config = RedisConfig { login, ..config(vec![redis.url()], Topology::Single) };
+    let store = watched(&shared(&config)).await;
+    assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    let rotated = |password: &str| {
+        add_user(&redis, password, &[]);
+        redis.cli(&["CLIENT", "KILL", "USER", "weir"]);
+    };
+    rotated("second");
+    eventually_async(SOON, "the old password is refused", async || {
+        matches!(charge(&store, "r", 0).await, Err(StoreError::Unavailable(why)) if why.contains("WRONGPASS"))
+    })
+    .await;
+    std::fs::write(file.path(), "second\n").unwrap();
+    eventually_async(SOON, "the new one", async || charge(&store, "r", 0).await == Ok(99_999)).await;
+    std::fs::remove_file(file.path()).unwrap();
+    rotated("third");
+    let name = file.path().display().to_string();
+    eventually_async(SOON, "the file is named", async || {
+        let answer = charge(&store, "r", 0).await;
+        matches!(answer, Err(StoreError::Unavailable(why)) if why.contains(&name) && !why.contains("second"))
+    })
+    .await;
+    std::fs::write(file.path(), "third").unwrap();
+    eventually_async(SOON, "the third one", async || charge(&store, "r", 0).await == Ok(99_999)).await;
+}
+
 #[tokio::test]
 async fn no_password_where_one_is_wanted() {
     let redis = RedisServer::start();
@@ -136,7 +171,7 @@ async fn no_password_where_one_is_wanted() {
 async fn a_user_without_rights_is_not_ready() {
     let redis = RedisServer::start();
     redis.cli(&["ACL", "SETUSER", "weir", "on", ">hunter2", "+ping"]);
-    let server = Server::start(Config {
+    let server = Server::start_by_the_system(Config {
         store: StoreConfig::Redis(config_as(&redis, PASSWORD)),
         ..crate::support::server::config()
     });

@@ -14,9 +14,7 @@ use weir::admin::Admin;
 use weir::algorithm::{Algorithm, Rate};
 use weir::app::{self, Listeners};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{
-    Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
-};
+use weir::config::{Config, ListenAddress, MemoryConfig, Messages, ServerConfig, StoreConfig, Transport};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
@@ -51,8 +49,18 @@ impl Server {
     pub(crate) fn start(config: Config) -> Self {
         let clock = ManualClock::at(BASE);
         let shared = Clock::Manual(clock.clone());
-        Self::spawn(clock, Readiness::starting(true), move |listeners, stopped, _| {
-            app::run(config, listeners, shared, stopped).map_err(|error| error.to_string())
+        Self::start_by(clock, shared, config)
+    }
+
+    /// The same by the system's clock, and on Redis by the server's own. Only then are its commands those that users
+    /// are granted.
+    pub(crate) fn start_by_the_system(config: Config) -> Self {
+        Self::start_by(ManualClock::at(BASE), Clock::System, config)
+    }
+
+    fn start_by(manual: ManualClock, clock: Clock, config: Config) -> Self {
+        Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
+            app::run(config, listeners, clock, stopped).map_err(|error| error.to_string())
         })
     }
 
@@ -198,23 +206,23 @@ pub(crate) fn config() -> Config {
         store: StoreConfig::Memory(MemoryConfig::default()),
         key_secret: None,
         rules: Rules::new(strategies, resources),
-        messages: DenialMessages::default(),
+        messages: Messages::default(),
         source: None,
     }
 }
 
 /// The same on `fast`, for tests of what it does alone.
 pub(crate) fn config_on_fast() -> Config {
-    let server = ServerConfig { transport: TransportKind::Fast, ..config().server };
+    let server = ServerConfig { transport: Transport::Fast, ..config().server };
     Config { server, ..config() }
 }
 
 /// What serves the tests' connections: `WEIR_TEST_TRANSPORT`, or else the default. Tests of what one transport
 /// does alone name it themselves.
-pub(crate) fn transport() -> TransportKind {
+pub(crate) fn transport() -> Transport {
     match std::env::var("WEIR_TEST_TRANSPORT").as_deref() {
-        Ok("tonic") => TransportKind::Tonic,
-        Ok("fast") | Err(_) => TransportKind::Fast,
+        Ok("tonic") => Transport::Tonic,
+        Ok("fast") | Err(_) => Transport::Fast,
         Ok(other) => panic!("WEIR_TEST_TRANSPORT is {other}: it must be fast or tonic"),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Subject;
 use super::tag::write_hex;
+use crate::algorithm::Engine;
 use crate::strategy::{Field, Limit, Strategy};
 
 /// Appends the full key of one limit: what Redis stores it under.
@@ -44,6 +45,15 @@ pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subje
         out.push(b':');
         write_part(out, part);
     }
+}
+
+/// Appends the full key of the charges by which this process finds out whether a node can decide. It has fewer
+/// parts than the key of any limit or refund.
+pub fn write_probe_key(out: &mut Vec<u8>, tag: u128, engine: &Engine) {
+    out.extend_from_slice(b"weir:{");
+    write_hex(out, tag);
+    out.extend_from_slice(b"}:probe:");
+    out.extend_from_slice(engine.name().as_bytes());
 }
 
 /// Appends which field the part after it is. No two fields begin alike: a letter and a length, or a name

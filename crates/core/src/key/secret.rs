@@ -51,6 +51,12 @@ impl KeySecret {
         hasher.finish128().as_u128()
     }
 
+    /// 64 bits that are the same on all nodes with this secret, as 16 hex digits. They do not tell the secret.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        format!("{:016x}", (self.hash(b"fingerprint of the key secret") >> 64) as u64)
+    }
+
     /// The 128-bit keyed hash of `bytes`.
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u128 {

@@ -40,5 +40,19 @@ pub(super) fn write_hex(out: &mut Vec<u8>, tag: u128) {
 pub fn slot(tag: u128) -> u16 {
     let mut hex = Vec::with_capacity(16);
     write_hex(&mut hex, tag);
-    crc16::State::<crc16::XMODEM>::calculate(&hex) % 16384
+    slot_of(&hex)
+}
+
+/// Where each node shows a fingerprint of its secret. Its tag is the only one that is no hash: nodes with other
+/// secrets must find it. It is no other key's, because a hash has no underscore.
+pub const FINGERPRINT_KEY: &str = "weir:{key_secret}:fingerprint";
+
+/// The Redis Cluster slot of [`FINGERPRINT_KEY`].
+#[must_use]
+pub fn fingerprint_slot() -> u16 {
+    slot_of(b"key_secret")
+}
+
+fn slot_of(tag: &[u8]) -> u16 {
+    crc16::State::<crc16::XMODEM>::calculate(tag) % 16384
 }

@@ -1,10 +1,12 @@
 //! All strategies, the resources they are the default of, and who is excepted from them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
 use super::patterns::Names;
 use super::{Applied, Override, Overrides, Pattern, Patterns, Strategy};
+use crate::algorithm::EngineKind;
 
 /// What the configuration says of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Rules {
     access: Access,
     /// One per strategy, in the same order.
     exceptions: Vec<Exceptions>,
+    /// The engines that strategies and overrides have.
+    engines: BTreeSet<EngineKind>,
 }
 
 /// Who is treated otherwise under one strategy.
@@ -66,8 +70,9 @@ impl Rules {
     pub fn new(strategies: Vec<Strategy>, resources: Resources) -> Self {
         let by_name = strategies.iter().enumerate().map(|(index, s)| (s.name().into(), index)).collect();
         let exceptions = strategies.iter().map(|_| Exceptions::default()).collect();
+        let engines = strategies.iter().flat_map(engines_of).collect();
         let strategies = strategies.into_iter().map(Arc::new).collect();
-        Self { strategies, by_name, resources, exceptions, access: Access::default() }
+        Self { strategies, by_name, resources, exceptions, engines, access: Access::default() }
     }
 
     /// The same with lists for all strategies, and one of its own for each, in the order of the
@@ -88,6 +93,7 @@ impl Rules {
         for one in overrides {
             let index = self.by_name.get(one.strategy.name());
             if let Some(all) = index.and_then(|&index| each.get_mut(index)) {
+                self.engines.extend(engines_of(&one.strategy));
                 all.push(one);
             }
         }
@@ -101,6 +107,11 @@ impl Rules {
     #[must_use]
     pub fn strategies(&self) -> &[Arc<Strategy>] {
         &self.strategies
+    }
+
+    /// The engines that strategies and overrides have.
+    pub fn engines(&self) -> impl Iterator<Item = EngineKind> {
+        self.engines.iter().copied()
     }
 
     /// Which resource has which strategy.
@@ -203,4 +214,8 @@ pub struct Resolved<'a> {
 
 fn or_near(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!(" (configured: {})", near.join(", ")) }
+}
+
+fn engines_of(strategy: &Strategy) -> impl Iterator<Item = EngineKind> {
+    strategy.algorithms().iter().map(|limit| limit.engine().kind())
 }

@@ -1,17 +1,17 @@
 //! What becomes of calls.
 
-use crate::answer::CountedAnswer;
+use crate::answer::Answer;
 
 /// A call that has ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct CallOutcome {
-    pub(crate) call: LoadCall,
-    pub(crate) result: Result<CountedAnswer, Failure>,
+pub(crate) struct Outcome {
+    pub(crate) call: Call,
+    pub(crate) result: Result<Answer, Failure>,
 }
 
 /// A call, as the one who makes it knows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LoadCall {
+pub(crate) struct Call {
     /// When it was due: what its latency counts from.
     pub(crate) due_ns: u64,
     /// When it was made.

@@ -1,27 +1,146 @@
-//! Text that must not be shown.
+//! A password: as it was written, or in a file that is read whenever it is needed.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The longest password, in bytes.
+pub const MAX_SECRET: usize = 1024;
 
 /// A password. Nothing prints it by accident.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Source);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Source {
+    Text(String),
+    File(PathBuf),
+}
+
+/// Why a file gives no password. The reasons never show what it says.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file cannot be read.
+    #[error("{path:?} cannot be read: {error}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file is empty, or has an empty line.
+    #[error("what {path:?} says must not be empty")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file holds more than a password may be long.
+    #[error("what {path:?} says is {length} bytes long: at most {MAX_SECRET}")]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Its length, as far as it was read.
+        length: usize,
+    },
+}
 
 impl Secret {
     /// A secret of this text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Source::Text(text.into()))
     }
 
-    /// What it says, for whom it is meant.
+    /// The secret that this file holds whenever it is read.
     #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
+    pub fn in_file(path: impl Into<PathBuf>) -> Self {
+        Self(Source::File(path.into()))
+    }
+
+    /// What it says now, for whom it is meant. Reads the file, if it is in one.
+    pub fn read(&self) -> Result<Cow<'_, str>, SecretError> {
+        match &self.0 {
+            Source::Text(text) => Ok(Cow::Borrowed(text)),
+            Source::File(path) => read(path).map(Cow::Owned),
+        }
+    }
+}
+
+/// The password in a file, without the end of its line, which editors add.
+fn read(path: &Path) -> Result<String, SecretError> {
+    let mut text = String::new();
+    // Two more bytes for the end of a line, and a third one, which shows that a file is too large.
+    let most = MAX_SECRET as u64 + 3;
+    let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
+    let path = || path.to_owned();
+    read.map_err(|error| SecretError::Unreadable { path: path(), error })?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    match line.len() {
+        0 => Err(SecretError::Empty { path: path() }),
+        length if length > MAX_SECRET => Err(SecretError::TooLong { path: path(), length }),
+        length => {
+            text.truncate(length);
+            Ok(text)
+        }
     }
 }
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
+        match &self.0 {
+            Source::Text(_) => f.write_str("Secret(…)"),
+            Source::File(path) => write!(f, "Secret(in {path:?})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn file(text: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_is_read_each_time() {
+        let file = file(b"one\n");
+        let secret = Secret::in_file(file.path());
+        assert_eq!(secret.read().unwrap(), "one");
+        std::fs::write(file.path(), "two\r\n").unwrap();
+        assert_eq!(secret.read().unwrap(), "two");
+        std::fs::remove_file(file.path()).unwrap();
+        let error = secret.read().unwrap_err();
+        assert!(error.to_string().contains(&file.path().display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn what_a_file_holds_is_bounded() {
+        let longest = "x".repeat(MAX_SECRET);
+        for end in ["", "\n", "\r\n"] {
+            let file = file(format!("{longest}{end}").as_bytes());
+            assert_eq!(Secret::in_file(file.path()).read().unwrap(), longest, "{end:?}");
+        }
+        for (text, expected) in [
+            (format!("{longest}x"), "is 1025 bytes long: at most 1024"),
+            ("x".repeat(1 << 20), "is 1027 bytes long: at most 1024"),
+            ("\n".to_owned(), "must not be empty"),
+        ] {
+            let file = file(text.as_bytes());
+            let error = Secret::in_file(file.path()).read().unwrap_err().to_string();
+            assert!(error.ends_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn nothing_prints_what_it_says() {
+        assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(…)");
     }
 }

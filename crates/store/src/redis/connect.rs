@@ -3,6 +3,9 @@
 //! The library dials too, but it reads the system's certificates anew for every TLS connection, and
 //! shows an unknown server's reply to `AUTH`, which may repeat the password.
 
+mod error;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
+pub(super) use self::error::ConnectError;
 use super::topology::Address;
 use crate::config::{Login, RedisConfig};
 
@@ -69,31 +73,28 @@ pub(super) async fn connect(
     address: &Address,
     config: &RedisConfig,
     login: Option<&Login>,
-) -> Result<Connection, String> {
+) -> Result<Connection, ConnectError> {
+    let within = config.connect_timeout;
     // One bound for all of it: a server may accept and then say nothing.
-    match tokio::time::timeout(config.connect_timeout.into(), dial(address, config, login)).await {
-        Ok(outcome) => outcome,
-        // A server without TLS does not refuse a handshake: it waits for the line to end.
-        Err(_) if config.tls.is_some() => {
-            Err(format!("no answer within {}; does this port speak TLS?", config.connect_timeout))
-        }
-        Err(_) => Err(format!("no answer within {}", config.connect_timeout)),
-    }
+    let dialled = tokio::time::timeout(within.into(), dial(address, config, login)).await;
+    dialled.unwrap_or(Err(ConnectError::Silent { within, tls: config.tls.is_some() }))
 }
 
-async fn dial(address: &Address, config: &RedisConfig, login: Option<&Login>) -> Result<Connection, String> {
-    let stream =
-        TcpStream::connect((&*address.host, address.port)).await.map_err(|error| error.to_string())?;
+async fn dial(
+    address: &Address,
+    config: &RedisConfig,
+    login: Option<&Login>,
+) -> Result<Connection, ConnectError> {
+    let stream = TcpStream::connect((&*address.host, address.port)).await?;
     // A request is one small packet.
-    stream.set_nodelay(true).map_err(|error| error.to_string())?;
-    SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE).map_err(|error| error.to_string())?;
+    stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE)?;
     let mut connection = match &config.tls {
         None => over(stream).await?,
         Some(files) => {
-            let connector = TlsConnector::from(files.load().map_err(|error| error.to_string())?);
-            let name = ServerName::try_from(address.host.to_string()).map_err(|error| error.to_string())?;
-            let failed = |error| format!("TLS handshake failed: {error}");
-            over(connector.connect(name, stream).await.map_err(failed)?).await?
+            let connector = TlsConnector::from(files.load()?);
+            let name = ServerName::try_from(address.host.to_string())?;
+            over(connector.connect(name, stream).await.map_err(ConnectError::Handshake)?).await?
         }
     };
     match login {
@@ -105,11 +106,13 @@ async fn dial(address: &Address, config: &RedisConfig, login: Option<&Login>) ->
 
 /// No time-out of the library's own, because each call brings its own and a second one that ended
 /// earlier would invite a second charge; no commands of its own, because access lists may forbid them.
-async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Connection, String> {
+async fn over(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<Connection, ConnectError> {
     let info = RedisConnectionInfo::default().set_skip_set_lib_name();
     let settings = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
     let made = MultiplexedConnection::new_with_config(&info, stream, settings).await;
-    let (multiplexed, driver) = made.map_err(|error| error.to_string())?;
+    let (multiplexed, driver) = made.map_err(ConnectError::Refused)?;
     let (end, ended) = watch::channel(());
     let driver = async move {
         driver.await;
@@ -121,30 +124,34 @@ async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> R
 
 /// A frozen server accepts connections too: only one that answers is there. What it answers is for the
 /// first call to judge, but where nothing will ever pass.
-async fn greet(connection: &mut Connection) -> Result<(), String> {
+async fn greet(connection: &mut Connection) -> Result<(), ConnectError> {
     match connection.send(&redis::cmd("PING")).await {
-        Err(error) if error.code() == Some("NOAUTH") => {
-            Err("it wants a password (NOAUTH), and none is configured".to_owned())
-        }
+        Err(error) if error.code() == Some("NOAUTH") => Err(ConnectError::NoPassword),
         Err(error) if !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
-            Err(error.to_string())
+            Err(ConnectError::Refused(error))
         }
         _ => Ok(()),
     }
 }
 
-/// Of a refusal only the code is told: a server that does not know `AUTH` repeats what it was sent.
-async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), String> {
+/// The password is the one that its file holds now, so that a new one needs no restart.
+async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), ConnectError> {
+    let password = password(login).await?;
     let mut command = redis::cmd("AUTH");
-    command.arg(login.username.as_deref()).arg(login.password.expose());
+    command.arg(login.username.as_deref()).arg(password);
     match connection.send(&command).await {
         Ok(_) => Ok(()),
         Err(error) => Err(match error.code() {
-            Some("WRONGPASS") => {
-                "login refused: wrong user name or password, or the user is disabled (WRONGPASS)".to_owned()
-            }
-            Some(code) => format!("login refused ({code}): is this user, or a password, configured there?"),
-            None => error.to_string(),
+            Some("WRONGPASS") => ConnectError::WrongPassword,
+            Some(code) => ConnectError::LoginRefused { code: code.to_owned() },
+            None => ConnectError::Refused(error),
         }),
     }
+}
+
+/// Read apart from the runtime: a file of a volume that hangs must not hold decisions up.
+async fn password(login: &Login) -> Result<String, ConnectError> {
+    let secret = login.password.clone();
+    let read = tokio::task::spawn_blocking(move || secret.read().map(Cow::into_owned)).await?;
+    Ok(read?)
 }

@@ -139,6 +139,7 @@ impl Task {
                     "its connections are of no use".to_owned()
                 }
                 Err(error) => {
+                    let error = String::from(error);
                     self.context.topology.suspect();
                     self.tell(&error, failures);
                     error
@@ -152,10 +153,10 @@ impl Task {
         }
     }
 
-    /// Every worker tries on, several times a second: the first failure says it all.
+    /// Every worker tries on, several times a second. The monitor warns of a node that cannot decide, once for all.
     fn tell(&self, error: &str, failures: u32) {
         if failures == 0 {
-            tracing::warn!(node = %self.address, error, "cannot reach Redis; trying on");
+            tracing::info!(node = %self.address, error, "cannot reach Redis; trying on");
         } else {
             tracing::debug!(node = %self.address, error, failures, "cannot reach Redis");
         }
@@ -172,7 +173,7 @@ impl Task {
             let first = tokio::select! {
                 biased;
                 () = health.given_up.notified() => {
-                    tracing::warn!(node = %self.address, "gave up a connection to Redis");
+                    tracing::info!(node = %self.address, "gave up a connection to Redis");
                     return Ok(Parted::GivenUp);
                 }
                 () = &mut ended => {

@@ -79,6 +79,26 @@ impl Request {
         Self { strategy, limits, form, op, once, costs: costs.into(), phases, slot, keys, ends }
     }
 
+    /// A charge of 1 on the probe's key under `tag`. The strategy has one limit.
+    pub(super) fn probe(strategy: &Arc<Strategy>, tag: u128) -> Self {
+        let mut keys = Vec::with_capacity(48);
+        for limit in strategy.algorithms() {
+            key::write_probe_key(&mut keys, tag, limit.engine());
+        }
+        Self {
+            form: plain::form_of(strategy.algorithms().iter()),
+            strategy: Arc::clone(strategy),
+            limits: LimitSet::ALL,
+            op: Op::Charge,
+            once: false,
+            costs: SmallVec::from_slice(&[1]),
+            phases: Phases::new(),
+            slot: key::slot(tag),
+            ends: SmallVec::from_slice(&[keys.len()]),
+            keys,
+        }
+    }
+
     /// The algorithms of its limits, in order.
     pub(super) fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
         let all = self.strategy.algorithms().iter().enumerate();

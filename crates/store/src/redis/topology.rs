@@ -19,7 +19,7 @@ use crate::config::{RedisConfig, Topology as Kind};
 const SLOTS: usize = 16384;
 
 /// A node's address.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Address {
     pub(super) host: Arc<str>,
     pub(super) port: u16,

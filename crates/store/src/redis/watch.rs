@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, ServerErrorKind, Value};
 
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
+use super::health::as_written;
 use super::script::encode;
 use super::sentinel;
 use super::source::{Form, script_for};
@@ -132,7 +133,7 @@ impl Watcher<'_> {
             }
         };
         match tokio::time::timeout(timeout.into(), asked).await {
-            Ok(reply) => reply.map(drop).map_err(|error| told(&error)),
+            Ok(reply) => reply.map(drop).map_err(|error| as_written(&error)),
             Err(_) => Err(format!("no answer within {timeout}")),
         }
     }
@@ -140,16 +141,8 @@ impl Watcher<'_> {
     pub(super) async fn exchange(&self, connection: &mut Connection, command: &Cmd) -> Result<Value, String> {
         let timeout = self.context.config.connect_timeout;
         match tokio::time::timeout(timeout.into(), connection.send(command)).await {
-            Ok(reply) => reply.map_err(|error| told(&error)),
+            Ok(reply) => reply.map_err(|error| as_written(&error)),
             Err(_) => Err(format!("no answer within {timeout}")),
         }
-    }
-}
-
-/// A refusal as Redis wrote it, which is what its manual can be searched for.
-fn told(error: &RedisError) -> String {
-    match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        _ => error.to_string(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use weir::config::{ConfigOverrides, Login, Secret, StoreConfig};
+use weir::config::{Login, Overrides, Secret, StoreConfig};
 
 use super::super::refused;
 use super::{file, redis};
@@ -24,10 +24,10 @@ fn a_login_from_the_section_or_the_address() {
     let mut secret = tempfile::NamedTempFile::new().unwrap();
     secret.write_all(b"from a file\n").unwrap();
     let path = secret.path().display();
-    assert_eq!(
-        redis(&format!(r#"nodes: ["redis://a"], password_file: "{path}""#)).login,
-        login(None, "from a file")
-    );
+    let own = redis(&format!(r#"nodes: ["redis://a"], password_file: "{path}""#)).login.unwrap();
+    assert_eq!((own.username, own.password.read().unwrap().as_ref()), (None, "from a file"));
+    std::fs::write(secret.path(), "another").unwrap();
+    assert_eq!(own.password.read().unwrap(), "another", "it is read whenever a connection is opened");
 }
 
 #[test]
@@ -41,26 +41,26 @@ fn settings_go_before_the_file() {
     let mut secret = tempfile::NamedTempFile::new().unwrap();
     secret.write_all(b"from outside\r\n").unwrap();
     let text = file(r#"nodes: ["redis://a"], username: one, password: inside"#);
-    let with = |settings: ConfigOverrides| {
+    let with = |settings: Overrides| {
         let config = weir::config::Config::parse(&text, "weir.yaml", &settings).map_err(|e| e.to_string())?;
         let StoreConfig::Redis(redis) = config.store else { panic!("redis") };
         Ok::<_, String>(redis.login)
     };
     let some = |text: &str| Some(text.to_owned());
     let path = secret.path().to_str();
-    let settings =
-        ConfigOverrides { redis_password_file: path.map(str::to_owned), ..ConfigOverrides::default() };
-    assert_eq!(with(settings.clone()).unwrap(), login(Some("one"), "from outside"));
-    let both = ConfigOverrides { redis_password: some("hunter2"), ..settings };
+    let settings = Overrides { redis_password_file: path.map(str::to_owned), ..Overrides::default() };
+    let own = with(settings.clone()).unwrap().unwrap();
+    assert_eq!(
+        (own.username.as_deref(), own.password.read().unwrap().as_ref()),
+        (Some("one"), "from outside")
+    );
+    let both = Overrides { redis_password: some("hunter2"), ..settings };
     let expected = "--redis-password-file or WEIR_REDIS_PASSWORD_FILE: store.redis.password_file: there is a password too";
     assert_eq!(with(both).unwrap_err(), expected);
-    let settings = ConfigOverrides {
-        redis_username: some("two"),
-        redis_password: some("p"),
-        ..ConfigOverrides::default()
-    };
+    let settings =
+        Overrides { redis_username: some("two"), redis_password: some("p"), ..Overrides::default() };
     assert_eq!(with(settings).unwrap(), login(Some("two"), "p"));
-    let settings = ConfigOverrides { redis_password: some(""), ..ConfigOverrides::default() };
+    let settings = Overrides { redis_password: some(""), ..Overrides::default() };
     assert_eq!(with(settings).unwrap_err(), "WEIR_REDIS_PASSWORD: store.redis.password: must not be empty");
 }
 

@@ -1,0 +1,267 @@
+//! What is known now, and a log line for each change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use weir_core::key::KeySecret;
+
+use super::evictions::{Event, Evictions, MemoryInfo};
+use super::fingerprint::{Change, Fingerprint};
+use super::remedy::remedy;
+use super::streak::{Since, Streak, Turn};
+use super::{NodeStatus, StoreStatus, Trouble};
+use crate::config::{RedisConfig, Topology};
+use crate::redis::topology::Address;
+
+/// What to do about another node's secret.
+const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
+
+/// What to do about evictions.
+const NO_EVICTION: &str =
+    "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
+
+/// What is known of the Redis nodes. Clones share it.
+#[derive(Clone)]
+pub struct StoreHealth(Arc<Shared>);
+
+struct Shared {
+    config: RedisConfig,
+    board: Mutex<Board>,
+    changes: watch::Sender<()>,
+}
+
+struct Board {
+    nodes: BTreeMap<Address, NodeBoard>,
+    /// Whether the nodes can be found, where they are not configured.
+    topology: Streak,
+    fingerprint: Fingerprint,
+    /// Whether `INFO` was refused, and so is not asked for again.
+    info_refused: bool,
+}
+
+#[derive(Default)]
+struct NodeBoard {
+    streak: Streak,
+    evictions: Evictions,
+}
+
+impl StoreHealth {
+    pub(in crate::redis) fn new(config: &RedisConfig, secret: &KeySecret) -> Self {
+        let board = Board {
+            nodes: BTreeMap::new(),
+            topology: Streak::default(),
+            fingerprint: Fingerprint::of(secret),
+            info_refused: false,
+        };
+        let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
+        Self(Arc::new(Shared { config: config.clone(), board, changes }))
+    }
+
+    /// What is known now.
+    #[must_use]
+    pub fn status(&self) -> StoreStatus {
+        self.0.board.lock().status(&self.0.config)
+    }
+
+    /// Tells of changes of [`StoreHealth::status`].
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.0.changes.subscribe()
+    }
+
+    /// These nodes are probed now, and no others.
+    pub(super) fn keep(&self, nodes: &[Address]) {
+        self.change(|board| {
+            board.nodes.retain(|known, _| nodes.contains(known));
+            for node in nodes {
+                board.nodes.entry(node.clone()).or_default();
+            }
+        });
+    }
+
+    /// How a look for the nodes has ended. A single server is configured, so that it is not looked for.
+    pub(super) fn looked(&self, outcome: &Result<(), String>) {
+        if self.0.config.topology == Topology::Single {
+            return;
+        }
+        self.change(|board| match outcome {
+            Ok(()) => {
+                if let Some(Turn::Ended { lasted }) = board.topology.succeeded(Since::now()) {
+                    tracing::info!(seconds = lasted.as_secs(), "the nodes of Redis are found again");
+                }
+            }
+            Err(reason) => {
+                if board.topology.failed(reason, Since::now()).is_some() {
+                    let what_to_do = remedy(reason, &self.0.config);
+                    tracing::warn!(reason, %what_to_do, "the nodes of Redis cannot be found");
+                }
+            }
+        });
+    }
+
+    /// How a probe of a node has ended.
+    pub(super) fn probed(&self, node: &Address, outcome: Result<(), &str>) {
+        self.change(|board| {
+            let Some(known) = board.nodes.get_mut(node) else { return };
+            match outcome {
+                Ok(()) => {
+                    if let Some(Turn::Ended { lasted }) = known.streak.succeeded(Since::now()) {
+                        tracing::info!(%node, seconds = lasted.as_secs(), "a Redis node decides again");
+                    }
+                }
+                Err(reason) => {
+                    if known.streak.failed(reason, Since::now()).is_some() {
+                        let what_to_do = remedy(reason, &self.0.config);
+                        tracing::warn!(
+                            %node, reason, %what_to_do,
+                            "a Redis node cannot decide; on_store_failure answers for its keys"
+                        );
+                    }
+                }
+            }
+        });
+    }
+
+    /// The fingerprint that this node shows.
+    pub(super) fn own_fingerprint(&self) -> String {
+        self.0.board.lock().fingerprint.own().to_owned()
+    }
+
+    /// Which fingerprint was found, if any.
+    pub(super) fn compared(&self, found: Option<&str>) {
+        self.change(|board| {
+            let fingerprint = &mut board.fingerprint;
+            match fingerprint.found(found, Since::now()) {
+                Some(Change::Differs) => tracing::warn!(
+                    own = fingerprint.own(),
+                    other = found.unwrap_or_default(),
+                    what_to_do = ONE_SECRET,
+                    "another node counts with another key_secret, so every limit is admitted once by each"
+                ),
+                Some(Change::Agrees) => {
+                    tracing::info!("no other node counts with another key_secret any more");
+                }
+                None => {}
+            }
+        });
+    }
+
+    /// Redis does not say which fingerprint there is.
+    pub(super) fn comparison_refused(&self, reason: &str) {
+        if self.0.board.lock().fingerprint.refused() {
+            tracing::warn!(
+                reason, what_to_do = %remedy(reason, &self.0.config),
+                "Redis does not show whether other nodes have the same key_secret"
+            );
+        }
+    }
+
+    /// Whether `INFO` may be asked for.
+    pub(super) fn may_ask_info(&self) -> bool {
+        !self.0.board.lock().info_refused
+    }
+
+    /// `INFO` was refused. It is not asked for again.
+    pub(super) fn info_refused(&self, node: &Address, reason: &str) {
+        if !std::mem::replace(&mut self.0.board.lock().info_refused, true) {
+            tracing::info!(
+                %node, reason,
+                "Redis does not let this user ask for INFO, so evictions are not seen; +info allows it"
+            );
+        }
+    }
+
+    /// What `INFO` says.
+    pub(super) fn informed(&self, node: &Address, info: MemoryInfo) {
+        self.change(|board| {
+            let Some(known) = board.nodes.get_mut(node) else { return };
+            for event in known.evictions.looked(info, Since::now()) {
+                let policy = known.evictions.policy().map_or("noeviction", |(_, policy)| policy);
+                match event {
+                    Event::Evicts => tracing::warn!(
+                        %node, what_to_do = NO_EVICTION,
+                        "Redis evicts keys; limits whose keys are evicted start anew"
+                    ),
+                    Event::Stopped => tracing::info!(%node, "Redis evicts no keys any more"),
+                    Event::MayEvict => tracing::warn!(
+                        %node, policy, what_to_do = NO_EVICTION,
+                        "the maxmemory-policy of Redis lets it evict keys of limits"
+                    ),
+                    Event::Keeps => tracing::info!(%node, "the maxmemory-policy of Redis evicts no keys"),
+                }
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Board)) {
+        let mut board = self.0.board.lock();
+        change(&mut board);
+        drop(board);
+        self.0.changes.send_replace(());
+    }
+}
+
+impl Board {
+    fn status(&self, config: &RedisConfig) -> StoreStatus {
+        let trouble = |what: String, (since, reason): (Since, &Arc<str>)| Trouble {
+            what,
+            since,
+            reason: reason.to_string(),
+            remedy: remedy(reason, config).into_owned(),
+        };
+        let topology = self.topology.failure();
+        let topology =
+            topology.map(|failure| trouble("the nodes of Redis cannot be found".to_owned(), failure));
+        let failed = self.nodes.iter().filter_map(|(node, known)| {
+            Some(trouble(format!("Redis node {node} cannot decide"), known.streak.failure()?))
+        });
+        StoreStatus {
+            nodes: self.nodes.iter().map(|(node, known)| known.status(node)).collect(),
+            failures: topology.into_iter().chain(failed).collect(),
+            notes: self.notes(),
+            other_key_secret: self.fingerprint.other().is_some(),
+        }
+    }
+
+    fn notes(&self) -> Vec<Trouble> {
+        let other = self.fingerprint.other().map(|(since, other)| Trouble {
+            what: "another node counts with another key_secret, so every limit is admitted once by each"
+                .to_owned(),
+            since,
+            reason: format!("its fingerprint is {other}, this node's is {}", self.fingerprint.own()),
+            remedy: ONE_SECRET.to_owned(),
+        });
+        let evictions = self.nodes.iter().flat_map(|(node, known)| known.notes(node));
+        other.into_iter().chain(evictions).collect()
+    }
+}
+
+impl NodeBoard {
+    fn status(&self, node: &Address) -> NodeStatus {
+        NodeStatus {
+            node: node.to_string(),
+            up: self.streak.is_working(),
+            evicted_keys: self.evictions.total(),
+            may_evict: self.evictions.policy().is_some(),
+        }
+    }
+
+    fn notes(&self, node: &Address) -> impl Iterator<Item = Trouble> {
+        let remedy = || NO_EVICTION.to_owned();
+        let rising = self.evictions.rising().map(|(since, keys)| Trouble {
+            what: format!("Redis node {node} evicts keys, and limits whose keys are evicted start anew"),
+            since,
+            reason: format!("{keys} were evicted"),
+            remedy: remedy(),
+        });
+        let policy = self.evictions.policy().map(|(since, policy)| Trouble {
+            what: format!("Redis node {node} may evict keys of limits"),
+            since,
+            reason: format!("its maxmemory-policy is {policy}"),
+            remedy: remedy(),
+        });
+        rising.into_iter().chain(policy)
+    }
+}

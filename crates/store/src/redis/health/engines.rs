@@ -1,0 +1,76 @@
+//! Which engines are in use: those that a node must be able to run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use weir_core::algorithm::EngineKind;
+
+/// A set of engines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EngineSet(u8);
+
+/// The engines of all rules that serve now. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct EnginesInUse(Arc<InUse>);
+
+#[derive(Debug, Default)]
+struct InUse {
+    strategies: AtomicU8,
+    rules: AtomicU8,
+}
+
+impl FromIterator<EngineKind> for EngineSet {
+    fn from_iter<I: IntoIterator<Item = EngineKind>>(engines: I) -> Self {
+        Self(engines.into_iter().fold(0, |all, engine| all | bit(engine)))
+    }
+}
+
+impl EngineSet {
+    /// Whether it is one of them.
+    pub(super) fn has(self, engine: EngineKind) -> bool {
+        self.0 & bit(engine) != 0
+    }
+}
+
+impl EnginesInUse {
+    /// Says which engines the configured strategies have.
+    pub fn set_strategies(&self, engines: EngineSet) {
+        self.0.strategies.store(engines.0, Relaxed);
+    }
+
+    /// Says which engines the rules of Envoy's files have, after every reload.
+    pub fn set_rules(&self, engines: EngineSet) {
+        self.0.rules.store(engines.0, Relaxed);
+    }
+
+    /// All of them; the window, which limits of Envoy's requests have, where nothing is configured.
+    pub(super) fn all(&self) -> EngineSet {
+        match self.0.strategies.load(Relaxed) | self.0.rules.load(Relaxed) {
+            0 => EngineSet(bit(EngineKind::Window)),
+            engines => EngineSet(engines),
+        }
+    }
+}
+
+const fn bit(engine: EngineKind) -> u8 {
+    1 << engine.number()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_of_strategies_and_of_rules() {
+        use EngineKind::{Bucket, Log, Window};
+        let in_use = EnginesInUse::default();
+        let used = || [Bucket, Window, Log].map(|engine| in_use.all().has(engine));
+        assert_eq!(used(), [false, true, false]);
+        in_use.set_strategies([Bucket].into_iter().collect());
+        assert_eq!(used(), [true, false, false]);
+        in_use.set_rules([Log, Window].into_iter().collect());
+        assert_eq!(used(), [true, true, true]);
+        in_use.set_rules(EngineSet::default());
+        assert_eq!(used(), [true, false, false]);
+    }
+}

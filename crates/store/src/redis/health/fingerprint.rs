@@ -1,0 +1,141 @@
+//! Whether all nodes of Weir have the same `key_secret`. With another one a node has other keys, so that every limit
+//! is admitted once by each secret.
+//!
+//! Each node reads a fingerprint of the secret and then writes its own, under a key that all know.
+
+use std::time::Duration;
+
+use redis::Value;
+use weir_core::key::{FINGERPRINT_KEY, KeySecret};
+
+use super::ask::{AskError, ask};
+use super::streak::Since;
+use crate::redis::connect::Connection;
+
+/// Between two looks.
+pub(super) const EVERY: Duration = Duration::from_secs(20);
+
+/// How long a fingerprint lasts that nobody writes any more, and how long one that was seen is reported.
+const LASTS: Duration = Duration::from_secs(60);
+
+/// Which fingerprints this node has seen.
+#[derive(Debug)]
+pub(super) struct Fingerprint {
+    own: String,
+    other: Option<Other>,
+    /// Whether it was logged that Redis refuses to be asked.
+    refusal_logged: bool,
+}
+
+#[derive(Debug)]
+struct Other {
+    fingerprint: String,
+    since: Since,
+    last: Since,
+}
+
+/// A change that is worth a log line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Another node has another secret.
+    Differs,
+    /// No other fingerprint was seen for a while.
+    Agrees,
+}
+
+impl Fingerprint {
+    pub(super) fn of(secret: &KeySecret) -> Self {
+        Self { own: secret.fingerprint(), other: None, refusal_logged: false }
+    }
+
+    /// This node's own.
+    pub(super) fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// What was found; `None` is nothing.
+    pub(super) fn found(&mut self, fingerprint: Option<&str>, now: Since) -> Option<Change> {
+        match (fingerprint.filter(|found| *found != self.own), &mut self.other) {
+            (Some(found), Some(other)) => {
+                found.clone_into(&mut other.fingerprint);
+                other.last = now;
+                None
+            }
+            (Some(found), None) => {
+                self.other = Some(Other { fingerprint: found.to_owned(), since: now, last: now });
+                Some(Change::Differs)
+            }
+            (None, Some(other)) if now.instant.saturating_duration_since(other.last.instant) > LASTS => {
+                self.other = None;
+                Some(Change::Agrees)
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// Whether a refusal is to be logged: the first one is.
+    pub(super) fn refused(&mut self) -> bool {
+        !std::mem::replace(&mut self.refusal_logged, true)
+    }
+
+    /// Since when there is another fingerprint, and which.
+    pub(super) fn other(&self) -> Option<(Since, &str)> {
+        self.other.as_ref().map(|other| (other.since, other.fingerprint.as_str()))
+    }
+}
+
+/// Reads what a node has written last, and writes this node's own over it.
+pub(super) async fn exchange(connection: &mut Connection, own: &str) -> Result<Option<String>, AskError> {
+    let (mut get, mut set) = (redis::cmd("GET"), redis::cmd("SET"));
+    get.arg(FINGERPRINT_KEY);
+    set.arg(FINGERPRINT_KEY).arg(own).arg("PX").arg(LASTS.as_millis() as u64);
+    let found = ask(connection, &get).await?;
+    ask(connection, &set).await?;
+    Ok(match found {
+        Value::BulkString(found) => Some(String::from_utf8_lossy(&found).chars().take(own.len()).collect()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::Micros;
+
+    #[test]
+    fn another_fingerprint_is_reported_until_it_has_not_been_seen_for_a_minute() {
+        let mut watched = Fingerprint::of(&KeySecret::from_text("one"));
+        let own = watched.own().to_owned();
+        let start = Since::now();
+        let at = |second: u64| {
+            let instant = start.instant + Duration::from_secs(second);
+            Since { wall: Micros(start.wall.0 + second * 1_000_000), instant }
+        };
+        assert_eq!(watched.found(None, at(0)), None);
+        assert_eq!(watched.found(Some(&own), at(20)), None);
+        assert_eq!(watched.found(Some("another"), at(40)), Some(Change::Differs));
+        assert_eq!(watched.other(), Some((at(40), "another")));
+        assert_eq!(watched.found(Some("a third"), at(60)), None);
+        for second in [80, 100, 120] {
+            assert_eq!(watched.found(Some(&own), at(second)), None, "it may be the next one's turn again");
+        }
+        assert_eq!(watched.other(), Some((at(40), "a third")));
+        assert_eq!(watched.found(Some(&own), at(140)), Some(Change::Agrees));
+        assert_eq!(watched.other(), None);
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_its_secret_alone() {
+        let of = |secret: &str| KeySecret::from_text(secret).fingerprint();
+        assert_eq!(of("one"), of("one"));
+        assert_ne!(of("one"), of("two"));
+        assert_eq!(of("one").len(), 16);
+        assert_ne!(of("one"), KeySecret::BUILT_IN.fingerprint());
+    }
+
+    #[test]
+    fn a_refusal_is_logged_once() {
+        let mut watched = Fingerprint::of(&KeySecret::BUILT_IN);
+        assert_eq!([watched.refused(), watched.refused(), watched.refused()], [true, false, false]);
+    }
+}

@@ -1,0 +1,177 @@
+//! The tasks that find out: one for each master.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::{AbortHandle, JoinSet};
+use weir_core::key;
+use weir_time::clock::monotonic;
+use weir_time::deadlines::Deadlines;
+
+use super::ask::AskError;
+use super::board::StoreHealth;
+use super::engines::EnginesInUse;
+use super::evictions;
+use super::fingerprint;
+use super::probe::{Probed, Probes};
+use crate::redis::connect::{Connection, connect};
+use crate::redis::context::LinkContext;
+use crate::redis::topology::Address;
+use crate::redis::watch::watch;
+
+/// Between two probes of a node.
+const PROBE_EVERY: Duration = Duration::from_secs(2);
+
+/// After a probe that failed.
+const PROBE_AGAIN: Duration = Duration::from_millis(500);
+
+/// Watches over the nodes, those that there are and those that come. Runs until it is dropped.
+pub(in crate::redis) async fn monitor(
+    context: &Arc<LinkContext>,
+    health: &StoreHealth,
+    engines: &EnginesInUse,
+) {
+    let looks = watch(context, |outcome| health.looked(&outcome));
+    tokio::join!(looks, keep_probing(context, health, engines));
+}
+
+/// A prober for every master that is known, and none for those that have gone.
+async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines: &EnginesInUse) {
+    let mut changes = context.topology.changes();
+    let probes = Arc::new(Probes::new());
+    let (mut tasks, mut running) = (JoinSet::new(), HashMap::<Address, AbortHandle>::new());
+    loop {
+        let nodes = context.topology.nodes();
+        running.retain(|node, task| {
+            let stays = nodes.contains(node);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        while tasks.try_join_next().is_some() {}
+        health.keep(&nodes);
+        for node in nodes {
+            running.entry(node.clone()).or_insert_with(|| {
+                let prober = Prober {
+                    address: node,
+                    context: Arc::clone(context),
+                    health: health.clone(),
+                    engines: engines.clone(),
+                    probes: Arc::clone(&probes),
+                    deadlines: Deadlines::default(),
+                    tags: Vec::new(),
+                    compared: None,
+                    informed: None,
+                };
+                tasks.spawn(prober.run())
+            });
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Looks after one node.
+struct Prober {
+    address: Address,
+    context: Arc<LinkContext>,
+    health: StoreHealth,
+    engines: EnginesInUse,
+    probes: Arc<Probes>,
+    deadlines: Deadlines,
+    /// In the node's slots, as far as is known.
+    tags: Vec<u128>,
+    /// When the secret was compared last.
+    compared: Option<Instant>,
+    /// When `INFO` was asked for last.
+    informed: Option<Instant>,
+}
+
+impl Prober {
+    async fn run(mut self) {
+        let mut connection = None;
+        loop {
+            let probed = self.probe(&mut connection).await;
+            let pause = match &probed {
+                Probed::Decides => {
+                    self.health.probed(&self.address, Ok(()));
+                    PROBE_EVERY
+                }
+                // The map of slots is about to change; the next probe takes another tag.
+                Probed::Elsewhere => {
+                    self.tags.clear();
+                    PROBE_AGAIN
+                }
+                Probed::Refuses(reason) | Probed::Broken(reason) => {
+                    self.health.probed(&self.address, Err(reason));
+                    PROBE_AGAIN
+                }
+            };
+            let is_broken = match (&probed, &connection) {
+                (Probed::Decides, Some(open)) => self.look_around(&mut open.clone()).await.is_err(),
+                (Probed::Broken(_), _) => true,
+                _ => false,
+            };
+            if is_broken {
+                connection = None;
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// On the connection, or on a new one.
+    async fn probe(&mut self, connection: &mut Option<Connection>) -> Probed {
+        let context = &self.context;
+        let open = match connection {
+            Some(open) => open,
+            None => match connect(&self.address, &context.config, context.config.login.as_ref()).await {
+                Ok(opened) => connection.insert(opened),
+                Err(error) => return Probed::Broken(error.into()),
+            },
+        };
+        let owns =
+            |tag: &u128| context.topology.owner(key::slot(*tag)).is_ok_and(|owner| owner == self.address);
+        if self.tags.is_empty() || (context.topology.is_cluster() && !self.tags.iter().all(owns)) {
+            self.tags = self.probes.tags(&context.topology, &self.address).unwrap_or_default();
+        }
+        if self.tags.is_empty() {
+            return Probed::Elsewhere;
+        }
+        self.probes.probe(open, context, &self.deadlines, &self.tags, self.engines.all()).await
+    }
+
+    /// What is asked less often than the probe, and only of a node that decides. An error means that the connection
+    /// is of no use.
+    async fn look_around(&mut self, connection: &mut Connection) -> Result<(), ()> {
+        let now = monotonic();
+        let is_due = |last: Option<Instant>, every| {
+            last.is_none_or(|last| now.saturating_duration_since(last) >= every)
+        };
+        let timeout = Duration::from(self.context.config.connect_timeout);
+        let has_fingerprint =
+            self.context.topology.owner(key::fingerprint_slot()).is_ok_and(|owner| owner == self.address);
+        if has_fingerprint && is_due(self.compared, fingerprint::EVERY) {
+            self.compared = Some(now);
+            let own = self.health.own_fingerprint();
+            let exchanged = tokio::time::timeout(timeout, fingerprint::exchange(connection, &own));
+            match exchanged.await.unwrap_or(Err(AskError::Failed)) {
+                Ok(found) => self.health.compared(found.as_deref()),
+                Err(AskError::Refused(reason)) => self.health.comparison_refused(&reason),
+                Err(AskError::Failed) => return Err(()),
+            }
+        }
+        if self.health.may_ask_info() && is_due(self.informed, evictions::EVERY) {
+            self.informed = Some(now);
+            let looked = tokio::time::timeout(timeout, evictions::look(connection));
+            match looked.await.unwrap_or(Err(AskError::Failed)) {
+                Ok(info) => self.health.informed(&self.address, info),
+                Err(AskError::Refused(reason)) => self.health.info_refused(&self.address, &reason),
+                Err(AskError::Failed) => return Err(()),
+            }
+        }
+        Ok(())
+    }
+}

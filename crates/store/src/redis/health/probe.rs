@@ -1,0 +1,182 @@
+//! The probe: a charge through the real script, for each engine in use, on keys of this process alone.
+//!
+//! `PING` and an empty script pass where every write is refused: for want of a right, memory, replicas, or on a
+//! server that is too old. So what is tried is a charge, which writes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::key::slot;
+use weir_core::strategy::{FailurePolicy, Limit, Scope, Strategy};
+use weir_time::clock::monotonic;
+use weir_time::deadlines::Deadlines;
+use weir_units::Micros;
+
+use super::ask::as_written;
+use super::engines::EngineSet;
+use super::tags::ProcessTags;
+use crate::StoreError;
+use crate::redis::connect::Connection;
+use crate::redis::context::LinkContext;
+use crate::redis::request::Request;
+use crate::redis::script::{decode, encode};
+use crate::redis::source::script_for;
+use crate::redis::topology::{Address, Topology};
+
+/// So long that a probe finds what the last one wrote, as charges do, and so short that what it wrote is gone within
+/// a minute.
+const WINDOW: Micros = Micros::from_secs(10);
+
+/// More than there are ever probes in a window, so that each is admitted and writes.
+const LIMIT: u64 = 10_000;
+
+/// How a probe ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Probed {
+    /// The node has decided.
+    Decides,
+    /// The slot is another node's, or on its way there: this says nothing of the node.
+    Elsewhere,
+    /// The node did not decide, and says why.
+    Refuses(String),
+    /// No answer: the connection is of no use any more.
+    Broken(String),
+}
+
+/// What the probes of one process have in common.
+#[derive(Debug)]
+pub(super) struct Probes {
+    tags: ProcessTags,
+    strategies: Vec<Arc<Strategy>>,
+}
+
+impl Probes {
+    pub(super) fn new() -> Self {
+        Self { tags: ProcessTags::random(), strategies: strategies() }
+    }
+
+    /// Hash tags for the node at `address`: in a cluster one of the node's slots, and elsewhere of two slots, because
+    /// a node of a cluster refuses a call with both. `None` where the node has no slot.
+    pub(super) fn tags(&self, topology: &Topology, address: &Address) -> Option<Vec<u128>> {
+        let owns = |slot| topology.owner(slot).is_ok_and(|owner| owner == *address);
+        let first = self.tags.next(owns)?;
+        if topology.is_cluster() {
+            return Some(vec![first]);
+        }
+        let second = self.tags.next(|other| other != slot(first))?;
+        Some(vec![first, second])
+    }
+
+    /// Charges by every engine of `engines`, one after the other, until one is refused.
+    pub(super) async fn probe(
+        &self,
+        connection: &mut Connection,
+        context: &LinkContext,
+        deadlines: &Deadlines,
+        tags: &[u128],
+        engines: EngineSet,
+    ) -> Probed {
+        let is_used = |strategy: &&Arc<Strategy>| {
+            strategy.algorithms().iter().any(|limit| engines.has(limit.engine().kind()))
+        };
+        for strategy in self.strategies.iter().filter(is_used) {
+            let requests: Vec<_> = tags.iter().map(|&tag| Arc::new(Request::probe(strategy, tag))).collect();
+            let charge = charge(connection, context, &requests);
+            let deadline = monotonic() + Duration::from(context.config.deadline);
+            match deadlines.until(deadline, charge).await {
+                Ok(Probed::Decides) => {}
+                Ok(other) => return other,
+                Err(_) => return Probed::Broken(format!("no answer within {}", context.config.deadline)),
+            }
+        }
+        Probed::Decides
+    }
+}
+
+async fn charge(connection: &mut Connection, context: &LinkContext, requests: &[Arc<Request>]) -> Probed {
+    let Some(first) = requests.first() else { return Probed::Elsewhere };
+    let script = script_for(first.form, first.algorithms());
+    let request = encode(requests, context.clock.explicit());
+    let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
+    let reply = match connection.send(&command("EVALSHA", &script.sha, requests, &request)).await {
+        Err(error) if error.kind() == unknown => {
+            connection.send(&command("EVAL", &script.source, requests, &request)).await
+        }
+        reply => reply,
+    };
+    match reply {
+        Ok(reply) => decided(requests, &reply),
+        Err(error) => refused(&error, context.topology.is_cluster()),
+    }
+}
+
+fn command(name: &str, script: &str, requests: &[Arc<Request>], request: &[u8]) -> Cmd {
+    let mut command = redis::cmd(name);
+    command.arg(script).arg(requests.iter().map(|request| request.keys().len()).sum::<usize>());
+    for key in requests.iter().flat_map(|request| request.keys()) {
+        command.arg(key);
+    }
+    command.arg(request);
+    command
+}
+
+fn decided(requests: &[Arc<Request>], reply: &Value) -> Probed {
+    let failed = match decode(requests, reply) {
+        Ok(answers) => answers.into_iter().find_map(Result::err),
+        Err(error) => Some(error),
+    };
+    match failed {
+        None => Probed::Decides,
+        Some(StoreError::Refused(why) | StoreError::Unreadable(why)) => Probed::Refuses(why.to_string()),
+        Some(error) => Probed::Refuses(error.to_string()),
+    }
+}
+
+fn refused(error: &RedisError, is_cluster: bool) -> Probed {
+    let Some(code) = error.code() else { return Probed::Broken(error.to_string()) };
+    if is_cluster && matches!(code, "MOVED" | "ASK" | "TRYAGAIN") {
+        return Probed::Elsewhere;
+    }
+    Probed::Refuses(as_written(error))
+}
+
+/// A strategy of one limit for each engine.
+fn strategies() -> Vec<Arc<Strategy>> {
+    let algorithms = [
+        Algorithm::bucket(LIMIT, Rate { count: LIMIT, period: WINDOW }),
+        Algorithm::fixed_window(LIMIT, WINDOW, false, false),
+        Algorithm::interval_refill(LIMIT, LIMIT, WINDOW, false),
+        Algorithm::sliding_log(LIMIT, WINDOW),
+        Algorithm::sliding_window(LIMIT, WINDOW),
+        Algorithm::bucketed_window(LIMIT, WINDOW, 2, false),
+    ];
+    let strategy = |algorithm: Algorithm| {
+        let limit = Limit { name: "probe".into(), scope: Scope::default(), algorithm };
+        Strategy::new("probe", vec![limit], true, FailurePolicy::Error).map(Arc::new)
+    };
+    // All of them are valid, which the test below holds.
+    algorithms.into_iter().flatten().map(strategy).filter_map(Result::ok).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_core::algorithm::EngineKind;
+
+    #[test]
+    fn every_engine_has_a_probe() {
+        let strategies = strategies();
+        let engines = strategies.iter().map(|strategy| strategy.algorithms()[0].engine().kind());
+        assert_eq!(engines.collect::<Vec<_>>(), EngineKind::ALL);
+    }
+
+    #[test]
+    fn a_key_says_whose_it_is() {
+        let strategies = strategies();
+        let request = Request::probe(&strategies[3], 0x1234_5678_9abc_def0);
+        let keys: Vec<&[u8]> = request.keys().collect();
+        assert_eq!(keys, [b"weir:{123456789abcdef0}:probe:log"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! What an operator can do about a refusal.
+
+use std::borrow::Cow;
+
+use crate::config::{RedisConfig, Topology};
+
+/// What a part of a refusal means, for its own topology or for any. The first that fits counts.
+const KNOWN: [(&str, Option<Topology>, &str); 27] = [
+    (
+        "OOM",
+        None,
+        "Redis has reached `maxmemory` and evicts nothing: raise it, or find what else fills this Redis",
+    ),
+    (
+        "NOREPLICAS",
+        None,
+        "fewer replicas are connected than `min-replicas-to-write` wants: bring them back, or lower it",
+    ),
+    (
+        "READONLY",
+        Some(Topology::Single),
+        "this server is a replica: name its master in `store.redis.nodes`, or say `topology: sentinel` or `cluster`",
+    ),
+    ("READONLY", None, "this server was a master and is a replica now: wait for the failover to end"),
+    (
+        "MISCONF",
+        None,
+        "Redis cannot save its data and therefore refuses writes: look into its log, and make room on its disk",
+    ),
+    ("LOADING", None, "Redis reads its data from disk; wait until it is ready"),
+    (
+        "MASTERDOWN",
+        None,
+        "this server is a replica that has lost its master: name the master, or bring it back",
+    ),
+    (
+        "CLUSTERDOWN",
+        None,
+        "slots of the cluster have no node: look at CLUSTER INFO, and bring the lost master or a replica back",
+    ),
+    ("BUSY", None, "a script of somebody else occupies Redis: find it, and end it by SCRIPT KILL"),
+    ("MOVED", None, "this server is a node of a cluster: set `store.redis.topology: cluster`"),
+    ("CROSSSLOT", None, "this server is a node of a cluster: set `store.redis.topology: cluster`"),
+    (
+        "cluster support disabled",
+        None,
+        "this server is no node of a cluster: set `store.redis.topology: single`",
+    ),
+    (
+        "told no slots",
+        None,
+        "give the cluster its slots (redis-cli --cluster create), or set `store.redis.topology: single`",
+    ),
+    ("knows no master", None, "set `store.redis.master_name` to a name that SENTINEL MASTERS shows"),
+    (
+        "unknown command",
+        Some(Topology::Sentinel),
+        "with `topology: sentinel`, `store.redis.nodes` are the addresses of the sentinels (usually with port 26379)",
+    ),
+    ("unknown command", None, "this server runs no scripts: is it a sentinel, or a proxy that forbids them?"),
+    (
+        "syntax error",
+        None,
+        "this server does not know SET with PXAT: it must be Redis 6.2 or later, or Valkey",
+    ),
+    ("NOAUTH", None, "set `store.redis.password_file` or WEIR_REDIS_PASSWORD"),
+    ("WRONGPASS", None, "correct `store.redis.username` and the password, or this user's password on Redis"),
+    ("login refused", None, "correct `store.redis.username` and the password, or add this user on Redis"),
+    ("the password for it is in a file", None, "let Weir's process read this file"),
+    ("does this port speak TLS?", None, "correct the port, or write redis:// in `store.redis.nodes`"),
+    ("TLS handshake failed", None, "correct the certificates: `store.redis.tls`, or those of Redis"),
+    ("_file: ", None, "correct the certificates of `store.redis.tls`"),
+    (
+        "holds something else than",
+        None,
+        "something else writes keys that begin with weir: give Weir a Redis of its own",
+    ),
+    (
+        "no answer within",
+        None,
+        "check the load of this Redis and the way to it; `store.redis.deadline` is the most that callers wait",
+    ),
+    (
+        "as the master",
+        None,
+        "check that the master runs and can be reached from here, or wait for the failover to end",
+    ),
+];
+
+const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
+
+/// All that decisions need, as `ACL SETUSER` takes it; docs/redis.md says the same.
+const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen \
+                      +lrange +lindex +lset +ltrim +pexpireat";
+
+/// What to do about `reason`.
+pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
+    if reason.contains("NOPERM") || reason.contains("The user executing the script") {
+        return Cow::Owned(rights(reason, config));
+    }
+    let fits = |(part, of, _): &&(&str, Option<Topology>, &str)| {
+        reason.contains(part) && of.is_none_or(|topology| topology == config.topology)
+    };
+    Cow::Borrowed(KNOWN.iter().find(fits).map_or(ANY, |(_, _, what)| what))
+}
+
+/// Redis says which command it refused, but not always within a script; and never which key.
+fn rights(reason: &str, config: &RedisConfig) -> String {
+    let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or("default");
+    let command = reason.split('\'').nth(1).filter(|name| !name.contains(' '));
+    match command {
+        Some(command) => format!("grant the command: ACL SETUSER {user} +{command}"),
+        None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~weir:*"),
+        None => format!("grant what is missing: ACL SETUSER {user} {RIGHTS}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Login, Secret};
+
+    fn config(topology: Topology) -> RedisConfig {
+        RedisConfig { topology, ..RedisConfig::default() }
+    }
+
+    #[track_caller]
+    fn says(topology: Topology, reason: &str, expected: &str) {
+        let said = remedy(reason, &config(topology));
+        assert!(said.contains(expected), "{reason}: {said}");
+    }
+
+    /// The words of Redis 6.2, 7 and 8.
+    #[test]
+    fn each_refusal_has_its_own() {
+        use Topology::{Cluster, Sentinel, Single};
+        for (topology, reason, expected) in [
+            (Single, "OOM command not allowed when used memory > 'maxmemory'.", "raise it"),
+            (Single, "NOREPLICAS Not enough good replicas to write.", "min-replicas-to-write"),
+            (Single, "READONLY You can't write against a read only replica.", "name its master"),
+            (Sentinel, "READONLY You can't write against a read only replica.", "failover"),
+            (Single, "LOADING Redis is loading the dataset in memory", "wait"),
+            (Cluster, "CLUSTERDOWN The cluster is down", "CLUSTER INFO"),
+            (Single, "ERR syntax error", "6.2"),
+            (Single, "MOVED 3999 127.0.0.1:6381", "topology: cluster"),
+            (Single, "CROSSSLOT Keys in request don't hash to the same slot", "topology: cluster"),
+            (Cluster, "ERR This instance has cluster support disabled", "topology: single"),
+            (Sentinel, "the sentinel knows no master \"zoo\"", "master_name"),
+            (Sentinel, "ERR unknown command 'SENTINEL', with args beginning with:", "26379"),
+            (Single, "ERR unknown command 'EVALSHA', with args beginning with:", "sentinel"),
+            (Single, "Connection refused (os error 111)", "can be reached from here"),
+            (Single, "no answer within 50ms", "deadline"),
+        ] {
+            says(topology, reason, expected);
+        }
+    }
+
+    #[test]
+    fn a_missing_right_is_named() {
+        let login = Some(Login { username: Some("weir".to_owned()), password: Secret::new("hunter2") });
+        let config = RedisConfig { login, ..config(Topology::Single) };
+        for (reason, expected) in [
+            ("NOPERM User weir has no permissions to run the 'evalsha' command", "ACL SETUSER weir +evalsha"),
+            (
+                "NOPERM this user has no permissions to run the 'set' command or its subcommand",
+                "ACL SETUSER weir +set",
+            ),
+            ("NOPERM ACL failure in script: No permissions to access a key", "ACL SETUSER weir ~weir:*"),
+            (
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+                "ACL SETUSER weir ~weir:*",
+            ),
+            (
+                "ERR The user executing the script can't run this command or subcommand",
+                "ACL SETUSER weir ~weir:* +evalsha +eval +time +get",
+            ),
+        ] {
+            let said = remedy(reason, &config);
+            assert!(said.contains(expected), "{reason}: {said}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! When something counts as failed: after three failures in a row, until two successes in a row.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_time::clock::{Clock, monotonic};
+use weir_units::Micros;
+
+/// So many failures in a row begin the failed state.
+const BEGINS: u32 = 3;
+
+/// So many successes in a row end it.
+const ENDS: u32 = 2;
+
+/// A point in time, on both clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    /// On the wall clock, for people.
+    pub wall: Micros,
+    /// On the monotonic clock, for spans.
+    pub instant: Instant,
+}
+
+/// What is known of a node (or of the topology), from one result after the other.
+#[derive(Debug, Default)]
+pub(super) struct Streak {
+    state: State,
+    /// Results in a row that speak against the state.
+    against: u32,
+    /// The first failure in a row, and what the latest one said.
+    failing: Option<(Since, Arc<str>)>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing has succeeded yet, and too little has failed.
+    #[default]
+    Unknown,
+    Working,
+    Failed,
+}
+
+/// A change that is worth a log line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The failed state begins.
+    Began,
+    /// It ends.
+    Ended {
+        /// How long it was, from its first failure.
+        lasted: Duration,
+    },
+}
+
+impl Since {
+    /// This moment.
+    #[must_use]
+    pub fn now() -> Self {
+        Self { wall: Clock::System.now(), instant: monotonic() }
+    }
+}
+
+impl Streak {
+    /// Something has failed.
+    pub(super) fn failed(&mut self, why: &str, now: Since) -> Option<Turn> {
+        let since = match &self.failing {
+            Some((since, _)) if self.state == State::Failed || self.against > 0 => *since,
+            _ => now,
+        };
+        self.failing = Some((since, why.into()));
+        if self.state == State::Failed {
+            self.against = 0;
+            return None;
+        }
+        self.against += 1;
+        (self.against >= BEGINS).then(|| {
+            (self.state, self.against) = (State::Failed, 0);
+            Turn::Began
+        })
+    }
+
+    /// Something has succeeded.
+    pub(super) fn succeeded(&mut self, now: Since) -> Option<Turn> {
+        if self.state == State::Failed {
+            self.against += 1;
+            if self.against < ENDS {
+                return None;
+            }
+        }
+        let was = std::mem::replace(&mut self.state, State::Working);
+        self.against = 0;
+        let (since, _) = self.failing.take().filter(|_| was == State::Failed)?;
+        Some(Turn::Ended { lasted: now.instant.saturating_duration_since(since.instant) })
+    }
+
+    /// Whether it is known to work.
+    pub(super) fn is_working(&self) -> bool {
+        self.state == State::Working
+    }
+
+    /// Since when and why it does not work. A single failure says so only where nothing says otherwise.
+    pub(super) fn failure(&self) -> Option<(Since, &Arc<str>)> {
+        self.failing.as_ref().filter(|_| !self.is_working()).map(|(since, why)| (*since, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that each look moves by a second.
+    struct Ticks(Since, u64);
+
+    impl Ticks {
+        fn start() -> Self {
+            Self(Since::now(), 0)
+        }
+
+        fn at(&self, second: u64) -> Since {
+            let passed = Duration::from_secs(second);
+            Since { wall: Micros(self.0.wall.0 + second * 1_000_000), instant: self.0.instant + passed }
+        }
+
+        fn next(&mut self) -> Since {
+            self.1 += 1;
+            self.at(self.1)
+        }
+    }
+
+    #[test]
+    fn three_failures_in_a_row_begin_it_and_two_successes_in_a_row_end_it() {
+        let (mut streak, mut time) = (Streak::default(), Ticks::start());
+        assert_eq!(streak.succeeded(time.next()), None);
+        for _ in 0..3 {
+            assert_eq!(streak.failed("one", time.next()), None);
+            assert_eq!(streak.failed("two", time.next()), None);
+            assert!(streak.is_working() && streak.failure().is_none());
+            assert_eq!(streak.succeeded(time.next()), None);
+        }
+        let first = time.1 + 1;
+        assert_eq!(streak.failed("one", time.next()), None);
+        assert_eq!(streak.failed("two", time.next()), None);
+        assert_eq!(streak.failed("three", time.next()), Some(Turn::Began));
+        assert_eq!(streak.failure(), Some((time.at(first), &Arc::from("three"))), "since its first failure");
+        assert_eq!(streak.succeeded(time.next()), None);
+        assert_eq!(streak.failed("four", time.next()), None, "it is one failed state");
+        assert_eq!(streak.failure(), Some((time.at(first), &Arc::from("four"))));
+        assert_eq!(streak.succeeded(time.next()), None);
+        assert!(!streak.is_working());
+        let lasted = Duration::from_secs(time.1 + 1 - first);
+        assert_eq!(streak.succeeded(time.next()), Some(Turn::Ended { lasted }));
+        assert!(streak.is_working() && streak.failure().is_none());
+    }
+
+    #[test]
+    fn at_the_start_one_success_is_enough_and_one_failure_is_shown() {
+        let (mut streak, mut time) = (Streak::default(), Ticks::start());
+        assert!(!streak.is_working() && streak.failure().is_none());
+        assert_eq!(streak.failed("one", time.next()), None);
+        assert!(!streak.is_working());
+        assert_eq!(streak.failure(), Some((time.at(1), &Arc::from("one"))));
+        assert_eq!(streak.succeeded(time.next()), None);
+        assert!(streak.is_working() && streak.failure().is_none());
+
+        let mut streak = Streak::default();
+        let turns = [(); 4].map(|()| streak.failed("it", time.next()));
+        assert_eq!(turns, [None, None, Some(Turn::Began), None]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Hash tags that nobody else has, in slots of one's choice.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use weir_core::key::{KeySecret, slot};
+
+/// Tags that are tried. Those of a node that has a single slot are one in 16,384, so that a search fails once in
+/// e^64 times.
+const TRIES: u64 = 64 * 16_384;
+
+/// The tags of one process: as many as it needs, from a random one on.
+#[derive(Debug)]
+pub(super) struct ProcessTags(AtomicU64);
+
+impl ProcessTags {
+    pub(super) fn random() -> Self {
+        Self(AtomicU64::new(KeySecret::random().hash(b"probe") as u64))
+    }
+
+    /// The next tag in a slot that `owns` accepts; `None` if it accepts none.
+    pub(super) fn next(&self, owns: impl Fn(u16) -> bool) -> Option<u128> {
+        let first = self.0.load(Relaxed);
+        let tag = (0..TRIES).map(|tried| first.wrapping_add(tried)).find(|tag| owns(slot((*tag).into())))?;
+        self.0.store(tag.wrapping_add(1), Relaxed);
+        Some(tag.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_with_a_single_slot_gets_a_tag_as_well() {
+        let tags = ProcessTags::random();
+        for only in [0, 1, 8191, 16_383] {
+            let tag = tags.next(|slot| slot == only).unwrap();
+            assert_eq!(slot(tag), only);
+            assert_ne!(tags.next(|slot| slot == only), Some(tag), "each has its own");
+        }
+        assert_eq!(tags.next(|_| false), None);
+        assert_ne!(ProcessTags::random().next(|_| true), ProcessTags::random().next(|_| true));
+    }
+}

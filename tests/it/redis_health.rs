@@ -1,0 +1,56 @@
+//! What Weir says of its Redis: a node that does not decide is named, with the reason and what to do; other secrets,
+//! evictions and a wrong topology are seen. Nothing of that changes where calls go.
+
+mod cluster;
+mod engines;
+mod evictions;
+mod logged;
+mod refusals;
+mod secrets;
+
+use weir::config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology};
+
+use crate::support::server::{Server, config};
+use crate::support::{RedisServer, SOON, eventually, eventually_some, redis_config};
+
+/// A service that is ready without its store, as by default.
+fn on(redis: RedisConfig) -> Config {
+    let server = ServerConfig { ready_needs_store: false, ..config().server };
+    Config { server, store: StoreConfig::Redis(redis), ..config() }
+}
+
+fn single(redis: &RedisServer) -> RedisConfig {
+    redis_config(vec![redis.url()], Topology::Single)
+}
+
+/// Waits until the service says exactly that it is ready.
+#[track_caller]
+fn ready(server: &Server) {
+    eventually(SOON, "ready", || server.get("/readyz") == (200, "ready\n".to_owned()));
+}
+
+/// Waits until `/readyz` has all of `parts` in a line, which it returns.
+#[track_caller]
+fn says(server: &Server, parts: &[&str]) -> String {
+    let mut last = String::new();
+    eventually_some(SOON, &format!("a line with {parts:?}"), || {
+        let page = server.get("/readyz").1;
+        if page != last {
+            println!("{page}");
+            last.clone_from(&page);
+        }
+        page.lines().find(|line| parts.iter().all(|part| line.contains(part))).map(str::to_owned)
+    })
+}
+
+/// The value of a metric of this node.
+fn of_node(server: &Server, metric: &str, node: &str) -> Option<String> {
+    let page = server.get("/metrics").1;
+    let series = format!("{metric}{{node=\"{node}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&series)).map(str::to_owned)
+}
+
+/// The keys of probes on this server.
+fn probe_keys(redis: &RedisServer) -> Vec<String> {
+    redis.keys().into_iter().filter(|key| key.contains("}:probe:")).collect()
+}

@@ -1,0 +1,153 @@
+//! Everything that makes Redis refuse charges while it answers `PING` and runs empty scripts. Each of these was
+//! reported as "ready" before.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use weir::config::{Login, RedisConfig, Secret};
+
+use super::{of_node, on, ready, says, single};
+use crate::failure::access::{RIGHTS, add_user};
+use crate::support::RedisServer;
+use crate::support::server::{Server, config};
+
+const PASSWORD: &str = "hunter2";
+
+/// The service says which node it is, since when, why, and what to do; and that it is over when it is.
+fn is_told(redis: &RedisServer, config: RedisConfig, refuse: impl Fn(), why: &[&str], allow: impl Fn()) {
+    let server = Server::start_by_the_system(on(config));
+    ready(&server);
+    assert_eq!(of_node(&server, "weir_store_node_up", &redis.addr()).as_deref(), Some("1"));
+    refuse();
+    let node = redis.addr();
+    let parts =
+        [&["degraded: Redis node", node.as_str(), " cannot decide since 20", "what to do: "], why].concat();
+    let line = says(&server, &parts);
+    assert_eq!(server.get("/readyz").0, 200, "{line}");
+    assert_eq!(of_node(&server, "weir_store_node_up", &node).as_deref(), Some("0"));
+    allow();
+    ready(&server);
+    assert_eq!(of_node(&server, "weir_store_node_up", &node).as_deref(), Some("1"));
+}
+
+fn as_user(redis: &RedisServer) -> RedisConfig {
+    add_user(redis, PASSWORD, &["+info"]);
+    let login = Some(Login { username: Some("weir".to_owned()), password: Secret::new(PASSWORD) });
+    RedisConfig { login, ..single(redis) }
+}
+
+#[test]
+fn a_user_who_may_not_write() {
+    let redis = RedisServer::start();
+    let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-set"]));
+    let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+set"]));
+    // Within a script Redis does not say which command it is.
+    let grant = format!("ACL SETUSER weir {RIGHTS}");
+    is_told(&redis, as_user(&redis), refuse, &["can't run this command", &grant], allow);
+}
+
+#[test]
+fn a_user_of_other_keys() {
+    let redis = RedisServer::start();
+    let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "resetkeys", "~other:*"]));
+    let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "~weir:*"]));
+    is_told(&redis, as_user(&redis), refuse, &["NOPERM", " key", "ACL SETUSER weir ~weir:*"], allow);
+}
+
+#[test]
+fn a_user_who_may_run_no_script() {
+    let redis = RedisServer::start();
+    let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-evalsha"]));
+    let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+evalsha"]));
+    is_told(&redis, as_user(&redis), refuse, &["NOPERM", "ACL SETUSER weir +evalsha"], allow);
+}
+
+#[test]
+fn memory_that_is_used_up() {
+    let redis = RedisServer::start();
+    let set = |bytes: &str| drop(redis.cli(&["CONFIG", "SET", "maxmemory", bytes]));
+    is_told(&redis, single(&redis), || set("1"), &["OOM", "maxmemory", "raise it"], || set("0"));
+}
+
+#[test]
+fn replicas_that_are_missing() {
+    let redis = RedisServer::start();
+    let set = |count: &str| drop(redis.cli(&["CONFIG", "SET", "min-replicas-to-write", count]));
+    is_told(&redis, single(&redis), || set("1"), &["NOREPLICAS", "bring them back"], || set("0"));
+}
+
+#[test]
+fn a_replica_in_place_of_its_master() {
+    let redis = RedisServer::start();
+    let refuse = || drop(redis.cli(&["REPLICAOF", "127.0.0.1", "1"]));
+    let allow = || drop(redis.cli(&["REPLICAOF", "NO", "ONE"]));
+    is_told(&redis, single(&redis), refuse, &["READONLY", "name its master"], allow);
+}
+
+/// A server that is too old does not know `PXAT`. This one is told another word on the way to it.
+#[test]
+fn a_server_that_is_too_old() {
+    let redis = RedisServer::start();
+    let old = TooOld::before(redis.port());
+    let config = RedisConfig { nodes: vec![format!("redis://127.0.0.1:{old}")], ..single(&redis) };
+    let server = Server::start_by_the_system(on(config));
+    says(&server, &["degraded: Redis node", "syntax error", "Redis 6.2 or later"]);
+}
+
+/// A proxy that puts other words into scripts.
+struct TooOld;
+
+impl TooOld {
+    fn before(upstream: u16) -> u16 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let server = TcpStream::connect((Ipv4Addr::LOCALHOST, upstream)).unwrap();
+                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                std::thread::spawn(move || pump(from, to, true));
+                std::thread::spawn(move || pump(server, client, false));
+            }
+        });
+        port
+    }
+}
+
+fn pump(mut from: TcpStream, mut to: TcpStream, rewrites: bool) {
+    let mut buffer = vec![0; 256 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        let bytes = &mut buffer[..count];
+        let found = bytes.windows(6).position(|word| word == b"'PXAT'").filter(|_| rewrites);
+        if let Some(at) = found {
+            bytes[at..at + 6].copy_from_slice(b"'PXAX'");
+        }
+        if to.write_all(bytes).is_err() {
+            return;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+/// The rights of the documentation, and not one more.
+#[test]
+fn the_documented_user_passes() {
+    let redis = RedisServer::start();
+    let server = Server::start_by_the_system(on(as_user(&redis)));
+    ready(&server);
+    let denied: Vec<redis::Value> = redis.query(&["ACL", "LOG"]);
+    assert!(denied.is_empty(), "{denied:?}");
+}
+
+/// With `ready_needs_store: true` a node is not ready while no Redis node can decide.
+#[test]
+fn who_needs_the_store_is_not_ready_without_it() {
+    let redis = RedisServer::start();
+    let needs = weir::config::Config { server: config().server, ..on(single(&redis)) };
+    let server = Server::start_by_the_system(needs);
+    ready(&server);
+    redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    says(&server, &["not ready: Redis node", &redis.addr(), "OOM"]);
+    assert_eq!(server.get("/readyz").0, 503);
+    redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    ready(&server);
+}
