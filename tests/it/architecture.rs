@@ -8,8 +8,7 @@ mod source;
 
 use std::collections::BTreeSet;
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::units::Micros;
+use weir::algorithm::EngineKind;
 
 use self::source::{Source, read_all};
 
@@ -271,16 +270,7 @@ fn is_declaration(line: &str) -> bool {
 }
 
 fn engine_names() -> BTreeSet<String> {
-    let second = Micros::from_secs(1);
-    let all = [
-        Algorithm::bucket(1, Rate { count: 1, period: second }),
-        Algorithm::fixed_window(1, second, false, false),
-        Algorithm::interval_refill(1, 1, second, false),
-        Algorithm::sliding_log(1, second),
-        Algorithm::sliding_window(1, second),
-        Algorithm::bucketed_window(1, second, 1, true),
-    ];
-    all.into_iter().map(|algorithm| algorithm.unwrap().engine().name().to_owned()).collect()
+    EngineKind::ALL.into_iter().map(|engine| engine.name().to_owned()).collect()
 }
 
 /// The engines of the algorithms that tables are about; composites and lists are built from others.

@@ -7,15 +7,21 @@ use weir_core::algorithm::EngineKind;
 pub(super) struct EngineFiles {
     /// Its part of the full driver.
     pub(super) driver: &'static str,
-    /// Its parts of the short path.
-    pub(super) plain: &'static str,
+    /// Its parts of the short path, if it has one.
+    pub(super) plain: Option<&'static str>,
 }
 
-macro_rules! files {
+macro_rules! driver {
+    ($name:literal) => {
+        EngineFiles { driver: include_str!(concat!("../../../../lua/", $name, ".lua")), plain: None }
+    };
+}
+
+macro_rules! driver_and_short_path {
     ($name:literal) => {
         EngineFiles {
-            driver: include_str!(concat!("../../../../lua/", $name, ".lua")),
-            plain: include_str!(concat!("../../../../lua/plain/", $name, ".lua")),
+            plain: Some(include_str!(concat!("../../../../lua/plain/", $name, ".lua"))),
+            ..driver!($name)
         }
     };
 }
@@ -23,12 +29,12 @@ macro_rules! files {
 /// The files of an engine.
 pub(super) const fn files_of(engine: EngineKind) -> EngineFiles {
     match engine {
-        EngineKind::Bucket => files!("bucket"),
-        EngineKind::Window => files!("window"),
-        EngineKind::Interval => files!("interval"),
-        EngineKind::Log => files!("log"),
-        EngineKind::Sliding => files!("sliding"),
-        EngineKind::Slots => files!("slots"),
+        EngineKind::Bucket => driver_and_short_path!("bucket"),
+        EngineKind::Window => driver_and_short_path!("window"),
+        EngineKind::Interval => driver_and_short_path!("interval"),
+        EngineKind::Log => driver_and_short_path!("log"),
+        EngineKind::Sliding => driver_and_short_path!("sliding"),
+        EngineKind::Slots => driver_and_short_path!("slots"),
     }
 }
 

@@ -29,7 +29,10 @@ pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
 
 fn is_plain(limit: &Algorithm) -> bool {
     let by_the_clock = |window: &Window| matches!(window.grid, Grid::Month { .. } | Grid::Spread);
-    !limit.counts_denied() && !matches!(limit.engine(), Engine::Window(window) if by_the_clock(window))
+    let has_short_path = files_of(limit.engine().kind()).plain.is_some();
+    has_short_path
+        && !limit.counts_denied()
+        && !matches!(limit.engine(), Engine::Window(window) if by_the_clock(window))
 }
 
 /// The engines of a list, in its order.
@@ -41,15 +44,16 @@ pub(super) fn engines(list: u16) -> impl Iterator<Item = EngineKind> {
 /// All lists of one or two engines.
 pub(super) fn lists_of_two() -> impl Iterator<Item = u16> {
     let number = |engine: EngineKind| engine.number() as u16;
-    EngineKind::ALL.into_iter().flat_map(move |first| {
-        let second = EngineKind::ALL.into_iter().map(move |second| number(first) | number(second) << BITS);
+    let engines = || EngineKind::ALL.into_iter().filter(|engine| files_of(*engine).plain.is_some());
+    engines().flat_map(move |first| {
+        let second = engines().map(move |second| number(first) | number(second) << BITS);
         std::iter::once(number(first)).chain(second)
     })
 }
 
 /// The text for a list.
 pub(super) fn text(list: u16) -> String {
-    let files: Vec<&'static str> = engines(list).map(|engine| files_of(engine).plain).collect();
+    let files: Vec<&'static str> = engines(list).filter_map(|engine| files_of(engine).plain).collect();
     let mut out = String::new();
     for line in PLAIN.lines() {
         match part_named(line) {
