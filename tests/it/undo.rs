@@ -206,7 +206,7 @@ async fn an_id_is_a_key_that_expires() {
     let server = ready(StoreConfig::Redis(redis_config(vec![redis.url()], Topology::Single)), false);
     let mut client = server.client().await;
     refunded(&mut client, refund(&ask_under("dual", "r r", "bob"), 1, "{x}")).await;
-    let keys = redis.keys();
+    let keys = redis.state_keys();
     let [key] = &keys[..] else { panic!("one key: {keys:?}") };
     assert!(key.starts_with("weir:{"), "{key}");
     assert!(key.ends_with("}:refund:dual:7:%7bx%7d:5:r%20r:3:bob"), "{key}");

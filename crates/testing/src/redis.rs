@@ -116,6 +116,12 @@ impl RedisServer {
         keys
     }
 
+    /// All keys but those of Weir's monitor: its probes, and the fingerprint of the secret.
+    pub fn state_keys(&self) -> Vec<String> {
+        let of_monitor = |key: &String| key.contains("}:probe:") || key.ends_with("}:fingerprint");
+        self.keys().into_iter().filter(|key| !of_monitor(key)).collect()
+    }
+
     /// The key's remaining life in milliseconds; as Redis has it, -1 for "for ever" and -2 for "no such key".
     pub fn pttl(&self, key: &str) -> i64 {
         self.query(&["PTTL", key])

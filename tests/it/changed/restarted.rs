@@ -76,5 +76,5 @@ fn with_another_file() {
         assert_eq!(ask(&served, strategy, "1")["allowed"], false);
     }
     served.stop("TERM");
-    assert_eq!(redis.keys().len(), STRATEGIES.len());
+    assert_eq!(redis.state_keys().len(), STRATEGIES.len());
 }

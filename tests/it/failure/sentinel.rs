@@ -99,8 +99,11 @@ async fn logins_at_the_sentinels_and_at_the_master() {
     for index in 0..3 {
         let _: redis::Value = sentinels.query(index, &rights).unwrap();
     }
+    let files = tempfile::tempdir().unwrap();
     let login = |name: &str, password: &str| {
-        Some(Login { username: Some(name.to_owned()), password: Secret::new(password) })
+        let file = files.path().join(name);
+        std::fs::write(&file, password).unwrap();
+        Some(Login { username: Some(name.to_owned()), password: Secret::in_file(file) })
     };
     let sentinel = Sentinel { master_name: "zoo".to_owned(), login: login("asker", "hunter3") };
     let config = RedisConfig {
@@ -110,6 +113,26 @@ async fn logins_at_the_sentinels_and_at_the_master() {
     };
     let store = watched(&shared(&config)).await;
     assert_eq!(charge(&store, "r", 1).await, Ok(99_999));
+    // Both passwords change while it runs.
+    for server in &sentinels.servers {
+        super::access::add_user(server, "hunter4", &["+role"]);
+    }
+    for index in 0..3 {
+        let _: redis::Value =
+            sentinels.query(index, &["ACL", "SETUSER", "asker", "resetpass", ">hunter5"]).unwrap();
+    }
+    login("weir", "hunter4");
+    login("asker", "hunter5");
+    let kill = ["CLIENT", "KILL", "USER"];
+    for index in 0..3 {
+        let _: redis::Value = sentinels.query(index, &[&kill[..], &["asker"]].concat()).unwrap();
+    }
+    for server in &sentinels.servers {
+        server.cli(&[&kill[..], &["weir"]].concat());
+    }
+    recovered("decisions with the new passwords", async || charge(&store, "r", 0).await == Ok(99_999)).await;
+    sentinels.servers[0].kill();
+    promoted(&store, &sentinels).await;
 }
 
 /// Everything at once: sentinels, master and replica speak TLS and want to see a certificate. Who shows

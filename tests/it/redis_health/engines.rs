@@ -38,10 +38,7 @@ fn an_engine_that_is_not_in_use_needs_no_rights() {
     ready(&server);
     let log = Algorithm::sliding_log(5, Micros::from_secs(1)).unwrap();
     let server = Server::start_by_the_system(with(without_logs(&redis), &[bucket(), log]));
-    says(
-        &server,
-        &["degraded: Redis node", "The user executing the script can't run this command", "+rpush"],
-    );
+    says(&server, &["degraded: Redis node", "ACL SETUSER weir ", "+rpush"]);
 }
 
 /// Envoy's rules are read again while the service runs.
@@ -61,10 +58,7 @@ fn what_is_in_use_follows_reloads() {
     let server = Server::start_by_the_system(Config { envoy, ..config });
     ready(&server);
     write(", algorithm: sliding_log");
-    says(
-        &server,
-        &["degraded: Redis node", "The user executing the script can't run this command", "+rpush"],
-    );
+    says(&server, &["degraded: Redis node", "ACL SETUSER weir ", "+rpush"]);
     write("");
     ready(&server);
 }

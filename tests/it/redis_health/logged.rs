@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::cli::Serve;
+use crate::failure::access::add_user;
 use crate::support::sentinels::Sentinels;
 use crate::support::{Cluster, RedisServer, SOON, eventually, scratch};
 
@@ -46,6 +47,45 @@ fn a_node_that_cannot_decide_is_one_warning_and_one_end() {
     assert!(began["reason"].as_str().unwrap().starts_with("OOM "), "{began}");
     assert!(began["what_to_do"].as_str().unwrap().contains("maxmemory"), "{began}");
     assert_eq!(lines(&log, "INFO", "a Redis node decides again").len(), 1, "{log}");
+}
+
+/// Another secret and a policy that evicts are a warning each; that `INFO` is refused is a line.
+#[test]
+fn what_makes_answers_worse_is_one_warning_each() {
+    let redis = RedisServer::start();
+    redis.cli(&["SET", "weir:{key_secret}:fingerprint", "0123456789abcdef", "PX", "60000"]);
+    redis.cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let secret = [("WEIR_KEY_SECRET", "hunter2")];
+    let serve = Serve::start_with(&["--store", &redis.url()], &secret);
+    waits(&serve, "note: another node counts with another key_secret");
+    waits(&serve, "may evict keys");
+    // Probes are every 2 s, each of two engines, and looks for evictions every 5 s.
+    let before = script_calls(&redis);
+    eventually(SOON, "further looks", || script_calls(&redis) >= before + 12);
+    let (_, log) = serve.stop("TERM");
+    assert!(!log.contains("hunter2"), "{log}");
+    let secrets = lines(&log, "WARN", "another node counts with another key_secret");
+    let [line] = secrets.as_slice() else { panic!("one warning: {log}") };
+    assert_eq!(line["other"], "0123456789abcdef");
+    let policies = lines(&log, "WARN", "the maxmemory-policy of Redis lets it evict");
+    let [line] = policies.as_slice() else { panic!("one warning: {log}") };
+    assert_eq!((&line["node"], &line["policy"]), (&redis.addr().into(), &"allkeys-lru".into()));
+    assert_eq!(lines(&log, "INFO", "for INFO").len(), 0, "{log}");
+
+    add_user(&redis, "hunter2", &[]);
+    let url = format!("redis://weir:hunter2@{}", redis.addr());
+    let serve = Serve::start_with(&["--store", &url], &secret);
+    waits(&serve, "\r\n\r\nready\n");
+    eventually(SOON, "it has asked", || !redis.query::<Vec<redis::Value>>(&["ACL", "LOG"]).is_empty());
+    let (_, log) = serve.stop("TERM");
+    assert_eq!(lines(&log, "INFO", "Redis does not let this user ask for INFO").len(), 1, "{log}");
+}
+
+/// How often scripts were called.
+fn script_calls(redis: &RedisServer) -> u64 {
+    let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
+    let calls: Option<String> = stats.get("cmdstat_evalsha");
+    calls.and_then(|calls| calls.strip_prefix("calls=")?.split(',').next()?.parse().ok()).unwrap_or(0)
 }
 
 #[test]

@@ -171,6 +171,10 @@ mod tests {
                 "ACL SETUSER weir ~weir:*",
             ),
             (
+                "NOPERM ACL failure in script: User weir has no permissions to run the 'set' command",
+                "ACL SETUSER weir +set",
+            ),
+            (
                 "ERR The user executing the script can't run this command or subcommand",
                 "ACL SETUSER weir ~weir:* +evalsha +eval +time +get",
             ),
