@@ -19,17 +19,17 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{MemoryConfig, Messages as Sentences, Transport};
+use weir::config::{DenialMessages as Sentences, MemoryConfig, TransportKind};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
-use weir::service::{RateLimit, Templates};
+use weir::service::{DecisionService, Templates};
 use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
 use weir::store::{Store, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
-use weir_grpc::{Begun, CallContext, IncomingCall, Messages, RequestBody};
+use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -91,10 +91,10 @@ fn perform(work: &str, calls: u64) {
     let clock = Clock::Manual(ManualClock::at(Micros(1_700_000_000_000_000)));
     let store = MemoryStore::new(&MemoryConfig::default(), clock.clone());
     if let Some(work) = work.strip_prefix("frames ") {
-        return perform_in_frames(Transport::Fast, store, work, calls);
+        return perform_in_frames(TransportKind::Fast, store, work, calls);
     }
     if let Some(work) = work.strip_prefix("tonic ") {
-        return perform_in_frames(Transport::Tonic, store, work, calls);
+        return perform_in_frames(TransportKind::Tonic, store, work, calls);
     }
     if work == "known together" {
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
@@ -103,7 +103,7 @@ fn perform(work: &str, calls: u64) {
     perform_on(&service(store), work, calls);
 }
 
-fn perform_in_frames(transport: Transport, store: MemoryStore, work: &str, calls: u64) {
+fn perform_in_frames(transport: TransportKind, store: MemoryStore, work: &str, calls: u64) {
     let (method, together) = match work {
         "batch" => ("ShouldAllowBatch", 1),
         "together" => ("ShouldAllow", TOGETHER as u32),
@@ -127,7 +127,7 @@ fn message(work: &str) -> Vec<u8> {
     }
 }
 
-fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
+fn perform_on<S: Store>(service: &Arc<DecisionService<S>>, work: &str, calls: u64) {
     let framed = framed(&message(work));
     let together = if work.ends_with("together") { TOGETHER } else { 1 };
     for _ in 0..calls {
@@ -136,28 +136,30 @@ fn perform_on<S: Store>(service: &Arc<RateLimit<S>>, work: &str, calls: u64) {
             messages: Messages::of(RequestBody::whole(framed.clone()), 1 << 20),
         };
         if work == "batch" {
-            let Begun::Call(call) = service.should_allow_batch(request()) else { panic!("a turn is enough") };
+            let BegunCall::Call(call) = service.should_allow_batch(request()) else {
+                panic!("a turn is enough")
+            };
             let Poll::Ready(Ok(_)) = pin!(call).poll(&mut context()) else { panic!("it answers at once") };
             continue;
         }
         let posed = (0..together).filter_map(|_| match service.should_allow(request()) {
-            Begun::Pending(pending) => Some(pending),
+            BegunCall::Pending(pending) => Some(pending),
             // Until something is known.
-            Begun::Call(call) => {
+            BegunCall::Call(call) => {
                 assert!(matches!(pin!(call).poll(&mut context()), Poll::Ready(Ok(_))), "it answers at once");
                 None
             }
-            Begun::Postponed(_) => panic!("a turn is enough"),
+            BegunCall::Postponed(_) => panic!("a turn is enough"),
         });
         service.answer_each(&posed.collect::<Vec<_>>(), |_, answer| assert!(answer.is_ok()));
     }
 }
 
-fn service<S: Store>(store: S) -> Arc<RateLimit<S>> {
+fn service<S: Store>(store: S) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
-    RateLimit::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
+    DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
 
 fn rules() -> Rules {

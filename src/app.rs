@@ -23,7 +23,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{EnginesInUse, RedisShared};
 use crate::telemetry::Metrics;
 
-/// Between two looks for memory keys that have lapsed.
+/// Between two looks for memory keys that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The sockets that a service listens on.
@@ -34,7 +34,7 @@ pub struct Listeners {
     pub admin: TcpListener,
 }
 
-/// Why a service could not start, or ended other than by being told to.
+/// Why a service could not start, or ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// A socket cannot be had.
@@ -166,7 +166,7 @@ async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readi
     tokio::join!(shared.monitor(&engines), report);
 }
 
-/// Drops memory keys that have lapsed, so that they do not count against the budget until they are met.
+/// Drops memory keys that have expired, so that they do not count in the budget until they are met.
 async fn sweep(store: MemoryStore) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

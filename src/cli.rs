@@ -62,30 +62,30 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)] // a process has one of these
 enum Command {
-    /// Answer decisions until told to stop (what `weir` alone does)
-    Serve(Box<serve::Args>),
+    /// Answer decisions until a signal ends it (what `weir` alone does)
+    Serve(Box<serve::ServeArgs>),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
-    Allow(allow::Args),
+    Allow(allow::AllowArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Print the JSON Schema (2020-12) of the configuration file
-    Schema(schema::Args),
+    Schema(schema::SchemaArgs),
     /// Say what would decide a request, and why, from the configuration alone
     #[command(before_help = explain::EXAMPLES)]
-    Explain(explain::Args),
+    Explain(explain::ExplainArgs),
     /// Print the limits of Envoy's rate limit files as a configuration of Weir
     #[command(before_help = import_envoy::EXAMPLES)]
-    ImportEnvoy(import_envoy::Args),
+    ImportEnvoy(import_envoy::ImportEnvoyArgs),
     /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
-    Load(Box<load::Args>),
+    Load(Box<load::LoadArgs>),
 }
 
 /// `weir` alone: `serve` with what the environment says.
 #[derive(Debug, Parser)]
 struct Bare {
     #[command(flatten)]
-    serve: serve::Args,
+    serve: serve::ServeArgs,
 }
 
 /// Reads the command line and does what it says.
@@ -102,14 +102,14 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => serve(*args, &cli.log, &unread),
         Command::Allow(args) => allow::run(args),
         Command::Check(args) => check::run(&args),
-        Command::Schema(schema::Args {}) => schema::run(),
+        Command::Schema(schema::SchemaArgs {}) => schema::run(),
         Command::Explain(args) => explain::run(args),
         Command::ImportEnvoy(args) => import_envoy::run(&args),
         Command::Load(args) => load::run(*args),
     }
 }
 
-fn serve(args: serve::Args, log: &str, unread: &[Unread]) -> ExitCode {
+fn serve(args: serve::ServeArgs, log: &str, unread: &[Unread]) -> ExitCode {
     let log = match init_logs(log, Format::fitting()) {
         Ok(log) => log,
         Err(reason) => return fail(&reason, 2),
@@ -135,7 +135,7 @@ fn serve(args: serve::Args, log: &str, unread: &[Unread]) -> ExitCode {
 
 /// Says why on stderr and gives the exit code back.
 fn fail(reason: &str, code: u8) -> ExitCode {
-    // Nobody left to tell if stderr is gone.
+    // If stderr is gone, there is nobody to report to.
     let _ = writeln!(io::stderr(), "error: {reason}");
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! The configuration, parsed once: whoever holds a [`Config`] need not check it again.
+//! The configuration, parsed once: a [`Config`] that exists is complete and need not be checked again.
 //!
 //! One YAML file; `WEIR_*` variables and flags override single values. Every mistake of a file is
 //! reported in one run, with line, column and reason.
@@ -49,9 +49,9 @@ pub use envoy::{
     CurrentDomains, EnvoyConfig, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS,
     MAX_ENVOY_FILE, MAX_ENVOY_FILES,
 };
-pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, Place, Position};
+pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use listen::ListenAddress;
-pub use overrides::Overrides;
+pub use overrides::ConfigOverrides;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
 pub use weir_store::config::{
@@ -63,7 +63,7 @@ use crate::key::KeySecret;
 use crate::strategy::Rules;
 use crate::units::Micros;
 
-/// Everything that a running service is told.
+/// All settings of a service.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Sockets, workers and bounds.
@@ -77,14 +77,14 @@ pub struct Config {
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
     /// The sentence on denial.
-    pub messages: Messages,
+    pub messages: DenialMessages,
     /// Where the configuration was read from; `None` is the built-in example.
     pub source: Option<PathBuf>,
 }
 
 /// What serves HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Transport {
+pub enum TransportKind {
     /// `weir_grpc`: from bytes to bytes.
     #[default]
     Fast,
@@ -102,12 +102,12 @@ pub struct ServerConfig {
     /// Where `/metrics`, `/livez` and `/readyz` listen.
     pub admin: SocketAddr,
     /// What serves connections.
-    pub transport: Transport,
+    pub transport: TransportKind,
     /// Single-threaded runtimes that serve connections; 0 means one per core.
     pub workers: usize,
     /// Whether server reflection is offered.
     pub reflection: bool,
-    /// Whether `weir.v1.AdminService` is offered, to whoever reaches `listen`.
+    /// Whether `weir.v1.AdminService` is served, to all clients of `listen`.
     pub admin_service: bool,
     /// Whether a node whose store is away says that it is not ready.
     pub ready_needs_store: bool,
@@ -152,7 +152,7 @@ pub struct ServerLimits {
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
 /// `{cost}` and `{limit}` the numbers of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Messages {
+pub struct DenialMessages {
     /// When waiting helps.
     pub limited: String,
     /// When the cost is above a limit.
@@ -165,7 +165,7 @@ impl Default for ServerConfig {
             listen: ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))),
             listen_mode: 0o660,
             admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            transport: Transport::Fast,
+            transport: TransportKind::Fast,
             workers: 0,
             reflection: true,
             admin_service: false,
@@ -197,7 +197,7 @@ impl Default for ServerLimits {
     }
 }
 
-impl Default for Messages {
+impl Default for DenialMessages {
     fn default() -> Self {
         Self {
             limited: "Rate limit exceeded. Try again in {wait}".to_owned(),

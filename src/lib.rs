@@ -7,7 +7,7 @@
 //!   [`key`], the names of their states; [`envoy`], which rule of Envoy's files a descriptor matches.
 //! * `weir-store` ([`store`]): where state lives; one seam, two engines. [`tls`]: certificates for Redis.
 //! * `weir-proto` ([`proto`]): the wire's types. [`weir_grpc`]: gRPC over HTTP/2, from bytes to bytes.
-//! * [`config`]: everything a running service is told, parsed once.
+//! * [`config`]: the configuration, parsed once.
 //! * [`telemetry`], [`readiness`]: what operators see.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`service`]: wire ⇄ domain.

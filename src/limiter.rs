@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use answer::{Answer, Ask, LimiterError, Limits, Outcome};
-pub use bounds::{Invalid, MAX_BATCH, MAX_REFUND_ID, check_batch};
+pub use bounds::{InvalidField, MAX_BATCH, MAX_REFUND_ID, check_batch};
 pub use round::Round;
 pub use several::Lent;
 pub use undo::Undone;
@@ -24,7 +24,7 @@ use crate::clock;
 use crate::key::Subject;
 use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::{FailurePolicy, Listed, Resolved, Rules, Strategy};
-use crate::telemetry::{Outcome as Counted, Recorder, Rejection};
+use crate::telemetry::{CountedOutcome as Counted, Recorder, Rejection};
 use crate::units::Retry;
 
 /// Answers questions from one store under one set of rules. Each worker has its own.
@@ -124,7 +124,7 @@ const fn op(ask: &Ask<'_>) -> Op {
 }
 
 /// What decides a question under `rules`, if it can be asked at all. A question that lacks something is
-/// refused whoever asks: that somebody is on a list must not hide a caller's mistake.
+/// refused for every consumer: a list must not hide a caller's mistake.
 pub fn resolve<'a>(rules: &'a Rules, ask: &Ask<'_>) -> Result<Resolved<'a>, LimiterError> {
     bounds::check(ask)?;
     let resolved = rules.resolve_for(ask.resource, ask.consumer, ask.strategy).map_err(bounds::shortened)?;

@@ -54,7 +54,7 @@ pub struct Parts<F> {
     pub store: F,
     /// Files that the stores of all workers may have open.
     pub store_files: usize,
-    /// What the health service tells.
+    /// What the health service reports.
     pub readiness: Readiness,
     /// Where the workers count.
     pub metrics: Metrics,
@@ -78,7 +78,7 @@ pub struct EnvoyParts {
 }
 
 impl EnvoyParts {
-    /// Those of a node that has read no files: it tells whoever asks so.
+    /// Those of a node that has read no files: each call gets an error that says so.
     #[must_use]
     pub fn without_files(metrics: EnvoyMetrics) -> Self {
         let rules = (&EnvoyConfig::default()).into();
@@ -86,7 +86,7 @@ impl EnvoyParts {
     }
 }
 
-/// Why serving ended other than by being told to.
+/// Why serving ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The operating system refused something that the server cannot do without.
@@ -100,7 +100,7 @@ pub enum ServerError {
     /// The gRPC server itself failed.
     #[error("the gRPC server failed: {0}")]
     Grpc(String),
-    /// A worker ended although nobody told it to.
+    /// A worker ended although it was not asked to.
     #[error("worker {0} ended unexpectedly: this is a bug in weir; see the log lines before this one")]
     WorkerLost(usize),
 }

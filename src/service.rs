@@ -22,8 +22,8 @@ mod wire;
 
 use std::sync::Arc;
 
-pub use admin::Admin;
-pub use decisions::Decisions;
+pub use admin::AdminApi;
+pub use decisions::DecisionsApi;
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
 pub use incoming::Closing;
 pub use message::Templates;
@@ -40,7 +40,7 @@ pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
 /// `weir.v1.RateLimitService`. Its calls are answered here, from the bytes of the request to those of the
 /// answer, because the generated server costs more than what it serves.
-pub struct RateLimit<S> {
+pub struct DecisionService<S> {
     limiter: Limiter<S>,
     templates: Arc<Templates>,
     /// The most bytes that a message may have, but for batches.
@@ -48,7 +48,7 @@ pub struct RateLimit<S> {
     deadlines: Deadlines,
 }
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
         Arc::new(Self { limiter, templates, largest, deadlines: Deadlines::default() })

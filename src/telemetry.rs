@@ -22,13 +22,15 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
-pub use envoy::{AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Hits, RuleCounts};
+pub use envoy::{
+    AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
+};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
-pub use recorder::{Method, Outcome, Recorder, Rejection};
+pub use recorder::{CountedMethod, CountedOutcome, Recorder, Rejection};
 pub use transport::TransportMetrics;
 
-use self::decisions::Decisions;
+use self::decisions::DecisionCounters;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
 use crate::store::memory::MemoryStats;
@@ -39,7 +41,7 @@ use crate::strategy::Rules;
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
-    decisions: Arc<Decisions>,
+    decisions: Arc<DecisionCounters>,
     /// Open connections of each worker.
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
     connections_refused: Arc<AtomicU64>,
@@ -52,7 +54,7 @@ impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
         let strategies = rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect();
-        let decisions = Arc::new(Decisions::new(strategies)?);
+        let decisions = Arc::new(DecisionCounters::new(strategies)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);
@@ -193,7 +195,7 @@ const REDIS: [Series; 1] = [Series {
 const MEMORY: [Series; 5] = [
     Series {
         name: "weir_memory_keys",
-        help: "Keys that the memory store holds, lapsed ones that nothing has dropped yet included.",
+        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
         kind: MetricType::GAUGE,
     },
     Series {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prometheus::Registry;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
-use weir::config::{Messages, ServerConfig, Transport};
+use weir::config::{DenialMessages, ServerConfig, TransportKind};
 use weir::readiness::Readiness;
 use weir::server::{ConnectionServer, EnvoyParts, Parts};
 use weir::service::Templates;
@@ -28,7 +28,7 @@ const LARGEST_PAYLOAD: usize = 16_384;
 
 /// Makes `calls` rounds of `together` calls to `method`, each with this message, and waits for each round.
 pub(crate) fn perform(
-    transport: Transport,
+    transport: TransportKind,
     store: MemoryStore,
     rules: Rules,
     method: &str,
@@ -42,7 +42,7 @@ pub(crate) fn perform(
         let envoy = EnvoyParts::without_files(metrics.envoy(1).unwrap());
         let readiness = Readiness::starting(true);
         readiness.set(Ok(()));
-        let templates = Arc::new(Templates::new(&Messages::default()));
+        let templates = Arc::new(Templates::new(&DenialMessages::default()));
         let store = move || store.clone();
         let parts = Parts {
             rules: Arc::new(rules),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
+use weir::load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use crate::Effort;
 use crate::processes::Process;
@@ -17,7 +17,7 @@ pub fn open(plan: &Plan, rate: f64) -> Plan {
 
 /// 8 connections, 128 calls in flight: enough to keep the service busy, not so many that they only wait.
 pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str, keys: u64) -> Plan {
-    let ask = Ask {
+    let ask = PlannedQuestion {
         resource: resource.to_owned(),
         consumer: "user_{key}".to_owned(),
         strategy: String::new(),
@@ -31,14 +31,14 @@ pub fn plan(effort: Effort, server: &Process, redis: &[&Process], resource: &str
     Plan {
         address: std::net::SocketAddr::from(([127, 0, 0, 1], server.port)).into(),
         authority: server.address(),
-        mode: Mode::Unary,
+        mode: CallMode::Unary,
         ask,
         connections: 8,
         in_flight: 128,
         threads: 1,
         pace: Pace::Closed,
         warm_up: effort.warm_up,
-        end: End::After(effort.duration),
+        end: PlanEnd::After(effort.duration),
         timeout: Duration::from_secs(10),
         seed: 1,
         record: None,

@@ -1,6 +1,6 @@
 //! What is measured: work, and who does it.
 
-use weir::load::{Ask, Method, Mode, Plan, Report, Spread, Watch};
+use weir::load::{CallMode, LoadReport, Plan, PlannedQuestion, RunWatch, Spread, UnaryMethod};
 
 use crate::Effort;
 use crate::plan::{FEW, open, plan};
@@ -37,14 +37,14 @@ impl Row {
     }
 
     pub fn measure(&self) -> Sample {
-        let report = weir::load::run(&self.plan, &Watch::default())
+        let report = weir::load::run(&self.plan, &RunWatch::default())
             .unwrap_or_else(|error| panic!("{}: {error}", self.name()));
         Sample::of(self.id, &report)
     }
 }
 
 impl Sample {
-    fn of(id: &'static str, report: &Report) -> Self {
+    fn of(id: &'static str, report: &LoadReport) -> Self {
         let cpu = &report.cpu;
         Self {
             id,
@@ -107,7 +107,7 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
         row("bare", "unary, a constant answer", "bare tonic", "bare", on(&servers.bare)),
     ];
     if let Some(throttlecrab) = &servers.throttlecrab {
-        let plan = Plan { mode: Mode::Other(THROTTLE), ..on(throttlecrab) };
+        let plan = Plan { mode: CallMode::Other(THROTTLE), ..on(throttlecrab) };
         rows.push(row("throttlecrab", "unary, 100 k keys", "throttlecrab", "bare", plan));
     }
     let many = self::plan(effort, &servers.many_keys, &[], "keep", effort.many_keys);
@@ -120,10 +120,10 @@ fn memory(servers: &Servers, effort: Effort) -> Vec<Row> {
         row("memory-1k", "unary, 1 k keys", "memory", "memory", plan("keep", 1_000)),
         row("memory-many", effort.many_keys_name(), "memory", "memory-1k", many),
         row("memory-strategies", "unary, 10,000 strategies and patterns", "memory", "memory", strategies),
-        row("memory-envoy", "unary, Envoy's protocol", "memory", "memory", with_calls(Mode::Envoy)),
-        row("memory-batch", "batches of 100", "memory", "memory", with(Mode::Batch(100))),
-        row("memory-stream", "streams, 100 a message", "memory", "memory", with(Mode::Stream(100))),
-        row("memory-stream-1", "streams, 1 a message", "memory", "memory", with_calls(Mode::Stream(1))),
+        row("memory-envoy", "unary, Envoy's protocol", "memory", "memory", with_calls(CallMode::Envoy)),
+        row("memory-batch", "batches of 100", "memory", "memory", with(CallMode::Batch(100))),
+        row("memory-stream", "streams, 100 a message", "memory", "memory", with(CallMode::Stream(100))),
+        row("memory-stream-1", "streams, 1 a message", "memory", "memory", with_calls(CallMode::Stream(1))),
         row("bare-open", "unary, 10,000 calls/s", "bare tonic", "bare-open", open(&on(&servers.bare), FEW)),
         row(
             "memory-open",
@@ -143,10 +143,10 @@ fn on_redis(servers: &Servers, effort: Effort) -> Vec<Row> {
     let memory_deny = self::plan(effort, &servers.memory, &[], "deny", 1_000);
     let zipf = |resource| {
         let plan = plan(resource, 100_000);
-        Plan { ask: Ask { spread: Spread::Zipf(1.0), ..plan.ask.clone() }, ..plan }
+        Plan { ask: PlannedQuestion { spread: Spread::Zipf(1.0), ..plan.ask.clone() }, ..plan }
     };
     let with = |mode| Plan { mode, in_flight: 16, ..plan("allow", 100_000) };
-    let (batch, stream) = (with(Mode::Batch(100)), with(Mode::Stream(100)));
+    let (batch, stream) = (with(CallMode::Batch(100)), with(CallMode::Stream(100)));
     vec![
         row("redis", "unary, 100 k keys", "redis", "memory", plan("allow", 100_000)),
         row("redis-batch", "batches of 100", "redis", "redis", batch),
@@ -180,7 +180,7 @@ pub fn row(
 }
 
 /// throttlecrab's `Throttle`: key, burst, so many per so many seconds, quantity.
-const THROTTLE: Method = Method {
+const THROTTLE: UnaryMethod = UnaryMethod {
     path: "/throttlecrab.RateLimiter/Throttle",
     message: |key| {
         let name = format!("user_{key}");

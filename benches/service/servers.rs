@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use weir::load::{End, Mode, Plan, Watch};
+use weir::load::{CallMode, Plan, PlanEnd, RunWatch};
 use weir_testing::ports;
 
 use crate::plan::plan;
@@ -106,13 +106,13 @@ fn filled(process: Process, effort: Effort) -> Process {
     let plan = plan(effort, &process, &[], "keep", effort.many_keys);
     let calls = effort.many_keys * 3 / 2 / 1_000;
     let plan = Plan {
-        mode: Mode::Batch(1_000),
+        mode: CallMode::Batch(1_000),
         in_flight: 16,
         warm_up: Duration::ZERO,
-        end: End::Calls(calls),
+        end: PlanEnd::Calls(calls),
         ..plan
     };
-    weir::load::run(&plan, &Watch::default()).expect("fill a store");
+    weir::load::run(&plan, &RunWatch::default()).expect("fill a store");
     process
 }
 
@@ -122,13 +122,13 @@ fn bytes_per_key(process: &Process, effort: Effort) -> f64 {
     const KEYS: u64 = 2_000_000;
     let resident = |resource, keys, calls| {
         let plan = Plan {
-            mode: Mode::Batch(1_000),
+            mode: CallMode::Batch(1_000),
             in_flight: 16,
             warm_up: Duration::ZERO,
-            end: End::Calls(calls),
+            end: PlanEnd::Calls(calls),
             ..plan(effort, process, &[], resource, keys)
         };
-        let report = weir::load::run(&plan, &Watch::default()).expect("fill a store");
+        let report = weir::load::run(&plan, &RunWatch::default()).expect("fill a store");
         report.cpu.servers.first().map_or(0, |server| server.rss_bytes) as f64
     };
     // The same calls about next to nothing: connections and their buffers are there, and no states whose room

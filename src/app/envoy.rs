@@ -13,7 +13,7 @@ use crate::limiter::envoy::Loaded;
 use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::store::redis::{EngineSet, EnginesInUse};
-use crate::telemetry::{EnvoyMetrics, Event};
+use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 
 /// What the workers need, and the files to watch, if there are any.
 pub(super) fn open(
@@ -44,7 +44,7 @@ pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts, engine
     let Some(source) = source else { return };
     let EnvoyParts { live, metrics, rules, .. } = parts;
     let current = source.current();
-    let tell = move |look| match look {
+    let report = move |look| match look {
         Look::Same => {}
         Look::Loaded { warnings } => {
             let domains = current.load_full();
@@ -52,11 +52,11 @@ pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts, engine
             load(domains, &live, &metrics, &warnings);
         }
         Look::Refused(errors) => {
-            metrics.happened(Event::ConfigRefused);
+            metrics.happened(EnvoyEvent::ConfigRefused);
             tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
         }
     };
-    source.watch(tell).await;
+    source.watch(report).await;
 }
 
 fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetrics, warnings: &[String]) {

@@ -16,7 +16,7 @@ const DENIED: u8 = 1;
 const FAILED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct AllowArgs {
     /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     resource: String,
     /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
@@ -54,16 +54,16 @@ pub(crate) struct Args {
     timeout: Duration,
     /// Text for people, or the proto-JSON of the response
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: Output,
+    output: AllowOutput,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
+pub(super) enum AllowOutput {
     Text,
     Json,
 }
 
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: AllowArgs) -> ExitCode {
     match ask(args) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(DENIED),
@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args) -> ExitCode {
 }
 
 /// Whether it is allowed, after saying so.
-fn ask(args: Args) -> Result<bool> {
+fn ask(args: AllowArgs) -> Result<bool> {
     if args.envoy {
         return ask_envoy(args);
     }
@@ -86,15 +86,15 @@ fn ask(args: Args) -> Result<bool> {
     };
     let response = answer(&args.server, args.timeout, async |client| client.should_allow(request).await)?;
     let text = match args.output {
-        Output::Text => render::text(&response),
-        Output::Json => render::json(render::RESPONSE, &response)?,
+        AllowOutput::Text => render::text(&response),
+        AllowOutput::Json => render::json(render::RESPONSE, &response)?,
     };
     print(&text).context("the answer cannot be printed")?;
     Ok(response.allowed)
 }
 
 /// The same as Envoy asks it.
-fn ask_envoy(args: Args) -> Result<bool> {
+fn ask_envoy(args: AllowArgs) -> Result<bool> {
     let hits = args.cost.unwrap_or(1);
     let hits = u32::try_from(hits).with_context(|| format!("--cost {hits} is above {}", u32::MAX))?;
     let entries = super::envoy::entries(&args.consumer, &args.entries)?;
@@ -102,8 +102,8 @@ fn ask_envoy(args: Args) -> Result<bool> {
     let asked = async |client: &mut Client| client.should_rate_limit(request).await;
     let response = answer(&args.server, args.timeout, asked)?;
     let text = match args.output {
-        Output::Text => envoy::text(&response),
-        Output::Json => render::json(render::ENVOY_RESPONSE, &response)?,
+        AllowOutput::Text => envoy::text(&response),
+        AllowOutput::Json => render::json(render::ENVOY_RESPONSE, &response)?,
     };
     print(&text).context("the answer cannot be printed")?;
     Ok(envoy::allows(&response))

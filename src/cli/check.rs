@@ -18,7 +18,7 @@ Examples:
   weir check --envoy basic.yaml        one such file";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CheckArgs {
     /// The configuration file; or a directory of configurations, or of Envoy's rate limit files
     file: PathBuf,
     /// It is in the format of envoyproxy/ratelimit
@@ -30,15 +30,15 @@ pub(crate) struct Args {
 }
 
 /// What is wrong with one configuration; nothing, if there is a summary.
-type Outcome = Result<String, Vec<String>>;
+type CheckedConfig = Result<String, Vec<String>>;
 
 /// Checks the file alone: what this shell's environment would replace is no part of it.
-pub(crate) fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     let (natives, others) = match args.envoy {
         true => (Vec::new(), Vec::new()),
         false => directory::configurations(&args.file),
     };
-    let outcomes: Vec<(&Path, Outcome)> = match natives.is_empty() {
+    let outcomes: Vec<(&Path, CheckedConfig)> = match natives.is_empty() {
         true => vec![(&*args.file, one(&args.file, args))],
         false => {
             others.iter().for_each(|file| {
@@ -70,7 +70,7 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-fn one(file: &Path, args: &Args) -> Outcome {
+fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
     if args.envoy || file.is_dir() {
         envoys(file, args.merge_domains).map_err(|errors| vec![errors.to_string()])
     } else {
@@ -79,7 +79,7 @@ fn one(file: &Path, args: &Args) -> Outcome {
 }
 
 /// A configuration of Weir, with Envoy's files if it names some.
-fn native(file: &Path, merge_domains: bool) -> Outcome {
+fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
     let Checked { config, notes, envoy } = Config::check(file);
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let files = envoy.config.map(|folder| envoys(&folder, merge_domains || envoy.merge_domains));

@@ -11,13 +11,13 @@ use weir::config::EnvoyFiles;
 use weir::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
 use weir::strategy::FailurePolicy;
 
-use super::allow::Output;
+use super::allow::AllowOutput;
 
 /// What is shown of a level at most.
 const SHOWN: usize = 8;
 
 /// A descriptor, and everything that was chosen for it.
-struct Explained<'a> {
+struct ExplainedDescriptor<'a> {
     name: &'a str,
     entries: &'a [(String, String)],
     domain: Option<&'a Domain>,
@@ -31,23 +31,23 @@ pub(super) fn explain(
     merge_domains: bool,
     domain: &str,
     entries: &[(String, String)],
-    output: Output,
+    output: AllowOutput,
 ) -> Result<String> {
     let files = EnvoyFiles::load(folder, merge_domains);
     let files = files.map_err(|errors| anyhow!("the files of Envoy have mistakes:\n{errors}"))?;
     warn(&files);
     let domains = files.compile();
-    let explained = Explained::new(&domains, domain, entries);
+    let explained = ExplainedDescriptor::new(&domains, domain, entries);
     Ok(match output {
-        Output::Text => explained.text(&domains),
-        Output::Json => explained.json()?,
+        AllowOutput::Text => explained.text(&domains),
+        AllowOutput::Json => explained.json()?,
     })
 }
 
 /// Tells what is allowed and has no effect.
 pub(super) fn warn(files: &EnvoyFiles) {
     for warning in &files.warnings {
-        // Nobody left to tell if stderr is gone.
+        // If stderr is gone, there is nobody to report to.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
 }
@@ -72,7 +72,7 @@ fn pairs(entries: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     entries.iter().map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
-impl<'a> Explained<'a> {
+impl<'a> ExplainedDescriptor<'a> {
     fn new(domains: &'a Domains, name: &'a str, entries: &'a [(String, String)]) -> Self {
         let domain = domains.find(name);
         let steps = domain.map(|domain| domain.steps(pairs(entries)).collect()).unwrap_or_default();

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir::config::{Config, Overrides};
+use weir::config::{Config, ConfigOverrides};
 use weir::key::{KeySecret, Subject};
 use weir::limiter::{self, Ask};
 use weir::strategy::{Attributes, Resolved, Rules};
 
-use super::allow::Output;
+use super::allow::AllowOutput;
 use super::{attribute, envoy, explanation, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -24,7 +24,7 @@ Examples:
 const UNDECIDED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ExplainArgs {
     /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
     resource: String,
     /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
@@ -57,11 +57,11 @@ pub(crate) struct Args {
     entries: Vec<(String, String)>,
     /// Text for people, or JSON
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    output: Output,
+    output: AllowOutput,
 }
 
 /// A request, and everything that was chosen for it.
-pub(super) struct Explained<'a> {
+pub(super) struct ExplainedRequest<'a> {
     pub(super) rules: &'a Rules,
     pub(super) subject: Subject<'a>,
     /// Whether the request names the strategy itself.
@@ -71,18 +71,18 @@ pub(super) struct Explained<'a> {
     pub(super) secret: KeySecret,
 }
 
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: ExplainArgs) -> ExitCode {
     match explain(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), UNDECIDED),
     }
 }
 
-fn explain(args: Args) -> Result<()> {
+fn explain(args: ExplainArgs) -> Result<()> {
     if args.envoy {
         return explain_envoy(&args);
     }
-    let settings = Overrides { key_secret: args.key_secret, ..Overrides::default() };
+    let settings = ConfigOverrides { key_secret: args.key_secret, ..ConfigOverrides::default() };
     let config = match &args.config {
         Some(file) => Config::load(file, &settings),
         None => Config::built_in_with(&settings),
@@ -97,20 +97,20 @@ fn explain(args: Args) -> Result<()> {
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let explicit = !strategy.is_empty();
-    let explained = Explained { rules: &config.rules, subject, explicit, resolved, secret };
+    let explained = ExplainedRequest { rules: &config.rules, subject, explicit, resolved, secret };
     let text = match args.output {
-        Output::Text => explanation::text(&explained),
-        Output::Json => explanation::json(&explained)?,
+        AllowOutput::Text => explanation::text(&explained),
+        AllowOutput::Json => explanation::json(&explained)?,
     };
     print(&text).context("the explanation cannot be printed")
 }
 
-fn explain_envoy(args: &Args) -> Result<()> {
+fn explain_envoy(args: &ExplainArgs) -> Result<()> {
     let mut merge_domains = args.merge_domains;
     let folder = match (&args.envoy_config, &args.config) {
         (Some(folder), _) => folder.clone(),
         (None, Some(file)) => {
-            let config = Config::load(file, &Overrides::default());
+            let config = Config::load(file, &ConfigOverrides::default());
             let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
             merge_domains |= config.envoy.merge_domains;
             config.envoy.config.with_context(|| format!("{} has no envoy.config", file.display()))?

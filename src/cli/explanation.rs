@@ -12,9 +12,9 @@ use weir::key;
 use weir::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
 
 use self::state::Size;
-use super::explain::Explained;
+use super::explain::ExplainedRequest;
 
-impl Explained<'_> {
+impl ExplainedRequest<'_> {
     /// The strategy with the numbers that everybody else has.
     fn base(&self) -> &Strategy {
         self.rules.strategies().get(self.resolved.index).map_or(&**self.resolved.strategy, |base| base)
@@ -59,8 +59,8 @@ const fn policy(policy: FailurePolicy) -> &'static str {
 }
 
 /// Line by line, in the order of the choice.
-pub(super) fn text(explained: &Explained<'_>) -> String {
-    let Explained { subject, resolved, .. } = explained;
+pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
+    let ExplainedRequest { subject, resolved, .. } = explained;
     let mut out = String::new();
     // Writing to a String cannot fail.
     let mut line = |name: &str, what: String| {
@@ -103,7 +103,7 @@ pub(super) fn text(explained: &Explained<'_>) -> String {
     out
 }
 
-fn matched(explained: &Explained<'_>) -> String {
+fn matched(explained: &ExplainedRequest<'_>) -> String {
     match explained.resolved.pattern {
         Some(pattern) => format!("matches `{pattern}`"),
         None => "matches no pattern".to_owned(),
@@ -128,8 +128,8 @@ fn size(algorithm: &Algorithm) -> String {
 }
 
 /// The same as JSON. What does not apply is null; who is listed is asked no limit.
-pub(super) fn json(explained: &Explained<'_>) -> Result<String> {
-    let Explained { subject, resolved, .. } = explained;
+pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
+    let ExplainedRequest { subject, resolved, .. } = explained;
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());
     let limits = explained.limits().map(|(limit, overridden)| {
         let size = state::size(&limit.algorithm);

@@ -18,7 +18,7 @@ Examples:
   weir import-envoy basic.yaml                       one file";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ImportEnvoyArgs {
     /// The directory of files in the format of envoyproxy/ratelimit, or one such file
     directory: PathBuf,
     /// Several files may have one domain in common
@@ -26,12 +26,12 @@ pub(crate) struct Args {
     merge_domains: bool,
 }
 
-/// Prints the configuration; what it cannot express is a comment in it, and told on stderr.
-pub(crate) fn run(args: &Args) -> ExitCode {
+/// Prints the configuration; what it cannot express is a comment in it, and a line on stderr.
+pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
     let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {
-            // Nobody left to tell if stderr is gone.
+            // If stderr is gone, there is nobody to report to.
             let _ = writeln!(io::stderr(), "{errors}");
             return ExitCode::FAILURE;
         }

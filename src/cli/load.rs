@@ -9,22 +9,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use weir::load::{LoadError, Report, Watch};
+use weir::load::{LoadError, LoadReport, RunWatch};
 
-pub(crate) use self::args::Args;
-use super::allow::Output;
+pub(crate) use self::args::LoadArgs;
+use super::allow::AllowOutput;
 use super::{fail, print};
 
 const SOME_FAILED: u8 = 1;
 const NO_REPORT: u8 = 2;
 
-pub(crate) fn run(args: Args) -> ExitCode {
+pub(crate) fn run(args: LoadArgs) -> ExitCode {
     let output = args.output;
     match load(args) {
         Ok(report) => {
             let text = match output {
-                Output::Text => text::of(&report),
-                Output::Json => format!("{:#}\n", report.json()),
+                AllowOutput::Text => text::of(&report),
+                AllowOutput::Json => format!("{:#}\n", report.json()),
             };
             match print(&text) {
                 Ok(()) if succeeded(&report) => ExitCode::SUCCESS,
@@ -36,13 +36,13 @@ pub(crate) fn run(args: Args) -> ExitCode {
     }
 }
 
-fn succeeded(report: &Report) -> bool {
+fn succeeded(report: &LoadReport) -> bool {
     report.counts.failed == 0 && report.ended_early.is_none()
 }
 
-fn load(args: Args) -> Result<Report> {
+fn load(args: LoadArgs) -> Result<LoadReport> {
     let (plan, is_quiet) = args.plan()?;
-    let watch = Arc::new(Watch::default());
+    let watch = Arc::new(RunWatch::default());
     let shown = progress::show(&plan, &watch, is_quiet);
     let report = weir::load::run(&plan, &watch);
     shown.end();

@@ -16,7 +16,7 @@ Editors that speak to yaml-language-server use it when weir.yaml begins with
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {}
+pub(crate) struct SchemaArgs {}
 
 pub(crate) fn run() -> ExitCode {
     // `{:#}` of a JSON value is its text, indented; writing it cannot fail.

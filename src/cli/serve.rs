@@ -15,13 +15,13 @@ use super::settings::Settings;
 use super::{sample, signals};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Serves until it is told to stop. Nothing here waits for a reader of stdout or stderr.
-pub(crate) fn run(args: Args) -> Result<()> {
+/// Serves until it is asked to stop. Nothing here waits for a reader of stdout or stderr.
+pub(crate) fn run(args: ServeArgs) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
     server::raise_open_files();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use weir::config::{Config, ConfigErrors, Overrides};
+use weir::config::{Config, ConfigErrors, ConfigOverrides};
 
 /// Options of `serve`, and their variables. They are texts: the configuration checks all of them
 /// together with the file, and reports all mistakes at once.
@@ -100,7 +100,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// The configuration: the file, or the built-in example, with single values replaced.
     pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
-        let overrides = Overrides {
+        let overrides = ConfigOverrides {
             listen: self.listen,
             listen_mode: self.listen_mode,
             admin: self.admin,

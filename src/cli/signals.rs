@@ -18,27 +18,27 @@ const INTERRUPTED: i32 = 130;
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Listens from now on. The future ends at the first signal; the second ends the process at once. Runs
-/// on a thread of its own, so that no other thread's trouble keeps a signal from being heard.
+/// on a thread of its own, so that no other thread's trouble keeps a signal from being handled.
 pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut terminate, mut interrupt) = runtime.block_on(async {
         io::Result::Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
     })?;
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let listen = move || {
         runtime.block_on(async {
             let signal = either(&mut terminate, &mut interrupt).await;
-            tracing::info!(signal, "told to stop");
-            let _ = tell.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
+            tracing::info!(signal, "stopping");
+            let _ = sender.send(if signal == SIGINT { Shutdown::Immediate } else { Shutdown::Delayed });
             let signal = either(&mut terminate, &mut interrupt).await;
-            tracing::warn!(signal, "told to stop at once");
+            tracing::warn!(signal, "stopping at once");
             flush_logs(LAST_WORDS);
             std::process::exit(INTERRUPTED);
         });
     };
     std::thread::Builder::new().name("weir-signals".to_owned()).spawn(listen)?;
     // The thread does not end before it has sent.
-    Ok(async { told.await.unwrap_or(Shutdown::Immediate) })
+    Ok(async { receiver.await.unwrap_or(Shutdown::Immediate) })
 }
 
 async fn either(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {

@@ -1,13 +1,13 @@
 //! The `access` section, of the file and of a strategy: who is denied and who is let through, unasked.
 
-use super::errors::Report;
-use super::fields::Fields;
-use super::patterns::{Seen, pattern};
+use super::errors::MistakeReport;
+use super::fields::Mapping;
+use super::patterns::{WrittenPatterns, pattern};
 use super::values::quote;
 use crate::strategy::Access;
 
 /// The lists of a section.
-pub(super) fn access(mut section: Fields<'_>, report: &mut Report) -> Access {
+pub(super) fn access(mut section: Mapping<'_>, report: &mut MistakeReport) -> Access {
     let allow = list(&mut section, "allow", report);
     let deny = list(&mut section, "deny", report);
     section.finish(report);
@@ -15,9 +15,9 @@ pub(super) fn access(mut section: Fields<'_>, report: &mut Report) -> Access {
 }
 
 /// Consumers and patterns of them. Who is on both lists is denied, so that is no mistake.
-fn list(section: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Vec<String> {
+fn list(section: &mut Mapping<'_>, name: &'static str, report: &mut MistakeReport) -> Vec<String> {
     let items = section.take(name).and_then(|value| value.items(report)).unwrap_or_default();
-    let mut seen = Seen::new();
+    let mut seen = WrittenPatterns::new();
     let mut entries = Vec::with_capacity(items.len());
     for item in &items {
         let Some(entry) = item.read(report, pattern) else { continue };

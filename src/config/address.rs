@@ -1,4 +1,4 @@
-//! Addresses of Redis. Checked here, so that a mistake is told when the file is read and not when the
+//! Addresses of Redis. Checked here, so that a mistake is reported when the file is read and not when the
 //! first call comes.
 
 use super::secret::password;
@@ -19,7 +19,7 @@ pub(super) struct RedisUrl {
     pub(super) login: Option<Login>,
 }
 
-/// Reads `redis://[[USER]:PASSWORD@]HOST[:PORT]`, or tells why it is none.
+/// Reads `redis://[[USER]:PASSWORD@]HOST[:PORT]`, or says why it is none.
 ///
 /// A user and a password are never shown in the reason: it would end up in a log.
 pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<RedisUrl, String> {

@@ -1,7 +1,7 @@
 //! The algorithm of a limit: which one, and its numbers.
 
-use super::errors::Report;
-use super::fields::{Entry, Fields};
+use super::errors::MistakeReport;
+use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, rate};
 use super::values::{Scalar, boolean, integer, quote};
 use crate::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS};
@@ -12,9 +12,9 @@ const SECOND: Micros = Micros::from_secs(1);
 
 /// Takes the numbers out of an algorithm's mapping. `None`: something was missing or wrong, and is
 /// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
-type Reader = fn(&mut Fields<'_>, &mut Report) -> Option<Result<Algorithm, Invalid>>;
+type AlgorithmReader = fn(&mut Mapping<'_>, &mut MistakeReport) -> Option<Result<Algorithm, Invalid>>;
 
-const ALGORITHMS: [(&str, Reader); 9] = [
+const ALGORITHMS: [(&str, AlgorithmReader); 9] = [
     ("uniform", uniform),
     ("token_bucket", bucket),
     ("gcra", bucket),
@@ -30,9 +30,9 @@ const ALGORITHMS: [(&str, Reader); 9] = [
 const LATER: [&str; 1] = ["concurrency"];
 
 /// The one algorithm among the keys of a limit.
-pub(super) fn algorithm(limit: &mut Fields<'_>, report: &mut Report) -> Option<Algorithm> {
+pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
     let later = LATER.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
-    let mut found: Vec<(Entry<'_>, Option<Reader>)> = later.collect();
+    let mut found: Vec<(KeyedValue<'_>, Option<AlgorithmReader>)> = later.collect();
     found.extend(
         ALGORITHMS.into_iter().filter_map(|(name, reader)| Some((limit.take_entry(name)?, Some(reader)))),
     );
@@ -58,8 +58,8 @@ pub(super) fn algorithm(limit: &mut Fields<'_>, report: &mut Report) -> Option<A
     algorithm
 }
 
-fn read(entry: &Entry<'_>, reader: Reader, report: &mut Report) -> Option<Algorithm> {
-    let mut fields = Fields::of(&entry.value, report);
+fn read(entry: &KeyedValue<'_>, reader: AlgorithmReader, report: &mut MistakeReport) -> Option<Algorithm> {
+    let mut fields = Mapping::of(&entry.value, report);
     let made = reader(&mut fields, report);
     let algorithm = made.and_then(|made| match made {
         Ok(algorithm) => Some(algorithm),
@@ -72,12 +72,12 @@ fn read(entry: &Entry<'_>, reader: Reader, report: &mut Report) -> Option<Algori
     algorithm
 }
 
-fn uniform(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn uniform(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let interval = span(fields, "interval", report);
     Some(Algorithm::uniform(interval?))
 }
 
-fn bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let given = fields.require("rate", "say how fast units come back, such as 30/1m", report);
     let given =
         given.and_then(|value| value.read(report, |s| bounded(rate(s)?, |rate| Algorithm::bucket(0, rate))));
@@ -87,12 +87,12 @@ fn bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorit
 }
 
 /// As a meter it is the token bucket; as a queue it would make callers wait.
-fn leaky_bucket(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     fields.refuse(&["queue", "delay", "max_delay", "max_wait"], report);
     bucket(fields, report)
 }
 
-fn fixed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let limit = units(fields, "limit", report, |limit| Algorithm::fixed_window(limit, SECOND, false, false));
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     if let Some(given) = fields.take("calendar") {
@@ -161,7 +161,10 @@ fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
     })
 }
 
-fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn interval_refill(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
     let alone = |capacity, refill| Algorithm::interval_refill(capacity, refill, Micros(1), false);
     let capacity = units(fields, "capacity", report, |capacity| alone(capacity, CEILING - 1));
     let refill = units(fields, "refill", report, |refill| alone(0, refill));
@@ -170,14 +173,20 @@ fn interval_refill(fields: &mut Fields<'_>, report: &mut Report) -> Option<Resul
     Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
 }
 
-fn sliding_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn sliding_window(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
     let limit = units(fields, "limit", report, |limit| Algorithm::sliding_window(limit, SECOND));
     let window = span(fields, "window", report);
     Some(Algorithm::sliding_window(limit?, window?))
 }
 
-/// Strict unless told otherwise: a limit that can be passed must be asked for.
-fn bucketed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+/// Strict by default: a limit that can be passed must be asked for.
+fn bucketed_window(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
     let alone = |limit, buckets: u64| {
         // A window of so many microseconds can be parted so often.
         Algorithm::bucketed_window(limit, Micros(buckets.clamp(1, MAX_BUCKETS)), buckets, true)
@@ -189,7 +198,7 @@ fn bucketed_window(fields: &mut Fields<'_>, report: &mut Report) -> Option<Resul
     Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
 }
 
-fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Algorithm, Invalid>> {
+fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let limit = units(fields, "limit", report, |limit| Algorithm::sliding_log(limit, SECOND));
     let window = span(fields, "window", report);
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
@@ -197,7 +206,7 @@ fn sliding_log(fields: &mut Fields<'_>, report: &mut Report) -> Option<Result<Al
     Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
 }
 
-fn span(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Option<Micros> {
+fn span(fields: &mut Mapping<'_>, name: &'static str, report: &mut MistakeReport) -> Option<Micros> {
     let value = fields.require(name, "give it a duration, such as 10s", report)?;
     value.read(report, |s| match s.text {
         "day" | "month" => Err(format!(
@@ -214,9 +223,9 @@ fn span(fields: &mut Fields<'_>, name: &'static str, report: &mut Report) -> Opt
 
 /// A number that `alone` accepts, where every other number of the algorithm fits.
 fn units(
-    fields: &mut Fields<'_>,
+    fields: &mut Mapping<'_>,
     name: &'static str,
-    report: &mut Report,
+    report: &mut MistakeReport,
     alone: impl Fn(u64) -> Result<Algorithm, Invalid>,
 ) -> Option<u64> {
     let value = fields.require(name, "give it a whole number", report)?;

@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::errors::Report;
-use super::tree::{Content, Node};
+use super::errors::MistakeReport;
+use super::tree::{Content, YamlNode};
 
 /// What has an anchor, by the anchor's number.
 #[derive(Debug, Default)]
-pub(super) struct Aliases(HashMap<usize, Known>);
+pub(super) struct Aliases(HashMap<usize, Anchor>);
 
 /// A node that has an anchor.
 #[derive(Debug)]
-pub(super) struct Known {
-    pub(super) node: Node,
+pub(super) struct Anchor {
+    pub(super) node: YamlNode,
     /// How many nodes it is.
     pub(super) size: usize,
     /// How deep it nests.
@@ -21,21 +21,21 @@ pub(super) struct Known {
 
 impl Aliases {
     /// Keeps a node, and says how many it is.
-    pub(super) fn keep(&mut self, anchor: usize, node: &Node) -> usize {
+    pub(super) fn keep(&mut self, anchor: usize, node: &YamlNode) -> usize {
         let (size, depth) = measure(node);
-        self.0.insert(anchor, Known { node: node.clone(), size, depth });
+        self.0.insert(anchor, Anchor { node: node.clone(), size, depth });
         size
     }
 
     /// The node of an anchor, if it has ended.
-    pub(super) fn get(&self, anchor: usize) -> Option<&Known> {
+    pub(super) fn get(&self, anchor: usize) -> Option<&Anchor> {
         self.0.get(&anchor)
     }
 }
 
 /// How many nodes it is, and how deep it nests. No node nests deeper than the composer lets it.
-fn measure(node: &Node) -> (usize, usize) {
-    let below = |nodes: &mut dyn Iterator<Item = &Node>| {
+fn measure(node: &YamlNode) -> (usize, usize) {
+    let below = |nodes: &mut dyn Iterator<Item = &YamlNode>| {
         nodes.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))
     };
     match &node.content {
@@ -46,7 +46,10 @@ fn measure(node: &Node) -> (usize, usize) {
 }
 
 /// The entries of a mapping with those of its merge keys, which go behind its own.
-pub(super) fn merged(entries: Vec<(Node, Node)>, report: &mut Report) -> Vec<(Node, Node)> {
+pub(super) fn merged(
+    entries: Vec<(YamlNode, YamlNode)>,
+    report: &mut MistakeReport,
+) -> Vec<(YamlNode, YamlNode)> {
     if !entries.iter().any(|(key, _)| is_merge(key)) {
         return entries;
     }
@@ -74,11 +77,11 @@ pub(super) fn merged(entries: Vec<(Node, Node)>, report: &mut Report) -> Vec<(No
     own
 }
 
-fn is_merge(key: &Node) -> bool {
+fn is_merge(key: &YamlNode) -> bool {
     matches!(&key.content, Content::Scalar { text, quoted: false } if text == "<<")
 }
 
-fn name(key: &Node) -> Option<String> {
+fn name(key: &YamlNode) -> Option<String> {
     match &key.content {
         Content::Scalar { text, .. } => Some(text.clone()),
         _ => None,

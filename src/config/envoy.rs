@@ -25,15 +25,15 @@ pub use errors::{EnvoyError, EnvoyErrors};
 pub use files::EnvoyFiles;
 pub use watch::{CurrentDomains, EnvoySource, Look};
 
-use super::errors::Report;
-use super::fields::Fields;
-use super::overrides::Overrides;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
+use super::overrides::ConfigOverrides;
 use super::values::{Digits, Scalar, boolean, digits, quote};
 
 /// The most descriptors of one set of files.
 pub const MAX_DESCRIPTORS: usize = 100_000;
 
-/// What Envoy's rate limit service is told. The defaults are the reference's.
+/// Settings of Envoy's rate limit service. The defaults are the reference's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvoyConfig {
     /// The directory of its files; without one, the service is not offered.
@@ -70,9 +70,13 @@ impl Default for EnvoyConfig {
 }
 
 /// The `envoy` section with the settings that go before it.
-pub(super) fn envoy(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> EnvoyConfig {
+pub(super) fn envoy(
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> EnvoyConfig {
     let default = EnvoyConfig::default();
-    let mut flag = |name: &'static str, report: &mut Report| fields.read(name, report, boolean);
+    let mut flag = |name: &'static str, report: &mut MistakeReport| fields.read(name, report, boolean);
     let overrides_in_request = flag("overrides_in_request", report);
     let headers = flag("headers", report);
     let dynamic_metadata = flag("dynamic_metadata", report);

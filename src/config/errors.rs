@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The most mistakes that one run tells; the rest is counted. A file of nonsense must not fill a log.
+/// The most mistakes that one run reports; the rest is counted. A file of nonsense must not fill a log.
 pub const MAX_ERRORS: usize = 1000;
 
 /// A place in a file, both counted from 1; columns count characters.
@@ -17,7 +17,7 @@ pub struct Position {
 
 /// Where a mistake is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum MistakePlace {
     /// The file as a whole.
     File,
     /// Here in the file.
@@ -30,7 +30,7 @@ pub enum Place {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigError {
     /// Where it is.
-    pub place: Place,
+    pub place: MistakePlace,
     /// Which value it is about, such as `strategies.login.limits[1].uniform.interval`; empty for the
     /// file as a whole.
     pub path: String,
@@ -43,9 +43,9 @@ impl ConfigError {
     pub(super) fn text(&self, source: &str) -> String {
         let Self { place, path, reason } = self;
         let place = match place {
-            Place::File => source.to_owned(),
-            Place::At(Position { line, column }) => format!("{source}:{line}:{column}"),
-            Place::Setting(label) => label.clone(),
+            MistakePlace::File => source.to_owned(),
+            MistakePlace::At(Position { line, column }) => format!("{source}:{line}:{column}"),
+            MistakePlace::Setting(label) => label.clone(),
         };
         if path.is_empty() { format!("{place}: {reason}") } else { format!("{place}: {path}: {reason}") }
     }
@@ -96,7 +96,7 @@ impl fmt::Display for ConfigErrors {
 
 /// Gathers mistakes while a configuration is read.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct MistakeReport {
     errors: Vec<ConfigError>,
     untold: usize,
     /// What paths in the file are relative to: its directory.
@@ -107,7 +107,7 @@ pub(super) struct Report {
     is_noting: bool,
 }
 
-impl Report {
+impl MistakeReport {
     /// For the file at `path`.
     pub(super) fn of(path: &Path) -> Self {
         Self { base: path.parent().unwrap_or(Path::new("")).to_owned(), ..Self::default() }
@@ -142,17 +142,17 @@ impl Report {
 
     /// A mistake at a place in the file.
     pub(super) fn at(&mut self, at: Position, path: &str, reason: impl Into<String>) {
-        self.add(Place::At(at), path, reason.into());
+        self.add(MistakePlace::At(at), path, reason.into());
     }
 
     /// A mistake of the file as a whole.
     pub(super) fn file(&mut self, reason: impl Into<String>) {
-        self.add(Place::File, "", reason.into());
+        self.add(MistakePlace::File, "", reason.into());
     }
 
     /// A mistake in a flag or a variable.
     pub(super) fn setting(&mut self, label: String, path: &str, reason: impl Into<String>) {
-        self.add(Place::Setting(label), path, reason.into());
+        self.add(MistakePlace::Setting(label), path, reason.into());
     }
 
     /// Whether nothing is wrong so far.
@@ -160,7 +160,7 @@ impl Report {
         self.errors.is_empty()
     }
 
-    /// How many mistakes have been told, so that a follow-up of one can be left out.
+    /// How many mistakes have been reported, so that a follow-up of one can be left out.
     pub(super) fn len(&self) -> usize {
         self.errors.len() + self.untold
     }
@@ -179,7 +179,7 @@ impl Report {
         Err(ConfigErrors { source: source.to_owned(), errors: self.errors, untold: self.untold })
     }
 
-    fn add(&mut self, place: Place, path: &str, reason: String) {
+    fn add(&mut self, place: MistakePlace, path: &str, reason: String) {
         let error = ConfigError { place, path: path.to_owned(), reason };
         let is_full = self.is_full();
         match &mut self.notes {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::errors::{Position, Report};
+use super::errors::{MistakeReport, Position};
 use super::overrides::Setting;
-use super::tree::{Content, Node};
+use super::tree::{Content, YamlNode};
 use super::values::{Scalar, nearest, quote, shortened, text_within};
 
 /// The longest path of a file, in bytes.
@@ -13,25 +13,25 @@ pub(super) const MAX_PATH: usize = 4096;
 
 /// A node and the path that names it.
 #[derive(Debug, Clone)]
-pub(super) struct Value<'t> {
-    node: &'t Node,
+pub(super) struct NamedNode<'t> {
+    node: &'t YamlNode,
     path: String,
 }
 
 /// One key of a mapping with its value.
 #[derive(Debug, Clone)]
-pub(super) struct Entry<'t> {
+pub(super) struct KeyedValue<'t> {
     /// The key.
     pub(super) name: &'t str,
     /// Where the key stands.
     pub(super) key_at: Position,
     /// The value.
-    pub(super) value: Value<'t>,
+    pub(super) value: NamedNode<'t>,
 }
 
-impl<'t> Value<'t> {
+impl<'t> NamedNode<'t> {
     /// The value that a whole file is.
-    pub(super) fn root(node: &'t Node) -> Self {
+    pub(super) fn root(node: &'t YamlNode) -> Self {
         Self { node, path: String::new() }
     }
 
@@ -51,14 +51,14 @@ impl<'t> Value<'t> {
     }
 
     /// Reports a mistake of this value.
-    pub(super) fn report(&self, report: &mut Report, reason: impl Into<String>) {
+    pub(super) fn report(&self, report: &mut MistakeReport, reason: impl Into<String>) {
         report.at(self.at(), &self.path, reason);
     }
 
     /// What a single value says, if `parse` accepts it.
     pub(super) fn read<T>(
         &self,
-        report: &mut Report,
+        report: &mut MistakeReport,
         parse: impl FnOnce(Scalar<'t>) -> Result<T, String>,
     ) -> Option<T> {
         let found = match &self.node.content {
@@ -72,7 +72,7 @@ impl<'t> Value<'t> {
     }
 
     /// The items of a list; nothing written is an empty list.
-    pub(super) fn items(&self, report: &mut Report) -> Option<Vec<Self>> {
+    pub(super) fn items(&self, report: &mut MistakeReport) -> Option<Vec<Self>> {
         let item = |(index, node)| Self { node, path: format!("{}[{index}]", self.path) };
         match &self.node.content {
             Content::List(items) => return Some(items.iter().enumerate().map(item).collect()),
@@ -89,7 +89,7 @@ impl<'t> Value<'t> {
     }
 
     /// The entries of a mapping, each key once; nothing written is an empty mapping.
-    pub(super) fn entries(&self, report: &mut Report) -> Option<Vec<Entry<'t>>> {
+    pub(super) fn entries(&self, report: &mut MistakeReport) -> Option<Vec<KeyedValue<'t>>> {
         match &self.node.content {
             Content::Map(entries) => return Some(self.named(entries, report)),
             Content::Empty => return Some(Vec::new()),
@@ -100,7 +100,7 @@ impl<'t> Value<'t> {
         None
     }
 
-    fn named(&self, entries: &'t [(Node, Node)], report: &mut Report) -> Vec<Entry<'t>> {
+    fn named(&self, entries: &'t [(YamlNode, YamlNode)], report: &mut MistakeReport) -> Vec<KeyedValue<'t>> {
         let mut seen: HashMap<&str, Position> = HashMap::with_capacity(entries.len());
         let mut named = Vec::with_capacity(entries.len());
         for (key, node) in entries {
@@ -119,7 +119,7 @@ impl<'t> Value<'t> {
                 continue;
             }
             seen.insert(name, key.at);
-            named.push(Entry { name, key_at: key.at, value });
+            named.push(KeyedValue { name, key_at: key.at, value });
         }
         named
     }
@@ -127,19 +127,19 @@ impl<'t> Value<'t> {
 
 /// The keys of a mapping, to be taken one by one.
 #[derive(Debug)]
-pub(super) struct Fields<'t> {
+pub(super) struct Mapping<'t> {
     path: String,
     /// Where the mapping stands; `None` if it is not in the file.
     at: Option<Position>,
     /// Whether the mapping could be read to its end.
     whole: bool,
-    entries: Vec<Entry<'t>>,
+    entries: Vec<KeyedValue<'t>>,
     asked: Vec<&'static str>,
 }
 
-impl<'t> Fields<'t> {
+impl<'t> Mapping<'t> {
     /// The fields of a value.
-    pub(super) fn of(value: &Value<'t>, report: &mut Report) -> Self {
+    pub(super) fn of(value: &NamedNode<'t>, report: &mut MistakeReport) -> Self {
         let entries = value.entries(report);
         Self {
             path: value.path.clone(),
@@ -151,7 +151,7 @@ impl<'t> Fields<'t> {
     }
 
     /// The fields of a section, which need not be there.
-    pub(super) fn section(&mut self, name: &'static str, report: &mut Report) -> Self {
+    pub(super) fn section(&mut self, name: &'static str, report: &mut MistakeReport) -> Self {
         match self.take(name) {
             Some(value) => Self::of(&value, report),
             None => {
@@ -177,7 +177,7 @@ impl<'t> Fields<'t> {
     }
 
     /// Reports a mistake of field `name` where its value stands, else where the mapping does.
-    pub(super) fn report(&self, name: &str, report: &mut Report, reason: impl Into<String>) {
+    pub(super) fn report(&self, name: &str, report: &mut MistakeReport, reason: impl Into<String>) {
         let value = self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value.at());
         match value.or(self.at) {
             Some(at) => report.at(at, &self.path_of(name), reason),
@@ -186,7 +186,7 @@ impl<'t> Fields<'t> {
     }
 
     /// Reports a mistake of the mapping itself.
-    pub(super) fn report_here(&self, report: &mut Report, reason: impl Into<String>) {
+    pub(super) fn report_here(&self, report: &mut MistakeReport, reason: impl Into<String>) {
         match self.at {
             Some(at) => report.at(at, &self.path, reason),
             None => report.file(reason),
@@ -194,7 +194,7 @@ impl<'t> Fields<'t> {
     }
 
     /// The entry `name`, if it is there.
-    pub(super) fn take_entry(&mut self, name: &'static str) -> Option<Entry<'t>> {
+    pub(super) fn take_entry(&mut self, name: &'static str) -> Option<KeyedValue<'t>> {
         if !self.asked.contains(&name) {
             self.asked.push(name);
         }
@@ -202,7 +202,7 @@ impl<'t> Fields<'t> {
     }
 
     /// The value of `name`, if it is there.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<Value<'t>> {
+    pub(super) fn take(&mut self, name: &'static str) -> Option<NamedNode<'t>> {
         self.take_entry(name).map(|entry| entry.value)
     }
 
@@ -211,8 +211,8 @@ impl<'t> Fields<'t> {
         &mut self,
         name: &'static str,
         help: &str,
-        report: &mut Report,
-    ) -> Option<Value<'t>> {
+        report: &mut MistakeReport,
+    ) -> Option<NamedNode<'t>> {
         let value = self.take(name);
         if value.is_none() && self.whole {
             self.report(name, report, format!("is missing; {help}"));
@@ -224,7 +224,7 @@ impl<'t> Fields<'t> {
     pub(super) fn read<T>(
         &mut self,
         name: &'static str,
-        report: &mut Report,
+        report: &mut MistakeReport,
         parse: impl FnOnce(Scalar<'t>) -> Result<T, String>,
     ) -> Option<T> {
         self.take(name)?.read(report, parse)
@@ -236,7 +236,7 @@ impl<'t> Fields<'t> {
         &mut self,
         name: &'static str,
         setting: Setting<'_>,
-        report: &mut Report,
+        report: &mut MistakeReport,
         parse: impl Fn(Scalar<'_>) -> Result<T, String>,
     ) -> Option<T> {
         let from_file = self.read(name, report, &parse);
@@ -248,7 +248,7 @@ impl<'t> Fields<'t> {
         &mut self,
         name: &'static str,
         setting: Setting<'_>,
-        report: &mut Report,
+        report: &mut MistakeReport,
     ) -> Option<PathBuf> {
         let path = |s: Scalar<'_>| text_within(s, MAX_PATH).map(PathBuf::from);
         let from_file = self.read(name, report, path).map(|path| report.resolve(&path));
@@ -256,10 +256,10 @@ impl<'t> Fields<'t> {
     }
 
     /// Refuses `names`, which are meant for a later version: they must not look as if they worked.
-    pub(super) fn refuse(&mut self, names: &[&'static str], report: &mut Report) {
+    pub(super) fn refuse(&mut self, names: &[&'static str], report: &mut MistakeReport) {
         for name in names {
             let entry = self.entries.iter().find(|entry| entry.name == *name);
-            if let Some(Entry { key_at, value, .. }) = entry {
+            if let Some(KeyedValue { key_at, value, .. }) = entry {
                 report.at(*key_at, value.path(), format!("`{name}` is not supported yet"));
             }
         }
@@ -267,7 +267,7 @@ impl<'t> Fields<'t> {
     }
 
     /// Reports every key that nobody asked for.
-    pub(super) fn finish(self, report: &mut Report) {
+    pub(super) fn finish(self, report: &mut MistakeReport) {
         for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.name)) {
             let help = match nearest(entry.name, self.asked.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),

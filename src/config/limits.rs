@@ -1,8 +1,8 @@
 //! The `server.limits` section: what callers can make the server hold or do.
 
 use super::ServerLimits;
-use super::errors::Report;
-use super::fields::Fields;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
 use super::quantities::{duration_within, size};
 use super::values::{Scalar, integer_within, within};
 use crate::units::Micros;
@@ -30,7 +30,7 @@ const LONGEST_WAIT: Micros = Micros::from_secs(3600);
 const LONGEST_AGE: Micros = Micros::from_secs(7 * 86_400);
 
 /// The section; every bound has a default.
-pub(super) fn limits(mut fields: Fields<'_>, report: &mut Report) -> ServerLimits {
+pub(super) fn limits(mut fields: Mapping<'_>, report: &mut MistakeReport) -> ServerLimits {
     let default = ServerLimits::default();
     let count = |max| move |s: Scalar<'_>| integer_within(s, 1, max);
     let bytes = |(min, max)| move |s: Scalar<'_>| within(size(s)?, min, max);

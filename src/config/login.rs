@@ -3,39 +3,39 @@
 use std::path::Path;
 
 use super::address::username;
-use super::errors::Report;
-use super::fields::Fields;
-use super::overrides::Overrides;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
+use super::overrides::ConfigOverrides;
 use super::secret::{missing, password, password_file};
 use super::{Login, Secret};
 
 /// What the three fields of a login are called: in the file, and as settings.
-pub(super) struct Names {
+pub(super) struct LoginKeys {
     pub(super) username: (&'static str, &'static str),
     pub(super) password: (&'static str, &'static str),
     pub(super) password_file: (&'static str, &'static str),
 }
 
 /// Weir's own user.
-pub(super) const OWN: Names = Names {
+pub(super) const OWN: LoginKeys = LoginKeys {
     username: ("username", "redis_username"),
     password: ("password", "redis_password"),
     password_file: ("password_file", "redis_password_file"),
 };
 
 /// The user at the sentinels.
-pub(super) const SENTINEL: Names = Names {
+pub(super) const SENTINEL: LoginKeys = LoginKeys {
     username: ("sentinel_username", "redis_sentinel_username"),
     password: ("sentinel_password", "redis_sentinel_password"),
     password_file: ("sentinel_password_file", "redis_sentinel_password_file"),
 };
 
-/// The login that `names` tell, if any does. A setting of either kind goes before both in the file.
+/// The login under `names`, if there is one. A setting of either kind goes before both in the file.
 pub(super) fn login(
-    fields: &mut Fields<'_>,
-    names: &Names,
-    settings: &Overrides,
-    report: &mut Report,
+    fields: &mut Mapping<'_>,
+    names: &LoginKeys,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
 ) -> Option<Login> {
     let before = report.len();
     let username = fields.choose(names.username.0, settings.of(names.username.1), report, username);
@@ -51,7 +51,7 @@ pub(super) fn login(
     match (username, password) {
         (username, Some(password)) => Some(Login { username, password }),
         (Some(_), None) => {
-            // A password that was given and is wrong has been told already.
+            // A password that was given and is wrong has been reported already.
             if report.len() == before {
                 fields.report(names.username.0, report, "has no password; give one");
             }
@@ -61,7 +61,7 @@ pub(super) fn login(
     }
 }
 
-fn one_of(fields: &mut Fields<'_>, names: &Names, report: &mut Report) -> Option<Secret> {
+fn one_of(fields: &mut Mapping<'_>, names: &LoginKeys, report: &mut MistakeReport) -> Option<Secret> {
     let both = fields.take(names.password.0).is_some() && fields.take(names.password_file.0).is_some();
     let text = fields.read(names.password.0, report, password);
     let file = fields.take(names.password_file.0).and_then(|value| {

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use super::Login;
 use super::address::{RedisUrl, redis_url};
-use super::errors::Report;
-use super::fields::Fields;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
 use super::overrides::Setting;
 use super::values::Scalar;
 
-/// The most Redis addresses. Of a cluster a few seeds are enough; it tells the others itself.
+/// The most Redis addresses. Of a cluster a few are enough; Weir learns the others from them.
 pub(super) const MAX_NODES: usize = 64;
 
 /// The addresses of the setting, else those of the file.
@@ -19,7 +19,7 @@ pub(super) struct Nodes<'s> {
 }
 
 impl<'s> Nodes<'s> {
-    pub(super) fn read(fields: &mut Fields<'_>, setting: Setting<'s>, report: &mut Report) -> Self {
+    pub(super) fn read(fields: &mut Mapping<'_>, setting: Setting<'s>, report: &mut MistakeReport) -> Self {
         let from_file = match setting.text {
             Some(_) => fields.take("nodes"),
             None => fields.require("nodes", "list addresses, such as [\"redis://127.0.0.1:6379\"]", report),
@@ -59,7 +59,7 @@ impl<'s> Nodes<'s> {
     }
 
     /// Reports a mistake of all of them together.
-    pub(super) fn report(&self, fields: &Fields<'_>, report: &mut Report, reason: impl Into<String>) {
+    pub(super) fn report(&self, fields: &Mapping<'_>, report: &mut MistakeReport, reason: impl Into<String>) {
         match self.setting.text {
             Some(_) => self.setting.report(&fields.path_of("nodes"), report, reason.into()),
             None => fields.report("nodes", report, reason),
@@ -67,7 +67,7 @@ impl<'s> Nodes<'s> {
     }
 
     /// Whether they are reached over TLS: all or none, so that no answer ever comes in the clear.
-    pub(super) fn tls(&self, fields: &Fields<'_>, report: &mut Report) -> bool {
+    pub(super) fn tls(&self, fields: &Mapping<'_>, report: &mut MistakeReport) -> bool {
         let tls = self.urls.iter().filter(|url| url.tls).count();
         if tls > 0 && tls < self.urls.len() {
             self.report(fields, report, "some are redis:// and some rediss://; all of them must be the same");
@@ -76,7 +76,7 @@ impl<'s> Nodes<'s> {
     }
 
     /// The user and password that they name.
-    pub(super) fn login(&self, fields: &Fields<'_>, report: &mut Report) -> Option<Login> {
+    pub(super) fn login(&self, fields: &Mapping<'_>, report: &mut MistakeReport) -> Option<Login> {
         let mut logins = self.urls.iter().filter_map(|url| url.login.as_ref());
         let first = logins.next()?;
         if logins.any(|login| login != first) {

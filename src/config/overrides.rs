@@ -1,8 +1,8 @@
 //! Single values from flags and environment variables, which go before those of the file.
 //!
-//! Nothing here reads a flag or the environment: whoever does fills in [`Overrides`].
+//! Nothing here reads a flag or the environment: the caller fills in [`Overrides`].
 
-use super::errors::Report;
+use super::errors::MistakeReport;
 use super::values::Scalar;
 
 /// Values that go before those of the file, as they were written.
@@ -10,7 +10,7 @@ use super::values::Scalar;
 /// Field `drain_timeout` is the flag `--drain-timeout` or the variable `WEIR_DRAIN_TIMEOUT`, and so
 /// on; mistakes are reported under these names.
 #[derive(Clone, Default)]
-pub struct Overrides {
+pub struct ConfigOverrides {
     /// `server.listen`.
     pub listen: Option<String>,
     /// `server.listen_mode`.
@@ -73,7 +73,7 @@ pub struct Overrides {
     pub envoy_merge_domains: Option<String>,
 }
 
-impl std::fmt::Debug for Overrides {
+impl std::fmt::Debug for ConfigOverrides {
     /// Which are given, without what they say: one of them is a secret and addresses may hold others.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let given = self.all().into_iter().filter(|setting| setting.text.is_some());
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Overrides {
     }
 }
 
-impl Overrides {
+impl ConfigOverrides {
     /// The setting of a name. Each field is listed once, here.
     pub(super) fn of(&self, name: &str) -> Setting<'_> {
         let unknown = Setting { name: "", text: None };
@@ -138,7 +138,7 @@ impl Setting<'_> {
     pub(super) fn read<T>(
         &self,
         path: &str,
-        report: &mut Report,
+        report: &mut MistakeReport,
         parse: impl FnOnce(Scalar<'_>) -> Result<T, String>,
     ) -> Option<T> {
         let scalar = Scalar { text: self.text?, quoted: false };
@@ -146,7 +146,7 @@ impl Setting<'_> {
     }
 
     /// Reports a mistake of this setting.
-    pub(super) fn report(&self, path: &str, report: &mut Report, reason: String) {
+    pub(super) fn report(&self, path: &str, report: &mut MistakeReport, reason: String) {
         let (flag, variable) = (self.name.replace('_', "-"), self.name.to_uppercase());
         let label = if self.name.ends_with("_password") {
             format!("WEIR_{variable}")

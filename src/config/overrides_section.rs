@@ -1,9 +1,9 @@
 //! The `overrides` section: other numbers for some consumers. A tier is an override with a pattern.
 
 use super::algorithms::algorithm;
-use super::errors::Report;
-use super::fields::{Fields, Value};
-use super::patterns::{Seen, pattern};
+use super::errors::MistakeReport;
+use super::fields::{Mapping, NamedNode};
+use super::patterns::{WrittenPatterns, pattern};
 use super::strategies::{Base, Strategies};
 use super::values::quote;
 use crate::algorithm::Algorithm;
@@ -14,22 +14,22 @@ type Target = (String, String, String);
 
 /// The overrides of the file.
 pub(super) fn overrides(
-    root: &mut Fields<'_>,
+    root: &mut Mapping<'_>,
     strategies: &Strategies,
-    report: &mut Report,
+    report: &mut MistakeReport,
 ) -> Vec<Override> {
     let items = root.take("overrides").and_then(|section| section.items(report)).unwrap_or_default();
-    let mut seen = Seen::new();
+    let mut seen = WrittenPatterns::new();
     items.iter().filter_map(|item| one(item, strategies, &mut seen, report)).collect()
 }
 
 fn one(
-    item: &Value<'_>,
+    item: &NamedNode<'_>,
     strategies: &Strategies,
-    seen: &mut Seen<Target>,
-    report: &mut Report,
+    seen: &mut WrittenPatterns<Target>,
+    report: &mut MistakeReport,
 ) -> Option<Override> {
-    let mut fields = Fields::of(item, report);
+    let mut fields = Mapping::of(item, report);
     let who =
         fields.require("consumer", "give it a consumer, or the beginning of many and a final *", report);
     let consumer = who.as_ref().and_then(|value| value.read(report, pattern));
@@ -55,7 +55,7 @@ fn one(
 }
 
 /// The base with the numbers of the mapping; of a mistaken base the rest is checked.
-fn changed(value: &Value<'_>, base: Option<&Base<'_>>, report: &mut Report) -> Option<Strategy> {
+fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeReport) -> Option<Strategy> {
     let entries = value.entries(report)?;
     if entries.is_empty() && !value.is_cut() {
         value.report(report, "an override says which limits have other numbers; name at least one");
@@ -83,8 +83,8 @@ fn changed(value: &Value<'_>, base: Option<&Base<'_>>, report: &mut Report) -> O
 }
 
 /// The algorithm that stands where a limit's own would.
-fn numbers(value: &Value<'_>, report: &mut Report) -> Option<Algorithm> {
-    let mut fields = Fields::of(value, report);
+fn numbers(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
+    let mut fields = Mapping::of(value, report);
     let algorithm = algorithm(&mut fields, report);
     fields.finish(report);
     algorithm

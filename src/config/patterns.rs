@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::errors::{Position, Report};
-use super::fields::Value;
+use super::errors::{MistakeReport, Position};
+use super::fields::NamedNode;
 use super::values::{Scalar, quote, text_within};
 use crate::key::MAX_PART;
 
@@ -20,16 +20,22 @@ pub(super) fn pattern(scalar: Scalar<'_>) -> Result<String, String> {
 
 /// What has been written, and where.
 #[derive(Debug)]
-pub(super) struct Seen<K>(HashMap<K, Position>);
+pub(super) struct WrittenPatterns<K>(HashMap<K, Position>);
 
-impl<K: Hash + Eq> Seen<K> {
+impl<K: Hash + Eq> WrittenPatterns<K> {
     /// Nothing so far.
     pub(super) fn new() -> Self {
         Self(HashMap::new())
     }
 
     /// Whether `key` is new; if not, `value` is reported, where it is called `shown`.
-    pub(super) fn is_new(&mut self, key: K, value: &Value<'_>, shown: &str, report: &mut Report) -> bool {
+    pub(super) fn is_new(
+        &mut self,
+        key: K,
+        value: &NamedNode<'_>,
+        shown: &str,
+        report: &mut MistakeReport,
+    ) -> bool {
         if let Some(Position { line, column }) = self.0.get(&key) {
             value.report(report, format!("{shown} is given twice; the first is at {line}:{column}"));
             return false;

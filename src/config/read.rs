@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::errors::{ConfigErrors, Position, Report};
-use super::fields::{Fields, Value};
-use super::overrides::Overrides;
-use super::tree::{Content, Node, compose, end_of};
+use super::errors::{ConfigErrors, MistakeReport, Position};
+use super::fields::{Mapping, NamedNode};
+use super::overrides::ConfigOverrides;
+use super::tree::{Content, YamlNode, compose, end_of};
 use super::{Config, EnvoyConfig, access, envoy, overrides_section, resources, server, store, strategies};
 use crate::strategy::Rules;
 
@@ -33,19 +33,19 @@ impl Config {
     #[must_use]
     pub fn built_in() -> Self {
         // The text is part of the program, and a test reads it: no caller can make this fail.
-        Self::built_in_with(&Overrides::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
+        Self::built_in_with(&ConfigOverrides::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
     }
 
     /// The configuration of [`EXAMPLE`], with `settings` going before it.
-    pub fn built_in_with(settings: &Overrides) -> Result<Self, ConfigErrors> {
+    pub fn built_in_with(settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let config = Self::parse(EXAMPLE, "built-in example", settings)?;
         Ok(Self { source: None, ..config })
     }
 
     /// The configuration of a file, with `settings` going before it.
-    pub fn load(path: impl AsRef<Path>, settings: &Overrides) -> Result<Self, ConfigErrors> {
+    pub fn load(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
-        let mut report = Report::of(path);
+        let mut report = MistakeReport::of(path);
         let config = Self { source: Some(path.to_owned()), ..from_file(path, settings, &mut report) };
         report.finish(&path.display().to_string(), config)
     }
@@ -55,34 +55,34 @@ impl Config {
     #[must_use]
     pub fn check(path: impl AsRef<Path>) -> Checked {
         let (path, source) = (path.as_ref(), path.as_ref().display().to_string());
-        let mut report = Report::of(path).with_notes();
-        let config = from_file(path, &Overrides::default(), &mut report);
+        let mut report = MistakeReport::of(path).with_notes();
+        let config = from_file(path, &ConfigOverrides::default(), &mut report);
         let config = Self { source: Some(path.to_owned()), ..config };
         let (notes, envoy) = (report.notes(&source), config.envoy.clone());
         Checked { config: report.finish(&source, config), notes, envoy }
     }
 
     /// The configuration that `text` is, with `settings` going before it. Errors call it `source`.
-    pub fn parse(text: &str, source: &str, settings: &Overrides) -> Result<Self, ConfigErrors> {
-        let mut report = Report::default();
+    pub fn parse(text: &str, source: &str, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
+        let mut report = MistakeReport::default();
         let config = read(check_size(text.as_bytes(), &mut report).map(|_| text), settings, &mut report);
         let config = report.finish(source, config)?;
         Ok(Self { source: Some(PathBuf::from(source)), ..config })
     }
 }
 
-fn from_file(path: &Path, settings: &Overrides, report: &mut Report) -> Config {
+fn from_file(path: &Path, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
     let text = read_file(path, report);
     read(text.as_deref(), settings, report)
 }
 
 /// Reads what can be read; what cannot gets its default, and a report that refuses the whole.
-fn read(text: Option<&str>, settings: &Overrides, report: &mut Report) -> Config {
+fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
     let tree = text.and_then(|text| compose(text, report)).unwrap_or_else(|| {
         // Where nothing could be read, nothing is known to be missing; settings are checked all the same.
-        Node { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
+        YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
     });
-    let mut root = Fields::of(&Value::root(&tree), report);
+    let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let (store, key_secret) = store::store(root.section("store", report), settings, report);
     let envoy = envoy::envoy(root.section("envoy", report), settings, report);
@@ -97,9 +97,9 @@ fn read(text: Option<&str>, settings: &Overrides, report: &mut Report) -> Config
     Config { server, store, key_secret, rules, envoy, messages, source: None }
 }
 
-fn read_file(path: &Path, report: &mut Report) -> Option<String> {
+fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large, even one that never ends.
+    // One byte more than allowed shows that a file is too large, even one that never ends.
     let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
         report.file(format!("cannot be read: {error}"));
@@ -116,7 +116,7 @@ fn read_file(path: &Path, report: &mut Report) -> Option<String> {
     }
 }
 
-fn check_size(bytes: &[u8], report: &mut Report) -> Option<()> {
+fn check_size(bytes: &[u8], report: &mut MistakeReport) -> Option<()> {
     if bytes.len() > MAX_FILE {
         report
             .file(format!("is larger than {MAX_FILE} bytes (16 MiB), which is the most a configuration has"));

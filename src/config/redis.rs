@@ -1,10 +1,10 @@
 //! The `store.redis` section: where Redis is, who we are to it, and how long we wait.
 
-use super::errors::Report;
-use super::fields::Fields;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
 use super::login::{self, login};
 use super::nodes::Nodes;
-use super::overrides::Overrides;
+use super::overrides::ConfigOverrides;
 use super::quantities::duration_within;
 use super::secret::missing;
 use super::values::{Scalar, boolean, choice, integer_within, text_within};
@@ -40,12 +40,16 @@ pub(super) const SETTINGS: [&str; 14] = [
 ];
 
 /// The section with the settings that go before it.
-pub(super) fn redis(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> RedisConfig {
+pub(super) fn redis(
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> RedisConfig {
     let default = RedisConfig::default();
     let nodes = Nodes::read(&mut fields, settings.of("store"), report);
     let wait = |s: Scalar<'_>| duration_within(s, SHORTEST_WAIT, LONGEST_WAIT);
     let waiting = |s: Scalar<'_>| integer_within(s, 1, MAX_WAITING);
-    let mut chosen = |name, report: &mut Report| fields.choose(name, settings.of(name), report, wait);
+    let mut chosen = |name, report: &mut MistakeReport| fields.choose(name, settings.of(name), report, wait);
     let deadline = chosen("deadline", report).unwrap_or(default.deadline);
     let connect_timeout = chosen("connect_timeout", report).unwrap_or(default.connect_timeout);
     let max_waiting = fields.choose("max_waiting", settings.of("max_waiting"), report, waiting);
@@ -84,12 +88,12 @@ pub(super) fn redis(mut fields: Fields<'_>, settings: &Overrides, report: &mut R
     }
 }
 
-/// The topology; `None` if it is mistaken, which is told once and not taken for the default one.
+/// The topology; `None` if it is mistaken, which is reported once and not taken for the default one.
 fn topology(
-    fields: &mut Fields<'_>,
-    settings: &Overrides,
+    fields: &mut Mapping<'_>,
+    settings: &ConfigOverrides,
     nodes: &Nodes<'_>,
-    report: &mut Report,
+    report: &mut MistakeReport,
 ) -> Option<Topology> {
     let words =
         [("single", Topology::Single), ("cluster", Topology::Cluster), ("sentinel", Topology::Sentinel)];
@@ -113,17 +117,17 @@ fn topology(
 }
 
 /// The certificates, where the addresses ask for TLS. The files are read, so that a mistake in them is
-/// told now; every connection reads them again.
+/// reported now; every connection reads them again.
 fn tls(
-    fields: &mut Fields<'_>,
+    fields: &mut Mapping<'_>,
     nodes: &Nodes<'_>,
-    settings: &Overrides,
-    report: &mut Report,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
 ) -> Option<ClientFiles> {
     let wanted = nodes.tls(fields, report);
     let mut section = fields.section("tls", report);
     let mut file =
-        |name, setting, report: &mut Report| section.choose_path(name, settings.of(setting), report);
+        |name, setting, report: &mut MistakeReport| section.choose_path(name, settings.of(setting), report);
     let before = report.len();
     let ca_file = file("ca_file", "redis_ca_file", report);
     let cert_file = file("cert_file", "redis_cert_file", report);
@@ -165,10 +169,10 @@ fn tls(
 
 /// What the sentinels are asked, where there are some.
 fn sentinel(
-    fields: &mut Fields<'_>,
+    fields: &mut Mapping<'_>,
     topology: Option<Topology>,
-    settings: &Overrides,
-    report: &mut Report,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
 ) -> Option<Sentinel> {
     let name = |s: Scalar<'_>| text_within(s, MAX_NAME);
     let setting = settings.of("redis_master_name");

@@ -1,17 +1,21 @@
 //! The `resources` section: which strategy a resource has when the caller names none.
 
-use super::errors::Report;
-use super::fields::{Fields, Value};
-use super::patterns::{Seen, pattern};
+use super::errors::MistakeReport;
+use super::fields::{Mapping, NamedNode};
+use super::patterns::{WrittenPatterns, pattern};
 use super::strategies::Strategies;
 use super::values::{quote, text_within};
 use crate::key::MAX_PART;
 use crate::strategy::{Resource, Resources};
 
 /// The patterns of the file.
-pub(super) fn resources(root: &mut Fields<'_>, strategies: &Strategies, report: &mut Report) -> Resources {
+pub(super) fn resources(
+    root: &mut Mapping<'_>,
+    strategies: &Strategies,
+    report: &mut MistakeReport,
+) -> Resources {
     let items = root.take("resources").and_then(|section| section.items(report)).unwrap_or_default();
-    let mut seen = Seen::new();
+    let mut seen = WrittenPatterns::new();
     let mut patterns = Vec::with_capacity(items.len());
     for item in &items {
         patterns.extend(resource(item, strategies, &mut seen, report));
@@ -20,12 +24,12 @@ pub(super) fn resources(root: &mut Fields<'_>, strategies: &Strategies, report: 
 }
 
 fn resource(
-    item: &Value<'_>,
+    item: &NamedNode<'_>,
     strategies: &Strategies,
-    seen: &mut Seen<String>,
-    report: &mut Report,
+    seen: &mut WrittenPatterns<String>,
+    report: &mut MistakeReport,
 ) -> Option<(String, Resource)> {
-    let mut fields = Fields::of(item, report);
+    let mut fields = Mapping::of(item, report);
     let matches =
         fields.require("match", "give it a resource, or the beginning of many and a final *", report);
     let pattern = matches.and_then(|value| {

@@ -16,7 +16,7 @@ pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
     }
 }
 
-/// The password that this file holds. It is read now, so that a mistake is told before anything starts, and again
+/// The password that this file holds. It is read now, so that a mistake is reported before anything starts, and again
 /// whenever a connection is opened.
 pub(super) fn password_file(path: &Path) -> Result<Secret, String> {
     let secret = Secret::in_file(path);

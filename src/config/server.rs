@@ -1,13 +1,13 @@
 //! The `server` and `messages` sections.
 
-use super::errors::Report;
-use super::fields::Fields;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
 use super::limits::limits;
 use super::listen::{ListenAddress, file_mode, listen_address};
-use super::overrides::Overrides;
+use super::overrides::ConfigOverrides;
 use super::quantities::duration_within;
 use super::values::{Scalar, address, boolean, choice, integer_within, quote};
-use super::{Messages, ServerConfig, Transport};
+use super::{DenialMessages, ServerConfig, TransportKind};
 use crate::units::Micros;
 
 /// The most workers. More than any machine has cores for is a slip of the pen.
@@ -20,13 +20,17 @@ const MAX_DRAIN: Micros = Micros::from_secs(600);
 pub(super) const MAX_MESSAGE: usize = 512;
 
 /// The `server` section with the settings that go before it.
-pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> ServerConfig {
+pub(super) fn server(
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> ServerConfig {
     let default = ServerConfig::default();
     let listen = fields.choose("listen", settings.of("listen"), report, listen_address);
     let listen_mode = fields.choose("listen_mode", settings.of("listen_mode"), report, file_mode);
     let admin = fields.choose("admin", settings.of("admin"), report, address);
     let transport = fields.choose("transport", settings.of("transport"), report, |s| {
-        choice(s, &[("fast", Transport::Fast), ("tonic", Transport::Tonic)])
+        choice(s, &[("fast", TransportKind::Fast), ("tonic", TransportKind::Tonic)])
     });
     let workers =
         fields.choose("workers", settings.of("workers"), report, |s| integer_within(s, 0, MAX_WORKERS));
@@ -64,12 +68,12 @@ pub(super) fn server(mut fields: Fields<'_>, settings: &Overrides, report: &mut 
 }
 
 /// The `messages` section.
-pub(super) fn messages(mut fields: Fields<'_>, report: &mut Report) -> Messages {
-    let default = Messages::default();
+pub(super) fn messages(mut fields: Mapping<'_>, report: &mut MistakeReport) -> DenialMessages {
+    let default = DenialMessages::default();
     let limited = |s| template(s, &["wait", "seconds", "cost", "limit"]);
-    let messages = Messages {
+    let messages = DenialMessages {
         limited: fields.read("limited", report, limited).unwrap_or(default.limited),
-        // No wait helps here, so there is none to tell.
+        // No wait helps here, so the sentence may not name one.
         never: fields.read("never", report, |s| template(s, &["cost", "limit"])).unwrap_or(default.never),
     };
     fields.finish(report);

@@ -1,8 +1,8 @@
 //! The `store` section: memory or Redis, and what is memory's.
 
-use super::errors::Report;
-use super::fields::Fields;
-use super::overrides::Overrides;
+use super::errors::MistakeReport;
+use super::fields::Mapping;
+use super::overrides::ConfigOverrides;
 use super::quantities::size;
 use super::redis::{SETTINGS as REDIS_SETTINGS, redis};
 use super::values::{Scalar, choice, secret};
@@ -17,9 +17,9 @@ const MEMORY_SETTINGS: [&str; 2] = ["budget", "when_full"];
 
 /// The `store` section with the settings that go before it.
 pub(super) fn store(
-    mut fields: Fields<'_>,
-    settings: &Overrides,
-    report: &mut Report,
+    mut fields: Mapping<'_>,
+    settings: &ConfigOverrides,
+    report: &mut MistakeReport,
 ) -> (StoreConfig, Option<KeySecret>) {
     let key_secret = fields.choose("key_secret", settings.of("key_secret"), report, secret);
     let (memory, redis) = (fields.section("memory", report), fields.section("redis", report));
@@ -43,7 +43,7 @@ pub(super) fn store(
         setting.report("store", report, reason.to_owned());
     }
     // Both are read where both are there: a setting that picks one hides no mistake of the other.
-    let none = Overrides::default();
+    let none = ConfigOverrides::default();
     let memory = self::memory(memory, if use_redis { &none } else { settings }, report);
     if use_redis {
         (StoreConfig::Redis(self::redis(redis, settings, report)), key_secret)
@@ -55,7 +55,7 @@ pub(super) fn store(
     }
 }
 
-fn memory(mut fields: Fields<'_>, settings: &Overrides, report: &mut Report) -> MemoryConfig {
+fn memory(mut fields: Mapping<'_>, settings: &ConfigOverrides, report: &mut MistakeReport) -> MemoryConfig {
     let default = MemoryConfig::default();
     let budget = |s: Scalar<'_>| match size(s)? {
         bytes if bytes < MIN_BUDGET => {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::access::access;
 use super::algorithms::algorithm;
-use super::errors::Report;
-use super::fields::{Entry, Fields, Value};
+use super::errors::MistakeReport;
+use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::strategy::{
@@ -40,7 +40,7 @@ impl Strategies {
     }
 
     /// The name of a strategy that is referred to, if there is one.
-    pub(super) fn reference(&self, value: &Value<'_>, report: &mut Report) -> Option<String> {
+    pub(super) fn reference(&self, value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<String> {
         /// Beyond this many names, comparing them all is not worth its time.
         const COMPARED: usize = 1000;
         let name = value.read(report, |s| text_within(s, MAX_NAME))?;
@@ -90,7 +90,7 @@ impl Outline {
 }
 
 /// The strategies of the file. There must be one, unless Envoy's files say what is limited.
-pub(super) fn strategies(root: &mut Fields<'_>, has_envoy: bool, report: &mut Report) -> Strategies {
+pub(super) fn strategies(root: &mut Mapping<'_>, has_envoy: bool, report: &mut MistakeReport) -> Strategies {
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
@@ -122,12 +122,12 @@ pub(super) fn strategies(root: &mut Fields<'_>, has_envoy: bool, report: &mut Re
     found
 }
 
-fn strategy(entry: &Entry<'_>, report: &mut Report) -> Result<(Strategy, Access), Outline> {
+fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strategy, Access), Outline> {
     let name_fits = check_name(entry.name);
     if let Err(error) = &name_fits {
         report.at(entry.key_at, entry.value.path(), sentence(error));
     }
-    let mut fields = Fields::of(&entry.value, report);
+    let mut fields = Mapping::of(&entry.value, report);
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = fields.read("on_store_failure", report, failure_policy);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
@@ -136,7 +136,7 @@ fn strategy(entry: &Entry<'_>, report: &mut Report) -> Result<(Strategy, Access)
 
     let drafts = limits.map(|limits| self::limits(&limits, report)).unwrap_or_default();
     let outline = drafts.outline(entry.name);
-    let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(Draft::is_whole);
+    let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(LimitDraft::is_whole);
     // Scopes are judged together even where an algorithm or a name is mistaken, by filling those in; and those
     // of the first limits, where there are too many.
     let filled = drafts.limits.into_iter().take(MAX_LIMITS).enumerate();
@@ -163,13 +163,13 @@ fn failure_policy(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
 }
 
 /// A limit as far as it could be read.
-struct Draft {
+struct LimitDraft {
     name: Option<String>,
     scope: Option<Scope>,
     algorithm: Option<Algorithm>,
 }
 
-impl Draft {
+impl LimitDraft {
     fn is_whole(&self) -> bool {
         self.name.is_some() && self.scope.is_some() && self.algorithm.is_some()
     }
@@ -185,7 +185,7 @@ impl Draft {
 /// The limits of a strategy as far as they could be read.
 #[derive(Default)]
 struct Drafts {
-    limits: Vec<Draft>,
+    limits: Vec<LimitDraft>,
     /// Whether these are all of them, and neither too many nor too few.
     whole: bool,
     /// Whether a syntax error ended the list early.
@@ -203,7 +203,7 @@ impl Drafts {
 }
 
 /// The limits of a strategy.
-fn limits(value: &Value<'_>, report: &mut Report) -> Drafts {
+fn limits(value: &NamedNode<'_>, report: &mut MistakeReport) -> Drafts {
     let Some(items) = value.items(report) else { return Drafts::default() };
     let count = match items.len() {
         0 if !value.is_cut() => Err(StrategyError::NoLimits),
@@ -214,12 +214,12 @@ fn limits(value: &Value<'_>, report: &mut Report) -> Drafts {
         value.report(report, sentence(error));
     }
     let mut names = HashSet::new();
-    let limits: Vec<Draft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
+    let limits: Vec<LimitDraft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
     Drafts { limits, whole: count.is_ok() && !value.is_cut(), cut: value.is_cut() }
 }
 
-fn limit(value: &Value<'_>, names: &mut HashSet<String>, report: &mut Report) -> Draft {
-    let mut fields = Fields::of(value, report);
+fn limit(value: &NamedNode<'_>, names: &mut HashSet<String>, report: &mut MistakeReport) -> LimitDraft {
+    let mut fields = Mapping::of(value, report);
     let name = fields.require("name", "it is told to callers that this limit denies", report);
     let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
     let per =
@@ -227,7 +227,7 @@ fn limit(value: &Value<'_>, names: &mut HashSet<String>, report: &mut Report) ->
     let scope = per.and_then(|per| scope(&per, report));
     let algorithm = algorithm(&mut fields, report);
     fields.finish(report);
-    Draft { name, scope, algorithm }
+    LimitDraft { name, scope, algorithm }
 }
 
 fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String, String> {
@@ -236,7 +236,7 @@ fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String,
     if names.insert(name.clone()) { Ok(name) } else { Err(sentence(&StrategyError::DuplicateLimit(name))) }
 }
 
-fn scope(value: &Value<'_>, report: &mut Report) -> Option<Scope> {
+fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Scope> {
     let items = value.items(report)?;
     let mut fields: Vec<Field> = Vec::new();
     for item in &items {

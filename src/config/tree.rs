@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, Span, Tag};
 
 use super::aliases::{Aliases, merged};
-use super::errors::{Position, Report};
+use super::errors::{MistakeReport, Position};
 
 /// How deep lists and mappings may nest.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -23,7 +23,7 @@ const MAX_FOREIGN_NODES: usize = 250_000;
 
 /// A piece of the file.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     /// Where it begins; where nothing is written, its key.
     pub(super) at: Position,
     /// What it is.
@@ -45,24 +45,24 @@ pub(super) enum Content {
         quoted: bool,
     },
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// Keys and values, in the order of the file.
-    Map(Vec<(Node, Node)>),
+    Map(Vec<(YamlNode, YamlNode)>),
     /// Something that was reported already; nobody need complain about it again.
     Refused,
 }
 
 /// The tree of `text`. After a syntax error, the part before it.
-pub(super) fn compose(text: &str, report: &mut Report) -> Option<Node> {
+pub(super) fn compose(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
     compose_by(Composer::default(), text, report)
 }
 
 /// The tree of `text` with its aliases and merge keys replaced by what they stand for.
-pub(super) fn compose_foreign(text: &str, report: &mut Report) -> Option<Node> {
+pub(super) fn compose_foreign(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
     compose_by(Composer { aliases: Some(Aliases::default()), ..Composer::default() }, text, report)
 }
 
-fn compose_by(mut composer: Composer, text: &str, report: &mut Report) -> Option<Node> {
+fn compose_by(mut composer: Composer, text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
     if let Some(at) = first_control(text) {
         report.at(at, "", "a control character cannot stand in a configuration");
         return None;
@@ -84,8 +84,8 @@ struct Stop;
 
 #[derive(Default)]
 struct Composer {
-    open: Vec<Open>,
-    root: Option<Node>,
+    open: Vec<OpenCollection>,
+    root: Option<YamlNode>,
     nodes: usize,
     documents: usize,
     /// `None` refuses them.
@@ -93,7 +93,7 @@ struct Composer {
 }
 
 /// A list or mapping that has begun.
-struct Open {
+struct OpenCollection {
     at: Position,
     /// The number of its anchor, or 0.
     anchor: usize,
@@ -101,12 +101,12 @@ struct Open {
 }
 
 enum OpenContent {
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>, Option<Node>),
+    List(Vec<YamlNode>),
+    Map(Vec<(YamlNode, YamlNode)>, Option<YamlNode>),
 }
 
 impl Composer {
-    fn all<'t, T: Input>(&mut self, events: Parser<'t, T>, report: &mut Report) -> Result<(), Stop> {
+    fn all<'t, T: Input>(&mut self, events: Parser<'t, T>, report: &mut MistakeReport) -> Result<(), Stop> {
         for event in events {
             match event {
                 Ok((event, span)) => self.event(event, span, report)?,
@@ -119,7 +119,7 @@ impl Composer {
         Ok(())
     }
 
-    fn event(&mut self, event: Event<'_>, span: Span, report: &mut Report) -> Result<(), Stop> {
+    fn event(&mut self, event: Event<'_>, span: Span, report: &mut MistakeReport) -> Result<(), Stop> {
         let at = position(&span.start);
         match event {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
@@ -135,14 +135,14 @@ impl Composer {
                 let reason = "aliases are not supported; put text that begins with * in quotes";
                 report.at(at, "", reason);
                 self.count(1, at, report)?;
-                self.add(Node { at, content: Content::Refused, cut: false });
+                self.add(YamlNode { at, content: Content::Refused, cut: false });
             }
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_properties(at, anchor, tag.as_deref(), report);
                 self.count(1, at, report)?;
                 let style =
                     if self.is_sort(tag.as_deref(), "str") { ScalarStyle::DoubleQuoted } else { style };
-                let node = Node { at, content: scalar(&text, style), cut: false };
+                let node = YamlNode { at, content: scalar(&text, style), cut: false };
                 self.remember(anchor, &node, report)?;
                 self.add(node);
             }
@@ -159,7 +159,7 @@ impl Composer {
         Ok(())
     }
 
-    fn count(&mut self, nodes: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+    fn count(&mut self, nodes: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
         let most = if self.aliases.is_some() { MAX_FOREIGN_NODES } else { MAX_NODES };
         self.nodes += nodes;
         if self.nodes > most {
@@ -174,16 +174,16 @@ impl Composer {
         at: Position,
         anchor: usize,
         content: OpenContent,
-        report: &mut Report,
+        report: &mut MistakeReport,
     ) -> Result<(), Stop> {
         self.count(1, at, report)?;
         self.descend(1, at, report)?;
-        self.open.push(Open { at, anchor, content });
+        self.open.push(OpenCollection { at, anchor, content });
         Ok(())
     }
 
     /// Refuses what would nest too deep, being itself `levels` deep.
-    fn descend(&self, levels: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+    fn descend(&self, levels: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
         if self.open.len() + levels > MAX_DEPTH {
             report.at(at, "", format!("lists and mappings nest at most {MAX_DEPTH} deep"));
             return Err(Stop);
@@ -191,28 +191,28 @@ impl Composer {
         Ok(())
     }
 
-    fn end(&mut self, cut: bool, report: &mut Report) -> Result<(), Stop> {
-        let Some(Open { at, anchor, content }) = self.open.pop() else { return Ok(()) };
+    fn end(&mut self, cut: bool, report: &mut MistakeReport) -> Result<(), Stop> {
+        let Some(OpenCollection { at, anchor, content }) = self.open.pop() else { return Ok(()) };
         let content = match content {
             OpenContent::List(items) => Content::List(items),
             OpenContent::Map(entries, _) if self.aliases.is_some() => Content::Map(merged(entries, report)),
             OpenContent::Map(entries, _) => Content::Map(entries),
         };
-        let node = Node { at, content, cut };
+        let node = YamlNode { at, content, cut };
         let remembered = self.remember(anchor, &node, report);
         self.add(node);
         remembered
     }
 
     /// Keeps what has an anchor; it counts once more, so that aliases of aliases stay bounded.
-    fn remember(&mut self, anchor: usize, node: &Node, report: &mut Report) -> Result<(), Stop> {
+    fn remember(&mut self, anchor: usize, node: &YamlNode, report: &mut MistakeReport) -> Result<(), Stop> {
         let Some(aliases) = self.aliases.as_mut().filter(|_| anchor > 0) else { return Ok(()) };
         let size = aliases.keep(anchor, node);
         self.count(size, node.at, report)
     }
 
     /// Puts what has an anchor where an alias of it stands.
-    fn alias(&mut self, anchor: usize, at: Position, report: &mut Report) -> Result<(), Stop> {
+    fn alias(&mut self, anchor: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
         let known = self.aliases.as_ref().and_then(|aliases| aliases.get(anchor));
         match known.map(|known| (known.size, known.depth)) {
             Some((size, depth)) => {
@@ -225,7 +225,7 @@ impl Composer {
             None => {
                 report.at(at, "", "an alias cannot stand inside of what it stands for");
                 self.count(1, at, report)?;
-                self.add(Node { at, content: Content::Refused, cut: false });
+                self.add(YamlNode { at, content: Content::Refused, cut: false });
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl Composer {
         self.aliases.is_some() && tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == sort)
     }
 
-    fn refuse_properties(&self, at: Position, anchor: usize, tag: Option<&Tag>, report: &mut Report) {
+    fn refuse_properties(&self, at: Position, anchor: usize, tag: Option<&Tag>, report: &mut MistakeReport) {
         if anchor > 0 && self.aliases.is_none() {
             report.at(at, "", "anchors are not supported; put text that begins with & in quotes");
         }
@@ -249,7 +249,7 @@ impl Composer {
     /// Ends all that is open. A key whose value was not reached is forgotten.
     fn cut(&mut self) {
         // Nothing follows that an alias could stand in, and what is wrong has been reported.
-        let mut untold = Report::default();
+        let mut untold = MistakeReport::default();
         while !self.open.is_empty() {
             let _ = self.end(true, &mut untold);
         }
@@ -258,7 +258,7 @@ impl Composer {
         }
     }
 
-    fn add(&mut self, mut node: Node) {
+    fn add(&mut self, mut node: YamlNode) {
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.root = Some(node),
             Some(OpenContent::List(items)) => items.push(node),

@@ -1,7 +1,7 @@
 //! Single values: from their text to what they mean, or to a reason.
 //!
 //! Each function takes a [`Scalar`] and answers with a sentence that names the value and the bound;
-//! where the value stands is added by whoever asked.
+//! the caller adds where the value stands.
 
 use std::fmt::Display;
 use std::net::SocketAddr;

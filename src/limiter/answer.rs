@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::Invalid;
+use super::InvalidField;
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::store::StoreError;
 use crate::strategy::{Attributes, Listed, Strategy, Unknown};
@@ -62,7 +62,7 @@ pub enum Outcome<L = Limits> {
 pub enum LimiterError {
     /// A field breaks its bound.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidField),
     /// The configuration does not know what was named.
     #[error(transparent)]
     Unknown(#[from] Unknown),

@@ -16,7 +16,7 @@ pub const MAX_REFUND_ID: usize = 128;
 /// A field that breaks its bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: {bound}")]
-pub struct Invalid {
+pub struct InvalidField {
     /// The field, as the request names it.
     pub field: &'static str,
     /// Its value, escaped and shortened.
@@ -26,7 +26,7 @@ pub struct Invalid {
 }
 
 /// Checks what holds whatever the strategy.
-pub(super) fn check(ask: &Ask<'_>) -> Result<(), Invalid> {
+pub(super) fn check(ask: &Ask<'_>) -> Result<(), InvalidField> {
     if ask.resource.is_empty() {
         return Err(invalid("resource", "", format!("it must be 1 to {MAX_PART} bytes")));
     }
@@ -38,7 +38,7 @@ pub(super) fn check(ask: &Ask<'_>) -> Result<(), Invalid> {
 }
 
 /// Checks that the request has whatever a limit counts by.
-pub(super) fn check_needed(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), Invalid> {
+pub(super) fn check_needed(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
     if ask.consumer.is_empty() && strategy.names_consumer() {
         let bound = format!(
             "it must be 1 to {MAX_PART} bytes, because a limit of strategy `{}` counts by consumer",
@@ -54,17 +54,17 @@ pub(super) fn check_needed(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), Inv
                 one.limit,
                 strategy.name()
             );
-            Err(Invalid { field: "attributes", value: format!("without \"{}\"", one.attribute), bound })
+            Err(InvalidField { field: "attributes", value: format!("without \"{}\"", one.attribute), bound })
         }
         None => Ok(()),
     }
 }
 
-fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Invalid> {
+fn check_attributes(attributes: &Attributes<'_>) -> Result<(), InvalidField> {
     let count = attributes.len();
     if count > MAX_ATTRIBUTES {
         let (value, bound) = (format!("{count} entries"), format!("there may be at most {MAX_ATTRIBUTES}"));
-        return Err(Invalid { field: "attributes", value, bound });
+        return Err(InvalidField { field: "attributes", value, bound });
     }
     for (name, value) in attributes.iter() {
         check_length("attributes (name)", name)?;
@@ -74,19 +74,19 @@ fn check_attributes(attributes: &Attributes<'_>) -> Result<(), Invalid> {
 }
 
 /// Checks how many questions a batch holds.
-pub fn check_batch(count: usize) -> Result<(), Invalid> {
+pub fn check_batch(count: usize) -> Result<(), InvalidField> {
     if (1..=MAX_BATCH).contains(&count) {
         return Ok(());
     }
     let (value, bound) = (format!("{count} entries"), format!("there must be 1 to {MAX_BATCH}"));
-    Err(Invalid { field: "requests", value, bound })
+    Err(InvalidField { field: "requests", value, bound })
 }
 
 /// Checks what a refund holds beside its question.
-pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), Invalid> {
+pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), InvalidField> {
     if cost == 0 {
         let bound = "it must be at least 1: nothing cannot be given back".to_owned();
-        return Err(Invalid { field: "cost", value: "0".to_owned(), bound });
+        return Err(InvalidField { field: "cost", value: "0".to_owned(), bound });
     }
     if id.len() > MAX_REFUND_ID {
         return Err(invalid("id", id, format!("it has {} bytes; at most {MAX_REFUND_ID} fit", id.len())));
@@ -95,21 +95,21 @@ pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), Invalid> {
 }
 
 /// Names of limits that the strategy does not have. At most as many are shown as it could have.
-pub(super) fn unknown_limits(strategy: &Strategy, names: &[&str]) -> Invalid {
+pub(super) fn unknown_limits(strategy: &Strategy, names: &[&str]) -> InvalidField {
     let quoted = |name: &&str| format!("\"{}\"", shown(name));
     let unknown: Vec<String> = names.iter().take(MAX_LIMITS).map(quoted).collect();
     let bound = format!("strategy `{}` has only {}", strategy.name(), limit_names(strategy));
-    Invalid { field: "limits", value: unknown.join(", "), bound }
+    InvalidField { field: "limits", value: unknown.join(", "), bound }
 }
 
 /// A reset that names no limits, of a strategy that has none which are meant then.
-pub(super) fn no_limit_by_consumer(strategy: &Strategy) -> Invalid {
+pub(super) fn no_limit_by_consumer(strategy: &Strategy) -> InvalidField {
     let bound = format!(
         "no limit of strategy `{}` counts by consumer, so those that are meant must be named: {}",
         strategy.name(),
         limit_names(strategy)
     );
-    Invalid { field: "limits", value: "empty".to_owned(), bound }
+    InvalidField { field: "limits", value: "empty".to_owned(), bound }
 }
 
 fn limit_names(strategy: &Strategy) -> String {
@@ -125,15 +125,15 @@ pub(super) fn shortened(unknown: Unknown) -> Unknown {
     }
 }
 
-fn check_length(field: &'static str, text: &str) -> Result<(), Invalid> {
+fn check_length(field: &'static str, text: &str) -> Result<(), InvalidField> {
     if text.len() > MAX_PART {
         return Err(invalid(field, text, format!("it has {} bytes; at most {MAX_PART} fit", text.len())));
     }
     Ok(())
 }
 
-fn invalid(field: &'static str, text: &str, bound: String) -> Invalid {
-    Invalid { field, value: format!("\"{}\"", shown(text)), bound }
+fn invalid(field: &'static str, text: &str, bound: String) -> InvalidField {
+    InvalidField { field, value: format!("\"{}\"", shown(text)), bound }
 }
 
 /// The beginning of a text that somebody else chose, with everything escaped that is not printable.

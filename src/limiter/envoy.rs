@@ -21,9 +21,9 @@ use smallvec::SmallVec;
 use self::given::Given;
 pub use self::overall::Overall;
 use self::questions::questions;
-use self::rule::Found;
-pub use self::status::{Code, Told};
-use super::{Invalid, Limiter, deadline};
+use self::rule::FoundLimit;
+pub use self::status::{Code, DescriptorStatus};
+use super::{InvalidField, Limiter, deadline};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::config::EnvoyConfig;
@@ -32,7 +32,8 @@ use crate::key::Subject;
 use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::FailurePolicy;
 use crate::telemetry::{
-    AnswerCode, DomainCounts, EnvoyMetrics, EnvoyRecorder, Event, FileCounts, Method, Rejection, RuleCounts,
+    AnswerCode, CountedMethod, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Rejection,
+    RuleCounts,
 };
 
 /// The most descriptors that a request may have.
@@ -51,7 +52,7 @@ pub struct EnvoyRules {
     pub overrides_in_request: bool,
     /// The share of a limit above which hits count as near.
     pub near_limit_ratio: f32,
-    /// Whether every request passes, and the statuses alone tell what would not have.
+    /// Whether every request passes; statuses still say what would not have.
     pub shadow_mode: bool,
     /// Whether every rule denies only together with all others of its request.
     pub quota_mode: bool,
@@ -77,7 +78,7 @@ pub struct Loaded {
 
 /// What one worker needs to answer Envoy, beside its limiter.
 #[derive(Debug)]
-pub struct Envoy {
+pub struct EnvoyLimiter {
     rules: EnvoyRules,
     given: Given,
     recorder: EnvoyRecorder,
@@ -115,7 +116,7 @@ pub struct RateLimitAnswer<'a> {
     /// Over all descriptors.
     pub overall: Overall,
     /// One per descriptor.
-    pub statuses: SmallVec<[Told<'a>; 2]>,
+    pub statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
 }
 
 /// Why there is no answer.
@@ -129,7 +130,7 @@ pub enum RateLimitError {
     NoDescriptors,
     /// A field breaks its bound.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] InvalidField),
     /// A refund of a limit that counts what it denied.
     #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
     NoRefund(Box<str>),
@@ -155,14 +156,14 @@ impl RateLimitError {
 }
 
 /// Counts how a request ended, also where it was given up before there was an answer.
-struct Ended<'e> {
+struct EndOfRequest<'e> {
     recorder: &'e EnvoyRecorder,
     domain: Option<&'e DomainCounts>,
     deadline: Option<Instant>,
     code: Option<AnswerCode>,
 }
 
-impl Drop for Ended<'_> {
+impl Drop for EndOfRequest<'_> {
     fn drop(&mut self) {
         let given_up = || match self.deadline {
             Some(deadline) if clock::monotonic() >= deadline => AnswerCode::DeadlineExceeded,
@@ -173,8 +174,8 @@ impl Drop for Ended<'_> {
 }
 
 /// A descriptor on its way to the store.
-struct Question<'a> {
-    found: Found<'a>,
+struct DescriptorQuestion<'a> {
+    found: FoundLimit<'a>,
     name: String,
     op: Op,
     hits: u64,
@@ -209,7 +210,7 @@ impl Loaded {
     }
 }
 
-impl Envoy {
+impl EnvoyLimiter {
     /// Counts a request that ended before its domain was known.
     pub fn unread(&self, code: AnswerCode) {
         self.recorder.answered(None, code);
@@ -224,9 +225,9 @@ impl Envoy {
 
 /// Puts the questions about one counter, run by run, and says which answer is whose.
 async fn in_order<'q, T, F: Future<Output = T>>(
-    questions: &'q [Question<'q>],
-    runs: Vec<order::Run>,
-    one: impl Fn(&'q Question<'q>) -> F,
+    questions: &'q [DescriptorQuestion<'q>],
+    runs: Vec<order::EqualDescriptors>,
+    one: impl Fn(&'q DescriptorQuestion<'q>) -> F,
 ) -> Vec<(usize, T)> {
     let mut decided = Vec::new();
     for run in runs {
@@ -241,14 +242,14 @@ impl<S: Store> Limiter<S> {
     /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
     pub async fn rate_limit<'a>(
         &self,
-        envoy: &Envoy,
+        envoy: &EnvoyLimiter,
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
         let domain = loaded.domains.find(ask.domain);
         let counts = domain.and_then(|domain| loaded.domain_counts(domain));
         let mut ended =
-            Ended { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
+            EndOfRequest { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
         let answer = self.answer(envoy, loaded, domain, ask).await;
         ended.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
         answer
@@ -256,7 +257,7 @@ impl<S: Store> Limiter<S> {
 
     async fn answer<'a>(
         &self,
-        envoy: &Envoy,
+        envoy: &EnvoyLimiter,
         loaded: &'a Loaded,
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
@@ -269,16 +270,16 @@ impl<S: Store> Limiter<S> {
         // What answers at once is timed once; the others have been timed for themselves.
         let answered = decided.iter().flatten().flatten();
         let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
-        self.recorder.took(Method::ShouldRateLimit, took, 1, answered as u64);
+        self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);
         let decided =
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
         let mut statuses = SmallVec::new();
         for (question, decided) in questions.into_iter().zip(decided) {
-            statuses.push(status::tell(envoy, loaded, domain, question, decided));
+            statuses.push(status::status_of(envoy, loaded, domain, question, decided));
         }
         let overall = Overall::of(&envoy.rules, &statuses);
         if overall.shadowed {
-            envoy.recorder.happened(Event::GlobalShadow);
+            envoy.recorder.happened(EnvoyEvent::GlobalShadow);
         }
         tracing::debug!(domain = ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
         Ok(RateLimitAnswer { overall, statuses })
@@ -287,8 +288,8 @@ impl<S: Store> Limiter<S> {
     /// One answer per question; none where no limit applies.
     async fn decide_all(
         &self,
-        envoy: &Envoy,
-        questions: &[Question<'_>],
+        envoy: &EnvoyLimiter,
+        questions: &[DescriptorQuestion<'_>],
         deadline: Option<Instant>,
         started: Instant,
     ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
@@ -315,8 +316,8 @@ impl<S: Store> Limiter<S> {
 
     async fn decide_question(
         &self,
-        envoy: &Envoy,
-        question: &Question<'_>,
+        envoy: &EnvoyLimiter,
+        question: &DescriptorQuestion<'_>,
         deadline: Option<Instant>,
         started: Instant,
     ) -> Result<Option<Decided>, RateLimitError> {
@@ -340,7 +341,7 @@ impl<S: Store> Limiter<S> {
         match (verdict, limit.strategy().on_store_failure()) {
             (Ok((verdict, limit)), _) => Ok(Some(Decided::Verdict(verdict, limit))),
             (Err(error), policy) => {
-                envoy.recorder.happened(Event::StoreError);
+                envoy.recorder.happened(EnvoyEvent::StoreError);
                 match policy {
                     FailurePolicy::Allow => Ok(Some(Decided::Policy { allowed: true })),
                     FailurePolicy::Deny => Ok(Some(Decided::Policy { allowed: false })),

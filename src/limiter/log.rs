@@ -6,7 +6,7 @@ use super::{Ask, LimiterError, Outcome};
 use crate::key::Subject;
 use crate::store::Single;
 use crate::strategy::Strategy;
-use crate::telemetry::Outcome as Counted;
+use crate::telemetry::CountedOutcome as Counted;
 
 /// What a log line says of a question.
 pub(super) struct Logged<'a> {

@@ -6,7 +6,7 @@ use super::{Limiter, LimiterError, Outcome, fall_back};
 use crate::clock;
 use crate::store::{Ended, Store, StoreError};
 use crate::strategy::Strategy;
-use crate::telemetry::{Method, Outcome as Counted};
+use crate::telemetry::{CountedMethod, CountedOutcome as Counted};
 
 /// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
 /// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
@@ -16,13 +16,13 @@ pub struct Round<'a, S: Store> {
     decided: u64,
     store_answers: u64,
     /// The decisions since the last that ended otherwise or under another strategy.
-    run: Run,
+    run: SameOutcomes,
     /// What the store last said to several questions; kept for its room.
     pub(super) ended: Ended,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct SameOutcomes {
     strategy: usize,
     outcome: Counted,
     count: u64,
@@ -31,7 +31,7 @@ struct Run {
 impl<S: Store> Limiter<S> {
     /// Begins a round: for stores that answer at once ([`Store::AT_ONCE`]), or for what a store knows.
     pub fn round(&self) -> Round<'_, S> {
-        let run = Run { strategy: 0, outcome: Counted::Allowed, count: 0 };
+        let run = SameOutcomes { strategy: 0, outcome: Counted::Allowed, count: 0 };
         let ended = Ended::default();
         Round { limiter: self, started: clock::monotonic(), decided: 0, store_answers: 0, run, ended }
     }
@@ -60,13 +60,13 @@ impl<S: Store> Round<'_, S> {
         self.decided += 1;
         if (self.run.strategy, self.run.outcome) != (strategy, outcome) {
             self.count_run();
-            self.run = Run { strategy, outcome, count: 0 };
+            self.run = SameOutcomes { strategy, outcome, count: 0 };
         }
         self.run.count += 1;
     }
 
     fn count_run(&self) {
-        let Run { strategy, outcome, count } = self.run;
+        let SameOutcomes { strategy, outcome, count } = self.run;
         self.limiter.recorder.ended(strategy, outcome, count);
     }
 }
@@ -75,6 +75,6 @@ impl<S: Store> Drop for Round<'_, S> {
     fn drop(&mut self) {
         let took = clock::monotonic().saturating_duration_since(self.started);
         self.count_run();
-        self.limiter.recorder.took(Method::ShouldAllow, took, self.decided, self.store_answers);
+        self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 
 use super::ServerError;
-use super::listener::{Accepted, Listener, Peer, SocketFile};
+use super::listener::{Accepted, ConnectedPeer, Listener, SocketFile};
 use super::open_files::OpenFiles;
 use super::worker::Hand;
 
@@ -20,12 +20,12 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// The listening socket, and the workers that its connections go to.
 pub(super) struct Acceptor {
-    listener: Waiting,
+    listener: AcceptingListener,
     dealer: Dealer,
 }
 
 /// A listener on the runtime that waits for its connections.
-enum Waiting {
+enum AcceptingListener {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
 }
@@ -50,7 +50,7 @@ impl Acceptor {
         refused: Arc<AtomicU64>,
     ) -> Result<Self, ServerError> {
         let failed = |error| ServerError::Io { what: "listening", error };
-        let listener = Waiting::on_runtime(listener).map_err(failed)?;
+        let listener = AcceptingListener::on_runtime(listener).map_err(failed)?;
         let dealer = Dealer { hands, max_connections, files, refused, full: AtomicBool::new(false) };
         Ok(Self { listener, dealer })
     }
@@ -76,13 +76,13 @@ impl Acceptor {
 
     async fn accept(&self) -> io::Result<()> {
         let (stream, peer) = match &self.listener {
-            Waiting::Tcp(listener) => {
+            AcceptingListener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                (Accepted::Tcp(stream.into_std()?), Peer(Some(peer)))
+                (Accepted::Tcp(stream.into_std()?), ConnectedPeer(Some(peer)))
             }
-            Waiting::Unix(listener, _) => {
+            AcceptingListener::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
-                (Accepted::Unix(stream.into_std()?), Peer(None))
+                (Accepted::Unix(stream.into_std()?), ConnectedPeer(None))
             }
         };
         self.dealer.deal(stream, &peer)
@@ -94,20 +94,20 @@ impl Acceptor {
     pub(super) fn close(self) {
         let Self { listener, dealer } = self;
         let closed = match listener {
-            Waiting::Tcp(listener) => listener.into_std().and_then(|listener| {
+            AcceptingListener::Tcp(listener) => listener.into_std().and_then(|listener| {
                 deal_waiting(&dealer, || {
                     let (stream, peer) = listener.accept()?;
                     // Unlike the runtime's sockets, it does not inherit this.
                     stream.set_nonblocking(true)?;
-                    Ok((Accepted::Tcp(stream), Peer(Some(peer))))
+                    Ok((Accepted::Tcp(stream), ConnectedPeer(Some(peer))))
                 })
             }),
-            Waiting::Unix(listener, file) => listener.into_std().and_then(|listener| {
+            AcceptingListener::Unix(listener, file) => listener.into_std().and_then(|listener| {
                 drop(file);
                 deal_waiting(&dealer, || {
                     let (stream, _) = listener.accept()?;
                     stream.set_nonblocking(true)?;
-                    Ok((Accepted::Unix(stream), Peer(None)))
+                    Ok((Accepted::Unix(stream), ConnectedPeer(None)))
                 })
             }),
         };
@@ -118,7 +118,10 @@ impl Acceptor {
 }
 
 /// Deals out what `accept` gives until nothing waits any more.
-fn deal_waiting(dealer: &Dealer, accept: impl Fn() -> io::Result<(Accepted, Peer)>) -> io::Result<()> {
+fn deal_waiting(
+    dealer: &Dealer,
+    accept: impl Fn() -> io::Result<(Accepted, ConnectedPeer)>,
+) -> io::Result<()> {
     loop {
         match accept().and_then(|(stream, peer)| dealer.deal(stream, &peer)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -128,7 +131,7 @@ fn deal_waiting(dealer: &Dealer, accept: impl Fn() -> io::Result<(Accepted, Peer
     }
 }
 
-impl Waiting {
+impl AcceptingListener {
     /// Within a runtime.
     fn on_runtime(listener: Listener) -> io::Result<Self> {
         Ok(match listener {
@@ -146,7 +149,7 @@ impl Waiting {
 
 impl Dealer {
     /// Gives a connection to the worker that has the fewest, if there may be one more.
-    fn deal(&self, stream: Accepted, peer: &Peer) -> io::Result<()> {
+    fn deal(&self, stream: Accepted, peer: &ConnectedPeer) -> io::Result<()> {
         if self.hands.iter().map(Hand::open).sum::<usize>() >= self.max_connections {
             let most = self.max_connections;
             let why = "as many connections as there may be: closing further ones";

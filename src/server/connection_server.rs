@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use weir_grpc::BufferBudget;
 
 use super::connections::Connections;
-use super::open::Open;
+use super::open::OpenConnection;
 use super::{Parts, ServerError, routes};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;
@@ -40,6 +40,6 @@ impl<S: Store> ConnectionServer<S> {
         stream: I,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
-        self.connections.one(stream, Open::count(&self.open), stop)
+        self.connections.one(stream, OpenConnection::count(&self.open), stop)
     }
 }

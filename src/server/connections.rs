@@ -11,15 +11,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use weir_grpc::{
-    ConnectionContext, ConnectionEnd, ConnectionObserver, Http2Connection, Limits, WorkerBudget,
+    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, Http2Connection, WorkerBudget,
 };
 
 use super::listener::Accepted;
-use super::open::Open;
+use super::open::OpenConnection;
 use super::routes::Services;
 use super::tonic_server;
 use super::worker::stopped;
-use crate::config::{ServerConfig, ServerLimits, Transport};
+use crate::config::{ServerConfig, ServerLimits, TransportKind};
 use crate::store::Store;
 use crate::telemetry::TransportMetrics;
 
@@ -30,12 +30,12 @@ pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// What serves them, and where they come from.
 pub(super) struct Connections<S> {
     services: Arc<Services<S>>,
-    transport: Transport,
+    transport: TransportKind,
     limits: Arc<ServerLimits>,
     shared: ConnectionContext,
     metrics: Arc<TransportMetrics>,
     ages: Ages,
-    accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
+    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
 }
 
 /// How old each connection may become. Those that came together, after a restart of ours, would go and
@@ -50,7 +50,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn new(
         services: Services<S>,
         config: &ServerConfig,
-        accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
+        accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
         budget: WorkerBudget,
         metrics: Arc<TransportMetrics>,
     ) -> Self {
@@ -88,7 +88,13 @@ impl<S: Store> Connections<S> {
         while open.join_next().await.is_some() {}
     }
 
-    fn begin(&mut self, open: &mut JoinSet<()>, stream: Accepted, counted: Open, stop: &watch::Receiver<()>) {
+    fn begin(
+        &mut self,
+        open: &mut JoinSet<()>,
+        stream: Accepted,
+        counted: OpenConnection,
+        stop: &watch::Receiver<()>,
+    ) {
         let stop = stop.clone();
         let begun =
             match stream {
@@ -107,7 +113,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
-        counted: Open,
+        counted: OpenConnection,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
         let age = self.ages.next();
@@ -118,13 +124,13 @@ impl<S: Store> Connections<S> {
             let _counted = counted;
             let life = Life { age, grace: limits.max_connection_age_grace.into(), stop, metrics };
             let ended = match transport {
-                Transport::Fast => {
+                TransportKind::Fast => {
                     let (close, closing) = watch::channel(());
                     let connection = Http2Connection::new(stream, services, &shared, closing);
                     life.serve(connection, close).await.map_err(|error| error.to_string())
                 }
                 // Boxed, so that connections of the other one are not as large.
-                Transport::Tonic => Box::pin(tonic_server::live(stream, services, &limits, life.over()))
+                TransportKind::Tonic => Box::pin(tonic_server::live(stream, services, &limits, life.over()))
                     .await
                     .map_err(|error| error.to_string()),
             };
@@ -154,7 +160,7 @@ impl Life {
     }
 
     /// Serves until the other side closes the connection; or, from its age or `stop` on, until its calls have
-    /// finished. Streaming calls are told by `close`.
+    /// finished. `close` ends streaming calls.
     async fn serve<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
         self,
         mut connection: Http2Connection<I, Services<S>>,
@@ -199,8 +205,8 @@ async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
 }
 
 /// The bounds of one connection on `fast`, of the configuration's limits.
-fn fast_limits(limits: &ServerLimits) -> Limits {
-    Limits {
+fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
+    ConnectionLimits {
         max_streams: limits.max_streams,
         max_header_bytes: limits.max_header_bytes,
         max_pending_resets: limits.max_pending_resets,

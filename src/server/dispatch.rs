@@ -8,7 +8,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
 use weir_grpc::{
-    Begun, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
+    BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
     RequestBody, Unanswered, turn,
 };
 
@@ -46,8 +46,8 @@ impl<S: Store> HotService for Services<S> {
         &self.methods
     }
 
-    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> Begun {
-        Begun::Call(match method {
+    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> BegunCall {
+        BegunCall::Call(match method {
             SHOULD_ALLOW => return self.decisions.should_allow(call),
             SHOULD_ALLOW_BATCH => return self.decisions.should_allow_batch(call),
             SHOULD_ALLOW_STREAM => self.decisions.should_allow_stream(call, closing.clone()),

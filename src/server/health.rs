@@ -1,4 +1,4 @@
-//! `grpc.health.v1`, told by [`Readiness`].
+//! `grpc.health.v1`, from [`Readiness`].
 //!
 //! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
 //! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness, and so
@@ -20,54 +20,54 @@ use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
 use crate::readiness::{Readiness, State};
 
 /// The health service.
-pub(super) struct Health(Readiness);
+pub(super) struct HealthApi(Readiness);
 
 /// What can be asked about.
 #[derive(Clone, Copy)]
-enum Service {
+enum HealthName {
     Process,
     Decisions,
     Unknown,
 }
 
 /// The status of one service, now and at every change.
-pub(super) struct Watch {
-    service: Service,
+pub(super) struct HealthWatch {
+    service: HealthName,
     states: WatchStream<State>,
-    told: Option<ServingStatus>,
+    last: Option<ServingStatus>,
     over: bool,
 }
 
-impl Health {
+impl HealthApi {
     pub(super) fn new(readiness: Readiness) -> Self {
         Self(readiness)
     }
 }
 
 #[tonic::async_trait]
-impl health_server::Health for Health {
-    type WatchStream = Watch;
+impl health_server::Health for HealthApi {
+    type WatchStream = HealthWatch;
 
     async fn check(
         &self,
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
-        match Service::named(&request.get_ref().service) {
-            Service::Unknown => Err(Status::not_found(format!(
+        match HealthName::named(&request.get_ref().service) {
+            HealthName::Unknown => Err(Status::not_found(format!(
                 "service: there is no such service; ask for \"\" (alive) or \"{SERVICE_NAME}\" (ready)"
             ))),
             service => Ok(Response::new(response(service.status(&self.0.state())))),
         }
     }
 
-    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Watch>, Status> {
-        let service = Service::named(&request.get_ref().service);
+    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthWatch>, Status> {
+        let service = HealthName::named(&request.get_ref().service);
         let states = WatchStream::new(self.0.subscribe());
-        Ok(Response::new(Watch { service, states, told: None, over: false }))
+        Ok(Response::new(HealthWatch { service, states, last: None, over: false }))
     }
 }
 
-impl Service {
+impl HealthName {
     fn named(name: &str) -> Self {
         match name {
             "" => Self::Process,
@@ -87,7 +87,7 @@ impl Service {
     }
 }
 
-impl Stream for Watch {
+impl Stream for HealthWatch {
     type Item = Result<HealthCheckResponse, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -95,7 +95,7 @@ impl Stream for Watch {
             let Some(state) = ready!(Pin::new(&mut self.states).poll_next(context)) else { break };
             self.over = state == State::Closing;
             let status = self.service.status(&state);
-            if self.told.replace(status) != Some(status) {
+            if self.last.replace(status) != Some(status) {
                 return Poll::Ready(Some(Ok(response(status))));
             }
         }

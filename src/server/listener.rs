@@ -131,9 +131,9 @@ impl AsRawFd for Accepted {
 }
 
 /// Who has connected. A Unix socket's client has no address.
-pub(super) struct Peer(pub(super) Option<SocketAddr>);
+pub(super) struct ConnectedPeer(pub(super) Option<SocketAddr>);
 
-impl std::fmt::Display for Peer {
+impl std::fmt::Display for ConnectedPeer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(address) => address.fmt(f),

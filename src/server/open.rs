@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Counts one connection until it is dropped.
-pub(super) struct Open(Arc<AtomicUsize>);
+pub(super) struct OpenConnection(Arc<AtomicUsize>);
 
-impl Open {
+impl OpenConnection {
     pub(super) fn count(counter: &Arc<AtomicUsize>) -> Self {
         counter.fetch_add(1, Relaxed);
         Self(Arc::clone(counter))
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -96,7 +96,7 @@ impl fmt::Display for OpenFiles {
     }
 }
 
-/// Files that are open at this moment; where the system does not tell, what a process begins with.
+/// Files that are open at this moment; where the system does not say, what a process begins with.
 fn open_now() -> u64 {
     const BEGINNING: u64 = 16;
     std::fs::read_dir("/dev/fd").map_or(BEGINNING, |files| files.count() as u64)

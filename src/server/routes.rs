@@ -9,16 +9,16 @@ use tonic_reflection::server::Builder;
 use weir_grpc::Methods;
 
 use super::dispatch::methods;
-use super::health::Health;
+use super::health::HealthApi;
 use super::router::Router;
 use super::{EnvoyParts, Parts, ServerError};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;
-use crate::limiter::envoy::Envoy;
+use crate::limiter::envoy::EnvoyLimiter;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use crate::proto::v1::{admin_service_server, rate_limit_service_server};
-use crate::service::{Admin, Decisions, EnvoyRateLimit, EnvoyService, RateLimit};
+use crate::service::{AdminApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService};
 use crate::store::Store;
 
 /// Health and reflection take names, no more.
@@ -27,7 +27,7 @@ const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
 /// All services of one worker.
 pub(super) struct Services<S> {
     /// Hot methods, from bytes to bytes.
-    pub(super) decisions: Arc<RateLimit<S>>,
+    pub(super) decisions: Arc<DecisionService<S>>,
     pub(super) envoy: Arc<EnvoyRateLimit<S>>,
     /// All methods, hot ones among them.
     pub(super) router: Router,
@@ -41,17 +41,17 @@ pub(super) fn services<S: Store, F>(
     worker: usize,
     config: &ServerConfig,
 ) -> Result<Services<S>, ServerError> {
-    let health = HealthServer::new(Health::new(parts.readiness.clone()));
+    let health = HealthServer::new(HealthApi::new(parts.readiness.clone()));
     let largest = config.limits.max_message_bytes;
-    let decisions = RateLimit::new(limiter, Arc::clone(&parts.templates), largest);
+    let decisions = DecisionService::new(limiter, Arc::clone(&parts.templates), largest);
     let EnvoyParts { live, rules, answers, metrics } = parts.envoy.clone();
-    let envoy = Envoy::new(rules, metrics.recorder(worker));
+    let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
     let envoy = EnvoyRateLimit::new(&decisions, envoy, answers, live);
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
-        .add_service(Decisions::server(&decisions))
+        .add_service(DecisionsApi::server(&decisions))
         .add_service(EnvoyService::server(&envoy));
     if config.admin_service {
-        routes = routes.add_service(Admin::server(&decisions));
+        routes = routes.add_service(AdminApi::server(&decisions));
     }
     if config.reflection {
         routes = with_reflection(routes, config.admin_service)?;

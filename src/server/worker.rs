@@ -10,7 +10,7 @@ use weir_grpc::{BufferBudget, WorkerBudget};
 
 use super::connections::Connections;
 use super::listener::Accepted;
-use super::open::Open;
+use super::open::OpenConnection;
 use super::{Parts, ServerError, routes, runtime};
 use crate::config::ServerConfig;
 use crate::limiter::Limiter;
@@ -27,12 +27,12 @@ pub(super) struct Workers {
 #[derive(Clone)]
 pub(super) struct Hand {
     /// Unbounded, but each entry holds an open file, of which the process has only so many.
-    sender: mpsc::UnboundedSender<(Accepted, Open)>,
+    sender: mpsc::UnboundedSender<(Accepted, OpenConnection)>,
     open: Arc<AtomicUsize>,
 }
 
 /// Tells that its thread has ended, also when it ends by a panic.
-struct Ended(usize, mpsc::UnboundedSender<usize>);
+struct ThreadEnd(usize, mpsc::UnboundedSender<usize>);
 
 impl Hand {
     /// How many connections the worker has.
@@ -42,11 +42,11 @@ impl Hand {
 
     /// Gives the worker one more. If it has ended, the connection ends too.
     pub(super) fn give(&self, stream: Accepted) {
-        let _ = self.sender.send((stream, Open::count(&self.open)));
+        let _ = self.sender.send((stream, OpenConnection::count(&self.open)));
     }
 }
 
-impl Drop for Ended {
+impl Drop for ThreadEnd {
     fn drop(&mut self) {
         let _ = self.1.send(self.0);
     }
@@ -74,7 +74,7 @@ impl Workers {
             let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
             let (stop, end, budget) = (stop.clone(), end.clone(), budget.worker());
             let body = move || {
-                let _ended = Ended(index, end);
+                let _ended = ThreadEnd(index, end);
                 serve(index, &parts, &config, accepted, budget, stop)
             };
             let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
@@ -90,11 +90,11 @@ impl Workers {
         self.hands.clone()
     }
 
-    /// The number of a worker that has ended although nobody told it to.
+    /// The number of a worker that has ended although it was not asked to.
     pub(super) async fn any_ended(&mut self) -> ServerError {
         match self.ended.recv().await {
             Some(index) => self.join(index).err().unwrap_or(ServerError::WorkerLost(index)),
-            // Every worker holds a sender until it has told.
+            // Every worker holds a sender until it has reported.
             None => std::future::pending().await,
         }
     }
@@ -108,7 +108,7 @@ impl Workers {
         Ok(())
     }
 
-    /// The end of a thread that has told it has ended; at most a moment away.
+    /// The end of a thread that has reported its end; at most a moment away.
     fn join(&mut self, index: usize) -> Result<(), ServerError> {
         match self.threads.get_mut(index).and_then(Option::take).map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -123,7 +123,7 @@ fn serve<S, F>(
     index: usize,
     parts: &Parts<F>,
     config: &ServerConfig,
-    accepted: mpsc::UnboundedReceiver<(Accepted, Open)>,
+    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
     budget: WorkerBudget,
     stop: watch::Receiver<()>,
 ) -> Result<(), ServerError>
@@ -152,7 +152,7 @@ where
     })
 }
 
-/// Until the server is told to stop: nobody sends, so a change is the sender's end.
+/// Until the server is asked to stop: nobody sends, so a change is the sender's end.
 pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
     while stop.changed().await.is_ok() {}
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tonic::{Request, Response, Status};
 
 use super::incoming::context;
-use super::{MAX_MESSAGE_BYTES, RateLimit, refund, status};
+use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
 use crate::limiter::Ask;
 use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use crate::proto::v1::{ResetRequest, ResetResponse};
@@ -14,11 +14,11 @@ use crate::store::Store;
 use crate::strategy::Attributes;
 
 /// The service over the same limiter as the decisions.
-pub struct Admin<S>(Arc<RateLimit<S>>);
+pub struct AdminApi<S>(Arc<DecisionService<S>>);
 
-impl<S: Store> Admin<S> {
+impl<S: Store> AdminApi<S> {
     /// The service, bounded and ready to be served.
-    pub fn server(decisions: &Arc<RateLimit<S>>) -> AdminServiceServer<Self> {
+    pub fn server(decisions: &Arc<DecisionService<S>>) -> AdminServiceServer<Self> {
         AdminServiceServer::new(Self(Arc::clone(decisions)))
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
@@ -26,7 +26,7 @@ impl<S: Store> Admin<S> {
 }
 
 #[tonic::async_trait]
-impl<S: Store> AdminService for Admin<S> {
+impl<S: Store> AdminService for AdminApi<S> {
     async fn reset(&self, mut request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
         let deadline = context(&mut request).deadline;
         let request = request.get_ref();

@@ -6,10 +6,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use tonic::Status;
-use weir_grpc::{Begun, Call, CallContext, IncomingCall, Reply, turn};
+use weir_grpc::{BegunCall, Call, CallContext, IncomingCall, Reply, turn};
 
-use super::wire::{self, Fields, Question};
-use super::{RateLimit, status};
+use super::wire::{self, MessageFields, WireQuestion};
+use super::{DecisionService, status};
 use crate::algorithm::LimitVerdict;
 use crate::limiter::{Answer, LimiterError, check_batch};
 use crate::store::{Store, TOGETHER, at_once};
@@ -20,26 +20,28 @@ const RESULT_BYTES: usize = 80;
 /// Where a result has its response, and after that its error.
 const RESPONSE_FIELD: u32 = 1;
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// Answers up to a thousand questions; at once, where they have arrived and the store can.
-    pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> Begun {
+    pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
         let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
         let arrived = match at_once(messages.only()).transpose() {
             Ok(arrived) => arrived,
-            Err(status) => return Begun::Call(status.into()),
+            Err(status) => return BegunCall::Call(status.into()),
         };
         if let Some(message) = &arrived {
             match count(message) {
-                Ok(count) if turn::exceeds(count) => return Begun::Postponed(message.clone()),
+                Ok(count) if turn::exceeds(count) => return BegunCall::Postponed(message.clone()),
                 Ok(count) if S::AT_ONCE => {
-                    return Begun::Call(Call::done(Ok(self.decide_all_at_once(message, count, deadline))));
+                    return BegunCall::Call(Call::done(
+                        Ok(self.decide_all_at_once(message, count, deadline)),
+                    ));
                 }
                 Ok(_) => {}
-                Err(status) => return Begun::Call(status.into()),
+                Err(status) => return BegunCall::Call(status.into()),
             }
         }
         let service = Arc::clone(self);
-        Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
+        BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
             let message = match arrived {
                 Some(message) => message,
                 None => messages.only().await?,
@@ -82,7 +84,7 @@ impl<S: Store> RateLimit<S> {
         question: &[u8],
         deadline: Option<Instant>,
     ) -> Result<(Answer<'_>, u64), Status> {
-        let question = Question::read(question, None).map_err(status::malformed)?;
+        let question = WireQuestion::read(question, None).map_err(status::malformed)?;
         let ask = question.ask(deadline);
         Ok((self.limiter.decide(&ask).await.map_err(status::of)?, ask.cost))
     }
@@ -107,7 +109,7 @@ impl<S: Store> RateLimit<S> {
 /// How many questions a batch has, if it can be read as far as that, and they are neither none nor too
 /// many. What cannot be read within a question is the end of that question only.
 fn count(batch: &[u8]) -> Result<usize, Status> {
-    let (mut count, mut fields) = (0, Fields::of(batch));
+    let (mut count, mut fields) = (0, MessageFields::of(batch));
     while let Some((number, value)) = fields.next().map_err(status::malformed)? {
         if number == 1 {
             value.bytes().map_err(status::malformed)?;
@@ -120,7 +122,7 @@ fn count(batch: &[u8]) -> Result<usize, Status> {
 
 /// The questions of a batch that could be counted.
 fn questions(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut fields = Fields::of(batch);
+    let mut fields = MessageFields::of(batch);
     let fields = std::iter::from_fn(move || fields.next().ok().flatten());
     fields.filter(|(number, _)| *number == 1).filter_map(|(_, value)| value.bytes().ok())
 }

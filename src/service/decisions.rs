@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};
-use weir_grpc::{Begun, Reply};
+use weir_grpc::{BegunCall, Reply};
 
-use super::RateLimit;
+use super::DecisionService;
 use super::incoming::{ReplyStream, context, incoming, incoming_stream, many_messages, one_message};
 use crate::config::MAX_BATCH_BYTES;
 use crate::proto::Encoded;
@@ -17,18 +17,18 @@ use crate::proto::v1::{
 use crate::store::Store;
 
 /// The trait over a [`RateLimit`]. Its hot methods call what `weir_grpc` calls.
-pub struct Decisions<S>(Arc<RateLimit<S>>);
+pub struct DecisionsApi<S>(Arc<DecisionService<S>>);
 
-impl<S: Store> Decisions<S> {
+impl<S: Store> DecisionsApi<S> {
     /// The service, bounded and ready to be served.
-    pub fn server(decisions: &Arc<RateLimit<S>>) -> RateLimitServiceServer<Self> {
+    pub fn server(decisions: &Arc<DecisionService<S>>) -> RateLimitServiceServer<Self> {
         let largest = decisions.largest.max(MAX_BATCH_BYTES);
         RateLimitServiceServer::new(Self(Arc::clone(decisions))).max_decoding_message_size(largest)
     }
 }
 
 #[tonic::async_trait]
-impl<S: Store> RateLimitService for Decisions<S> {
+impl<S: Store> RateLimitService for DecisionsApi<S> {
     async fn should_allow(
         &self,
         request: Request<Encoded<ShouldAllowRequest>>,
@@ -59,14 +59,14 @@ impl<S: Store> RateLimitService for Decisions<S> {
     }
 }
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// The answer of a call that is not answered together with others.
-    async fn alone(self: &Arc<Self>, begun: Begun) -> Result<Reply, Status> {
+    async fn alone(self: &Arc<Self>, begun: BegunCall) -> Result<Reply, Status> {
         let mut pending = match begun {
-            Begun::Call(call) => return call.await,
-            Begun::Pending(pending) => pending,
+            BegunCall::Call(call) => return call.await,
+            BegunCall::Pending(pending) => pending,
             // Outside a connection of weir_grpc there are no turns.
-            Begun::Postponed(_) => return Err(Status::internal("the call is larger than a turn")),
+            BegunCall::Postponed(_) => return Err(Status::internal("the call is larger than a turn")),
         };
         let mut answered = None;
         self.answer_each(std::slice::from_ref(&pending), |_, answer| {

@@ -15,8 +15,8 @@ use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 pub use headers::HeaderNames;
 pub use service::EnvoyService;
 
-use super::{RateLimit, wire};
-use crate::limiter::envoy::{Envoy, Loaded, RateLimitError};
+use super::{DecisionService, wire};
+use crate::limiter::envoy::{EnvoyLimiter, Loaded, RateLimitError};
 use crate::store::{Store, at_once};
 use crate::telemetry::AnswerCode;
 
@@ -29,17 +29,17 @@ const STATUS_BYTES: usize = 32;
 /// What an answer holds beside its statuses.
 #[derive(Debug, Clone, Default)]
 pub struct EnvoyAnswers {
-    /// The names of headers that tell the client how it stands, where it is to be told.
+    /// The names of headers with the client's limit, if answers have any.
     pub headers: Option<HeaderNames>,
-    /// Whether the request and its limits are told to Envoy's other filters.
+    /// Whether answers have dynamic metadata for Envoy's other filters.
     pub dynamic_metadata: bool,
 }
 
 /// The service over the same limiter as other decisions. Like them it is answered from the bytes of the
 /// request to those of the answer.
 pub struct EnvoyRateLimit<S> {
-    decisions: Arc<RateLimit<S>>,
-    envoy: Envoy,
+    decisions: Arc<DecisionService<S>>,
+    envoy: EnvoyLimiter,
     answers: EnvoyAnswers,
     live: Arc<ArcSwapOption<Loaded>>,
 }
@@ -47,8 +47,8 @@ pub struct EnvoyRateLimit<S> {
 impl<S: Store> EnvoyRateLimit<S> {
     /// The service under the rules that are in `live` at each request.
     pub fn new(
-        decisions: &Arc<RateLimit<S>>,
-        envoy: Envoy,
+        decisions: &Arc<DecisionService<S>>,
+        envoy: EnvoyLimiter,
         answers: EnvoyAnswers,
         live: Arc<ArcSwapOption<Loaded>>,
     ) -> Arc<Self> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::config::Messages;
+use crate::config::DenialMessages;
 use crate::units::Micros;
 
 /// What to say of a denial.
@@ -36,7 +36,7 @@ enum Piece {
 impl Templates {
     /// The templates of a configuration. What looks like a placeholder and is none stays as it is.
     #[must_use]
-    pub fn new(messages: &Messages) -> Self {
+    pub fn new(messages: &DenialMessages) -> Self {
         Self { limited: Template::parse(&messages.limited), never: Template::parse(&messages.never) }
     }
 
@@ -102,14 +102,14 @@ mod tests {
     use super::*;
 
     fn render(template: &str, retry_after_us: Option<u64>) -> String {
-        let messages = Messages { limited: template.to_owned(), never: template.to_owned() };
+        let messages = DenialMessages { limited: template.to_owned(), never: template.to_owned() };
         let retry_after = retry_after_us.map(Micros);
         Templates::new(&messages).render(Facts { retry_after, cost: 7, limit: 5 })
     }
 
     #[test]
     fn waits_are_whole_seconds_rounded_up() {
-        let limited = Messages::default().limited;
+        let limited = DenialMessages::default().limited;
         assert_eq!(render(&limited, Some(1)), "Rate limit exceeded. Try again in 1 second");
         assert_eq!(render(&limited, Some(1_000_000)), "Rate limit exceeded. Try again in 1 second");
         assert_eq!(render(&limited, Some(1_000_001)), "Rate limit exceeded. Try again in 2 seconds");

@@ -6,7 +6,7 @@ use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
 
-use super::{DEFAULT_COST, RateLimit, status};
+use super::{DEFAULT_COST, DecisionService, status};
 use crate::limiter::{Ask, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
 use crate::store::Store;
@@ -25,7 +25,7 @@ fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
     }
 }
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// Gives back what a call has taken.
     pub async fn refund(
         &self,

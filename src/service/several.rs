@@ -5,12 +5,12 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tonic::Status;
 
-use super::wire::Question;
-use super::{RateLimit, status};
+use super::wire::WireQuestion;
+use super::{DecisionService, status};
 use crate::limiter::{Lent, Round};
 use crate::store::{Store, TOGETHER};
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// Answers the next questions of a message, `most` of them, each with its id, and appends the results; says how
     /// many there were. More than [`TOGETHER`] at a time save nothing more.
     pub(super) fn decide_next<'a: 'q, 'q>(
@@ -22,14 +22,14 @@ impl<S: Store> RateLimit<S> {
         most: usize,
         mut next: impl FnMut() -> Option<(u64, Result<&'q [u8], Status>)>,
     ) -> usize {
-        let mut questions = SmallVec::<[(u64, Question<'q>); TOGETHER]>::new();
+        let mut questions = SmallVec::<[(u64, WireQuestion<'q>); TOGETHER]>::new();
         let mut malformed = None;
         while questions.len() < most
             && malformed.is_none()
             && let Some((id, question)) = next()
         {
             let like = questions.last().map(|(_, question)| question);
-            let read = question.and_then(|bytes| Question::read(bytes, like).map_err(status::malformed));
+            let read = question.and_then(|bytes| WireQuestion::read(bytes, like).map_err(status::malformed));
             match read {
                 Ok(question) => questions.push((id, question)),
                 Err(status) => malformed = Some((id, status)),

@@ -9,31 +9,31 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 use tonic::Status;
-use weir_grpc::{Begun, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply, turn};
+use weir_grpc::{BegunCall, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply, turn};
 
-use super::wire::{self, Question};
-use super::{RateLimit, status};
+use super::wire::{self, WireQuestion};
+use super::{DecisionService, status};
 use crate::limiter::{Lent, LimiterError};
 use crate::store::{Store, TOGETHER, at_once};
 
 /// Bytes of an ordinary answer.
 const ANSWER_BYTES: usize = 123;
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// Begins a call that asks one question. Nothing is decided yet if it has arrived and may be answered
     /// together with others.
-    pub fn should_allow(self: &Arc<Self>, call: IncomingCall) -> Begun {
+    pub fn should_allow(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
         let IncomingCall { context, mut messages } = call;
         let arrived = match at_once(messages.only()).transpose() {
             Ok(Some(message)) if S::AT_ONCE || self.limiter.knows_some() => {
-                return Begun::Pending(PendingCall { message, context });
+                return BegunCall::Pending(PendingCall { message, context });
             }
             Ok(arrived) => arrived,
-            Err(status) => return Begun::Call(status.into()),
+            Err(status) => return BegunCall::Call(status.into()),
         };
         let (service, deadline) = (Arc::clone(self), context.deadline);
         turn::spend(1);
-        Begun::Call(Call::waiting(&self.deadlines, deadline, async move {
+        BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
             let message = match arrived {
                 Some(message) => message,
                 None => messages.only().await?,
@@ -63,10 +63,10 @@ impl<S: Store> RateLimit<S> {
         mut each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
         let mut unanswered = Unanswered::new();
-        let mut questions = SmallVec::<[(usize, Question<'_>, Option<Instant>); TOGETHER]>::new();
+        let mut questions = SmallVec::<[(usize, WireQuestion<'_>, Option<Instant>); TOGETHER]>::new();
         for (number, PendingCall { message, context }) in pending.iter().enumerate() {
             let like = questions.last().map(|(_, question, _)| question);
-            match Question::read(message, like) {
+            match WireQuestion::read(message, like) {
                 Ok(question) => questions.push((number, question, context.deadline)),
                 Err(malformed) => each(number, Err(status::malformed(malformed))),
             }
@@ -74,7 +74,7 @@ impl<S: Store> RateLimit<S> {
         let mut asked = questions.iter();
         let asks = questions.iter().map(|(_, question, deadline)| question.ask(*deadline));
         let mut message = Vec::with_capacity(PREFIX + ANSWER_BYTES);
-        let mut tell = |answer: Option<Result<Lent<'_, '_>, LimiterError>>| {
+        let mut answer_one = |answer: Option<Result<Lent<'_, '_>, LimiterError>>| {
             let Some((number, question, _)) = asked.next() else { return };
             let Some(answer) = answer else { return unanswered.push(*number) };
             let answer = answer.map_err(status::of).map(|answer| {
@@ -87,9 +87,9 @@ impl<S: Store> RateLimit<S> {
         };
         let mut round = self.limiter.round();
         if S::AT_ONCE {
-            round.decide_each(asks, |answer| tell(Some(answer)));
+            round.decide_each(asks, |answer| answer_one(Some(answer)));
         } else {
-            round.decide_known(asks, tell);
+            round.decide_known(asks, answer_one);
         }
         unanswered
     }

@@ -18,8 +18,8 @@ use tokio::time::Sleep;
 use tonic::Status;
 use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
 
-use super::wire::{Fields, Malformed, Value};
-use super::{RateLimit, status};
+use super::wire::{FieldValue, Malformed, MessageFields};
+use super::{DecisionService, status};
 use crate::store::{Store, TOGETHER};
 
 /// A message of answers is sent when it has so many bytes, or when no further answer is there.
@@ -35,12 +35,12 @@ const RESPONSE_FIELD: u32 = 2;
 type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
 
 /// A stream from its first question to its trailers.
-struct Stream<S> {
-    service: Arc<RateLimit<S>>,
+struct DecisionStream<S> {
+    service: Arc<DecisionService<S>>,
     messages: Messages,
     /// What is left of the message that is being decided.
     rest: Bytes,
-    /// Messages behind it that had arrived when the connection was told to end.
+    /// Messages behind it that had arrived when the connection began to end.
     last: VecDeque<Bytes>,
     in_flight: InFlight,
     deadline: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -52,7 +52,7 @@ struct Stream<S> {
     over: bool,
 }
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> DecisionService<S> {
     /// Answers questions until the caller has no more, or `closing`'s sender is dropped.
     pub fn should_allow_stream(
         self: &Arc<Self>,
@@ -65,7 +65,7 @@ impl<S: Store> RateLimit<S> {
             messages.hold();
         }
         let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
-        Call::done(Ok(Reply::Messages(Box::pin(Stream {
+        Call::done(Ok(Reply::Messages(Box::pin(DecisionStream {
             service: Arc::clone(self),
             messages,
             rest: Bytes::new(),
@@ -80,7 +80,7 @@ impl<S: Store> RateLimit<S> {
     }
 }
 
-impl<S: Store> Body for Stream<S> {
+impl<S: Store> Body for DecisionStream<S> {
     type Data = Bytes;
     type Error = Status;
 
@@ -115,13 +115,13 @@ impl<S: Store> Body for Stream<S> {
     }
 }
 
-impl<S: Store> Stream<S> {
+impl<S: Store> DecisionStream<S> {
     /// Whether the deadline has passed, or the connection is to end.
     fn look_for_the_end(&mut self, context: &mut Context<'_>) {
         if let Some((_, timer)) = &mut self.deadline
             && timer.as_mut().poll(context).is_ready()
         {
-            // Whoever asked has gone, or is about to.
+            // The caller has gone, or is about to.
             self.deadline = None;
             self.rest.clear();
             self.last.clear();
@@ -164,7 +164,7 @@ impl<S: Store> Stream<S> {
         while self.wants_more(out) && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
             let rest = std::mem::take(&mut self.rest);
-            let mut fields = Fields::of(&rest);
+            let mut fields = MessageFields::of(&rest);
             loop {
                 let next = || self.next_in(&mut fields).map(identified);
                 let most = turn::remaining().min(TOGETHER);
@@ -182,7 +182,7 @@ impl<S: Store> Stream<S> {
         while self.wants_more(out) {
             while self.in_flight.len() < MAX_IN_FLIGHT && turn::remaining() > 0 && self.has_more(context) {
                 let rest = std::mem::take(&mut self.rest);
-                let mut fields = Fields::of(&rest);
+                let mut fields = MessageFields::of(&rest);
                 if let Some(streamed) = self.next_in(&mut fields) {
                     turn::spend(1);
                     self.in_flight.push_back(self.ask(rest.slice_ref(streamed)));
@@ -242,12 +242,12 @@ impl<S: Store> Stream<S> {
     }
 
     /// The next question of a message. One that cannot be read any further is the end of the stream.
-    fn next_in<'a>(&mut self, fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+    fn next_in<'a>(&mut self, fields: &mut MessageFields<'a>) -> Option<&'a [u8]> {
         loop {
             match fields.next() {
-                Ok(Some((1, Value::Bytes(question)))) => return Some(question),
+                Ok(Some((1, FieldValue::Bytes(question)))) => return Some(question),
                 Ok(Some((1, _))) | Err(_) => {
-                    *fields = Fields::of(&[]);
+                    *fields = MessageFields::of(&[]);
                     self.last.clear();
                     let malformed = Malformed("it is no list of questions");
                     self.end = Some(Err(status::malformed(malformed)));
@@ -263,7 +263,7 @@ impl<S: Store> Stream<S> {
 /// A question's id, and the question, or why that cannot be read.
 fn identified(streamed: &[u8]) -> (u64, Result<&[u8], Status>) {
     let (mut id, mut question) = (0, [].as_slice());
-    let mut fields = Fields::of(streamed);
+    let mut fields = MessageFields::of(streamed);
     let mut read = || -> Result<(), Malformed> {
         while let Some((number, value)) = fields.next()? {
             match number {

@@ -11,7 +11,7 @@ mod question;
 mod rate_limit;
 
 pub(super) use answer::{response, result};
-pub(super) use fields::{Fields, Malformed, Value};
+pub(super) use fields::{FieldValue, Malformed, MessageFields};
 pub(super) use put::{nested, number, text};
-pub(super) use question::Question;
+pub(super) use question::WireQuestion;
 pub(super) use rate_limit::rate_limit;

@@ -9,18 +9,18 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 
 use super::histogram::Histogram;
-use super::recorder::{Method, Outcome, Recorder, Rejection};
+use super::recorder::{CountedMethod, CountedOutcome, Recorder, Rejection};
 use crate::store::StoreError;
 
 /// All workers' counters under the names that Prometheus knows.
-pub(super) struct Decisions {
+pub(super) struct DecisionCounters {
     strategies: Vec<String>,
     recorders: Mutex<Vec<Arc<Recorder>>>,
     descriptions: Vec<Desc>,
 }
 
 /// What a registry takes: it wants to own what it collects from.
-pub(super) struct Shared(Arc<Decisions>);
+pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
 const FAMILIES: [(&str, &str, &[&str]); 6] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
@@ -35,7 +35,7 @@ const FAMILIES: [(&str, &str, &[&str]); 6] = [
     ("weir_store_call_duration_seconds", "Time that one call of the store took.", &[]),
 ];
 
-impl Decisions {
+impl DecisionCounters {
     pub(super) fn new(strategies: Vec<String>) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, labels): &(&str, &str, &[&str])| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
@@ -51,14 +51,14 @@ impl Decisions {
         recorder
     }
 
-    pub(super) fn collector(self: Arc<Self>) -> Shared {
-        Shared(self)
+    pub(super) fn collector(self: Arc<Self>) -> SharedDecisionCounters {
+        SharedDecisionCounters(self)
     }
 
     fn by_outcome(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
         let of = |(index, strategy): (usize, &String)| {
             let strategy = strategy.clone();
-            Outcome::ALL.map(|outcome| {
+            CountedOutcome::ALL.map(|outcome| {
                 let of_one = |recorder: &Arc<Recorder>| {
                     recorder
                         .strategies
@@ -73,7 +73,7 @@ impl Decisions {
     }
 }
 
-impl Collector for Shared {
+impl Collector for SharedDecisionCounters {
     fn desc(&self) -> Vec<&Desc> {
         self.0.descriptions.iter().collect()
     }
@@ -94,13 +94,13 @@ impl Collector for Shared {
             counter(&[("result", "ok")], sum(&|recorder| &recorder.store_answers)),
             counter(&[("result", "error")], errors.iter().sum()),
         ];
-        let by_method = |method: Method| {
+        let by_method = |method: CountedMethod| {
             let parts = recorders.iter().map(|recorder| &recorder.latency[method as usize]);
             histogram(&[("method", method.name())], parts)
         };
         let metrics = [
             (MetricType::COUNTER, self.0.by_outcome(&recorders)),
-            (MetricType::HISTOGRAM, Method::ALL.map(by_method).to_vec()),
+            (MetricType::HISTOGRAM, CountedMethod::ALL.map(by_method).to_vec()),
             (MetricType::COUNTER, rejections.to_vec()),
             (MetricType::COUNTER, calls.to_vec()),
             (MetricType::COUNTER, by_kind.collect()),

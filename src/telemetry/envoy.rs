@@ -27,10 +27,10 @@ use crate::units::Micros;
 
 /// The counters of all rules, and of what no rule counts.
 #[derive(Debug, Clone)]
-pub struct EnvoyMetrics(Arc<Shared>);
+pub struct EnvoyMetrics(Arc<SharedEnvoyCounters>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedEnvoyCounters {
     workers: usize,
     live: Mutex<Live>,
     /// Rules beyond the bound.
@@ -68,7 +68,7 @@ pub struct EnvoyRecorder {
 
 /// What is counted beside the hits of rules.
 #[derive(Debug, Clone, Copy)]
-pub enum Event {
+pub enum EnvoyEvent {
     /// A domain that no file has.
     UnknownDomain,
     /// A store that could not decide.
@@ -118,7 +118,15 @@ impl EnvoyMetrics {
         let live = Mutex::new(Live { domains, ..Live::default() });
         let (other, events) = (RuleCounts::new(workers), Lines::new(workers));
         let loaded_at = AtomicU64::default();
-        Ok(Self(Arc::new(Shared { workers, live, other, unknown, events, loaded_at, descriptions })))
+        Ok(Self(Arc::new(SharedEnvoyCounters {
+            workers,
+            live,
+            other,
+            unknown,
+            events,
+            loaded_at,
+            descriptions,
+        })))
     }
 
     /// The view of worker number `worker`.
@@ -130,7 +138,7 @@ impl EnvoyMetrics {
     /// The counters of `domains`, which from now on are those that the page shows.
     #[must_use]
     pub fn of(&self, domains: &Domains) -> FileCounts {
-        let Shared { workers, live, other, .. } = &*self.0;
+        let SharedEnvoyCounters { workers, live, other, .. } = &*self.0;
         let mut live = live.lock();
         let (by_rule, rules) = rules::renewed(&live.rules, domains, other, *workers);
         let by_domain = domains::renewed(&live.domains, domains, *workers);
@@ -142,14 +150,14 @@ impl EnvoyMetrics {
     }
 
     /// Counts what happened outside of the workers.
-    pub fn happened(&self, event: Event) {
+    pub fn happened(&self, event: EnvoyEvent) {
         self.0.events.add(0, event as usize, 1);
     }
 
     /// Files were read at this time and are used from now on.
     pub fn loaded(&self, now: Micros) {
         self.0.loaded_at.store(now.0 / 1_000_000, Relaxed);
-        self.happened(Event::ConfigLoaded);
+        self.happened(EnvoyEvent::ConfigLoaded);
     }
 }
 
@@ -171,7 +179,7 @@ impl EnvoyRecorder {
     }
 
     /// Counts what happened.
-    pub fn happened(&self, event: Event) {
+    pub fn happened(&self, event: EnvoyEvent) {
         self.metrics.0.events.add(self.worker, event as usize, 1);
     }
 }
@@ -200,14 +208,14 @@ impl Collector for EnvoyMetrics {
             AnswerCode::ALL.map(of)
         });
         let requests = family(REQUESTS.0, REQUESTS.1, MetricType::COUNTER, requests.collect());
-        let event = |event: Event| self.0.events.sum(event as usize);
-        let kinds = [Event::UnknownDomain, Event::StoreError, Event::GlobalShadow];
+        let event = |event: EnvoyEvent| self.0.events.sum(event as usize);
+        let kinds = [EnvoyEvent::UnknownDomain, EnvoyEvent::StoreError, EnvoyEvent::GlobalShadow];
         let events = EVENT_FAMILIES.iter().zip(kinds).map(|((name, help), kind)| {
             family(name, help, MetricType::COUNTER, vec![counter(&[], event(kind))])
         });
         let loads: Vec<Metric> = vec![
-            counter(&[("result", "ok")], event(Event::ConfigLoaded)),
-            counter(&[("result", "error")], event(Event::ConfigRefused)),
+            counter(&[("result", "ok")], event(EnvoyEvent::ConfigLoaded)),
+            counter(&[("result", "error")], event(EnvoyEvent::ConfigRefused)),
         ];
         let gauges = [(RULES, live.count as f64), (LOADED_AT, self.0.loaded_at.load(Relaxed) as f64)];
         let gauges =

@@ -18,10 +18,10 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// Queues lines for a thread that writes them. Clones share the queue.
 #[derive(Clone)]
-pub struct LineWriter(Arc<Queue>);
+pub struct LineWriter(Arc<LineQueue>);
 
 #[derive(Default)]
-struct Queue {
+struct LineQueue {
     pending: Mutex<Pending>,
     /// Signals that there is something to write.
     filled: Condvar,
@@ -40,7 +40,7 @@ struct Pending {
 impl LineWriter {
     /// Starts a thread of this name that writes to `sink`.
     pub fn spawn(thread: &str, sink: impl Write + Send + 'static) -> io::Result<Self> {
-        let queue = Arc::<Queue>::default();
+        let queue = Arc::<LineQueue>::default();
         let written = Arc::clone(&queue);
         let sink = Sink { writer: sink, mid_line: false };
         std::thread::Builder::new().name(thread.to_owned()).spawn(move || written.drain(sink))?;
@@ -84,7 +84,7 @@ impl Write for LineWriter {
     }
 }
 
-impl Queue {
+impl LineQueue {
     /// Writes what arrives, for ever.
     fn drain(&self, mut sink: Sink<impl Write>) {
         let mut text = Vec::new();

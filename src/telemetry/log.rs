@@ -76,7 +76,7 @@ pub(super) fn lines_dropped() -> u64 {
 }
 
 /// Makes a panic a log line like any other. A panic ends its task, and with it one stream; it is a
-/// bug that somebody has to hear of.
+/// bug that somebody has to see.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();

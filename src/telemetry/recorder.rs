@@ -11,7 +11,7 @@ use crate::store::StoreError;
 pub struct Recorder {
     /// By strategy, in the order of the configuration.
     pub(super) strategies: Box<[Outcomes]>,
-    pub(super) latency: [Histogram; Method::ALL.len()],
+    pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
     pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
@@ -21,11 +21,11 @@ pub struct Recorder {
 /// How one strategy's decisions ended. On a cache line of its own: it is written at every decision.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(super) struct Outcomes(pub(super) [AtomicU64; Outcome::ALL.len()]);
+pub(super) struct Outcomes(pub(super) [AtomicU64; CountedOutcome::ALL.len()]);
 
 /// How a decision ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CountedOutcome {
     /// Every limit let the call pass.
     Allowed,
     /// A limit was used up.
@@ -46,14 +46,14 @@ pub enum Outcome {
 
 /// What was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum CountedMethod {
     /// Decisions of `weir.v1`, those of a batch or a stream each for itself.
     ShouldAllow,
     /// Requests of Envoy's.
     ShouldRateLimit,
 }
 
-impl Method {
+impl CountedMethod {
     pub(super) const ALL: [Self; 2] = [Self::ShouldAllow, Self::ShouldRateLimit];
 
     /// As the label has it.
@@ -87,13 +87,13 @@ impl Recorder {
     }
 
     /// Counts a decision under strategy number `strategy`.
-    pub fn decided(&self, strategy: usize, outcome: Outcome, took: Duration) {
+    pub fn decided(&self, strategy: usize, outcome: CountedOutcome, took: Duration) {
         self.ended(strategy, outcome, 1);
-        self.latency[Method::ShouldAllow as usize].observe(took, 1);
+        self.latency[CountedMethod::ShouldAllow as usize].observe(took, 1);
     }
 
     /// Counts decisions under strategy number `strategy` whose time [`Recorder::took`] counts.
-    pub fn ended(&self, strategy: usize, outcome: Outcome, count: u64) {
+    pub fn ended(&self, strategy: usize, outcome: CountedOutcome, count: u64) {
         if let Some(outcomes) = self.strategies.get(strategy).filter(|_| count > 0) {
             outcomes.0[outcome as usize].fetch_add(count, Relaxed);
         }
@@ -101,7 +101,7 @@ impl Recorder {
 
     /// Counts the time of decisions that were made together in `took`, for which the store was called
     /// `store_answers` times with success.
-    pub fn took(&self, method: Method, took: Duration, decisions: u64, store_answers: u64) {
+    pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
         self.latency[method as usize].observe(took, decisions);
         self.store_answers.fetch_add(store_answers, Relaxed);
         if store_answers > 0 {
@@ -131,7 +131,7 @@ impl Recorder {
     }
 }
 
-impl Outcome {
+impl CountedOutcome {
     /// Every outcome, in the order of their counters.
     pub const ALL: [Self; 8] = [
         Self::Allowed,

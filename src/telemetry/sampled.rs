@@ -14,7 +14,7 @@ pub(super) struct Series {
     pub(super) kind: MetricType,
 }
 
-/// `N` metrics that one call of `read` tells, in the same order.
+/// `N` metrics that one call of `read` returns, in the same order.
 pub(super) struct Sampled<const N: usize, F> {
     series: [Series; N],
     descriptions: Vec<Desc>,

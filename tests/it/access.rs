@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, MemoryConfig, Overrides, Topology};
+use weir::config::{Config, ConfigOverrides, MemoryConfig, Topology};
 use weir::key::Subject;
 use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 use weir::store::memory::MemoryStore;
@@ -37,7 +37,7 @@ access: { allow: [keeper, both], deny: [mallory, both, "bot-*"] }
 "#;
 
 fn serve(config: &str, store: &Counting) -> Server {
-    let config = Config::parse(config, "test", &Overrides::default()).unwrap();
+    let config = Config::parse(config, "test", &ConfigOverrides::default()).unwrap();
     let store = store.clone();
     Server::with_store(config, move || store.clone())
 }
@@ -151,7 +151,8 @@ async fn raising_a_limit_keeps_what_is_spent() {
 /// are decided in the order in which they came, whichever numbers each has.
 #[tokio::test]
 async fn overrides_keep_the_order_on_shared_counters() {
-    let config = Config::parse(&CONFIG.replace("feeding", "ordered"), "test", &Overrides::default()).unwrap();
+    let config =
+        Config::parse(&CONFIG.replace("feeding", "ordered"), "test", &ConfigOverrides::default()).unwrap();
     let clock = Clock::Manual(ManualClock::at(BASE));
     let store = support::redis_store(vec![support::shared_redis().url()], Topology::Single, clock).await;
     for round in 0..20 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use weir::algorithm::{LimitVerdict, Op};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, MemoryConfig, Overrides, Topology};
+use weir::config::{Config, ConfigOverrides, MemoryConfig, Topology};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Part, Store, Verdicts};
@@ -133,7 +133,7 @@ const LONGEST: u64 = 1000 * SECOND;
 fn strategy(algorithm: &str) -> Arc<Strategy> {
     let text =
         format!("strategies: {{ s: {{ limits: [{{ name: l, per: [resource, consumer], {algorithm} }}] }} }}");
-    let config = Config::parse(&text, "the row", &Overrides::default());
+    let config = Config::parse(&text, "the row", &ConfigOverrides::default());
     let config = config.unwrap_or_else(|errors| panic!("{algorithm}:\n{errors}"));
     Arc::clone(&config.rules.strategies()[0])
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use tempfile::TempDir;
-use weir::config::{Config, MAX_FILE, Overrides};
+use weir::config::{Config, ConfigOverrides, MAX_FILE};
 
 use crate::cli::{Serve, text, weir};
 
@@ -33,7 +33,7 @@ fn check(path: &str) -> (Option<i32>, String, String) {
 
 /// The mistakes of a configuration, without the name of its file.
 fn mistakes(text: &str) -> Vec<String> {
-    let errors = Config::parse(text, "weir.yaml", &Overrides::default()).unwrap_err().to_string();
+    let errors = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap_err().to_string();
     errors.lines().map(|line| line.strip_prefix("weir.yaml:").unwrap().to_owned()).collect()
 }
 
@@ -195,7 +195,8 @@ fn paths_in_flags_are_relative_to_the_working_directory() {
         ("etc/ratelimit/edge.yaml", "domain: a\n"),
         ("ratelimit/edge.yaml", "domain: b\n"),
     ]);
-    let overrides = Overrides { envoy_config: Some("ratelimit".to_owned()), ..Overrides::default() };
+    let overrides =
+        ConfigOverrides { envoy_config: Some("ratelimit".to_owned()), ..ConfigOverrides::default() };
     let config = Config::load(directory.path().join("etc/weir.yaml"), &overrides).unwrap();
     assert_eq!(config.envoy.config.as_deref(), Some(Path::new("ratelimit")));
 }

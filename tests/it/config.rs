@@ -17,8 +17,8 @@ use std::path::Path;
 
 use weir::algorithm::{Algorithm, Rate};
 use weir::config::{
-    Config, EXAMPLE, ListenAddress, MemoryConfig, Messages, Overrides, RedisConfig, ServerConfig,
-    StoreConfig, Topology, Transport, WhenFull,
+    Config, ConfigOverrides, DenialMessages, EXAMPLE, ListenAddress, MemoryConfig, RedisConfig, ServerConfig,
+    StoreConfig, Topology, TransportKind, WhenFull,
 };
 use weir::key::KeySecret;
 use weir::strategy::{FailurePolicy, Field, Scope, Tag};
@@ -29,7 +29,7 @@ const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
 fn parse(text: &str) -> Result<Config, String> {
-    Config::parse(text, "weir.yaml", &Overrides::default()).map_err(|errors| errors.to_string())
+    Config::parse(text, "weir.yaml", &ConfigOverrides::default()).map_err(|errors| errors.to_string())
 }
 
 fn accepted(text: &str) -> Config {
@@ -79,7 +79,7 @@ fn the_example_is_what_runs_without_a_file() {
     assert_eq!(config.source, None);
     assert_eq!(config.server, ServerConfig::default(), "the example shows the defaults");
     assert_eq!(config.store, StoreConfig::Memory(MemoryConfig::default()));
-    assert_eq!(config.messages, Messages::default());
+    assert_eq!(config.messages, DenialMessages::default());
     assert_eq!(config.key_secret, None);
 
     let resolved = config.rules.resolve("zewtopia.com/tigerfeeding", "").unwrap();
@@ -146,7 +146,7 @@ messages:
     let server = ServerConfig {
         listen: ListenAddress::Tcp("[::]:9000".parse().unwrap()),
         admin: "0.0.0.0:9001".parse().unwrap(),
-        transport: Transport::Tonic,
+        transport: TransportKind::Tonic,
         workers: 1024,
         reflection: false,
         admin_service: true,
@@ -254,7 +254,7 @@ weir.yaml:22:18: access.deny[0]: "a*b": a * can stand only at the end of a patte
 
 #[test]
 fn errors_can_be_read_one_by_one() {
-    let errors = Config::parse("server: 5", "here", &Overrides::default()).unwrap_err();
+    let errors = Config::parse("server: 5", "here", &ConfigOverrides::default()).unwrap_err();
     assert_eq!(errors.source(), "here");
     let paths: Vec<&str> = errors.errors().iter().map(|error| error.path.as_str()).collect();
     assert_eq!(paths, ["", "server"]);

@@ -8,7 +8,7 @@ use std::fs::read_to_string;
 use std::process::Command;
 
 use serde_json::Value;
-use weir::config::{Config, Overrides};
+use weir::config::{Config, ConfigOverrides};
 
 use crate::support::clients::{environment, python, root, run};
 use crate::support::scratch;
@@ -62,7 +62,7 @@ fn the_manifests_are_what_kubernetes_knows() {
 /// Seconds from SIGTERM to the end under this configuration, at most: the delay, the second that an unanswered PING
 /// may cost, and what calls in flight get.
 fn longest_shutdown(file: &str) -> u64 {
-    let config = Config::parse(&read(file), file, &Overrides::default()).unwrap();
+    let config = Config::parse(&read(file), file, &ConfigOverrides::default()).unwrap();
     let server = config.server;
     server.drain_delay.secs_ceil() + 1 + server.drain_timeout.secs_ceil()
 }

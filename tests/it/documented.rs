@@ -9,7 +9,7 @@ mod recipes;
 
 use std::sync::Arc;
 
-use weir::config::{Config, Overrides};
+use weir::config::{Config, ConfigOverrides};
 use weir::strategy::Strategy;
 
 const TEXT: &str = include_str!("../../docs/algorithms.md");
@@ -19,7 +19,7 @@ fn strategy(algorithm: &str) -> Arc<Strategy> {
     let text = format!(
         "strategies: {{ api: {{ limits: [{{ name: each, per: [resource, consumer], {algorithm} }}] }} }}"
     );
-    let config = Config::parse(&text, "docs/algorithms.md", &Overrides::default());
+    let config = Config::parse(&text, "docs/algorithms.md", &ConfigOverrides::default());
     let config = config.unwrap_or_else(|errors| panic!("{algorithm}:\n{errors}"));
     Arc::clone(&config.rules.strategies()[0])
 }
@@ -27,7 +27,7 @@ fn strategy(algorithm: &str) -> Arc<Strategy> {
 /// The names of all algorithms, as the configuration tells whoever gives none.
 fn names() -> Vec<String> {
     let text = "strategies: { api: { limits: [{ name: each, per: [resource] }] } }";
-    let error = Config::parse(text, "here", &Overrides::default()).unwrap_err().to_string();
+    let error = Config::parse(text, "here", &ConfigOverrides::default()).unwrap_err().to_string();
     let (_, names) = error.split_once("give it one of ").expect("it tells the names");
     names.trim().split(", ").map(str::to_owned).collect()
 }

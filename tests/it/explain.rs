@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use weir::config::{Config, Overrides};
+use weir::config::{Config, ConfigOverrides};
 use weir::key::{KeySecret, Subject, slot, write_key, write_tag};
 
 use crate::cli::{text, weir, weir_command};
@@ -223,7 +223,7 @@ fn the_slot_follows_from_the_secret() {
     for secret in ["of all nodes", "another one"] {
         let out = weir_command(&args).env("WEIR_KEY_SECRET", secret).output().unwrap();
         let said: Value = serde_json::from_slice(&out.stdout).unwrap();
-        let config = Config::parse(CONFIG, "weir.yaml", &Overrides::default()).unwrap();
+        let config = Config::parse(CONFIG, "weir.yaml", &ConfigOverrides::default()).unwrap();
         let strategy = &config.rules.strategies()[0];
         let subject =
             Subject { resource: "zoo/lion", consumer: "bob", group: Some("animals"), ..Subject::default() };
@@ -261,7 +261,7 @@ fn algorithms_are_printed_as_a_configuration_has_them() {
             format!("strategies: {{ a: {{ limits: [{{ name: l, per: [consumer], {algorithm} }}] }} }}")
         };
         let limit = |text: &str| {
-            let config = Config::parse(text, "weir.yaml", &Overrides::default()).unwrap();
+            let config = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
             config.rules.strategies()[0].limits()[0].algorithm
         };
         let written = file(&config(algorithm));

@@ -21,7 +21,9 @@ use weir::store::{Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
-use crate::support::{Mode, Proxy, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched};
+use crate::support::{
+    Proxy, ProxyMode, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched,
+};
 
 /// A decision's deadline where it is what the test is about: long for a healthy Redis, short for a person.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(200);
@@ -131,7 +133,7 @@ async fn connection_cut_in_flight() {
     let store = Arc::new(watched(&shared(&config(vec![proxy.url()], Topology::Single))).await);
     for round in 0..5 {
         recovered("a connection", async || allow(&store, "r").await.is_ok()).await;
-        proxy.set_mode(Mode::Stall);
+        proxy.set_mode(ProxyMode::Stall);
         let calls: Vec<_> = (0..10)
             .map(|_| {
                 let store = Arc::clone(&store);
@@ -139,11 +141,11 @@ async fn connection_cut_in_flight() {
             })
             .collect();
         tokio::task::yield_now().await;
-        proxy.set_mode(Mode::Drop);
+        proxy.set_mode(ProxyMode::Drop);
         for call in calls {
             assert!(call.await.unwrap().is_err(), "round {round}");
         }
-        proxy.set_mode(Mode::Pass);
+        proxy.set_mode(ProxyMode::Pass);
     }
 }
 

@@ -10,7 +10,7 @@ use weir_testing::frames::{self, Raw};
 
 use crate::cli::Serve;
 use crate::support::grpc::framed;
-use crate::support::{Mode, Proxy, RedisServer, SOON, eventually, scratch};
+use crate::support::{Proxy, ProxyMode, RedisServer, SOON, eventually, scratch};
 
 /// How late the replies are.
 const LATE: Duration = Duration::from_millis(50);
@@ -69,7 +69,7 @@ fn policy_answers_arrive_before_short_deadlines() {
         String::from_utf8(answer.stdout).unwrap().contains("remaining")
     };
     eventually(SOON, "Redis decides", decided);
-    proxy.set_mode(Mode::LateReplies(LATE));
+    proxy.set_mode(ProxyMode::LateReplies(LATE));
     for (deadline_ms, goal) in GOALS {
         let deadline = Duration::from_millis(deadline_ms);
         let mut all = Times::default();

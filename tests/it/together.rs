@@ -19,7 +19,7 @@ use weir::store::{Decision, Store, StoreError, TOGETHER, Verdicts};
 use weir::units::Micros;
 
 use crate::support::Counting;
-use crate::support::frames::{Raw, Told, call};
+use crate::support::frames::{Raw, StreamReply, call};
 use crate::support::grpc::framed;
 use crate::support::server::{BASE, Server, ask_under, config_on_fast};
 
@@ -30,7 +30,7 @@ const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
 type Asked<'a> = (&'a str, &'a [(&'a str, &'a str)], Vec<u8>);
 
 /// What these calls are told, which a server reads in one piece.
-fn told(server: &Server, calls: &[Asked<'_>]) -> Vec<Told> {
+fn told(server: &Server, calls: &[Asked<'_>]) -> Vec<StreamReply> {
     let mut raw = Raw::open(server.grpc);
     // Once it speaks, what follows is read at once.
     raw.settings();
@@ -53,7 +53,7 @@ fn one(strategy: &str, consumer: &str, cost: u64) -> Asked<'static> {
 }
 
 /// Whether the call may go ahead, and what remains.
-fn answer(told: &Told) -> Result<(bool, Option<u64>), Code> {
+fn answer(told: &StreamReply) -> Result<(bool, Option<u64>), Code> {
     match told.status {
         Some(0) => {
             let answer = ShouldAllowResponse::decode(&told.data[5..]).unwrap();
@@ -113,7 +113,7 @@ fn they_are_decided_in_the_order_in_which_they_arrive() {
     for (index, one) in singles.iter().enumerate() {
         assert_eq!(answer(one), Ok((true, Some(remaining(index)))), "call {index}");
     }
-    let in_batch = |told: &Told| {
+    let in_batch = |told: &StreamReply| {
         let results = ShouldAllowBatchResponse::decode(&told.data[5..]).unwrap().results;
         match &results[0].result {
             Some(should_allow_result::Result::Response(answer)) => (answer.allowed, answer.remaining),

@@ -17,7 +17,9 @@ use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, Transport};
+use weir::config::{
+    Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind,
+};
 use weir::limiter::envoy::Loaded;
 use weir::proto::v1::ShouldAllowRequest;
 use weir::readiness::Readiness;
@@ -31,7 +33,7 @@ use self::client::{Call, Client, Outcome};
 use crate::support::grpc::framed;
 use crate::support::server::{BASE, config};
 
-const TRANSPORTS: [Transport; 2] = [Transport::Fast, Transport::Tonic];
+const TRANSPORTS: [TransportKind; 2] = [TransportKind::Fast, TransportKind::Tonic];
 
 const SHOULD_ALLOW: &str = "/weir.v1.RateLimitService/ShouldAllow";
 const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
@@ -54,11 +56,11 @@ struct Served {
 }
 
 impl Served {
-    fn by(transport: Transport) -> Self {
+    fn by(transport: TransportKind) -> Self {
         Self::with(transport, ServerLimits::default(), None)
     }
 
-    fn with(transport: Transport, limits: ServerLimits, intercept: Option<Arc<dyn Intercept>>) -> Self {
+    fn with(transport: TransportKind, limits: ServerLimits, intercept: Option<Arc<dyn Intercept>>) -> Self {
         let Config { rules, messages, .. } = config();
         let server =
             ServerConfig { transport, limits, admin_service: true, reflection: true, ..config().server };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::cli::{Serve, text, weir};
-use crate::support::envoy::Envoy;
+use crate::support::envoy::EnvoyProcess;
 use crate::support::scratch;
 
 fn address(path: &Path) -> String {
@@ -161,7 +161,7 @@ async fn envoy_asks_over_a_pipe() {
     let path = dir.path().join("weir.sock");
     let limits = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/envoy/ratelimit");
     let _serve = Serve::start_at(&address(&path), &["--envoy-config", limits]);
-    let Some(envoy) = Envoy::start_on_socket("envoy.yaml", &path).await else { return };
+    let Some(envoy) = EnvoyProcess::start_on_socket("envoy.yaml", &path).await else { return };
     let answer = envoy.client().await.get("/hello", &[]).await;
     assert_eq!(answer.status, 200);
     assert!(!answer.header("x-ratelimit-limit").is_empty(), "{answer:?}");

@@ -14,23 +14,23 @@ use weir::proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
     ShouldAllowStreamResponse, should_allow_result, streamed_result,
 };
-use weir::service::{RateLimit, Templates};
+use weir::service::{DecisionService, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
-use weir_grpc::{Begun, IncomingCall, PendingCall};
+use weir_grpc::{BegunCall, IncomingCall, PendingCall};
 
 use crate::support::damage::damaged;
 use crate::support::grpc::{ended, ended_alone, framed, request, together};
 use crate::support::server::{BASE, ask_under, config};
 
-type Service = Arc<RateLimit<MemoryStore>>;
+type Service = Arc<DecisionService<MemoryStore>>;
 
 fn service() -> Service {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
     let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
-    RateLimit::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10)
+    DecisionService::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10)
 }
 
 async fn should_allow(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {
@@ -214,8 +214,8 @@ proptest! {
 /// A question that has arrived.
 fn posed(service: &Service, question: &[u8]) -> PendingCall {
     match service.should_allow(request(&framed(0, question), usize::MAX)) {
-        Begun::Pending(pending) => pending,
-        Begun::Call(_) | Begun::Postponed(_) => panic!("the memory store answers at once"),
+        BegunCall::Pending(pending) => pending,
+        BegunCall::Call(_) | BegunCall::Postponed(_) => panic!("the memory store answers at once"),
     }
 }
 

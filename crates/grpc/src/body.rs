@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 
 /// The body of a request. Bytes that are read, or dropped, return flow-control credit.
-pub struct RequestBody(Kind);
+pub struct RequestBody(BodyKind);
 
 /// A message that counts as unread until it is dropped, with all parts of it: until then its bytes return no credit
 /// and stay in the buffer budget.
@@ -33,7 +33,7 @@ impl Drop for HeldMessage {
     }
 }
 
-enum Kind {
+enum BodyKind {
     /// All of it has arrived, in one piece or, in tests of services, in several.
     Whole(Bytes, VecDeque<Bytes>),
     /// It arrives in pieces.
@@ -145,18 +145,18 @@ impl RequestBody {
     /// A body that is complete.
     #[must_use]
     pub const fn whole(body: Bytes) -> Self {
-        Self(Kind::Whole(body, VecDeque::new()))
+        Self(BodyKind::Whole(body, VecDeque::new()))
     }
 
     /// A complete body that is read piece by piece: for tests of services.
     #[must_use]
     pub fn in_pieces(mut pieces: VecDeque<Bytes>) -> Self {
         pieces.retain(|piece| !piece.is_empty());
-        Self(Kind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
+        Self(BodyKind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
     }
 
     pub(crate) const fn pieces(inbox: Arc<BodyBuffer>) -> Self {
-        Self(Kind::Pieces(inbox))
+        Self(BodyKind::Pieces(inbox))
     }
 
     /// The next bytes. They count as unread until [`RequestBody::hold`] gets the messages that they hold.
@@ -165,8 +165,8 @@ impl RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, ClientGone>>> {
         match &self.0 {
-            Kind::Pieces(inbox) => inbox.poll_read(context),
-            Kind::Whole(..) => {
+            BodyKind::Pieces(inbox) => inbox.poll_read(context),
+            BodyKind::Whole(..) => {
                 let frame = ready!(Pin::new(self).poll_frame(context));
                 Poll::Ready(frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default())))
             }
@@ -176,10 +176,10 @@ impl RequestBody {
     /// A message of `length` bytes of this body, which counts as unread until it is dropped.
     pub(crate) fn hold(&self, message: Bytes, length: usize) -> Bytes {
         match &self.0 {
-            Kind::Pieces(inbox) => {
+            BodyKind::Pieces(inbox) => {
                 Bytes::from_owner(HeldMessage { message, buffer: Arc::clone(inbox), length })
             }
-            Kind::Whole(..) => message,
+            BodyKind::Whole(..) => message,
         }
     }
 }
@@ -193,12 +193,12 @@ impl Body for RequestBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ClientGone>>> {
         let inbox = match &mut self.0 {
-            Kind::Whole(body, _) if body.is_empty() => return Poll::Ready(None),
-            Kind::Whole(body, rest) => {
+            BodyKind::Whole(body, _) if body.is_empty() => return Poll::Ready(None),
+            BodyKind::Whole(body, rest) => {
                 let next = rest.pop_front().unwrap_or_default();
                 return Poll::Ready(Some(Ok(Frame::data(std::mem::replace(body, next)))));
             }
-            Kind::Pieces(inbox) => inbox,
+            BodyKind::Pieces(inbox) => inbox,
         };
         let read = ready!(inbox.poll_read(context));
         Poll::Ready(read.map(|read| {
@@ -211,8 +211,8 @@ impl Body for RequestBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Whole(body, _) => body.is_empty(),
-            Kind::Pieces(inbox) => {
+            BodyKind::Whole(body, _) => body.is_empty(),
+            BodyKind::Pieces(inbox) => {
                 let pieces = inbox.pieces.lock();
                 pieces.waiting.is_empty() && pieces.end == Some(Ok(()))
             }
@@ -226,7 +226,7 @@ impl Body for RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if let Kind::Pieces(inbox) = &self.0 {
+        if let BodyKind::Pieces(inbox) = &self.0 {
             inbox.pieces.lock().abandoned = true;
             inbox.clear();
         }

@@ -20,10 +20,10 @@ const CHUNK: (usize, usize) = (16 << 10, 256 << 10);
 
 /// The budget of a process. Clones share it.
 #[derive(Debug, Clone)]
-pub struct BufferBudget(Arc<Shared>);
+pub struct BufferBudget(Arc<SharedBudget>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedBudget {
     limit: usize,
     chunk: usize,
     taken: AtomicUsize,
@@ -41,10 +41,10 @@ struct Holder {
 
 /// One worker's part of the budget. Only its own thread changes it.
 #[derive(Debug, Clone)]
-pub struct WorkerBudget(Arc<Worker>);
+pub struct WorkerBudget(Arc<WorkerShare>);
 
 #[derive(Debug)]
-struct Worker {
+struct WorkerShare {
     budget: BufferBudget,
     /// Bytes that the worker has taken and no connection holds.
     spare: AtomicUsize,
@@ -73,13 +73,18 @@ impl BufferBudget {
     #[must_use]
     pub fn new(limit: usize, workers: usize) -> Self {
         let chunk = (limit / 8 / workers.max(1)).clamp(CHUNK.0, CHUNK.1);
-        Self(Arc::new(Shared { limit, chunk, taken: AtomicUsize::new(0), connections: Mutex::default() }))
+        Self(Arc::new(SharedBudget {
+            limit,
+            chunk,
+            taken: AtomicUsize::new(0),
+            connections: Mutex::default(),
+        }))
     }
 
     /// The part of one more worker.
     #[must_use]
     pub fn worker(&self) -> WorkerBudget {
-        WorkerBudget(Arc::new(Worker { budget: self.clone(), spare: AtomicUsize::new(0) }))
+        WorkerBudget(Arc::new(WorkerShare { budget: self.clone(), spare: AtomicUsize::new(0) }))
     }
 
     /// Bytes that workers have taken: what connections hold, and at most two chunks for each worker.
@@ -143,7 +148,7 @@ impl WorkerBudget {
     }
 }
 
-impl Drop for Worker {
+impl Drop for WorkerShare {
     fn drop(&mut self) {
         self.budget.0.taken.fetch_sub(self.spare.load(Relaxed), Relaxed);
     }

@@ -15,11 +15,11 @@ pub enum Call {
     /// It is there, and taken once.
     Done(Option<Result<Reply, Status>>),
     /// It must be waited for.
-    Waiting(Waiting),
+    Waiting(WaitingCall),
 }
 
 /// A call that ends at its caller's deadline at the latest.
-pub struct Waiting {
+pub struct WaitingCall {
     future: Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>,
     deadline: Option<Deadline>,
 }
@@ -44,7 +44,7 @@ impl Call {
         future: impl Future<Output = Result<Reply, Status>> + Send + 'static,
     ) -> Self {
         let deadline = deadline.map(|deadline| deadlines.at(deadline));
-        Self::Waiting(Waiting { future: Box::pin(future), deadline })
+        Self::Waiting(WaitingCall { future: Box::pin(future), deadline })
     }
 }
 
@@ -65,7 +65,7 @@ impl Future for Call {
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Reply, Status>> {
         if let Poll::Ready(answer) = self.future.as_mut().poll(context) {
             return Poll::Ready(answer);

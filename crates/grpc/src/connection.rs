@@ -22,11 +22,11 @@ use crate::error_code::ConnectionError;
 use crate::events::ConnectionObserver;
 use crate::in_flight::InFlightCalls;
 use crate::keepalive::Keepalive;
-use crate::limits::Limits;
+use crate::limits::ConnectionLimits;
 use crate::reading_time::ReadingTime;
 use crate::service::HotService;
 use crate::session::Session;
-use crate::transport::Transport;
+use crate::transport::ByteStream;
 use crate::turn;
 
 /// Reads of one turn, or writes of as much output as may wait. With [`turn::DECISIONS_PER_TURN`] they bound it.
@@ -42,7 +42,7 @@ thread_local! {
 
 /// One connection.
 pub struct Http2Connection<I, H> {
-    transport: Transport<I>,
+    transport: ByteStream<I>,
     session: Session,
     keepalive: Keepalive,
     service: Arc<H>,
@@ -71,7 +71,7 @@ struct TurnState {
 #[derive(Clone)]
 pub struct ConnectionContext {
     /// Bounds of one connection.
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     /// The worker's part of the buffer budget.
     pub budget: WorkerBudget,
     /// Takes note of events.
@@ -90,11 +90,11 @@ pub enum ConnectionEnd {
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
-    /// A connection over `stream`. Streaming calls are told by `closing` that it is about to end. Within a
+    /// A connection over `stream`. `closing` changes for streaming calls when it is about to end. Within a
     /// runtime.
     pub fn new(stream: I, service: Arc<H>, shared: &ConnectionContext, closing: watch::Receiver<()>) -> Self {
         let ConnectionContext { limits, budget, observer } = shared;
-        let transport = Transport::new(stream, limits.handshake_timeout);
+        let transport = ByteStream::new(stream, limits.handshake_timeout);
         let keepalive = Keepalive::new(transport.activity(), limits);
         Self {
             transport,

@@ -3,7 +3,7 @@
 mod huffman;
 mod table;
 
-use self::table::{Entry, Table};
+use self::table::{DynamicTable, TableEntry};
 
 /// Capacity for decoded strings that is kept from one block to the next.
 const KEPT: usize = 1_024;
@@ -14,7 +14,7 @@ pub const TABLE: usize = 4_096;
 /// Decodes the header blocks of one connection: all of them, in their order.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    table: Table,
+    table: DynamicTable,
     /// Strings that had Huffman coding.
     name: Vec<u8>,
     value: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Decoder {
 
 /// One header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field<'a> {
+pub struct HeaderField<'a> {
     /// Its name.
     pub name: &'a [u8],
     /// Its value.
@@ -37,7 +37,7 @@ pub struct Undecodable;
 
 impl Decoder {
     /// Decodes a block and gives `each` every field.
-    pub fn read(&mut self, block: &[u8], mut each: impl FnMut(Field<'_>)) -> Result<(), Undecodable> {
+    pub fn read(&mut self, block: &[u8], mut each: impl FnMut(HeaderField<'_>)) -> Result<(), Undecodable> {
         let (mut rest, mut begun) = (block, false);
         while let Some(&first) = rest.first() {
             let resize = first & 0xe0 == 0x20;
@@ -55,13 +55,13 @@ impl Decoder {
     }
 
     /// The next field, by the bits that it begins with.
-    fn next(&mut self, first: u8, rest: &mut &[u8], each: &mut impl FnMut(Field<'_>)) -> Option<()> {
+    fn next(&mut self, first: u8, rest: &mut &[u8], each: &mut impl FnMut(HeaderField<'_>)) -> Option<()> {
         match first {
             0x80.. => each(self.table.field(number(rest, 7)?)?),
             0x40.. => {
                 let (field, is_name) = self.literal(rest, 6)?;
                 each(field);
-                let entry = Entry::of(field, is_name);
+                let entry = TableEntry::of(field, is_name);
                 self.table.add(entry);
             }
             0x20.. => {
@@ -75,7 +75,7 @@ impl Decoder {
 
     /// A literal field (6.2), and whether its name is allowed. Names of the table are not checked again: two bytes
     /// can refer to thousands.
-    fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<(Field<'a>, bool)> {
+    fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<(HeaderField<'a>, bool)> {
         let Self { table, name: name_buffer, value: value_buffer } = self;
         let (name, is_name) = match number(rest, bits)? {
             0 => {
@@ -85,7 +85,7 @@ impl Decoder {
             place => table.name(place)?,
         };
         let value = text(rest, value_buffer)?;
-        Some((Field { name, value, allowed: is_name && is_value(value) }, is_name))
+        Some((HeaderField { name, value, allowed: is_name && is_value(value) }, is_name))
     }
 }
 

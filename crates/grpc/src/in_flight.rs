@@ -15,7 +15,7 @@ use crate::reply::{Reply, ResponseBody};
 
 /// All calls and streaming responses that are being polled.
 #[derive(Default)]
-pub(crate) struct InFlightCalls(FuturesUnordered<Task>);
+pub(crate) struct InFlightCalls(FuturesUnordered<CallFuture>);
 
 /// A streaming response.
 pub(crate) struct StreamingResponse {
@@ -24,7 +24,7 @@ pub(crate) struct StreamingResponse {
 }
 
 /// What a future of the connection has produced.
-pub(crate) enum Event {
+pub(crate) enum FutureEvent {
     /// The answer of a call.
     Answered(u32, Result<Reply, Status>),
     /// The next piece of a streaming response; `None` is its end.
@@ -36,9 +36,9 @@ pub(crate) enum Event {
 }
 
 /// One future, and who waits for it: cancelling it must wake them.
-struct Task(Option<Kind>, Option<Waker>);
+struct CallFuture(Option<FutureKind>, Option<Waker>);
 
-enum Kind {
+enum FutureKind {
     Call(u32, Call),
     Body(StreamingResponse),
 }
@@ -46,12 +46,12 @@ enum Kind {
 impl InFlightCalls {
     /// Polls a call for its answer.
     pub(crate) fn call(&self, stream: u32, call: Call) {
-        self.0.push(Task(Some(Kind::Call(stream, call)), None));
+        self.0.push(CallFuture(Some(FutureKind::Call(stream, call)), None));
     }
 
     /// Polls a streaming response for its next piece.
     pub(crate) fn body(&self, response: StreamingResponse) {
-        self.0.push(Task(Some(Kind::Body(response)), None));
+        self.0.push(CallFuture(Some(FutureKind::Body(response)), None));
     }
 
     /// Cancels everything of these streams, in one pass.
@@ -61,7 +61,7 @@ impl InFlightCalls {
         }
         streams.sort_unstable();
         for mut task in Pin::new(&mut self.0).iter_pin_mut() {
-            let is_cancelled = |kind: &Kind| streams.binary_search(&kind.stream()).is_ok();
+            let is_cancelled = |kind: &FutureKind| streams.binary_search(&kind.stream()).is_ok();
             if task.0.take_if(|kind| is_cancelled(kind)).is_some()
                 && let Some(waker) = task.1.take()
             {
@@ -71,7 +71,7 @@ impl InFlightCalls {
     }
 
     /// The next event.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<FutureEvent>> {
         if self.0.is_empty() {
             return Poll::Ready(None);
         }
@@ -79,7 +79,7 @@ impl InFlightCalls {
     }
 }
 
-impl Kind {
+impl FutureKind {
     const fn stream(&self) -> u32 {
         match self {
             Self::Call(stream, _) | Self::Body(StreamingResponse { stream, .. }) => *stream,
@@ -87,11 +87,11 @@ impl Kind {
     }
 }
 
-impl Future for Task {
-    type Output = Event;
+impl Future for CallFuture {
+    type Output = FutureEvent;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Event> {
-        let Some(mut kind) = self.0.take() else { return Poll::Ready(Event::Cancelled) };
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<FutureEvent> {
+        let Some(mut kind) = self.0.take() else { return Poll::Ready(FutureEvent::Cancelled) };
         let stream = kind.stream();
         // As in a task, a panic ends one call only; the panic hook has written a log line.
         match catch_unwind(AssertUnwindSafe(|| kind.poll(context))) {
@@ -104,37 +104,37 @@ impl Future for Task {
                 }
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(Event::Failed(stream)),
+            Err(_) => Poll::Ready(FutureEvent::Failed(stream)),
         }
     }
 }
 
 /// What a poll has produced.
-enum Output {
+enum PollOutput {
     Answer(Result<Reply, Status>),
     Piece(Option<Frame<Bytes>>),
     Failed,
 }
 
-impl Kind {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Output> {
+impl FutureKind {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<PollOutput> {
         Poll::Ready(match self {
-            Self::Call(_, call) => Output::Answer(ready!(Pin::new(call).poll(context))),
+            Self::Call(_, call) => PollOutput::Answer(ready!(Pin::new(call).poll(context))),
             Self::Body(StreamingResponse { body, .. }) => match ready!(body.as_mut().poll_frame(context)) {
-                Some(Ok(frame)) => Output::Piece(Some(frame)),
-                Some(Err(_)) => Output::Failed,
-                None => Output::Piece(None),
+                Some(Ok(frame)) => PollOutput::Piece(Some(frame)),
+                Some(Err(_)) => PollOutput::Failed,
+                None => PollOutput::Piece(None),
             },
         })
     }
 }
 
-impl Output {
-    fn with(self, kind: Kind) -> Event {
+impl PollOutput {
+    fn with(self, kind: FutureKind) -> FutureEvent {
         match (self, kind) {
-            (Self::Answer(answer), kind) => Event::Answered(kind.stream(), answer),
-            (Self::Piece(piece), Kind::Body(response)) => Event::ResponseBody(response, piece),
-            (Self::Piece(_) | Self::Failed, kind) => Event::Failed(kind.stream()),
+            (Self::Answer(answer), kind) => FutureEvent::Answered(kind.stream(), answer),
+            (Self::Piece(piece), FutureKind::Body(response)) => FutureEvent::ResponseBody(response, piece),
+            (Self::Piece(_) | Self::Failed, kind) => FutureEvent::Failed(kind.stream()),
         }
     }
 }

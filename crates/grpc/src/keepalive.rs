@@ -10,7 +10,7 @@ use tokio::time::Sleep;
 
 use weir_time::clock::monotonic;
 
-use crate::limits::Limits;
+use crate::limits::ConnectionLimits;
 use crate::session::Session;
 
 /// The keepalive timer of one connection.
@@ -45,7 +45,7 @@ impl LastActivity {
 
 impl Keepalive {
     /// Within the worker's runtime.
-    pub(crate) fn new(activity: LastActivity, limits: &Limits) -> Self {
+    pub(crate) fn new(activity: LastActivity, limits: &ConnectionLimits) -> Self {
         let (interval, timeout) = (limits.keepalive_interval, limits.keepalive_timeout);
         let timer = Box::pin(tokio::time::sleep(interval));
         Self { activity, interval, timeout, timer, pinged: false }

@@ -42,17 +42,17 @@ mod unix_path;
 
 pub use body::{ClientGone, RequestBody};
 pub use budget::{BufferBudget, WorkerBudget};
-pub use call::{Call, Waiting};
+pub use call::{Call, WaitingCall};
 pub use connection::{ConnectionContext, ConnectionEnd, Http2Connection};
 pub use deadline::{deadline_exceeded, deadline_of};
 pub use error_code::{ConnectionError, ErrorCode};
 pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};
 pub use intercept::{Caller, Intercept};
-pub use limits::Limits;
+pub use limits::ConnectionLimits;
 pub use messages::{Messages, PREFIX, check_size};
 pub use reply::{Reply, ResponseBody};
 pub use service::{
-    BATCH, Begun, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall,
+    BATCH, BegunCall, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall,
     Unanswered,
 };
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Bounds of one connection. The defaults are those of a public server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Concurrent streams (SETTINGS_MAX_CONCURRENT_STREAMS).
     pub max_streams: u32,
     /// Bytes of the headers of one call, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub http1_hint: &'static str,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             max_streams: 1024,

@@ -6,7 +6,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use crate::deadline;
-use crate::hpack::Field;
+use crate::hpack::HeaderField;
 use crate::service::{CallContext, MethodId, Methods};
 
 /// The headers of a request.
@@ -93,7 +93,7 @@ impl<'a> HeaderReader<'a> {
     }
 
     /// Takes the next field.
-    pub(crate) fn field(&mut self, field: Field<'_>) {
+    pub(crate) fn field(&mut self, field: HeaderField<'_>) {
         const OVERHEAD: usize = 32;
         let size = field.name.len() + field.value.len() + OVERHEAD;
         self.budget = self.budget.and_then(|budget| budget.checked_sub(size));
@@ -101,7 +101,7 @@ impl<'a> HeaderReader<'a> {
             return;
         }
         // RFC 9113, 8.2.1 calls blanks around a value malformed; proxies forward such values, so they are trimmed.
-        let field = Field { value: field.value.trim_ascii(), ..field };
+        let field = HeaderField { value: field.value.trim_ascii(), ..field };
         let is_pseudo = field.name.first() == Some(&b':');
         self.malformed |= !field.allowed || (is_pseudo && self.regular);
         let valid = if is_pseudo {
@@ -134,7 +134,7 @@ impl<'a> HeaderReader<'a> {
         !self.malformed
     }
 
-    fn pseudo_header(&mut self, Field { name, value, .. }: Field<'_>) -> Option<()> {
+    fn pseudo_header(&mut self, HeaderField { name, value, .. }: HeaderField<'_>) -> Option<()> {
         let which = match name {
             b":method" => METHOD,
             b":scheme" => SCHEME,
@@ -175,7 +175,7 @@ impl<'a> HeaderReader<'a> {
         Some(())
     }
 
-    fn regular_field(&mut self, Field { name, value, .. }: Field<'_>) -> Option<()> {
+    fn regular_field(&mut self, HeaderField { name, value, .. }: HeaderField<'_>) -> Option<()> {
         match name {
             // Connection-specific fields are not allowed (RFC 9113, 8.2.2).
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => None,
@@ -302,7 +302,7 @@ mod tests {
         let methods = Methods::new(vec![hot], 1000);
         let mut reader = HeaderReader::of_request(1000, &methods);
         for (name, value) in fields {
-            reader.field(Field { name: name.as_bytes(), value: value.as_bytes(), allowed: true });
+            reader.field(HeaderField { name: name.as_bytes(), value: value.as_bytes(), allowed: true });
         }
         reader.request()
     }

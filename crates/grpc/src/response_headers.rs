@@ -147,7 +147,7 @@ mod tests {
 
     /// The fields of each block in `bytes`.
     fn read(peer: &mut Decoder<'_>, bytes: &[u8]) -> Vec<String> {
-        let (mut rest, mut block, mut told) = (bytes, Vec::new(), Vec::new());
+        let (mut rest, mut block, mut answers) = (bytes, Vec::new(), Vec::new());
         while let Some((frame, length)) = frames::first(rest).unwrap() {
             block.extend_from_slice(frame.payload);
             rest = &rest[length..];
@@ -155,10 +155,10 @@ mod tests {
                 let fields = peer.decode(&std::mem::take(&mut block)).unwrap();
                 let text =
                     |(name, value)| [name, value].map(|text| String::from_utf8(text).unwrap()).join("=");
-                told.push(fields.into_iter().map(text).collect::<Vec<_>>().join(" "));
+                answers.push(fields.into_iter().map(text).collect::<Vec<_>>().join(" "));
             }
         }
-        told
+        answers
     }
 
     #[test]

@@ -161,7 +161,7 @@ pub struct PendingCall {
 pub type Unanswered = SmallVec<[usize; BATCH]>;
 
 /// A call that has begun.
-pub enum Begun {
+pub enum BegunCall {
     /// It may be answered together with others: by [`HotService::answer_each`], or else [`HotService::wait`].
     Pending(PendingCall),
     /// It is answered by itself.
@@ -171,7 +171,7 @@ pub enum Begun {
     Postponed(Bytes),
 }
 
-impl From<Call> for Begun {
+impl From<Call> for BegunCall {
     fn from(call: Call) -> Self {
         Self::Call(call)
     }
@@ -184,7 +184,7 @@ pub trait HotService: Send + Sync + 'static {
     fn methods(&self) -> &Methods;
 
     /// Begins a call of a hot method. `closing` changes when the connection is about to end.
-    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> Begun;
+    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> BegunCall;
 
     /// Answers calls, each for itself and in their order. `each` gets their places and the answers: messages
     /// with their prefixes. Calls whose answers must be waited for stay unanswered.

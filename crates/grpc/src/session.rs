@@ -25,11 +25,11 @@ use crate::events::{ConnectionEvent, ConnectionObserver};
 use crate::frames::{self, DEFAULT_WINDOW, flag, kind};
 use crate::hpack::Decoder;
 use crate::in_flight::StreamingResponse;
-use crate::limits::Limits;
+use crate::limits::ConnectionLimits;
 use crate::request_headers::RequestHead;
 use crate::response_headers::ResponseHeaders;
 use crate::service::Methods;
-use crate::stream::{Stream, Streams};
+use crate::stream::{CallStream, Streams};
 use crate::turn;
 
 use self::buffering::PartialMessage;
@@ -61,10 +61,10 @@ const SHUTDOWN_PING: [u8; 8] = *b"weir:bye";
 
 /// The state of one connection.
 pub(crate) struct Session {
-    limits: Limits,
+    limits: ConnectionLimits,
     methods: Methods,
     observer: Arc<dyn ConnectionObserver>,
-    handshake: Handshake,
+    handshake: ClientPreface,
     decoder: Decoder,
     response_headers: ResponseHeaders,
     streams: Streams,
@@ -109,7 +109,7 @@ pub(crate) struct Session {
     local_resets: DecayingCount,
     /// Recently reset streams. Frames that were in flight for them are ignored, not errors (RFC 9113, 5.1).
     reset_streams: VecDeque<u32>,
-    shutdown: Shutdown,
+    shutdown: GracefulShutdown,
     goaway_received: bool,
     /// Whether the last keepalive PING was acknowledged.
     ping_acked: bool,
@@ -117,7 +117,7 @@ pub(crate) struct Session {
 
 /// What the client has still to send before its first request (RFC 9113, 3.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Handshake {
+enum ClientPreface {
     Preface,
     Settings,
     Done,
@@ -125,7 +125,7 @@ enum Handshake {
 
 /// Graceful shutdown (RFC 9113, 6.8).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shutdown {
+enum GracefulShutdown {
     No,
     /// GOAWAY with the highest possible stream was sent: what the client sends before it knows is answered.
     Announced,
@@ -142,13 +142,17 @@ struct HeaderBlock {
 }
 
 impl Session {
-    pub(crate) fn new(limits: &Limits, methods: Methods, observer: Arc<dyn ConnectionObserver>) -> Self {
+    pub(crate) fn new(
+        limits: &ConnectionLimits,
+        methods: Methods,
+        observer: Arc<dyn ConnectionObserver>,
+    ) -> Self {
         let resets = |limit| DecayingCount::new(limit, RESETS_PERIOD);
         Self {
             limits: limits.clone(),
             methods,
             observer,
-            handshake: Handshake::Preface,
+            handshake: ClientPreface::Preface,
             decoder: Decoder::default(),
             response_headers: ResponseHeaders::default(),
             streams: Streams::default(),
@@ -175,7 +179,7 @@ impl Session {
             resets_in_flight: resets((limits.max_streams as usize).saturating_mul(RESETS_IN_FLIGHT)),
             local_resets: resets(limits.max_local_resets),
             reset_streams: VecDeque::new(),
-            shutdown: Shutdown::No,
+            shutdown: GracefulShutdown::No,
             goaway_received: false,
             ping_acked: false,
         }
@@ -183,13 +187,13 @@ impl Session {
 
     /// Whether the client has sent its preface and settings.
     pub(crate) fn handshake_done(&self) -> bool {
-        self.handshake == Handshake::Done
+        self.handshake == ClientPreface::Done
     }
 
     /// Processes the frames that are complete, and returns how many bytes they were.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, ConnectionError> {
         let mut taken = 0;
-        if self.handshake == Handshake::Preface {
+        if self.handshake == ClientPreface::Preface {
             taken = self.preface(bytes)?;
             if taken == 0 {
                 return Ok(0);
@@ -270,8 +274,8 @@ impl Session {
     /// Begins a graceful shutdown: calls in flight may finish, and so may those that the client sends before it
     /// knows (RFC 9113, 6.8).
     pub(crate) fn shut_down(&mut self) {
-        if self.shutdown == Shutdown::No {
-            self.shutdown = Shutdown::Announced;
+        if self.shutdown == GracefulShutdown::No {
+            self.shutdown = GracefulShutdown::Announced;
             self.goaway(u32::MAX >> 1, ErrorCode::NoError, "");
             frames::write(&mut self.output, kind::PING, 0, 0, &SHUTDOWN_PING);
         }
@@ -280,8 +284,8 @@ impl Session {
     /// Sends the final GOAWAY. It follows the acknowledgement of the shutdown PING, or a timeout: streams that the
     /// client opens from now on are ignored (RFC 9113, 6.8).
     pub(crate) fn finish_shutdown(&mut self) {
-        if self.shutdown == Shutdown::Announced {
-            self.shutdown = Shutdown::Final;
+        if self.shutdown == GracefulShutdown::Announced {
+            self.shutdown = GracefulShutdown::Final;
             self.goaway(self.last_stream_id, ErrorCode::NoError, "");
         }
     }
@@ -289,7 +293,7 @@ impl Session {
     /// Sends GOAWAY on a connection that is over, with the error if there was one. A client that does not speak
     /// HTTP/2 would not understand it.
     pub(crate) fn close(&mut self, error: Option<ConnectionError>) {
-        if self.handshake == Handshake::Preface {
+        if self.handshake == ClientPreface::Preface {
             return;
         }
         let (code, reason) = error.map_or((ErrorCode::NoError, ""), |error| (error.code, error.reason));
@@ -298,7 +302,7 @@ impl Session {
 
     /// Whether all calls have ended and no further one will come.
     pub(crate) fn is_over(&self) -> bool {
-        (self.goaway_received || self.shutdown == Shutdown::Final) && self.streams.is_empty()
+        (self.goaway_received || self.shutdown == GracefulShutdown::Final) && self.streams.is_empty()
     }
 
     /// Whether so much output waits that nothing further is to be read or answered.
@@ -359,7 +363,7 @@ impl Session {
     }
 
     /// What a removed stream had received is not read any more, and what it had queued is not sent.
-    fn release(&mut self, stream: Stream) {
+    fn release(&mut self, stream: CallStream) {
         if let Some(queued) = &stream.queued {
             self.queued_bytes -= queued.data.len();
         }

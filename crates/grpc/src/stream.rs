@@ -14,9 +14,9 @@ use crate::request_headers::RequestHead;
 use crate::service::Methods;
 
 /// All streams that have not ended.
-pub(crate) type Streams = HashMap<u32, Stream, foldhash::fast::RandomState>;
+pub(crate) type Streams = HashMap<u32, CallStream, foldhash::fast::RandomState>;
 
-pub(crate) struct Stream {
+pub(crate) struct CallStream {
     /// Until its call begins.
     head: Option<RequestHead>,
     received: ReceivedBody,
@@ -79,7 +79,7 @@ pub(crate) enum AfterData {
     EndStream,
 }
 
-impl Stream {
+impl CallStream {
     pub(crate) fn new(head: RequestHead, recv_window: i64, methods: &Methods) -> Self {
         let content_length = head.length;
         let (method, metadata) = (head.method, head.metadata_bytes());

@@ -53,14 +53,14 @@ macro_rules! write_to_inner_stream {
 }
 
 /// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
-pub(crate) struct Transport<I> {
+pub(crate) struct ByteStream<I> {
     stream: I,
     /// Ends the connection when the client does not complete the handshake. Keepalive watches it from then on.
     handshake_timeout: Option<Pin<Box<Sleep>>>,
     activity: LastActivity,
 }
 
-impl<I> Transport<I> {
+impl<I> ByteStream<I> {
     /// Within a runtime.
     pub(crate) fn new(stream: I, handshake_timeout: Duration) -> Self {
         let handshake_timeout = Some(Box::pin(tokio::time::sleep(handshake_timeout)));
@@ -78,7 +78,7 @@ impl<I> Transport<I> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Transport<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for ByteStream<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -102,4 +102,4 @@ impl<I: AsyncRead + Unpin> AsyncRead for Transport<I> {
     }
 }
 
-write_to_inner_stream!(Transport);
+write_to_inner_stream!(ByteStream);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::{Fields, Value};
-use super::plan::Mode;
+use super::fields::{AnswerFields, AnswerValue};
+use super::plan::CallMode;
 
 /// The decisions in one answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct CountedAnswer {
     pub(super) allowed: u32,
     pub(super) denied: u32,
     /// Of both: decided by a failure policy.
@@ -25,27 +25,27 @@ pub(super) struct Failed {
 }
 
 /// None when the message is not of that kind.
-pub(super) fn read(mode: Mode, message: &[u8]) -> Option<Answer> {
-    let mut answer = Answer::default();
+pub(super) fn read(mode: CallMode, message: &[u8]) -> Option<CountedAnswer> {
+    let mut answer = CountedAnswer::default();
     let whole = match mode {
-        Mode::Unary => decision(message, &mut answer),
-        Mode::Batch(_) => batch(message, &mut answer),
-        Mode::Stream(_) => return None, // its messages are no answers to one call
-        Mode::Envoy | Mode::Other(_) => envoy(message, &mut answer),
+        CallMode::Unary => decision(message, &mut answer),
+        CallMode::Batch(_) => batch(message, &mut answer),
+        CallMode::Stream(_) => return None, // its messages are no answers to one call
+        CallMode::Envoy | CallMode::Other(_) => envoy(message, &mut answer),
     };
     whole.then_some(answer)
 }
 
 /// A `ShouldAllowResponse`.
-fn decision(message: &[u8], answer: &mut Answer) -> bool {
+fn decision(message: &[u8], answer: &mut CountedAnswer) -> bool {
     const ALLOWED: u64 = 1;
     const DEGRADED: u64 = 10;
     let (mut allowed, mut degraded) = (false, false);
-    let mut fields = Fields::of(message);
+    let mut fields = AnswerFields::of(message);
     for (number, value) in fields.by_ref() {
         match (number, value) {
-            (ALLOWED, Value::Number(value)) => allowed = value != 0,
-            (DEGRADED, Value::Number(value)) => degraded = value != 0,
+            (ALLOWED, AnswerValue::Number(value)) => allowed = value != 0,
+            (DEGRADED, AnswerValue::Number(value)) => degraded = value != 0,
             _ => {}
         }
     }
@@ -55,13 +55,13 @@ fn decision(message: &[u8], answer: &mut Answer) -> bool {
 }
 
 /// A `ShouldAllowBatchResponse`: results, each a decision or an error.
-fn batch(message: &[u8], answer: &mut Answer) -> bool {
-    let mut results = Fields::of(message);
+fn batch(message: &[u8], answer: &mut CountedAnswer) -> bool {
+    let mut results = AnswerFields::of(message);
     for (number, value) in results.by_ref() {
-        let (1, Value::Bytes(result)) = (number, value) else { continue };
-        let whole = match Fields::of(result).next() {
-            Some((1, Value::Bytes(response))) => decision(response, answer),
-            Some((2, Value::Bytes(error))) => failure(error, answer),
+        let (1, AnswerValue::Bytes(result)) = (number, value) else { continue };
+        let whole = match AnswerFields::of(result).next() {
+            Some((1, AnswerValue::Bytes(response))) => decision(response, answer),
+            Some((2, AnswerValue::Bytes(error))) => failure(error, answer),
             _ => false,
         };
         if !whole {
@@ -73,8 +73,8 @@ fn batch(message: &[u8], answer: &mut Answer) -> bool {
 
 /// The results in a `ShouldAllowStreamResponse`.
 pub(super) fn streamed(message: &[u8]) -> impl Iterator<Item = StreamedResult<'_>> {
-    Fields::of(message).filter_map(|(number, value)| match (number, value) {
-        (1, Value::Bytes(result)) => Some(StreamedResult(result)),
+    AnswerFields::of(message).filter_map(|(number, value)| match (number, value) {
+        (1, AnswerValue::Bytes(result)) => Some(StreamedResult(result)),
         _ => None,
     })
 }
@@ -84,14 +84,14 @@ pub(super) struct StreamedResult<'a>(&'a [u8]);
 
 impl StreamedResult<'_> {
     /// Counts it; the id of its question, if it can be read.
-    pub(super) fn add_to(&self, answer: &mut Answer) -> Option<u64> {
+    pub(super) fn add_to(&self, answer: &mut CountedAnswer) -> Option<u64> {
         let (mut id, mut whole) = (0, false);
-        let mut fields = Fields::of(self.0);
+        let mut fields = AnswerFields::of(self.0);
         for (number, value) in fields.by_ref() {
             match (number, value) {
-                (1, Value::Number(number)) => id = number,
-                (2, Value::Bytes(response)) => whole = decision(response, answer),
-                (3, Value::Bytes(error)) => whole = failure(error, answer),
+                (1, AnswerValue::Number(number)) => id = number,
+                (2, AnswerValue::Bytes(response)) => whole = decision(response, answer),
+                (3, AnswerValue::Bytes(error)) => whole = failure(error, answer),
                 _ => {}
             }
         }
@@ -100,14 +100,14 @@ impl StreamedResult<'_> {
 }
 
 /// An `Error`.
-fn failure(message: &[u8], answer: &mut Answer) -> bool {
+fn failure(message: &[u8], answer: &mut CountedAnswer) -> bool {
     let failed = answer.failed.get_or_insert_default();
     let mut code = 0;
-    let mut fields = Fields::of(message);
+    let mut fields = AnswerFields::of(message);
     for (number, value) in fields.by_ref() {
         match (number, value) {
-            (1, Value::Number(value)) => code = i32::try_from(value).unwrap_or_default(),
-            (2, Value::Bytes(text)) if failed.message.is_empty() => {
+            (1, AnswerValue::Number(value)) => code = i32::try_from(value).unwrap_or_default(),
+            (2, AnswerValue::Bytes(text)) if failed.message.is_empty() => {
                 failed.message = String::from_utf8_lossy(text).into_owned();
             }
             _ => {}
@@ -118,21 +118,21 @@ fn failure(message: &[u8], answer: &mut Answer) -> bool {
 }
 
 /// Envoy's `RateLimitResponse`, and what is like it.
-fn envoy(message: &[u8], answer: &mut Answer) -> bool {
+fn envoy(message: &[u8], answer: &mut CountedAnswer) -> bool {
     const OVERALL_CODE: u64 = 1;
     const OK: u64 = 1;
-    let mut fields = Fields::of(message);
+    let mut fields = AnswerFields::of(message);
     let mut allowed = false;
     for (number, value) in fields.by_ref() {
         if number == OVERALL_CODE {
-            allowed = value == Value::Number(OK);
+            allowed = value == AnswerValue::Number(OK);
         }
     }
     answer.count(allowed);
     fields.is_whole()
 }
 
-impl Answer {
+impl CountedAnswer {
     fn count(&mut self, allowed: bool) {
         if allowed {
             self.allowed += 1;
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn decisions_are_counted() {
         let read =
-            |allowed, degraded| read(Mode::Unary, &response(allowed, degraded).encode_to_vec()).unwrap();
-        assert_eq!(read(true, false), Answer { allowed: 1, ..Answer::default() });
-        assert_eq!(read(false, true), Answer { denied: 1, degraded: 1, ..Answer::default() });
+            |allowed, degraded| read(CallMode::Unary, &response(allowed, degraded).encode_to_vec()).unwrap();
+        assert_eq!(read(true, false), CountedAnswer { allowed: 1, ..CountedAnswer::default() });
+        assert_eq!(read(false, true), CountedAnswer { denied: 1, degraded: 1, ..CountedAnswer::default() });
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
             Either::Response(response(false, false)),
         ];
         let results = results.map(|result| ShouldAllowResult { result: Some(result) }).to_vec();
-        let answer = read(Mode::Batch(4), &ShouldAllowBatchResponse { results }.encode_to_vec()).unwrap();
+        let answer = read(CallMode::Batch(4), &ShouldAllowBatchResponse { results }.encode_to_vec()).unwrap();
         assert_eq!((answer.allowed, answer.denied), (1, 1));
         let failed = answer.failed.unwrap();
         assert_eq!(failed.by_code, BTreeMap::from([(5, 2)]));
@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn envoys_codes_are_known() {
-        assert_eq!(read(Mode::Envoy, &[8, 1]).unwrap().allowed, 1);
-        assert_eq!(read(Mode::Envoy, &[8, 2]).unwrap().denied, 1);
-        assert_eq!(read(Mode::Envoy, &[8]), None);
-        assert_eq!(read(Mode::Batch(1), &[0x0a, 1, 0x0a]), None);
+        assert_eq!(read(CallMode::Envoy, &[8, 1]).unwrap().allowed, 1);
+        assert_eq!(read(CallMode::Envoy, &[8, 2]).unwrap().denied, 1);
+        assert_eq!(read(CallMode::Envoy, &[8]), None);
+        assert_eq!(read(CallMode::Batch(1), &[0x0a, 1, 0x0a]), None);
     }
 }

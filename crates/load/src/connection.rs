@@ -11,29 +11,29 @@ mod tests;
 use std::sync::Arc;
 
 use self::calls::Calls;
-pub(super) use self::outcome::{Call, Failure, Outcome};
+pub(super) use self::outcome::{CallOutcome, Failure, LoadCall};
 use self::receive::Incoming;
 use self::send::Outgoing;
-use self::stream::Stream;
-use super::service::Service;
+use self::stream::LoadStream;
+use super::service::CallShape;
 
-pub(super) struct Connection {
-    service: Arc<Service>,
+pub(super) struct LoadConnection {
+    service: Arc<CallShape>,
     calls: Calls,
-    stream: Stream,
+    stream: LoadStream,
     incoming: Incoming,
     outgoing: Outgoing,
     /// The server will take no further calls here.
     is_closing: bool,
 }
 
-impl Connection {
-    pub(super) fn new(service: Arc<Service>, authority: &str) -> Self {
+impl LoadConnection {
+    pub(super) fn new(service: Arc<CallShape>, authority: &str) -> Self {
         let outgoing = Outgoing::new(authority, service.path(), service.mode.is_stream());
         Self {
             service,
             calls: Calls::default(),
-            stream: Stream::default(),
+            stream: LoadStream::default(),
             incoming: Incoming::new(),
             outgoing,
             is_closing: false,
@@ -61,7 +61,7 @@ impl Connection {
     }
 
     /// Makes a call with this message, its prefix included. There must be room.
-    pub(super) fn call(&mut self, message: &[u8], call: Call) {
+    pub(super) fn call(&mut self, message: &[u8], call: LoadCall) {
         if self.service.mode.is_stream() {
             self.stream.id.get_or_insert_with(|| self.outgoing.open());
             self.stream.push(call);
@@ -90,11 +90,11 @@ impl Connection {
     }
 
     /// Gives up the calls that were made before this time.
-    pub(super) fn expire(&mut self, before_ns: u64, sink: &mut dyn FnMut(Outcome)) {
+    pub(super) fn expire(&mut self, before_ns: u64, sink: &mut dyn FnMut(CallOutcome)) {
         while let Some((stream, call)) = self.calls.take_older(before_ns) {
             self.outgoing.cancel(stream);
             self.incoming.forget(stream);
-            sink(Outcome { call, result: Err(Failure::Timeout) });
+            sink(CallOutcome { call, result: Err(Failure::Timeout) });
         }
         // What comes late on a stream holds up all that comes behind it.
         if let Some(stream) = self.stream.id.filter(|_| self.stream.is_older(before_ns)) {
@@ -104,9 +104,9 @@ impl Connection {
     }
 
     /// The socket is gone, and with it every answer.
-    pub(super) fn lose(&mut self, sink: &mut dyn FnMut(Outcome)) {
+    pub(super) fn lose(&mut self, sink: &mut dyn FnMut(CallOutcome)) {
         self.is_closing = true;
-        self.calls.take_from(0, |call| sink(Outcome { call, result: Err(Failure::Lost) }));
+        self.calls.take_from(0, |call| sink(CallOutcome { call, result: Err(Failure::Lost) }));
         self.stream.end(&Failure::Lost, sink);
     }
 }

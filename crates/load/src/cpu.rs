@@ -1,4 +1,4 @@
-//! What processes of this machine have used, as `/proc` tells it. Elsewhere nothing is known.
+//! What processes of this machine have used, from `/proc`. Other systems report nothing.
 
 use std::fs;
 

@@ -2,7 +2,7 @@
 
 /// One field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum AnswerValue<'a> {
     /// A number, a bool or an enum.
     Number(u64),
     /// A text, bytes or a message.
@@ -11,13 +11,13 @@ pub(super) enum Value<'a> {
     Fixed,
 }
 
-/// The fields of `message` in order. Ends early at bytes that are no field: [`Fields::is_whole`] tells.
-pub(super) struct Fields<'a> {
+/// The fields of `message` in order. Ends early at bytes that are no field: see [`Fields::is_whole`].
+pub(super) struct AnswerFields<'a> {
     rest: &'a [u8],
     broken: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> AnswerFields<'a> {
     pub(super) const fn of(message: &'a [u8]) -> Self {
         Self { rest: message, broken: false }
     }
@@ -27,16 +27,16 @@ impl<'a> Fields<'a> {
         !self.broken
     }
 
-    fn read(&mut self) -> Option<(u64, Value<'a>)> {
+    fn read(&mut self) -> Option<(u64, AnswerValue<'a>)> {
         let tag = self.varint()?;
         let value = match tag & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => self.take(8).map(|_| Value::Fixed)?,
+            0 => AnswerValue::Number(self.varint()?),
+            1 => self.take(8).map(|_| AnswerValue::Fixed)?,
             2 => {
                 let length = usize::try_from(self.varint()?).ok()?;
-                Value::Bytes(self.take(length)?)
+                AnswerValue::Bytes(self.take(length)?)
             }
-            5 => self.take(4).map(|_| Value::Fixed)?,
+            5 => self.take(4).map(|_| AnswerValue::Fixed)?,
             _ => return None,
         };
         Some((tag >> 3, value))
@@ -61,8 +61,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = (u64, Value<'a>);
+impl<'a> Iterator for AnswerFields<'a> {
+    type Item = (u64, AnswerValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() || self.broken {
@@ -78,15 +78,15 @@ impl<'a> Iterator for Fields<'a> {
 mod tests {
     use prost::Message as _;
 
-    use super::{Fields, Value};
+    use super::{AnswerFields, AnswerValue};
     use weir_proto::v1::Error;
 
     #[test]
     fn reads_what_prost_writes() {
         let message = Error { code: 5, message: "no".to_owned() }.encode_to_vec();
-        let mut fields = Fields::of(&message);
-        assert_eq!(fields.next(), Some((1, Value::Number(5))));
-        assert_eq!(fields.next(), Some((2, Value::Bytes(b"no"))));
+        let mut fields = AnswerFields::of(&message);
+        assert_eq!(fields.next(), Some((1, AnswerValue::Number(5))));
+        assert_eq!(fields.next(), Some((2, AnswerValue::Bytes(b"no"))));
         assert_eq!(fields.next(), None);
         assert!(fields.is_whole());
     }
@@ -95,7 +95,7 @@ mod tests {
     fn stops_at_what_is_no_field() {
         let broken: [&[u8]; 5] = [&[0x12, 9, 1], &[0x08, 0x80], &[0x0b], &[0x09, 1], &[0xff; 11]];
         for message in broken {
-            let mut fields = Fields::of(message);
+            let mut fields = AnswerFields::of(message);
             assert_eq!(fields.by_ref().count(), 0, "{message:?}");
             assert!(!fields.is_whole(), "{message:?}");
         }

@@ -6,7 +6,7 @@
 //! The load generator must cost far less than what it measures, so it speaks as much HTTP/2 as a gRPC client needs by
 //! itself: requests are stamped from prepared bytes, and answers are read where they lie. One thread
 //! drives all connections of its share; nothing is shared between threads while they run but a few
-//! counters for whoever watches.
+//! counters for progress.
 //!
 //! * [`Plan`]: what to do. [`run`]: does it. [`Report`]: what came of it.
 //! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
@@ -31,9 +31,9 @@ mod stamp;
 mod tally;
 mod worker;
 
-pub use self::plan::{Ask, End, Method, Mode, Pace, Plan, Spread};
-pub use self::report::{Cpu, Latency, OpenLoop, Report, ServerCpu};
-pub use self::run::{Progress, Watch, run};
+pub use self::plan::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread, UnaryMethod};
+pub use self::report::{Cpu, Latency, LoadReport, OpenLoop, ServerCpu};
+pub use self::run::{RunProgress, RunWatch, run};
 pub use self::tally::Counts;
 
 /// Why there is no report.
@@ -52,7 +52,7 @@ pub enum LoadError {
     Foreign {
         /// Where.
         server: String,
-        /// What was heard instead.
+        /// What was received instead.
         reason: String,
     },
     /// The first answers were errors that every further call would get too.

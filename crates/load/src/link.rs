@@ -6,43 +6,43 @@ use std::sync::Arc;
 use rustix::event::PollFlags;
 use socket2::{SockAddr, Socket, Type};
 
-use super::connection::{Connection, Outcome};
-use super::service::Service;
+use super::connection::{CallOutcome, LoadConnection};
+use super::service::CallShape;
 use weir_grpc::frames::FrameFault;
 
 /// How long a lost connection waits before it is dialled again.
 const REDIAL_NS: u64 = 100_000_000;
 
-pub(super) struct Link {
+pub(super) struct LoadLink {
     address: SockAddr,
     authority: Arc<str>,
-    service: Arc<Service>,
+    service: Arc<CallShape>,
     socket: Option<Socket>,
     is_connected: bool,
     /// When it was lost, or dialled last.
     since_ns: u64,
-    pub(super) connection: Connection,
+    pub(super) connection: LoadConnection,
 }
 
 /// What became of a link that was looked after.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum LinkEvent {
     /// It goes on.
     Fine,
     /// It is lost, for this reason, after or before the server had greeted.
     Lost { reason: String, was_greeted: bool },
 }
 
-impl Link {
+impl LoadLink {
     /// A link on a socket that has been connected.
     pub(super) fn new(
         socket: Socket,
         address: SockAddr,
         authority: Arc<str>,
-        service: Arc<Service>,
+        service: Arc<CallShape>,
     ) -> io::Result<Self> {
         prepare(&socket, &address)?;
-        let connection = Connection::new(Arc::clone(&service), &authority);
+        let connection = LoadConnection::new(Arc::clone(&service), &authority);
         let socket = Some(socket);
         Ok(Self { address, authority, service, socket, is_connected: true, since_ns: 0, connection })
     }
@@ -72,15 +72,15 @@ impl Link {
         }
         if self.socket.is_none() && now_ns >= self.since_ns + REDIAL_NS {
             self.since_ns = now_ns;
-            self.connection = Connection::new(Arc::clone(&self.service), &self.authority);
+            self.connection = LoadConnection::new(Arc::clone(&self.service), &self.authority);
             self.socket = dial(&self.address).ok();
         }
     }
 
     /// Writes what is to be written, as far as the socket takes it.
-    pub(super) fn flush(&mut self, now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
+    pub(super) fn flush(&mut self, now_ns: u64, sink: &mut dyn FnMut(CallOutcome)) -> LinkEvent {
         if !self.is_connected {
-            return Event::Fine;
+            return LinkEvent::Fine;
         }
         while let Some(socket) = &mut self.socket {
             if self.connection.to_write().is_empty() {
@@ -93,16 +93,21 @@ impl Link {
                 Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
         }
-        Event::Fine
+        LinkEvent::Fine
     }
 
     /// Reads what has come, by way of `buffer`.
-    pub(super) fn read(&mut self, buffer: &mut [u8], now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
-        let Some(socket) = &mut self.socket else { return Event::Fine };
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        now_ns: u64,
+        sink: &mut dyn FnMut(CallOutcome),
+    ) -> LinkEvent {
+        let Some(socket) = &mut self.socket else { return LinkEvent::Fine };
         if !self.is_connected {
             match socket.take_error() {
                 Ok(None) if socket.peer_addr().is_ok() => self.is_connected = true,
-                Ok(None) => return Event::Fine, // still on its way
+                Ok(None) => return LinkEvent::Fine, // still on its way
                 Ok(Some(error)) | Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
         }
@@ -119,23 +124,23 @@ impl Link {
                         return self.lose(reason.to_owned(), now_ns, sink);
                     }
                     if count < buffer.len() {
-                        return Event::Fine;
+                        return LinkEvent::Fine;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Event::Fine,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return LinkEvent::Fine,
                 Err(error) => return self.lose(error.to_string(), now_ns, sink),
             }
         }
     }
 
-    fn lose(&mut self, reason: String, now_ns: u64, sink: &mut dyn FnMut(Outcome)) -> Event {
+    fn lose(&mut self, reason: String, now_ns: u64, sink: &mut dyn FnMut(CallOutcome)) -> LinkEvent {
         let was_greeted = self.connection.is_greeted() || !self.is_connected;
         self.connection.lose(sink);
         self.socket = None;
         self.is_connected = false;
         self.since_ns = now_ns;
-        Event::Lost { reason, was_greeted }
+        LinkEvent::Lost { reason, was_greeted }
     }
 }
 

@@ -13,9 +13,9 @@ pub struct Plan {
     /// The server as requests name it: `HOST:PORT`.
     pub authority: String,
     /// Which method is called.
-    pub mode: Mode,
+    pub mode: CallMode,
     /// What it is asked.
-    pub ask: Ask,
+    pub ask: PlannedQuestion,
     /// Connections, shared out evenly among the threads.
     pub connections: usize,
     /// Calls that wait for their answers at any time, over all connections; of a stream, messages.
@@ -27,20 +27,20 @@ pub struct Plan {
     /// The time before anything is counted.
     pub warm_up: Duration,
     /// When the counted part ends.
-    pub end: End,
+    pub end: PlanEnd,
     /// When a call without an answer counts as failed.
     pub timeout: Duration,
     /// Where the random keys begin: the same seed, the same keys.
     pub seed: u64,
     /// Where every decision is written to, one a line; not of batches.
     pub record: Option<PathBuf>,
-    /// Processes on this machine whose CPU time is told per decision, the server's first.
+    /// Processes on this machine whose CPU time is reported per decision, the server's first.
     pub pids: Vec<u32>,
 }
 
 /// Which method is called.
 #[derive(Debug, Clone, Copy)]
-pub enum Mode {
+pub enum CallMode {
     /// `ShouldAllow`, one decision a call.
     Unary,
     /// `ShouldAllowBatch`, so many decisions a call.
@@ -50,19 +50,19 @@ pub enum Mode {
     /// Envoy's `ShouldRateLimit`, one descriptor a call.
     Envoy,
     /// A method of another service, to compare with; one decision a call.
-    Other(Method),
+    Other(UnaryMethod),
 }
 
 /// A unary method whose answer has a 1 in its first field where it allows the call.
 #[derive(Debug, Clone, Copy)]
-pub struct Method {
+pub struct UnaryMethod {
     /// `/package.Service/Method`.
     pub path: &'static str,
     /// The encoded message for a key number.
     pub message: fn(&str) -> Vec<u8>,
 }
 
-impl Mode {
+impl CallMode {
     /// Decisions in a call; of a stream, in a message.
     #[must_use]
     pub const fn decisions(self) -> usize {
@@ -91,7 +91,7 @@ impl Mode {
 
 /// What every call asks. In each of the texts, `{key}` stands for the number of the call's key.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct PlannedQuestion {
     /// What is used.
     pub resource: String,
     /// Who uses it.
@@ -133,7 +133,7 @@ pub enum Pace {
 
 /// When the counted part ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum PlanEnd {
     /// After this time.
     After(Duration),
     /// After so many calls.

@@ -7,13 +7,13 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use super::cpu::Usage;
-use super::plan::{End, Pace, Plan, Spread};
+use super::plan::{Pace, Plan, PlanEnd, Spread};
 use super::run::Usages;
 use super::tally::{Counts, Tally};
 
 /// What came of a run.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct LoadReport {
     /// What was done.
     pub plan: Plan,
     /// How long the counted part took.
@@ -26,7 +26,7 @@ pub struct Report {
     pub latency: Latency,
     /// Of an open loop: how well its times were kept.
     pub open_loop: Option<OpenLoop>,
-    /// CPU time, where this machine tells it.
+    /// CPU time, where this system reports it.
     pub cpu: Cpu,
     /// Calls before the counted part.
     pub warm_up_calls: u64,
@@ -90,13 +90,13 @@ pub(super) struct Measured {
     pub(super) after: Usages,
 }
 
-impl Report {
+impl LoadReport {
     pub(super) fn new(plan: &Plan, tally: Tally, measured: Measured) -> Self {
         let ended = Duration::from_nanos(tally.last_ns).saturating_sub(plan.warm_up);
         let elapsed = match plan.end {
             // Calls are counted by when they were due, so what comes after the end has its place before.
-            End::After(duration) => duration.min(measured.until.saturating_sub(plan.warm_up)),
-            End::Calls(_) => ended,
+            PlanEnd::After(duration) => duration.min(measured.until.saturating_sub(plan.warm_up)),
+            PlanEnd::Calls(_) => ended,
         };
         let sampled = measured.until.saturating_sub(plan.warm_up);
         let open_loop = match plan.pace {

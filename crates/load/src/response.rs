@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_grpc::frames::FrameFault;
-use weir_grpc::hpack::{Decoder, Field};
+use weir_grpc::hpack::{Decoder, HeaderField};
 
 /// Reads the header blocks of one connection's responses, all and in order.
 #[derive(Debug, Default)]
@@ -27,13 +27,13 @@ const UNKNOWN: i32 = 2;
 impl ResponseBlocks {
     pub(super) fn read(&mut self, block: &[u8]) -> Result<Said, FrameFault> {
         let mut said = Said::default();
-        self.0.read(block, |field| said.hear(field)).map_err(|_| UNREADABLE)?;
+        self.0.read(block, |field| said.take(field)).map_err(|_| UNREADABLE)?;
         Ok(said)
     }
 }
 
 impl Said {
-    fn hear(&mut self, Field { name, value, .. }: Field<'_>) {
+    fn take(&mut self, HeaderField { name, value, .. }: HeaderField<'_>) {
         match name {
             b":status" => self.http = Some(parsed(value).unwrap_or_default()),
             b"grpc-status" => self.grpc = Some(parsed(value).unwrap_or(UNKNOWN)),

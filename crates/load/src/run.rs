@@ -8,17 +8,17 @@ use socket2::{Socket, Type};
 
 use super::LoadError;
 use super::cpu::{Usage, usage};
-use super::link::Link;
-use super::plan::{End, Plan};
-use super::report::{Measured, Report};
-use super::service::Service;
+use super::link::LoadLink;
+use super::plan::{Plan, PlanEnd};
+use super::report::{LoadReport, Measured};
+use super::service::CallShape;
 use super::tally::{Counts, Tally};
-use super::worker::{Record, Share, Worker, part};
+use super::worker::{LoadWorker, Record, Share, part};
 use weir_time::clock::monotonic;
 
 /// What can be seen of a run, and done to it, from outside.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct RunWatch {
     decisions: AtomicU64,
     allowed: AtomicU64,
     failed: AtomicU64,
@@ -27,7 +27,7 @@ pub struct Watch {
 
 /// How far a run is. The warm-up is no part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Decisions so far.
     pub decisions: u64,
     /// Of them, those that let the call pass.
@@ -36,11 +36,11 @@ pub struct Progress {
     pub failed: u64,
 }
 
-impl Watch {
+impl RunWatch {
     /// How far the run is.
     #[must_use]
-    pub fn progress(&self) -> Progress {
-        Progress {
+    pub fn progress(&self) -> RunProgress {
+        RunProgress {
             decisions: self.decisions.load(Relaxed),
             allowed: self.allowed.load(Relaxed),
             failed: self.failed.load(Relaxed),
@@ -64,15 +64,15 @@ impl Watch {
     }
 }
 
-/// Carries out `plan`; returns when all calls have ended. `watch` tells meanwhile how far it is.
+/// Carries out `plan`; returns when all calls have ended. `watch` reports meanwhile how far it is.
 ///
 /// # Errors
 ///
 /// When nobody listens, something else does, or the first answers say that every call will fail. Calls
 /// that fail later are counted in the report.
-pub fn run(plan: &Plan, watch: &Watch) -> Result<Report, LoadError> {
+pub fn run(plan: &Plan, watch: &RunWatch) -> Result<LoadReport, LoadError> {
     check(plan)?;
-    let service = Arc::new(Service::new(plan.mode, &plan.ask));
+    let service = Arc::new(CallShape::new(plan.mode, &plan.ask));
     let record = plan
         .record
         .as_deref()
@@ -89,7 +89,7 @@ pub fn run(plan: &Plan, watch: &Watch) -> Result<Report, LoadError> {
     let begin = monotonic();
     let workers: Vec<_> = shares
         .into_iter()
-        .map(|share| Worker::new(plan, &service, watch, begin, share))
+        .map(|share| LoadWorker::new(plan, &service, watch, begin, share))
         .collect::<Result<_, _>>()?;
     measure(plan, begin, workers)
 }
@@ -106,12 +106,12 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
         return plain("the decisions of a batch are not recorded one by one: --record needs another --mode");
     }
     if let Some(pid) = plan.pids.iter().find(|pid| usage(Some(**pid)).is_none()) {
-        return plain(&format!("there is no process {pid} here whose CPU time /proc would tell"));
+        return plain(&format!("there is no process {pid} here whose CPU time /proc would report"));
     }
     Ok(())
 }
 
-fn connect(plan: &Plan, service: &Arc<Service>) -> Result<Link, LoadError> {
+fn connect(plan: &Plan, service: &Arc<CallShape>) -> Result<LoadLink, LoadError> {
     let unreachable = |error: std::io::Error| LoadError::Unreachable {
         server: match plan.address.as_pathname() {
             Some(path) => format!("unix:{}", path.display()),
@@ -121,12 +121,12 @@ fn connect(plan: &Plan, service: &Arc<Service>) -> Result<Link, LoadError> {
     };
     let socket = Socket::new(plan.address.domain(), Type::STREAM, None).map_err(unreachable)?;
     socket.connect_timeout(&plan.address, plan.timeout).map_err(unreachable)?;
-    Link::new(socket, plan.address.clone(), plan.authority.as_str().into(), Arc::clone(service))
+    LoadLink::new(socket, plan.address.clone(), plan.authority.as_str().into(), Arc::clone(service))
         .map_err(unreachable)
 }
 
 /// Runs the workers, and reads what processes have used when the counted part begins and ends.
-fn measure(plan: &Plan, begin: Instant, workers: Vec<Worker<'_>>) -> Result<Report, LoadError> {
+fn measure(plan: &Plan, begin: Instant, workers: Vec<LoadWorker<'_>>) -> Result<LoadReport, LoadError> {
     let (done, ended) = mpsc::channel();
     std::thread::scope(|scope| {
         let threads = workers.len();
@@ -140,29 +140,29 @@ fn measure(plan: &Plan, begin: Instant, workers: Vec<Worker<'_>>) -> Result<Repo
             spawned.map_err(|source| LoadError::System { what: "no thread can be started", source })?;
         }
         drop(done);
-        let mut ended = Ended { channel: ended, running: threads, tally: None };
+        let mut ended = EndedWorkers { channel: ended, running: threads, tally: None };
         ended.wait_until(Some(begin + plan.warm_up))?;
         let before = Usages::of(plan);
         ended.wait_until(match plan.end {
-            End::After(duration) => Some(begin + plan.warm_up + duration),
-            End::Calls(_) => None,
+            PlanEnd::After(duration) => Some(begin + plan.warm_up + duration),
+            PlanEnd::Calls(_) => None,
         })?;
         let after = Usages::of(plan);
         let until = monotonic();
         ended.wait_until(None)?;
         let tally = ended.tally.ok_or_else(|| LoadError::Plan("nothing was run".to_owned()))?;
-        Ok(Report::new(plan, tally, Measured { until: until - begin, before, after }))
+        Ok(LoadReport::new(plan, tally, Measured { until: until - begin, before, after }))
     })
 }
 
 /// The workers that have ended.
-struct Ended {
+struct EndedWorkers {
     channel: mpsc::Receiver<Result<Tally, LoadError>>,
     running: usize,
     tally: Option<Tally>,
 }
 
-impl Ended {
+impl EndedWorkers {
     /// Waits for all workers, but not longer than this.
     fn wait_until(&mut self, end: Option<Instant>) -> Result<(), LoadError> {
         while self.running > 0 {

@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 
-use super::plan::{Ask, Mode};
+use super::plan::{CallMode, PlannedQuestion};
 use super::spread::Keys;
 use super::stamp::Stamp;
 use weir_proto::v1::ShouldAllowRequest;
@@ -12,13 +12,13 @@ const PREFIX: usize = 5;
 
 /// How calls of one plan look.
 #[derive(Debug)]
-pub(super) struct Service {
-    pub(super) mode: Mode,
+pub(super) struct CallShape {
+    pub(super) mode: CallMode,
     stamp: Stamp,
 }
 
-impl Service {
-    pub(super) fn new(mode: Mode, ask: &Ask) -> Self {
+impl CallShape {
+    pub(super) fn new(mode: CallMode, ask: &PlannedQuestion) -> Self {
         // An attribute map has no order of its own, so it is written once for all.
         let attributes = ShouldAllowRequest {
             attributes: ask.attributes.iter().cloned().collect(),
@@ -28,11 +28,11 @@ impl Service {
         let single = |key: &str| [request(ask, key).encode_to_vec(), attributes.clone()].concat();
         let largest = ask.keys.saturating_sub(1);
         let stamp = match mode {
-            Mode::Unary => Stamp::new(largest, single),
-            Mode::Batch(_) => Stamp::new(largest, |key| field(1, &single(key))),
-            Mode::Stream(_) => Stamp::new(largest, |key| field(2, &single(key))),
-            Mode::Envoy => Stamp::new(largest, |key| envoy(ask, key)),
-            Mode::Other(method) => Stamp::new(largest, method.message),
+            CallMode::Unary => Stamp::new(largest, single),
+            CallMode::Batch(_) => Stamp::new(largest, |key| field(1, &single(key))),
+            CallMode::Stream(_) => Stamp::new(largest, |key| field(2, &single(key))),
+            CallMode::Envoy => Stamp::new(largest, |key| envoy(ask, key)),
+            CallMode::Other(method) => Stamp::new(largest, method.message),
         };
         Self { mode, stamp }
     }
@@ -40,11 +40,11 @@ impl Service {
     /// The method, as a path.
     pub(super) const fn path(&self) -> &'static str {
         match self.mode {
-            Mode::Unary => "/weir.v1.RateLimitService/ShouldAllow",
-            Mode::Batch(_) => "/weir.v1.RateLimitService/ShouldAllowBatch",
-            Mode::Stream(_) => "/weir.v1.RateLimitService/ShouldAllowStream",
-            Mode::Envoy => "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
-            Mode::Other(method) => method.path,
+            CallMode::Unary => "/weir.v1.RateLimitService/ShouldAllow",
+            CallMode::Batch(_) => "/weir.v1.RateLimitService/ShouldAllowBatch",
+            CallMode::Stream(_) => "/weir.v1.RateLimitService/ShouldAllowStream",
+            CallMode::Envoy => "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+            CallMode::Other(method) => method.path,
         }
     }
 
@@ -88,7 +88,7 @@ fn fill(template: &str, key: &str) -> String {
     template.replace("{key}", key)
 }
 
-fn request(ask: &Ask, key: &str) -> ShouldAllowRequest {
+fn request(ask: &PlannedQuestion, key: &str) -> ShouldAllowRequest {
     ShouldAllowRequest {
         resource: fill(&ask.resource, key),
         consumer: fill(&ask.consumer, key),
@@ -99,7 +99,7 @@ fn request(ask: &Ask, key: &str) -> ShouldAllowRequest {
 }
 
 /// Envoy's `RateLimitRequest`, by its field numbers: the few that matter here.
-fn envoy(ask: &Ask, key: &str) -> Vec<u8> {
+fn envoy(ask: &PlannedQuestion, key: &str) -> Vec<u8> {
     let entry = |(name, value): &(String, String)| {
         field(1, &[field(1, name.as_bytes()), field(2, fill(value, key).as_bytes())].concat())
     };
@@ -124,8 +124,8 @@ mod tests {
     use crate::Spread;
     use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowStreamRequest, StreamedRequest};
 
-    fn ask() -> Ask {
-        Ask {
+    fn ask() -> PlannedQuestion {
+        PlannedQuestion {
             resource: "api/{key}".to_owned(),
             consumer: "user_{key}".to_owned(),
             strategy: "burst".to_owned(),
@@ -138,10 +138,10 @@ mod tests {
         }
     }
 
-    fn message(mode: Mode) -> Vec<u8> {
+    fn message(mode: CallMode) -> Vec<u8> {
         let mut out = Vec::new();
         let mut keys = Keys::new(1, Spread::Uniform, 1).unwrap();
-        Service::new(mode, &ask()).write(&mut keys, &mut out);
+        CallShape::new(mode, &ask()).write(&mut keys, &mut out);
         assert_eq!(out[0], 0);
         assert_eq!(u32::from_be_bytes([out[1], out[2], out[3], out[4]]) as usize, out.len() - PREFIX);
         out.split_off(PREFIX)
@@ -152,10 +152,10 @@ mod tests {
         let one =
             ShouldAllowRequest { attributes: ask().attributes.into_iter().collect(), ..request(&ask(), "0") };
         assert_eq!(one.consumer, "user_0");
-        assert_eq!(ShouldAllowRequest::decode(&*message(Mode::Unary)).unwrap(), one);
-        let batch = ShouldAllowBatchRequest::decode(&*message(Mode::Batch(3))).unwrap();
+        assert_eq!(ShouldAllowRequest::decode(&*message(CallMode::Unary)).unwrap(), one);
+        let batch = ShouldAllowBatchRequest::decode(&*message(CallMode::Batch(3))).unwrap();
         assert_eq!(batch.requests, vec![one.clone(); 3]);
-        let streamed = ShouldAllowStreamRequest::decode(&*message(Mode::Stream(300))).unwrap();
+        let streamed = ShouldAllowStreamRequest::decode(&*message(CallMode::Stream(300))).unwrap();
         let question = |id| StreamedRequest { id, request: Some(one.clone()) };
         assert_eq!(streamed.requests, (0..300).map(question).collect::<Vec<_>>());
     }
@@ -163,6 +163,6 @@ mod tests {
     #[test]
     fn envoy_is_asked_in_its_own_words() {
         let expected = b"\x0a\x04edge\x12\x10\x0a\x0e\x0a\x04user\x12\x06user_0\x18\x07";
-        assert_eq!(message(Mode::Envoy), expected);
+        assert_eq!(message(CallMode::Envoy), expected);
     }
 }

@@ -20,7 +20,7 @@ impl Keys {
     pub(super) fn new(count: u64, spread: Spread, seed: u64) -> Option<Self> {
         let zipf = match spread {
             Spread::Uniform => None,
-            #[allow(clippy::cast_precision_loss)] // among 2^53 keys nobody tells neighbours apart
+            #[allow(clippy::cast_precision_loss)] // among 2^53 keys neighbours may be mixed up
             Spread::Zipf(exponent) => Some(Zipf::new(count as f64, exponent).ok()?),
         };
         Some(Self { count, random: SmallRng::seed_from_u64(seed), zipf })

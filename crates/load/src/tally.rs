@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::connection::{Call, Failure, Outcome};
+use super::connection::{CallOutcome, Failure, LoadCall};
 use crate::client::code_name;
 
-/// The longest latency that is told apart: an hour.
+/// The longest latency with a bucket of its own: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Three digits of every latency are kept.
 const DIGITS: u8 = 3;
@@ -79,7 +79,7 @@ impl Tally {
     }
 
     /// A call is made.
-    pub(super) fn sent(&mut self, call: Call, decisions: usize, is_open: bool) {
+    pub(super) fn sent(&mut self, call: LoadCall, decisions: usize, is_open: bool) {
         if !call.counts {
             self.warm_up_calls += 1;
             return;
@@ -92,7 +92,7 @@ impl Tally {
     }
 
     /// A counted call has ended.
-    pub(super) fn ended(&mut self, outcome: Outcome, decisions: usize, now_ns: u64) {
+    pub(super) fn ended(&mut self, outcome: CallOutcome, decisions: usize, now_ns: u64) {
         self.last_ns = self.last_ns.max(now_ns);
         let answer = match outcome.result {
             Ok(answer) => answer,

@@ -9,12 +9,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub(super) use self::record::{Record, Trace};
 use super::LoadError;
-use super::connection::{Call, Outcome};
-use super::link::{Event, Link};
-use super::plan::{End, Pace, Plan};
-use super::run::Watch;
+use super::connection::{CallOutcome, LoadCall};
+use super::link::{LinkEvent, LoadLink};
+use super::plan::{Pace, Plan, PlanEnd};
+use super::run::RunWatch;
 use super::schedule::Schedule;
-use super::service::Service;
+use super::service::CallShape;
 use super::spread::Keys;
 use super::tally::{Counts, Tally};
 use weir_time::clock::monotonic;
@@ -25,12 +25,12 @@ const BUFFER: usize = 256 << 10;
 /// Time-outs, lost connections and the wish to stop are looked after so often.
 const LOOK_NS: u64 = 10_000_000;
 
-pub(super) struct Worker<'a> {
+pub(super) struct LoadWorker<'a> {
     plan: &'a Plan,
-    service: &'a Service,
-    watch: &'a Watch,
+    service: &'a CallShape,
+    watch: &'a RunWatch,
     begin: Instant,
-    links: Vec<Link>,
+    links: Vec<LoadLink>,
     /// Calls that may be unanswered on a link.
     room: Vec<u64>,
     keys: Keys,
@@ -52,19 +52,19 @@ pub(super) struct Worker<'a> {
     published: Counts,
 }
 
-/// What tells the threads of a run apart.
+/// The number of a thread within its run.
 pub(super) struct Share {
     pub(super) thread: usize,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<LoadLink>,
     pub(super) in_flight: u64,
     pub(super) trace: Option<Trace>,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> LoadWorker<'a> {
     pub(super) fn new(
         plan: &'a Plan,
-        service: &'a Service,
-        watch: &'a Watch,
+        service: &'a CallShape,
+        watch: &'a RunWatch,
         begin: Instant,
         share: Share,
     ) -> Result<Self, LoadError> {
@@ -74,8 +74,8 @@ impl<'a> Worker<'a> {
             .ok_or_else(|| invalid("the exponent of a zipf spread is a number from 0"))?;
         let count_from_ns = ns(plan.warm_up);
         let (end_ns, calls_left) = match plan.end {
-            End::After(duration) => (count_from_ns.saturating_add(ns(duration)), u64::MAX),
-            End::Calls(calls) => (u64::MAX, part(calls, share.thread, plan.threads)),
+            PlanEnd::After(duration) => (count_from_ns.saturating_add(ns(duration)), u64::MAX),
+            PlanEnd::Calls(calls) => (u64::MAX, part(calls, share.thread, plan.threads)),
         };
         let count = share.links.len();
         Ok(Self {
@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
             if self.schedule.due_ns().is_some() {
                 self.next_link = (link + 1) % self.links.len();
             }
-            self.make_call(link, Call { due_ns, sent_ns: now_ns, counts, key: 0 });
+            self.make_call(link, LoadCall { due_ns, sent_ns: now_ns, counts, key: 0 });
         }
         // What was due before the end is still made after it, but not waited for with no room.
         now_ns < self.end_ns
@@ -182,7 +182,7 @@ impl<'a> Worker<'a> {
             && connection.has_room()
     }
 
-    fn make_call(&mut self, link: usize, mut call: Call) {
+    fn make_call(&mut self, link: usize, mut call: LoadCall) {
         call.key = self.service.write(&mut self.keys, &mut self.message);
         self.links[link].connection.call(&self.message, call);
         self.schedule.step();
@@ -201,7 +201,7 @@ impl<'a> Worker<'a> {
         let until_ns = self.schedule.wake_ns(has_room, look_ns);
         let left_ns = until_ns.saturating_sub(self.now_ns());
         let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns.min(LOOK_NS) as i64 };
-        let interests: Vec<_> = self.links.iter().map(Link::interest).collect();
+        let interests: Vec<_> = self.links.iter().map(LoadLink::interest).collect();
         let mut fds: Vec<_> =
             interests.iter().flatten().map(|(socket, flags)| PollFd::new(socket, *flags)).collect();
         match poll(&mut fds, Some(&timeout)) {
@@ -215,7 +215,7 @@ impl<'a> Worker<'a> {
         let mut ready = ready.into_iter();
         self.each_link(now_ns, |link, sink| match ready.next() {
             Some(true) => link.read(buffer, now_ns, sink),
-            _ => Event::Fine,
+            _ => LinkEvent::Fine,
         });
         Ok(())
     }
@@ -226,9 +226,9 @@ impl<'a> Worker<'a> {
         self.each_link(now_ns, |link, sink| {
             link.connection.expire(now_ns.saturating_sub(timeout_ns), sink);
             link.mend(now_ns);
-            Event::Fine
+            LinkEvent::Fine
         });
-        if self.links.iter().any(Link::is_connected) {
+        if self.links.iter().any(LoadLink::is_connected) {
             self.connected_ns = now_ns;
         } else if now_ns - self.connected_ns > timeout_ns {
             self.tally.gave_up = Some(format!("no connection for {:?}", self.plan.timeout));
@@ -250,7 +250,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Does something with every link, and counts what comes of it.
-    fn each_link(&mut self, now_ns: u64, mut act: impl FnMut(&mut Link, &mut dyn FnMut(Outcome)) -> Event) {
+    fn each_link(
+        &mut self,
+        now_ns: u64,
+        mut act: impl FnMut(&mut LoadLink, &mut dyn FnMut(CallOutcome)) -> LinkEvent,
+    ) {
         let (plan, decisions) = (self.plan, self.service.mode.decisions());
         let Self { links, tally, trace, refusal, has_decided, .. } = self;
         for link in links {
@@ -268,7 +272,7 @@ impl<'a> Worker<'a> {
                     tally.ended(outcome, decisions, now_ns);
                 }
             });
-            if let Event::Lost { reason, was_greeted: false } = event
+            if let LinkEvent::Lost { reason, was_greeted: false } = event
                 && !*has_decided
             {
                 *refusal = Some(LoadError::Foreign { server: plan.authority.clone(), reason });

@@ -14,7 +14,7 @@ use super::process::Process;
 use super::{SOON, eventually_async, ports, scratch};
 
 /// An Envoy on loopback ports of its own. Dies on drop.
-pub struct Envoy {
+pub struct EnvoyProcess {
     /// Where it takes requests.
     pub front: SocketAddr,
     admin: SocketAddr,
@@ -49,7 +49,7 @@ pub fn patient(name: &str) -> String {
     replaced(&example(name), "timeout: 0.02s", "timeout: 5s")
 }
 
-impl Envoy {
+impl EnvoyProcess {
     /// Starts the example in front of the rate limit service at this address, [`patient`]. `None` where there
     /// is to be no Envoy.
     pub async fn start(name: &str, service: SocketAddr) -> Option<Self> {

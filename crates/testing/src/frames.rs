@@ -47,7 +47,7 @@ pub const WITH_PRIORITY: u8 = 0x20;
 
 /// One frame that has been read.
 #[derive(Debug)]
-pub struct Frame {
+pub struct ReadFrame {
     /// The type.
     pub kind: u8,
     /// The flags.
@@ -115,29 +115,30 @@ impl Raw {
 
     /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
     /// was still on its way to a socket that is closed) without.
-    pub fn end(&mut self) -> End {
+    pub fn end(&mut self) -> ConnectionEnd {
         let mut code = None;
         loop {
             match self.read() {
                 Ok(frame) if frame.kind == GOAWAY => code = Some(number(&frame.payload[4..])),
                 Ok(_) => {}
-                Err(error) if is_timeout(&error) => return End::Open,
-                Err(_) => return End::Closed(code),
+                Err(error) if is_timeout(&error) => return ConnectionEnd::Open,
+                Err(_) => return ConnectionEnd::Closed(code),
             }
         }
     }
 
     /// What these streams are told until each has ended. Once a connection: its headers have a history.
-    pub fn told(&mut self, streams: &[u32]) -> Vec<Told> {
+    pub fn told(&mut self, streams: &[u32]) -> Vec<StreamReply> {
         self.told_by(&mut fluke_hpack::Decoder::new(), streams)
     }
 
     /// The same with the history of the connection's headers so far.
-    pub fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<Told> {
-        let mut told: HashMap<u32, Told> = HashMap::new();
-        let has_ended = |told: Option<&Told>| told.is_some_and(|told| told.status.or(told.reset).is_some());
+    pub fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<StreamReply> {
+        let mut told: HashMap<u32, StreamReply> = HashMap::new();
+        let has_ended =
+            |told: Option<&StreamReply>| told.is_some_and(|told| told.status.or(told.reset).is_some());
         while !streams.iter().all(|stream| has_ended(told.get(stream))) {
-            let Frame { kind, stream, payload, .. } = self.read().expect("a frame");
+            let ReadFrame { kind, stream, payload, .. } = self.read().expect("a frame");
             let told = told.entry(stream).or_default();
             match kind {
                 DATA => told.data.extend(payload),
@@ -155,15 +156,15 @@ impl Raw {
     }
 
     /// The next frame.
-    pub fn read(&mut self) -> io::Result<Frame> {
+    pub fn read(&mut self) -> io::Result<ReadFrame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head)?;
         let mut payload = vec![0; number(&[0, head[0], head[1], head[2]]) as usize];
         self.0.read_exact(&mut payload)?;
-        Ok(Frame { kind: head[3], flags: head[4], stream: number(&head[5..]), payload })
+        Ok(ReadFrame { kind: head[3], flags: head[4], stream: number(&head[5..]), payload })
     }
 
-    fn next(&mut self, wanted: impl Fn(&Frame) -> bool) -> Option<Frame> {
+    fn next(&mut self, wanted: impl Fn(&ReadFrame) -> bool) -> Option<ReadFrame> {
         loop {
             let frame = self.read().ok()?;
             if wanted(&frame) {
@@ -175,7 +176,7 @@ impl Raw {
 
 /// What a stream is told.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct StreamReply {
     /// The payloads of its DATA frames.
     pub data: Vec<u8>,
     /// The gRPC status, where the stream has ended with one.
@@ -191,7 +192,7 @@ pub fn is_timeout(error: &io::Error) -> bool {
 
 /// Whether the server has ended a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ConnectionEnd {
     /// It has, with the code of its GOAWAY if there was one.
     Closed(Option<u32>),
     /// It has not.

@@ -17,7 +17,7 @@ pub struct Http {
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: u16,
     headers: HeaderMap,
@@ -25,7 +25,7 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     /// A header that must be there at most once, or "" where it is not.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
@@ -54,10 +54,10 @@ impl Http {
     }
 
     /// GETs a path.
-    pub async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Answer {
+    pub async fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
         let (parts, body) = self.get_raw(path, headers).await;
         let body = String::from_utf8(body.to_vec()).unwrap();
-        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+        HttpResponse { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
     /// GETs the bytes of a path.

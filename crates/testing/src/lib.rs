@@ -30,7 +30,7 @@ use std::sync::OnceLock;
 
 pub use self::cluster::{Cluster, Migration};
 pub use self::process::Process;
-pub use self::proxy::{Mode, Proxy};
+pub use self::proxy::{Proxy, ProxyMode};
 pub use self::redis::{RedisBuilder, RedisServer};
 pub use self::stores::{Accelerators, Counting, redis_config, redis_store, watched};
 pub use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};

@@ -93,12 +93,12 @@ impl Drop for Process {
     }
 }
 
-type Request = (Command, mpsc::Sender<io::Result<Child>>);
+type ProcessRequest = (Command, mpsc::Sender<io::Result<Child>>);
 
-fn spawner() -> &'static mpsc::Sender<Request> {
-    static SPAWNER: OnceLock<mpsc::Sender<Request>> = OnceLock::new();
+fn spawner() -> &'static mpsc::Sender<ProcessRequest> {
+    static SPAWNER: OnceLock<mpsc::Sender<ProcessRequest>> = OnceLock::new();
     SPAWNER.get_or_init(|| {
-        let (requests, inbox) = mpsc::channel::<Request>();
+        let (requests, inbox) = mpsc::channel::<ProcessRequest>();
         let serve = move || {
             for (mut command, answer) in inbox {
                 let _ = answer.send(command.spawn()); // nobody waits when the asking test has panicked

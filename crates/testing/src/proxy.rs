@@ -15,10 +15,10 @@ use self::pump::Pump;
 
 /// What the proxy does to its connections, old and new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum ProxyMode {
     /// Forwards everything.
     Pass,
-    /// Keeps everything back, and delivers it when the mode is [`Mode::Pass`] again: a network hiccup.
+    /// Keeps everything back, and delivers it when the mode is [`ProxyMode::Pass`] again: a network hiccup.
     Stall,
     /// Forwards everything, and what the server says this much later: each reply by itself, while further ones
     /// are on their way.
@@ -34,14 +34,14 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Proxy {
     addr: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedProxy>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedProxy {
     upstream: SocketAddr,
     /// None when the proxy is gone.
-    mode: Mutex<Option<Mode>>,
+    mode: Mutex<Option<ProxyMode>>,
     connections: AtomicU64,
     bytes_up: AtomicU64,
     bytes_down: AtomicU64,
@@ -52,9 +52,9 @@ impl Proxy {
     pub fn start(upstream_port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen on loopback");
         let addr = listener.local_addr().expect("a listener has an address");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedProxy {
             upstream: SocketAddr::from((Ipv4Addr::LOCALHOST, upstream_port)),
-            mode: Mutex::new(Some(Mode::Pass)),
+            mode: Mutex::new(Some(ProxyMode::Pass)),
             connections: AtomicU64::new(0),
             bytes_up: AtomicU64::new(0),
             bytes_down: AtomicU64::new(0),
@@ -74,9 +74,9 @@ impl Proxy {
         format!("redis://{}", self.addr)
     }
 
-    /// Changes what happens, at once for what is sent from now on. [`Mode::Drop`] takes a few
+    /// Changes what happens, at once for what is sent from now on. [`ProxyMode::Drop`] takes a few
     /// milliseconds to close what is open.
-    pub fn set_mode(&self, mode: Mode) {
+    pub fn set_mode(&self, mode: ProxyMode) {
         *self.shared.mode.lock() = Some(mode);
     }
 
@@ -103,7 +103,7 @@ impl Drop for Proxy {
     }
 }
 
-impl Shared {
+impl SharedProxy {
     fn accept_all(self: &Arc<Self>, listener: &TcpListener) {
         for client in listener.incoming() {
             if self.mode.lock().is_none() {
@@ -116,7 +116,7 @@ impl Shared {
     }
 
     fn serve(self: &Arc<Self>, client: TcpStream) -> io::Result<()> {
-        if matches!(*self.mode.lock(), Some(Mode::Drop) | None) {
+        if matches!(*self.mode.lock(), Some(ProxyMode::Drop) | None) {
             return Ok(());
         }
         let server = TcpStream::connect(self.upstream)?;

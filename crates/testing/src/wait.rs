@@ -49,11 +49,11 @@ fn give_up_after(timeout: Duration, what: &str, started: Instant) {
 /// Time as this thread's runtime had it: what passes while the thread is not run, because the machine is busy
 /// or stands still, or because it blocks, does not count. For how long the code under test takes its time.
 pub struct Stopwatch {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenLines>>,
     ticker: AbortHandle,
 }
 
-struct Seen {
+struct SeenLines {
     last: Instant,
     ran: Duration,
 }
@@ -61,7 +61,7 @@ struct Seen {
 impl Stopwatch {
     /// Starts one on the current runtime, which must have one thread.
     pub fn start() -> Self {
-        let seen = Arc::new(Mutex::new(Seen { last: Instant::now(), ran: Duration::ZERO }));
+        let seen = Arc::new(Mutex::new(SeenLines { last: Instant::now(), ran: Duration::ZERO }));
         let ticked = Arc::clone(&seen);
         let ticker = tokio::spawn(async move {
             loop {
@@ -91,7 +91,7 @@ impl Drop for Stopwatch {
     }
 }
 
-impl Seen {
+impl SeenLines {
     /// A thread that runs looks every few milliseconds.
     fn look(&mut self) -> Duration {
         let gap = self.last.elapsed();

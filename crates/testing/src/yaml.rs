@@ -11,7 +11,7 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     let events: Result<Vec<Event<'_>>, _> =
         Parser::new_from_str(text).map(|event| event.map(|(event, _)| event)).collect();
     let mut reader =
-        Reader { events: events.map_err(|error| error.to_string())?.into_iter(), known: HashMap::new() };
+        YamlReader { events: events.map_err(|error| error.to_string())?.into_iter(), known: HashMap::new() };
     let mut documents = Vec::new();
     while let Some(event) = reader.events.next() {
         if matches!(event, Event::DocumentStart(_)) {
@@ -31,12 +31,12 @@ pub fn document(text: &str) -> Result<Value, String> {
     }
 }
 
-struct Reader<'t> {
+struct YamlReader<'t> {
     events: std::vec::IntoIter<Event<'t>>,
     known: HashMap<usize, Value>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> YamlReader<'t> {
     fn value(&mut self, event: Event<'t>) -> Result<Value, String> {
         let (anchor, value) = match event {
             Event::Alias(anchor) => {

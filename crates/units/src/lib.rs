@@ -38,7 +38,7 @@ impl Micros {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// Whole seconds, rounded up: what a person is told to wait.
+    /// Whole seconds, rounded up: the wait in sentences for people.
     #[must_use]
     pub const fn secs_ceil(self) -> u64 {
         self.0.div_ceil(1_000_000)

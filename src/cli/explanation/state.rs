@@ -50,13 +50,13 @@ pub(super) fn size(algorithm: &Algorithm) -> Size {
 
 fn charge(algorithm: &Algorithm, state: &mut Option<State>, cost: u64, now: Micros, verdicts: &mut Verdicts) {
     let limits = std::slice::from_ref(algorithm);
-    let Ok(()) = decide(limits, Cell(state), Op::Charge, cost, now, verdicts);
+    let Ok(()) = decide(limits, SingleState(state), Op::Charge, cost, now, verdicts);
 }
 
 /// One state that nobody else sees.
-struct Cell<'s>(&'s mut Option<State>);
+struct SingleState<'s>(&'s mut Option<State>);
 
-impl Cells for Cell<'_> {
+impl Cells for SingleState<'_> {
     type Full = Infallible;
 
     fn get(&self, _: usize) -> Option<&State> {

@@ -8,9 +8,9 @@ const MAX_ATTRIBUTE: usize = 64;
 
 /// Names that have been given.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct GivenNames(HashSet<String>);
 
-impl Names {
+impl GivenNames {
     /// The name of a strategy, as like `text` as it can be.
     pub(super) fn strategy(&mut self, text: &str) -> String {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/".contains(letter);

@@ -10,7 +10,7 @@ use weir::config::EnvoyFiles;
 use weir::envoy::{Descriptor, Draft, Matcher, RateLimit};
 use weir::key::MAX_PART;
 
-use super::names::Names;
+use super::names::GivenNames;
 
 /// A rule as it is printed.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) fn all(files: &EnvoyFiles) -> Vec<Imported> {
 #[derive(Default)]
 struct Import {
     rules: Vec<Imported>,
-    names: Names,
+    names: GivenNames,
     patterns: HashSet<String>,
 }
 
@@ -67,7 +67,7 @@ impl Import {
             None => None,
         };
         let varying = |entry: &&&Descriptor| varies(entry) && !entry.share_threshold;
-        let mut taken = Names::default();
+        let mut taken = GivenNames::default();
         let (mut scope, mut attributes) = (Vec::new(), Vec::new());
         match &pattern {
             Some(_) if entries.iter().any(|entry| varying(&entry)) => scope.push("resource".to_owned()),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use weir::load::{Ask, End, Mode, Pace, Plan, Spread};
+use weir::load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use super::server::Server;
-use crate::cli::allow::Output;
+use crate::cli::allow::AllowOutput;
 use crate::cli::{attribute, duration};
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,7 @@ pub(super) enum SpreadName {
 
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct LoadArgs {
     /// The server to load
     #[arg(
         long,
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     i_own_this_target: bool,
     /// Text for people, or JSON with names that stay
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
-    pub(super) output: Output,
+    pub(super) output: AllowOutput,
 
     /// What is called
     #[arg(long, value_enum, default_value = "unary", help_heading = "Calls")]
@@ -135,7 +135,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_parser = count, value_name = "COUNT", help_heading = "Load")]
     threads: usize,
 
-    /// A process whose CPU time per decision is told: the server's, if it runs on this machine; may be given
+    /// A process whose CPU time per decision is printed: the server's, if it runs on this machine; may be given
     /// several times, for a Redis too
     #[arg(long = "pid", value_name = "PID", help_heading = "Report")]
     pids: Vec<u32>,
@@ -147,7 +147,7 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-impl Args {
+impl LoadArgs {
     pub(super) fn plan(self) -> Result<(Plan, bool)> {
         let server = Server::parse(&self.server, self.i_own_this_target)?;
         if self.rate.is_none() && self.in_flight.is_some_and(|in_flight| in_flight < self.connections) {
@@ -161,7 +161,7 @@ impl Args {
             None => 128.max(self.connections),
             Some(_) => 1_024.max(self.connections),
         });
-        let ask = Ask {
+        let ask = PlannedQuestion {
             resource: self.resource,
             consumer: self.consumer,
             strategy: self.strategy,
@@ -179,10 +179,10 @@ impl Args {
             address: server.address,
             authority: server.authority,
             mode: match self.mode {
-                ModeName::Unary => Mode::Unary,
-                ModeName::Batch => Mode::Batch(self.batch as usize),
-                ModeName::Stream => Mode::Stream(self.batch as usize),
-                ModeName::Envoy => Mode::Envoy,
+                ModeName::Unary => CallMode::Unary,
+                ModeName::Batch => CallMode::Batch(self.batch as usize),
+                ModeName::Stream => CallMode::Stream(self.batch as usize),
+                ModeName::Envoy => CallMode::Envoy,
             },
             ask,
             connections: self.connections,
@@ -190,7 +190,7 @@ impl Args {
             threads: self.threads,
             pace: self.rate.map_or(Pace::Closed, Pace::Open),
             warm_up: self.warm_up,
-            end: self.requests.map_or(End::After(self.duration), End::Calls),
+            end: self.requests.map_or(PlanEnd::After(self.duration), PlanEnd::Calls),
             timeout: self.timeout,
             seed: self.seed,
             record: self.record,
@@ -232,12 +232,12 @@ fn span(text: &str) -> Result<Duration, String> {
 mod tests {
     use clap::Parser as _;
 
-    use super::{Args, EXAMPLES};
+    use super::{EXAMPLES, LoadArgs};
 
     #[derive(clap::Parser)]
     struct Load {
         #[command(flatten)]
-        args: Args,
+        args: LoadArgs,
     }
 
     #[test]

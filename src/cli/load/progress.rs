@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use weir::clock::monotonic;
-use weir::load::{End, Plan, Watch};
+use weir::load::{Plan, PlanEnd, RunWatch};
 
 use crate::cli::signals;
 
 const ON_TERMINAL: Duration = Duration::from_millis(500);
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// Somebody who is told how far it is.
+/// Where the progress is shown.
 pub(super) struct Shown {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Shows the progress of the run of `plan` until it is told to end.
-pub(super) fn show(plan: &Plan, watch: &Arc<Watch>, is_quiet: bool) -> Shown {
+/// Shows the progress of the run of `plan` until it is asked to end.
+pub(super) fn show(plan: &Plan, watch: &Arc<RunWatch>, is_quiet: bool) -> Shown {
     let (end, ended) = oneshot::channel();
     let (warm_up, whole, watch) = (plan.warm_up, whole(plan), Arc::clone(watch));
-    // Where it cannot be heard, Ctrl-C ends the program as it does others.
+    // Where it cannot be handled, Ctrl-C ends the program as it does others.
     let interrupted = signals::shutdown().ok().map(|shutdown| async {
         shutdown.await;
     });
@@ -33,7 +33,7 @@ pub(super) fn show(plan: &Plan, watch: &Arc<Watch>, is_quiet: bool) -> Shown {
     let thread = std::thread::Builder::new().name("load-progress".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime {
-            runtime.block_on(tell(warm_up, whole, &watch, is_quiet, interrupted, ended));
+            runtime.block_on(show_until(warm_up, whole, &watch, is_quiet, interrupted, ended));
         }
     });
     Shown { end: Some(end), thread: thread.ok() }
@@ -58,15 +58,15 @@ enum Whole {
 
 fn whole(plan: &Plan) -> Whole {
     match plan.end {
-        End::After(duration) => Whole::Seconds(duration.as_secs_f64()),
-        End::Calls(calls) => Whole::Decisions(calls.saturating_mul(plan.mode.decisions() as u64)),
+        PlanEnd::After(duration) => Whole::Seconds(duration.as_secs_f64()),
+        PlanEnd::Calls(calls) => Whole::Decisions(calls.saturating_mul(plan.mode.decisions() as u64)),
     }
 }
 
-async fn tell(
+async fn show_until(
     warm_up: Duration,
     whole: Whole,
-    watch: &Watch,
+    watch: &RunWatch,
     is_quiet: bool,
     interrupted: Option<impl Future<Output = ()>>,
     mut ended: oneshot::Receiver<()>,
@@ -79,7 +79,7 @@ async fn tell(
     loop {
         tokio::select! {
             _ = &mut ended => break,
-            () = heard(&mut interrupted) => {
+            () = received(&mut interrupted) => {
                 interrupted = None;
                 watch.stop();
                 continue;
@@ -115,8 +115,8 @@ async fn tell(
     }
 }
 
-/// When told to stop; never, if that cannot be heard or has been.
-async fn heard(interrupted: &mut Option<impl Future<Output = ()> + Unpin>) {
+/// When the signal comes; never, if it cannot be handled or has come before.
+async fn received(interrupted: &mut Option<impl Future<Output = ()> + Unpin>) {
     match interrupted {
         Some(interrupted) => interrupted.await,
         None => std::future::pending().await,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use weir::load::{Counts, Latency, Mode, Pace, Report, Spread};
+use weir::load::{CallMode, Counts, Latency, LoadReport, Pace, Spread};
 
-pub(super) fn of(report: &Report) -> String {
+pub(super) fn of(report: &LoadReport) -> String {
     let mut out = String::new();
     what(report, &mut out);
     decisions(report, &mut out);
@@ -18,11 +18,11 @@ pub(super) fn of(report: &Report) -> String {
     out
 }
 
-fn what(report: &Report, out: &mut String) {
+fn what(report: &LoadReport, out: &mut String) {
     let plan = &report.plan;
     let mode = match plan.mode {
-        Mode::Batch(size) => format!("batches of {size}"),
-        Mode::Stream(size) => format!("streams of {size} a message"),
+        CallMode::Batch(size) => format!("batches of {size}"),
+        CallMode::Stream(size) => format!("streams of {size} a message"),
         other => other.name().to_owned(),
     };
     let pace = match plan.pace {
@@ -44,7 +44,7 @@ fn what(report: &Report, out: &mut String) {
     );
 }
 
-fn decisions(report: &Report, out: &mut String) {
+fn decisions(report: &LoadReport, out: &mut String) {
     let counts = &report.counts;
     let _ = writeln!(
         out,
@@ -70,14 +70,14 @@ fn decisions(report: &Report, out: &mut String) {
 }
 
 /// What to change where hardly anything passes, because such figures are those of denials.
-fn advice(report: &Report, out: &mut String) {
+fn advice(report: &LoadReport, out: &mut String) {
     let Counts { allowed, denied, .. } = report.counts;
     if denied == 0 || allowed.saturating_mul(100) >= denied {
         return;
     }
     let ask = &report.plan.ask;
     let spread = match report.plan.mode {
-        Mode::Envoy => "more descriptors (--descriptor, --keys)".to_owned(),
+        CallMode::Envoy => "more descriptors (--descriptor, --keys)".to_owned(),
         _ if ask.resource.contains("{key}") => format!("more than {} keys (--keys)", ask.keys),
         _ if ask.strategy.is_empty() => {
             format!("more resources (--resource '{}/{{key}}' --strategy NAME)", ask.resource)
@@ -108,7 +108,7 @@ fn latency(name: &str, latency: &Latency, out: &mut String) {
     );
 }
 
-fn open_loop(report: &Report, out: &mut String) {
+fn open_loop(report: &LoadReport, out: &mut String) {
     let Some(open) = &report.open_loop else { return };
     latency("sent late", &open.late, out);
     if open.missed > 0 {
@@ -122,7 +122,7 @@ fn open_loop(report: &Report, out: &mut String) {
     }
 }
 
-fn cpu(report: &Report, out: &mut String) {
+fn cpu(report: &LoadReport, out: &mut String) {
     for server in &report.cpu.servers {
         let mebibytes = server.rss_bytes >> 20;
         let _ = writeln!(

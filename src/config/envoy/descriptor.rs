@@ -5,31 +5,31 @@ use std::collections::HashSet;
 use super::node::{Map, text};
 use super::rate_limit::rate_limit;
 use super::{MAX_DESCRIPTORS, metadata};
-use crate::config::errors::{Position, Report};
-use crate::config::tree::{Content, Node};
+use crate::config::errors::{MistakeReport, Position};
+use crate::config::tree::{Content, YamlNode};
 use crate::config::values::quote;
 use crate::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, check_regex};
 
-/// What siblings are told apart by: their key, and what they match.
-pub(super) type Seen = HashSet<(String, String)>;
+/// What distinguishes siblings: their key, and what they match.
+pub(super) type SiblingKeys = HashSet<(String, String)>;
 
 /// The most networks that one descriptor may be for.
 const MAX_NETWORKS: usize = 1000;
 
 /// Reads descriptors, and counts them.
-pub(super) struct Reader<'r> {
-    pub(super) report: &'r mut Report,
+pub(super) struct DescriptorReader<'r> {
+    pub(super) report: &'r mut MistakeReport,
     pub(super) count: &'r mut usize,
 }
 
-impl Reader<'_> {
+impl DescriptorReader<'_> {
     /// The descriptors of `map`, whose path is `path`. `seen` are the siblings that other files have.
-    pub(super) fn all(&mut self, map: Map<'_>, path: &str, seen: &mut Seen) -> Vec<Descriptor> {
+    pub(super) fn all(&mut self, map: Map<'_>, path: &str, seen: &mut SiblingKeys) -> Vec<Descriptor> {
         let items = map.list("descriptors", "[]config.YamlDescriptor", self.report);
         items.iter().filter_map(|item| self.one(item, path, seen)).collect()
     }
 
-    fn one(&mut self, node: &Node, path: &str, seen: &mut Seen) -> Option<Descriptor> {
+    fn one(&mut self, node: &YamlNode, path: &str, seen: &mut SiblingKeys) -> Option<Descriptor> {
         // The check of the keys has refused whatever is no mapping.
         let Content::Map(entries) = &node.content else { return None };
         let map = Map::new(entries);
@@ -59,7 +59,7 @@ impl Reader<'_> {
             self.check(&map, &descriptor, &path, seen, node.at);
         }
         descriptor.rule = self.rule(&map);
-        descriptor.descriptors = self.all(map, &path, &mut Seen::new());
+        descriptor.descriptors = self.all(map, &path, &mut SiblingKeys::new());
         Some(descriptor)
     }
 
@@ -73,7 +73,14 @@ impl Reader<'_> {
     }
 
     /// What siblings must not have in common, and who may share a counter.
-    fn check(&mut self, map: &Map<'_>, descriptor: &Descriptor, path: &str, seen: &mut Seen, at: Position) {
+    fn check(
+        &mut self,
+        map: &Map<'_>,
+        descriptor: &Descriptor,
+        path: &str,
+        seen: &mut SiblingKeys,
+        at: Position,
+    ) {
         if !seen.insert((descriptor.key.clone(), descriptor.matcher.text())) {
             self.report.at(at, "", format!("duplicate descriptor composite key '{}'", path.escape_debug()));
         }
@@ -110,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    fn networks(&mut self, node: &Node) -> Vec<Cidr> {
+    fn networks(&mut self, node: &YamlNode) -> Vec<Cidr> {
         let one = std::slice::from_ref(node);
         let items = if let Content::List(items) = &node.content { items } else { one };
         if items.is_empty() || items.len() > MAX_NETWORKS {
@@ -130,7 +137,7 @@ impl Reader<'_> {
         networks
     }
 
-    fn regex(&mut self, node: &Node) -> Option<String> {
+    fn regex(&mut self, node: &YamlNode) -> Option<String> {
         let text = text(node, self.report)?;
         match check_regex(text) {
             Ok(()) if !text.is_empty() => Some(text.to_owned()),
@@ -158,7 +165,7 @@ impl Reader<'_> {
 }
 
 /// Whether it says nothing, so that it counts as not given.
-fn is_blank(node: &Node) -> bool {
+fn is_blank(node: &YamlNode) -> bool {
     match &node.content {
         Content::Empty => true,
         Content::Scalar { text, .. } => text.is_empty(),

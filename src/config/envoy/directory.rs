@@ -19,15 +19,15 @@ const MAX_DEPTH: usize = 8;
 
 /// The files of a directory at one time, in the order of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Listing {
-    pub(super) files: Vec<Found>,
+pub(super) struct DirectoryListing {
+    pub(super) files: Vec<FileStamp>,
     /// What cannot be looked at, and why.
     pub(super) refused: Vec<(PathBuf, String)>,
 }
 
-/// A file, and what tells it from the same file after a change.
+/// A file, with what changes when the file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FileStamp {
     pub(super) path: PathBuf,
     device: u64,
     inode: u64,
@@ -36,12 +36,12 @@ pub(super) struct Found {
     changed: (i64, i64),
 }
 
-impl Listing {
+impl DirectoryListing {
     /// The files of `folder` and of those below it; or the one file that it is.
     pub(super) fn of(folder: &Path) -> Self {
         let mut listing = Self::default();
         match fs::metadata(folder) {
-            Ok(data) if data.is_file() => listing.files.push(Found::new(folder.to_owned(), &data)),
+            Ok(data) if data.is_file() => listing.files.push(FileStamp::new(folder.to_owned(), &data)),
             _ => listing.add_all(folder, 0),
         }
         if listing.files.len() > MAX_ENVOY_FILES {
@@ -68,7 +68,7 @@ impl Listing {
             }
             let path = folder.join(name);
             match fs::metadata(&path) {
-                Ok(data) if data.is_file() => self.files.push(Found::new(path, &data)),
+                Ok(data) if data.is_file() => self.files.push(FileStamp::new(path, &data)),
                 Ok(data) if data.is_dir() && depth < MAX_DEPTH => self.add_all(&path, depth + 1),
                 Ok(data) if data.is_dir() => {
                     let reason = format!("directories nest at most {MAX_DEPTH} deep");
@@ -85,7 +85,7 @@ impl Listing {
     }
 }
 
-impl Found {
+impl FileStamp {
     fn new(path: PathBuf, data: &Metadata) -> Self {
         Self {
             path,
@@ -101,7 +101,7 @@ impl Found {
 /// The text of a file.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large, even one that never ends.
+    // One byte more than allowed shows that a file is too large, even one that never ends.
     let read = File::open(path).and_then(|file| file.take(MAX_ENVOY_FILE as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "error loading config file: yaml: it is not UTF-8".to_owned())

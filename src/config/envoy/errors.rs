@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::errors::{ConfigErrors, MAX_ERRORS, Place, Position};
+use crate::config::errors::{ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl EnvoyErrors {
     pub(super) fn extend(&mut self, errors: &ConfigErrors) {
         for error in errors.errors() {
             let at = match error.place {
-                Place::At(at) => Some(at),
-                Place::File | Place::Setting(_) => None,
+                MistakePlace::At(at) => Some(at),
+                MistakePlace::File | MistakePlace::Setting(_) => None,
             };
             self.add(EnvoyError { file: errors.source().to_owned(), reason: error.reason.clone(), at });
         }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::descriptor::{Reader, Seen};
-use super::directory::{self, Listing, MAX_ENVOY_FILE};
+use super::descriptor::{DescriptorReader, SiblingKeys};
+use super::directory::{self, DirectoryListing, MAX_ENVOY_FILE};
 use super::errors::{EnvoyError, EnvoyErrors};
 use super::keys;
 use super::node::Map;
-use crate::config::errors::{Position, Report};
-use crate::config::tree::{Node, compose_foreign};
+use crate::config::errors::{MistakeReport, Position};
+use crate::config::tree::{YamlNode, compose_foreign};
 use crate::config::values::shortened;
 use crate::envoy::{Descriptor, Domains};
 
@@ -28,7 +28,7 @@ impl EnvoyFiles {
     /// Reads every file of `folder`, in the order of their names; or the one file that it is. With `merge_domains`, files may have one
     /// domain in common; otherwise that is a mistake.
     pub fn load(folder: &Path, merge_domains: bool) -> Result<Self, EnvoyErrors> {
-        Self::read(folder, &Listing::of(folder), merge_domains)
+        Self::read(folder, &DirectoryListing::of(folder), merge_domains)
     }
 
     /// Reads texts, each under the name that errors have for it.
@@ -49,7 +49,11 @@ impl EnvoyFiles {
         Domains::new(self.domains)
     }
 
-    pub(super) fn read(folder: &Path, listing: &Listing, merge_domains: bool) -> Result<Self, EnvoyErrors> {
+    pub(super) fn read(
+        folder: &Path,
+        listing: &DirectoryListing,
+        merge_domains: bool,
+    ) -> Result<Self, EnvoyErrors> {
         let mut set = Set::new(merge_domains);
         if listing.files.is_empty() {
             let reason = "there are no files in it, so nothing is limited";
@@ -75,7 +79,7 @@ struct Set {
     read: EnvoyFiles,
     errors: EnvoyErrors,
     /// Of each domain its place, and what its files have on the first level.
-    known: HashMap<String, (usize, Seen)>,
+    known: HashMap<String, (usize, SiblingKeys)>,
     descriptors: usize,
 }
 
@@ -101,7 +105,7 @@ impl Set {
                 format!("error loading config file: it is larger than {MAX_ENVOY_FILE} bytes (4 MiB)");
             return self.errors.add(error(file, &reason));
         }
-        let mut syntax = Report::default();
+        let mut syntax = MistakeReport::default();
         let tree = compose_foreign(text, &mut syntax);
         // What follows a mistake of the syntax is not known, so nothing is said about the rest.
         if let Err(errors) = syntax.finish(file, ()) {
@@ -111,7 +115,7 @@ impl Set {
             }
             return;
         }
-        let mut report = Report::default();
+        let mut report = MistakeReport::default();
         match &tree {
             Some(tree) => self.domain(file, tree, &mut report),
             None => report.file("config file cannot have empty domain"),
@@ -121,7 +125,7 @@ impl Set {
         }
     }
 
-    fn domain(&mut self, file: &str, tree: &Node, report: &mut Report) {
+    fn domain(&mut self, file: &str, tree: &YamlNode, report: &mut MistakeReport) {
         for (Position { line, column }, reason) in keys::check(tree, report) {
             self.read.warnings.push(format!("{file}: {reason} (line {line}, column {column})"));
         }
@@ -141,11 +145,11 @@ impl Set {
                 format!("duplicate domain '{}' in config file", shortened(name).escape_debug()),
             );
         }
-        let (place, seen) = self.known.entry(name.to_owned()).or_insert_with(|| (next, Seen::new()));
+        let (place, seen) = self.known.entry(name.to_owned()).or_insert_with(|| (next, SiblingKeys::new()));
         // Where domains must not be merged, their descriptors have nothing to do with one another.
-        let mut apart = Seen::new();
+        let mut apart = SiblingKeys::new();
         let seen = if self.merge { seen } else { &mut apart };
-        let mut reader = Reader { report, count: &mut self.descriptors };
+        let mut reader = DescriptorReader { report, count: &mut self.descriptors };
         let descriptors = reader.all(root, name, seen);
         if is_new {
             self.read.domains.push((name.to_owned(), descriptors));

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::node::Map;
 use super::scalar::{Plain, plain};
-use crate::config::errors::{Position, Report};
-use crate::config::tree::{Content, Node};
+use crate::config::errors::{MistakeReport, Position};
+use crate::config::tree::{Content, YamlNode};
 use crate::config::values::{nearest, shortened};
 
 /// Where a key means something.
@@ -58,7 +58,7 @@ enum Of {
 }
 
 /// Reports what is wrong with the keys of a file, and says which of them have no effect.
-pub(super) fn check(root: &Node, report: &mut Report) -> Vec<(Position, String)> {
+pub(super) fn check(root: &YamlNode, report: &mut MistakeReport) -> Vec<(Position, String)> {
     let mut check = Check { report, idle: Vec::new() };
     if let Content::Map(entries) = &root.content {
         check.map(entries, Of::Root);
@@ -67,12 +67,12 @@ pub(super) fn check(root: &Node, report: &mut Report) -> Vec<(Position, String)>
 }
 
 struct Check<'r> {
-    report: &'r mut Report,
+    report: &'r mut MistakeReport,
     idle: Vec<(Position, String)>,
 }
 
 impl Check<'_> {
-    fn map(&mut self, entries: &[(Node, Node)], of: Of) {
+    fn map(&mut self, entries: &[(YamlNode, YamlNode)], of: Of) {
         let mut seen: HashMap<&str, Position> = HashMap::new();
         for (key, value) in entries {
             let Some(name) = self.name(key) else { continue };
@@ -93,7 +93,7 @@ impl Check<'_> {
     }
 
     /// The name of a key, if it is one.
-    fn name<'t>(&mut self, key: &'t Node) -> Option<&'t str> {
+    fn name<'t>(&mut self, key: &'t YamlNode) -> Option<&'t str> {
         let shown = match &key.content {
             Content::Refused => return None,
             Content::Empty => "<nil>".to_owned(),
@@ -147,7 +147,7 @@ impl Check<'_> {
         true
     }
 
-    fn value(&mut self, name: &str, value: &Node) {
+    fn value(&mut self, name: &str, value: &YamlNode) {
         let below = match name {
             "metadata" | "value_cidr" => return,
             "rate_limit" => Of::RateLimit,
@@ -168,7 +168,7 @@ impl Check<'_> {
         }
     }
 
-    fn item(&mut self, item: &Node, of: Of) {
+    fn item(&mut self, item: &YamlNode, of: Of) {
         let shown = match &item.content {
             Content::Map(entries) => return self.map(entries, of),
             Content::Refused => return,
@@ -181,12 +181,12 @@ impl Check<'_> {
     }
 
     /// A mode without a limit does nothing, which is easily overlooked.
-    fn modes_without_limit(&mut self, entries: &[(Node, Node)]) {
+    fn modes_without_limit(&mut self, entries: &[(YamlNode, YamlNode)]) {
         let map = Map::new(entries);
         if map.get("rate_limit").is_some_and(|node| !matches!(node.content, Content::Empty)) {
             return;
         }
-        let says = |node: &Node| !matches!(&node.content, Content::Scalar { text, .. } if plain(text) == Plain::Bool(false));
+        let says = |node: &YamlNode| !matches!(&node.content, Content::Scalar { text, .. } if plain(text) == Plain::Bool(false));
         for name in ["shadow_mode", "quota_mode", "detailed_metric", "metadata"] {
             if let Some((at, _)) = map.entry(name).filter(|(_, value)| says(value)) {
                 self.idle.push((at, format!("key '{name}' has no effect without rate_limit beside it")));

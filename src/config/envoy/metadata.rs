@@ -1,12 +1,12 @@
 //! The `metadata` of a descriptor: anything, as it is written.
 
 use super::scalar::{Plain, plain};
-use crate::config::errors::Report;
-use crate::config::tree::{Content, Node};
+use crate::config::errors::MistakeReport;
+use crate::config::tree::{Content, YamlNode};
 use crate::envoy::Metadata;
 
 /// The metadata that `node` is.
-pub(super) fn metadata(node: &Node, report: &mut Report) -> Option<Metadata> {
+pub(super) fn metadata(node: &YamlNode, report: &mut MistakeReport) -> Option<Metadata> {
     match &node.content {
         Content::Map(_) => Some(value(node)),
         Content::Empty | Content::Refused => None,
@@ -18,7 +18,7 @@ pub(super) fn metadata(node: &Node, report: &mut Report) -> Option<Metadata> {
 }
 
 /// The depth is that of the tree, which is bounded.
-fn value(node: &Node) -> Metadata {
+fn value(node: &YamlNode) -> Metadata {
     match &node.content {
         Content::Empty | Content::Refused => Metadata::Null,
         Content::Scalar { text, quoted: true } => Metadata::Text(text.as_str().into()),
@@ -30,7 +30,7 @@ fn value(node: &Node) -> Metadata {
         },
         Content::List(items) => Metadata::List(items.iter().map(value).collect()),
         Content::Map(entries) => {
-            let name = |key: &Node| match &key.content {
+            let name = |key: &YamlNode| match &key.content {
                 Content::Scalar { text, .. } => text.as_str().into(),
                 _ => "null".into(),
             };

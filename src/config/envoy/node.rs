@@ -1,8 +1,8 @@
 //! Taking typed values out of a file, with the words that the reference's YAML library has for mistakes.
 
 use super::scalar::{Plain, plain};
-use crate::config::errors::{Position, Report};
-use crate::config::tree::{Content, Node};
+use crate::config::errors::{MistakeReport, Position};
+use crate::config::tree::{Content, YamlNode};
 use crate::config::values::{quote, shortened};
 
 /// The longest key, value, name or domain, in bytes.
@@ -10,16 +10,16 @@ pub(super) const MAX_TEXT: usize = 512;
 
 /// A mapping whose keys have been checked.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Map<'t>(&'t [(Node, Node)]);
+pub(super) struct Map<'t>(&'t [(YamlNode, YamlNode)]);
 
 impl<'t> Map<'t> {
     /// The mapping of these entries.
-    pub(super) const fn new(entries: &'t [(Node, Node)]) -> Self {
+    pub(super) const fn new(entries: &'t [(YamlNode, YamlNode)]) -> Self {
         Self(entries)
     }
 
     /// The mapping that `node` is; nothing written is an empty one. `into` is what the reference makes of it.
-    pub(super) fn of(node: &'t Node, into: &str, report: &mut Report) -> Option<Self> {
+    pub(super) fn of(node: &'t YamlNode, into: &str, report: &mut MistakeReport) -> Option<Self> {
         match &node.content {
             Content::Map(entries) => Some(Self(entries)),
             Content::Empty => Some(Self(&[])),
@@ -28,33 +28,33 @@ impl<'t> Map<'t> {
     }
 
     /// The value of `name` and where the key stands.
-    pub(super) fn entry(&self, name: &str) -> Option<(Position, &'t Node)> {
-        let is_it = |key: &Node| matches!(&key.content, Content::Scalar { text, .. } if text == name);
+    pub(super) fn entry(&self, name: &str) -> Option<(Position, &'t YamlNode)> {
+        let is_it = |key: &YamlNode| matches!(&key.content, Content::Scalar { text, .. } if text == name);
         self.0.iter().find(|(key, _)| is_it(key)).map(|(key, value)| (key.at, value))
     }
 
     /// The value of `name`.
-    pub(super) fn get(&self, name: &str) -> Option<&'t Node> {
+    pub(super) fn get(&self, name: &str) -> Option<&'t YamlNode> {
         self.entry(name).map(|(_, value)| value)
     }
 
     /// The text of `name`, if it is given and not empty.
-    pub(super) fn text(&self, name: &str, report: &mut Report) -> Option<&'t str> {
+    pub(super) fn text(&self, name: &str, report: &mut MistakeReport) -> Option<&'t str> {
         text(self.get(name)?, report).filter(|text| !text.is_empty())
     }
 
     /// Whether `name` is given and true.
-    pub(super) fn is(&self, name: &str, report: &mut Report) -> bool {
+    pub(super) fn is(&self, name: &str, report: &mut MistakeReport) -> bool {
         self.get(name).is_some_and(|node| boolean(node, report))
     }
 
     /// The number of `name`, if it is given.
-    pub(super) fn number(&self, name: &str, report: &mut Report) -> Option<u32> {
+    pub(super) fn number(&self, name: &str, report: &mut MistakeReport) -> Option<u32> {
         number(self.get(name)?, report)
     }
 
     /// The items of the list `name`.
-    pub(super) fn list(&self, name: &str, into: &str, report: &mut Report) -> &'t [Node] {
+    pub(super) fn list(&self, name: &str, into: &str, report: &mut MistakeReport) -> &'t [YamlNode] {
         let Some(node) = self.get(name) else { return &[] };
         match &node.content {
             Content::List(items) => items,
@@ -65,7 +65,7 @@ impl<'t> Map<'t> {
 }
 
 /// A text; any single value is one.
-pub(super) fn text<'t>(node: &'t Node, report: &mut Report) -> Option<&'t str> {
+pub(super) fn text<'t>(node: &'t YamlNode, report: &mut MistakeReport) -> Option<&'t str> {
     match &node.content {
         Content::Empty => Some(""),
         Content::Scalar { text, .. } if text.len() > MAX_TEXT => {
@@ -78,7 +78,7 @@ pub(super) fn text<'t>(node: &'t Node, report: &mut Report) -> Option<&'t str> {
     }
 }
 
-fn boolean(node: &Node, report: &mut Report) -> bool {
+fn boolean(node: &YamlNode, report: &mut MistakeReport) -> bool {
     match &node.content {
         Content::Empty => false,
         Content::Scalar { text, quoted: false } => match plain(text) {
@@ -89,7 +89,7 @@ fn boolean(node: &Node, report: &mut Report) -> bool {
     }
 }
 
-fn number(node: &Node, report: &mut Report) -> Option<u32> {
+fn number(node: &YamlNode, report: &mut MistakeReport) -> Option<u32> {
     match &node.content {
         Content::Empty => Some(0),
         Content::Scalar { text, quoted: false } => match plain(text) {
@@ -106,7 +106,7 @@ fn number(node: &Node, report: &mut Report) -> Option<u32> {
 }
 
 /// Reports that a value is of another sort than it must be.
-fn mismatch<T>(node: &Node, into: &str, report: &mut Report) -> Option<T> {
+fn mismatch<T>(node: &YamlNode, into: &str, report: &mut MistakeReport) -> Option<T> {
     let found = match &node.content {
         Content::Refused => return None,
         Content::Empty => "!!null".to_owned(),

@@ -1,8 +1,8 @@
 //! The `rate_limit` of a descriptor.
 
 use super::node::{Map, text};
-use crate::config::errors::Report;
-use crate::config::tree::Node;
+use crate::config::errors::MistakeReport;
+use crate::config::tree::YamlNode;
 use crate::config::values::{quote, shortened};
 use crate::envoy::{Draft, Kind, RateLimit, Unit};
 use crate::strategy::FailurePolicy;
@@ -14,7 +14,7 @@ const ALGORITHMS: &str =
     "fixed_window, sliding_window, sliding_log, token_bucket, gcra, leaky_bucket, interval_refill";
 
 /// The rule that `node` is, but for what stands beside it.
-pub(super) fn rate_limit(node: &Node, report: &mut Report) -> Option<Draft> {
+pub(super) fn rate_limit(node: &YamlNode, report: &mut MistakeReport) -> Option<Draft> {
     let map = Map::of(node, "config.YamlRateLimit", report)?;
     let name = map.text("name", report).unwrap_or_default().to_owned();
     let replaces = replaces(&map, &name, report);
@@ -55,7 +55,7 @@ pub(super) fn rate_limit(node: &Node, report: &mut Report) -> Option<Draft> {
     }
 }
 
-fn replaces(map: &Map<'_>, own: &str, report: &mut Report) -> Vec<String> {
+fn replaces(map: &Map<'_>, own: &str, report: &mut MistakeReport) -> Vec<String> {
     let mut names = Vec::new();
     for item in map.list("replaces", "[]config.yamlReplaces", report) {
         let Some(entry) = Map::of(item, "config.yamlReplaces", report) else { continue };
@@ -73,7 +73,7 @@ fn replaces(map: &Map<'_>, own: &str, report: &mut Report) -> Vec<String> {
 }
 
 /// How it counts: as the reference does, unless it says otherwise.
-fn kind(map: &Map<'_>, requests: u32, report: &mut Report) -> Option<Kind> {
+fn kind(map: &Map<'_>, requests: u32, report: &mut MistakeReport) -> Option<Kind> {
     let node = map.get("algorithm");
     let name =
         node.and_then(|node| text(node, report)).filter(|name| !name.is_empty()).unwrap_or("fixed_window");
@@ -107,7 +107,7 @@ fn kind(map: &Map<'_>, requests: u32, report: &mut Report) -> Option<Kind> {
     Some(kind)
 }
 
-fn policy(map: &Map<'_>, report: &mut Report) -> FailurePolicy {
+fn policy(map: &Map<'_>, report: &mut MistakeReport) -> FailurePolicy {
     let Some(node) = map.get("on_store_failure") else { return FailurePolicy::default() };
     match text(node, report) {
         Some("allow") => FailurePolicy::Allow,

@@ -55,7 +55,7 @@ fn infinite(text: &str) -> Option<f64> {
     }
 }
 
-/// A whole number of at most 64 bits, of which the beginning tells the base.
+/// A whole number of at most 64 bits, whose first characters give the base.
 fn integer(text: &str) -> Option<i128> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

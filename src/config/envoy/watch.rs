@@ -1,7 +1,7 @@
 //! Looking at a directory again and again, and reading it when it has changed.
 //!
-//! Looking, not being told: a ConfigMap changes by a swap of symbolic links, editors replace files, and
-//! network file systems tell nobody. Two looks at 1,000 files cost some milliseconds of a background
+//! It polls, and takes no events: a ConfigMap changes by a swap of symbolic links, editors replace files, and
+//! network file systems send no events. Two looks at 1,000 files cost some milliseconds of a background
 //! thread. A change is read once two looks in a row see the same, so that no half of it is taken for all.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use super::directory::Listing;
+use super::directory::DirectoryListing;
 use super::errors::EnvoyErrors;
 use super::files::EnvoyFiles;
 use crate::envoy::Domains;
@@ -28,9 +28,9 @@ pub struct EnvoySource {
     merge_domains: bool,
     current: CurrentDomains,
     /// What was read last, whether it serves or was refused.
-    read: Listing,
+    read: DirectoryListing,
     /// What the last look saw.
-    seen: Listing,
+    seen: DirectoryListing,
 }
 
 /// What a look found.
@@ -50,7 +50,7 @@ pub enum Look {
 impl EnvoySource {
     /// The files of `folder` as they are now, with the warnings about them.
     pub fn open(folder: PathBuf, merge_domains: bool) -> Result<(Self, Vec<String>), EnvoyErrors> {
-        let read = Listing::of(&folder);
+        let read = DirectoryListing::of(&folder);
         let files = EnvoyFiles::read(&folder, &read, merge_domains)?;
         let warnings = files.warnings.clone();
         let current = Arc::new(ArcSwap::from_pointee(files.compile()));
@@ -66,7 +66,7 @@ impl EnvoySource {
 
     /// Looks once.
     pub fn look(&mut self) -> Look {
-        let now = Listing::of(&self.folder);
+        let now = DirectoryListing::of(&self.folder);
         let settled = now == self.seen;
         self.seen = now;
         if !settled || self.seen == self.read {
@@ -74,7 +74,7 @@ impl EnvoySource {
         }
         let files = EnvoyFiles::read(&self.folder, &self.seen, self.merge_domains);
         // A change in the middle of reading: what was read may be half of it.
-        if Listing::of(&self.folder) != self.seen {
+        if DirectoryListing::of(&self.folder) != self.seen {
             return Look::Same;
         }
         self.read = self.seen.clone();
@@ -88,8 +88,8 @@ impl EnvoySource {
         }
     }
 
-    /// Looks for ever, and tells what each look found that is new. Files are read on a thread of their own.
-    pub async fn watch(mut self, mut tell: impl FnMut(Look) + Send) {
+    /// Looks for ever, and reports what each look found that is new. Files are read on a thread of their own.
+    pub async fn watch(mut self, mut report: impl FnMut(Look) + Send) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -102,7 +102,7 @@ impl EnvoySource {
             let Ok((source, found)) = looking.await else { return };
             self = source;
             if !matches!(found, Look::Same) {
-                tell(found);
+                report(found);
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// What a value may be.
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Duration,
     Rate,
     /// A whole number, from one bound to the other.
@@ -19,9 +19,9 @@ pub(super) enum Kind {
     /// Text of a pattern.
     Pattern(&'static str),
     /// A list of so many items, none of them twice.
-    Set(&'static Kind, usize, usize),
+    Set(&'static ValueKind, usize, usize),
     /// A list of any length.
-    List(&'static Kind),
+    List(&'static ValueKind),
     /// A mapping of such keys.
     Mapping(&'static [Key]),
     /// What stands in `$defs` under a name.
@@ -32,16 +32,16 @@ pub(super) enum Kind {
 pub(super) struct Key {
     pub(super) name: &'static str,
     required: bool,
-    kind: Kind,
+    kind: ValueKind,
     default: Option<&'static str>,
     about: &'static str,
 }
 
-pub(super) const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
+pub(super) const fn must(name: &'static str, kind: ValueKind, about: &'static str) -> Key {
     Key { name, required: true, kind, default: None, about }
 }
 
-pub(super) const fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
+pub(super) const fn may(name: &'static str, kind: ValueKind, about: &'static str) -> Key {
     Key { name, required: false, kind, default: None, about }
 }
 
@@ -57,7 +57,7 @@ impl Key {
         value["description"] = self.about.into();
         if let Some(default) = self.default {
             value["default"] = match self.kind {
-                Kind::Boolean | Kind::Count(..) | Kind::Part => {
+                ValueKind::Boolean | ValueKind::Count(..) | ValueKind::Part => {
                     default.parse().unwrap_or_else(|_| default.into())
                 }
                 _ => default.into(),
@@ -76,37 +76,37 @@ pub(super) fn mapping(keys: &[Key]) -> Value {
     json!({ "type": kind, "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn value(kind: &Kind) -> Value {
+fn value(kind: &ValueKind) -> Value {
     match kind {
-        Kind::Duration => json!({ "$ref": "#/$defs/duration" }),
-        Kind::Rate => json!({ "$ref": "#/$defs/rate" }),
-        Kind::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
-        Kind::Count(min, max) => json!({ "anyOf": [
+        ValueKind::Duration => json!({ "$ref": "#/$defs/duration" }),
+        ValueKind::Rate => json!({ "$ref": "#/$defs/rate" }),
+        ValueKind::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
+        ValueKind::Count(min, max) => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "type": "string", "pattern": "^[0-9]+(_[0-9]+)+$" },
         ] }),
-        Kind::Size(min, max) => json!({ "anyOf": [
+        ValueKind::Size(min, max) => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "type": "string", "pattern": format!("^{DIGITS}(KiB|MiB|GiB|KB|MB|GB)?$") },
         ] }),
-        Kind::Part => json!({ "anyOf": [
+        ValueKind::Part => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": format!("^{DIGITS}(\\.{DIGITS})?$") },
         ] }),
-        Kind::Boolean => json!({ "type": "boolean" }),
-        Kind::Choice(words) => json!({ "enum": words }),
+        ValueKind::Boolean => json!({ "type": "boolean" }),
+        ValueKind::Choice(words) => json!({ "enum": words }),
         // The parser takes any single value for text. Characters are at most as many as bytes.
-        Kind::Text(min, max) => {
+        ValueKind::Text(min, max) => {
             json!({ "type": ["string", "number", "boolean"], "minLength": min, "maxLength": max })
         }
-        Kind::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
-        Kind::Set(item, min, max) => {
+        ValueKind::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
+        ValueKind::Set(item, min, max) => {
             let kind = if *min == 0 { json!(["array", "null"]) } else { json!("array") };
             json!({ "type": kind, "items": value(item), "minItems": min, "maxItems": max, "uniqueItems": true })
         }
         // 1 and 1.0 are the same to a schema and two names to the parser, so nothing is said of twice.
-        Kind::List(item) => json!({ "type": ["array", "null"], "items": value(item) }),
-        Kind::Mapping(keys) => mapping(keys),
+        ValueKind::List(item) => json!({ "type": ["array", "null"], "items": value(item) }),
+        ValueKind::Mapping(keys) => mapping(keys),
     }
 }
 

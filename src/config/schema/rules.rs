@@ -1,14 +1,14 @@
 //! The keys of strategies, their limits and algorithms, and of who is excepted.
 
-use super::kinds::Kind::{self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set};
+use super::kinds::ValueKind::{self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set};
 use super::kinds::{Key, may, must};
 use crate::algorithm::{MAX_BUCKETS, MAX_ENTRIES};
 use crate::strategy::MAX_ATTRIBUTES;
 use crate::units::CEILING;
 
-const UNITS: Kind = Count(0, CEILING - 1);
+const UNITS: ValueKind = Count(0, CEILING - 1);
 /// A name or the beginning of many.
-const NAMES: Kind = Defined("pattern");
+const NAMES: ValueKind = Defined("pattern");
 
 pub(super) const STRATEGY: &[Key] = &[
     must("limits", Defined("limits"), "All of them are charged, or none is."),
@@ -20,7 +20,7 @@ pub(super) const STRATEGY: &[Key] = &[
 
 /// Of a limit, besides its algorithm.
 pub(super) const LIMIT: &[Key] = &[
-    must("name", Defined("name"), "Callers are told that this limit denies."),
+    must("name", Defined("name"), "Answers name the limits that deny."),
     must(
         "per",
         Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),

@@ -7,16 +7,16 @@ use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
 use super::super::store::MIN_BUDGET;
 use super::super::values::MAX_SECRET;
-use super::kinds::Kind::{
+use super::kinds::ValueKind::{
     self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
 };
 use super::kinds::{Key, may, must};
 
-const ADDRESS: Kind = Pattern("^\\S+:[0-9]+$");
-const LISTEN: Kind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
-const NODE: Kind = Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
-const FILE: Kind = Text(1, MAX_PATH);
-const PASSWORD: Kind = Text(1, MAX_SECRET);
+const ADDRESS: ValueKind = Pattern("^\\S+:[0-9]+$");
+const LISTEN: ValueKind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
+const NODE: ValueKind = Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
+const FILE: ValueKind = Text(1, MAX_PATH);
+const PASSWORD: ValueKind = Text(1, MAX_SECRET);
 
 pub(super) const ROOT: &[Key] = &[
     may("server", Mapping(SERVER), "Sockets, workers and bounds."),
@@ -34,10 +34,14 @@ const ENVOY: &[Key] = &[
     may("merge_domains", Boolean, "Whether several files may have one domain in common.").or("false"),
     may("overrides_in_request", Boolean, "Whether a request may bring its own limit.").or("true"),
     may("headers", Boolean, "Whether answers have RateLimit-Limit, -Remaining and -Reset.").or("false"),
-    may("dynamic_metadata", Boolean, "Whether answers tell Envoy's other filters what was asked.")
-        .or("false"),
+    may(
+        "dynamic_metadata",
+        Boolean,
+        "Whether answers have dynamic metadata for Envoy's other filters: the request and its limits.",
+    )
+    .or("false"),
     may("near_limit_ratio", Part, "From which part of a limit on metrics call hits near.").or("0.8"),
-    may("shadow_mode", Boolean, "Whether nothing is denied, and only statuses tell what would have been.")
+    may("shadow_mode", Boolean, "Whether nothing is denied; statuses still say what would have been.")
         .or("false"),
     may("quota_mode", Boolean, "Whether every descriptor is over only together with all others.").or("false"),
 ];
@@ -56,7 +60,7 @@ const SERVER: &[Key] = &[
     may("workers", Count(0, MAX_WORKERS as u64), "Threads that serve connections; 0 is one per core.")
         .or("0"),
     may("reflection", Boolean, "Whether server reflection is offered.").or("true"),
-    may("admin_service", Boolean, "Whether weir.v1.AdminService is offered to whoever reaches `listen`.")
+    may("admin_service", Boolean, "Whether weir.v1.AdminService is served to all clients of `listen`.")
         .or("false"),
     may("ready_needs_store", Boolean, "Whether a node whose store is away says that it is not ready.")
         .or("false"),

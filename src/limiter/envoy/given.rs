@@ -9,7 +9,7 @@ use crate::algorithm::Invalid;
 use crate::envoy::{Kind, RateLimit, Unit};
 use crate::strategy::FailurePolicy;
 
-/// How many are kept. A deployment has a handful; whoever sends more pays for making them.
+/// How many are kept. A deployment has a handful; a caller that sends more pays for making them.
 const MOST: usize = 1024;
 
 /// One worker's.

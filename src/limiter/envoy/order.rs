@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::Question;
+use super::DescriptorQuestion;
 
 /// Places of questions that go together.
-pub(super) type Run = SmallVec<[usize; 2]>;
+pub(super) type EqualDescriptors = SmallVec<[usize; 2]>;
 
 /// The runs of each counter, one after the other; `None` where all questions can go together.
-pub(super) fn runs(questions: &[Question<'_>]) -> Option<Vec<Vec<Run>>> {
+pub(super) fn runs(questions: &[DescriptorQuestion<'_>]) -> Option<Vec<Vec<EqualDescriptors>>> {
     let mut places: SmallVec<[usize; 8]> = (0..questions.len()).collect();
     // The sort is stable, so that questions about one counter stay in their order.
     places.sort_by_key(|&place| counter(questions, place));
     let follows = |before: usize, place: usize| counter(questions, before) == counter(questions, place);
     let mut waits = false;
-    let mut counters: Vec<Vec<Run>> = Vec::with_capacity(questions.len());
+    let mut counters: Vec<Vec<EqualDescriptors>> = Vec::with_capacity(questions.len());
     let mut before = None;
     for place in places {
         match (before.filter(|&before| follows(before, place)), counters.last_mut()) {
@@ -28,10 +28,10 @@ pub(super) fn runs(questions: &[Question<'_>]) -> Option<Vec<Vec<Run>>> {
                 Some(run) if are_equal(questions, before, place) => run.push(place),
                 _ => {
                     waits = true;
-                    runs.push(Run::from_slice(&[place]));
+                    runs.push(EqualDescriptors::from_slice(&[place]));
                 }
             },
-            _ => counters.push(vec![Run::from_slice(&[place])]),
+            _ => counters.push(vec![EqualDescriptors::from_slice(&[place])]),
         }
         before = Some(place);
     }
@@ -39,13 +39,13 @@ pub(super) fn runs(questions: &[Question<'_>]) -> Option<Vec<Vec<Run>>> {
 }
 
 /// What questions about one counter have in common. What no limit applies to has none, and is like all such.
-fn counter<'q>(questions: &'q [Question<'_>], place: usize) -> (&'q str, Option<&'static str>) {
+fn counter<'q>(questions: &'q [DescriptorQuestion<'_>], place: usize) -> (&'q str, Option<&'static str>) {
     let question = questions.get(place);
     let unit = question.and_then(|question| question.found.limit()).map(|limit| limit.unit().name());
     (question.map_or("", |question| &question.name), unit)
 }
 
-fn are_equal(questions: &[Question<'_>], one: usize, other: usize) -> bool {
+fn are_equal(questions: &[DescriptorQuestion<'_>], one: usize, other: usize) -> bool {
     let (Some(one), Some(other)) = (questions.get(one), questions.get(other)) else { return false };
     match (one.found.limit(), other.found.limit()) {
         (None, None) => true,

@@ -3,28 +3,28 @@
 use smallvec::SmallVec;
 
 use super::{
-    DescriptorAsk, Envoy, Found, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT, Question, RateLimitAsk,
-    RateLimitError, name, rule,
+    DescriptorAsk, DescriptorQuestion, EnvoyLimiter, FoundLimit, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT,
+    RateLimitAsk, RateLimitError, name, rule,
 };
 use crate::algorithm::{Algorithm, Op};
 use crate::envoy::{Domain, Unit};
-use crate::limiter::Invalid;
+use crate::limiter::InvalidField;
 use crate::limiter::bounds::shown;
-use crate::telemetry::Event;
+use crate::telemetry::EnvoyEvent;
 
 /// Everything that can be refused is refused here, before anything is charged.
 pub(super) fn questions<'a>(
-    envoy: &Envoy,
+    envoy: &EnvoyLimiter,
     domain: Option<&'a Domain>,
     ask: &RateLimitAsk<'_>,
-) -> Result<SmallVec<[Question<'a>; 2]>, RateLimitError> {
+) -> Result<SmallVec<[DescriptorQuestion<'a>; 2]>, RateLimitError> {
     check(ask)?;
     if domain.is_none() {
-        envoy.recorder.happened(Event::UnknownDomain);
+        envoy.recorder.happened(EnvoyEvent::UnknownDomain);
     }
-    let mut found: SmallVec<[Found<'a>; 2]> = SmallVec::new();
+    let mut found: SmallVec<[FoundLimit<'a>; 2]> = SmallVec::new();
     for descriptor in &ask.descriptors {
-        found.push(Found::of(envoy, domain, descriptor)?);
+        found.push(FoundLimit::of(envoy, domain, descriptor)?);
     }
     rule::replace(&mut found);
     let questions = found.into_iter().zip(&ask.descriptors).map(|(found, descriptor)| {
@@ -46,7 +46,7 @@ pub(super) fn questions<'a>(
             Some(_) => name::of(ask.domain, &descriptor.entries, found.matched()),
             None => String::new(),
         };
-        Ok(Question { found, name, op, hits })
+        Ok(DescriptorQuestion { found, name, op, hits })
     });
     questions.collect()
 }
@@ -60,7 +60,7 @@ fn check(ask: &RateLimitAsk<'_>) -> Result<(), RateLimitError> {
     }
     let too_many = |field, most: usize| {
         let (value, bound) = (format!("more than {most} entries"), format!("there may be at most {most}"));
-        Err(RateLimitError::Invalid(Invalid { field, value, bound }))
+        Err(RateLimitError::Invalid(InvalidField { field, value, bound }))
     };
     if ask.descriptors.len() > MAX_DESCRIPTORS {
         return too_many("descriptors", MAX_DESCRIPTORS);
@@ -78,17 +78,17 @@ fn check(ask: &RateLimitAsk<'_>) -> Result<(), RateLimitError> {
     Ok(())
 }
 
-fn check_length(field: &'static str, text: &str) -> Result<(), Invalid> {
+fn check_length(field: &'static str, text: &str) -> Result<(), InvalidField> {
     if text.len() <= MAX_TEXT {
         return Ok(());
     }
     let bound = format!("it has {} bytes; at most {MAX_TEXT} fit", text.len());
-    Err(Invalid { field, value: format!("\"{}\"", shown(text)), bound })
+    Err(InvalidField { field, value: format!("\"{}\"", shown(text)), bound })
 }
 
 /// The unit of a limit that a request brings along.
-pub(super) fn unit(number: i32) -> Result<Unit, Invalid> {
-    Unit::of_wire(number).ok_or_else(|| Invalid {
+pub(super) fn unit(number: i32) -> Result<Unit, InvalidField> {
+    Unit::of_wire(number).ok_or_else(|| InvalidField {
         field: "descriptors.limit.unit",
         value: number.to_string(),
         bound: "it must be SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), YEAR (6) or WEEK (7)"

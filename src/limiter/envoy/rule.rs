@@ -5,13 +5,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::questions::unit;
-use super::{DescriptorAsk, Envoy, RateLimitError};
+use super::{DescriptorAsk, EnvoyLimiter, RateLimitError};
 use crate::envoy::{Domain, Matched, RateLimit, Rule};
-use crate::limiter::Invalid;
+use crate::limiter::InvalidField;
 
 /// What applies to one descriptor.
 #[derive(Debug, Clone)]
-pub(super) enum Found<'a> {
+pub(super) enum FoundLimit<'a> {
     /// Nothing: it passes, and is not counted.
     Nothing,
     /// A rule of the files.
@@ -20,11 +20,11 @@ pub(super) enum Found<'a> {
     Given(Arc<RateLimit>),
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundLimit<'a> {
     /// What applies to `descriptor`. In a domain that no file has nothing does, not even a limit of the
     /// request's own.
     pub(super) fn of(
-        envoy: &Envoy,
+        envoy: &EnvoyLimiter,
         domain: Option<&'a Domain>,
         descriptor: &DescriptorAsk<'_>,
     ) -> Result<Self, RateLimitError> {
@@ -38,7 +38,7 @@ impl<'a> Found<'a> {
         if domain.is_none() {
             return Ok(Self::Nothing);
         }
-        let limit = envoy.given.limit(requests_per_unit, unit).map_err(|invalid| Invalid {
+        let limit = envoy.given.limit(requests_per_unit, unit).map_err(|invalid| InvalidField {
             field: "descriptors.limit.requests_per_unit",
             value: invalid.value,
             bound: invalid.bound,
@@ -76,17 +76,17 @@ impl<'a> Found<'a> {
 
 /// Drops the rules that another rule of the same request replaces by their name. An unlimited one stays: it counts
 /// nothing that could be replaced, and keeps its status.
-pub(super) fn replace(found: &mut SmallVec<[Found<'_>; 2]>) {
-    let replaced = |one: &Found<'_>, all: &[Found<'_>]| {
+pub(super) fn replace(found: &mut SmallVec<[FoundLimit<'_>; 2]>) {
+    let replaced = |one: &FoundLimit<'_>, all: &[FoundLimit<'_>]| {
         let can_be = |rule: &&Arc<Rule>| !rule.name.is_empty() && rule.limit.is_some();
         let Some(rule) = one.rule().filter(can_be) else { return false };
-        all.iter().filter_map(Found::rule).any(|other| other.replaces.contains(&rule.name))
+        all.iter().filter_map(FoundLimit::rule).any(|other| other.replaces.contains(&rule.name))
     };
-    if found.iter().filter_map(Found::rule).all(|rule| rule.replaces.is_empty()) {
+    if found.iter().filter_map(FoundLimit::rule).all(|rule| rule.replaces.is_empty()) {
         return;
     }
     let kept: SmallVec<[bool; 8]> = found.iter().map(|one| !replaced(one, found)).collect();
     for (one, _) in found.iter_mut().zip(kept).filter(|(_, kept)| !kept) {
-        *one = Found::Nothing;
+        *one = FoundLimit::Nothing;
     }
 }

@@ -1,8 +1,8 @@
-//! What is told of one descriptor, and counted.
+//! The status of one descriptor, and how its hits are counted.
 
 use std::sync::Arc;
 
-use super::{Decided, Envoy, Found, Loaded, Question};
+use super::{Decided, DescriptorQuestion, EnvoyLimiter, FoundLimit, Loaded};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::envoy::{Domain, Kind, RateLimit, Rule};
 use crate::telemetry::Hits;
@@ -17,22 +17,22 @@ pub enum Code {
     OverLimit,
 }
 
-/// What is told of one descriptor.
+/// The status of one descriptor.
 #[derive(Debug, Clone)]
-pub struct Told<'a> {
+pub struct DescriptorStatus<'a> {
     /// Whether it is over.
     pub code: Code,
-    found: Found<'a>,
+    found: FoundLimit<'a>,
     /// How many more hits would pass now; the largest number there is where the rule is unlimited.
     pub remaining: u32,
     /// Until the window ends or, for limits without windows, until the limit is as if never used. In whole
-    /// seconds, rounded up: Envoy shows no others, and whoever comes back then is not early.
+    /// seconds, rounded up: Envoy shows no others, and a client that comes back then is not early.
     pub until_reset_s: Option<u64>,
     /// Whether it denies only together with all others of the request of which that is so.
     pub quota_mode: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> DescriptorStatus<'a> {
     /// Whether it is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -52,21 +52,21 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Tells and counts one descriptor.
-pub(super) fn tell<'a>(
-    envoy: &Envoy,
+/// Makes the status of one descriptor, and counts its hits.
+pub(super) fn status_of<'a>(
+    envoy: &EnvoyLimiter,
     loaded: &Loaded,
     domain: Option<&Domain>,
-    question: Question<'a>,
+    question: DescriptorQuestion<'a>,
     decided: Option<Decided>,
-) -> Told<'a> {
-    let Question { found, op, hits, .. } = question;
+) -> DescriptorStatus<'a> {
+    let DescriptorQuestion { found, op, hits, .. } = question;
     let rule = found.rule().map(|rule| &**rule);
     let quota_mode = envoy.rules.quota_mode || rule.is_some_and(|rule| rule.quota_mode);
     let (Some(limit), Some(decided)) = (found.limit(), decided) else {
         // What is unlimited has no budget, and so is not the one that has room.
         let (remaining, quota_mode) = if rule.is_some() { (u32::MAX, false) } else { (0, quota_mode) };
-        return Told { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
+        return DescriptorStatus { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
     };
     let (over, remaining, until_reset) = match &decided {
         Decided::Verdict(verdict, one) => {
@@ -98,7 +98,7 @@ pub(super) fn tell<'a>(
     }
     let code = if over && !shadow { Code::OverLimit } else { Code::Ok };
     let remaining = if over { 0 } else { u32::try_from(remaining).unwrap_or(u32::MAX) };
-    Told { code, found, remaining, until_reset_s: until_reset.map(Micros::secs_ceil), quota_mode }
+    DescriptorStatus { code, found, remaining, until_reset_s: until_reset.map(Micros::secs_ceil), quota_mode }
 }
 
 /// A fixed window ends whether it is used or not.

@@ -18,12 +18,12 @@ const FRAME_HEADER: usize = 9;
 /// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
 pub(super) struct Socket<I> {
     stream: I,
-    handshake: Option<Handshake>,
+    handshake: Option<FirstBytes>,
     /// Dropped with the connection.
     _open: oneshot::Sender<()>,
 }
 
-struct Handshake {
+struct FirstBytes {
     /// Preface and frame header, as far as they have come.
     head: Vec<u8>,
     received: usize,
@@ -45,13 +45,13 @@ impl<I> Socket<I> {
         let (pending, handshake_done) = oneshot::channel();
         let timeout = Box::pin(tokio::time::sleep(handshake_timeout));
         let head = Vec::with_capacity(PREFACE + FRAME_HEADER);
-        let handshake = Handshake { head, received: 0, timeout, _pending: pending };
+        let handshake = FirstBytes { head, received: 0, timeout, _pending: pending };
         let socket = Self { stream, handshake: Some(handshake), _open: open };
         (socket, SocketEvents { ended, handshake_done })
     }
 }
 
-impl Handshake {
+impl FirstBytes {
     /// Takes bytes that have arrived; whether they complete it.
     fn is_done_with(&mut self, bytes: &[u8]) -> bool {
         self.received += bytes.len();

@@ -1,4 +1,4 @@
-//! Headers that tell the client how it stands.
+//! Headers with the client's limit, what remains, and the time until it resets.
 
 use crate::limiter::envoy::RateLimitAnswer;
 
@@ -23,21 +23,21 @@ impl Default for HeaderNames {
     }
 }
 
-/// They tell of the last limit that denies the request by itself or, where none does, of the one with the
-/// least left. Where no limit counts there is nothing to tell.
+/// They describe the last limit that denies the request by itself or, where none does, of the one with the
+/// least remaining. Where no limit counts there are none.
 pub(super) fn of<'n>(
     names: &'n HeaderNames,
     answer: &RateLimitAnswer<'_>,
 ) -> impl Iterator<Item = (&'n str, u64)> {
     let counted = || answer.statuses.iter().filter(|status| status.limit().is_some());
-    let denying = counted().rfind(|told| told.is_over() && !told.quota_mode);
-    let told = denying.or_else(|| counted().min_by_key(|told| told.remaining));
-    let headers = told.map(|told| {
-        let limit = told.limit().map_or(0, |limit| u64::from(limit.requests_per_unit()));
+    let denying = counted().rfind(|status| status.is_over() && !status.quota_mode);
+    let described = denying.or_else(|| counted().min_by_key(|status| status.remaining));
+    let headers = described.map(|status| {
+        let limit = status.limit().map_or(0, |limit| u64::from(limit.requests_per_unit()));
         [
             (&*names.limit, limit),
-            (&*names.remaining, u64::from(told.remaining)),
-            (&*names.reset, told.until_reset_s.unwrap_or(0)),
+            (&*names.remaining, u64::from(status.remaining)),
+            (&*names.reset, status.until_reset_s.unwrap_or(0)),
         ]
     });
     headers.into_iter().flatten()

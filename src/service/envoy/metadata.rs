@@ -1,4 +1,4 @@
-//! What Envoy's other filters and its access log are told: the request, and what its rules say beside
+//! Dynamic metadata for Envoy's other filters and its access log: the request, and what its rules say beside
 //! their limits.
 
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ pub(super) fn of(answer: &RateLimitAnswer<'_>, ask: &RateLimitAsk<'_>) -> Struct
         fields.insert("hitsAddend".to_owned(), number(f64::from(ask.hits_addend)));
     }
     let mut merged = Struct::default();
-    for told in answer.statuses.iter().filter(|told| !told.is_over()) {
-        // As in the reference, an unlimited rule tells nothing beside its status.
-        let rule = told.rule().filter(|rule| rule.limit.is_some());
+    for status in answer.statuses.iter().filter(|status| !status.is_over()) {
+        // As in the reference, an unlimited rule has nothing beside its status.
+        let rule = status.rule().filter(|rule| rule.limit.is_some());
         if let Some(Metadata::Map(values)) = rule.and_then(|rule| rule.metadata.as_ref()) {
             merge(&mut merged, values);
         }

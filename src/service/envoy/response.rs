@@ -3,7 +3,7 @@
 use prost::Message as _;
 
 use super::{EnvoyAnswers, headers, metadata};
-use crate::limiter::envoy::{RateLimitAnswer, RateLimitAsk, Told};
+use crate::limiter::envoy::{DescriptorStatus, RateLimitAnswer, RateLimitAsk};
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use crate::service::wire::{nested, number, text};
 
@@ -15,8 +15,8 @@ pub(super) fn write(
     answers: &EnvoyAnswers,
 ) {
     number(out, 1, code(answer.overall.over));
-    for told in &answer.statuses {
-        nested(out, 2, |out| status(out, told));
+    for one in &answer.statuses {
+        nested(out, 2, |out| status(out, one));
     }
     if let Some(names) = &answers.headers {
         for (name, value) in headers::of(names, answer) {
@@ -35,18 +35,18 @@ const fn code(over: bool) -> u64 {
     (if over { Code::OverLimit } else { Code::Ok }) as u64
 }
 
-fn status(out: &mut Vec<u8>, told: &Told<'_>) {
-    number(out, 1, code(told.is_over()));
-    if let Some(limit) = told.limit() {
+fn status(out: &mut Vec<u8>, one: &DescriptorStatus<'_>) {
+    number(out, 1, code(one.is_over()));
+    if let Some(limit) = one.limit() {
         nested(out, 2, |out| {
             number(out, 1, limit.requests_per_unit().into());
             // Both of Envoy's enumerations number the units alike.
             number(out, 2, limit.unit().wire().unsigned_abs().into());
-            text(out, 3, told.rule().map_or("", |rule| &rule.name));
+            text(out, 3, one.rule().map_or("", |rule| &rule.name));
         });
     }
-    number(out, 3, told.remaining.into());
-    if let Some(seconds) = told.until_reset_s {
+    number(out, 3, one.remaining.into());
+    if let Some(seconds) = one.until_reset_s {
         nested(out, 4, |out| number(out, 1, seconds));
     }
 }

@@ -7,11 +7,11 @@ const DEEPEST_GROUP: usize = 16;
 
 /// What is left of a message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'a>(&'a [u8]);
+pub(crate) struct MessageFields<'a>(&'a [u8]);
 
 /// A field's value as it is on the wire.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FieldValue<'a> {
     /// A number or a truth.
     Number(u64),
     /// A text, bytes or a message.
@@ -25,7 +25,7 @@ pub(crate) enum Value<'a> {
 #[error("the message cannot be read: {0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
-impl<'a> Fields<'a> {
+impl<'a> MessageFields<'a> {
     pub(crate) const fn of(message: &'a [u8]) -> Self {
         Self(message)
     }
@@ -37,19 +37,19 @@ impl<'a> Fields<'a> {
 
     /// The next field's number and value.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, Malformed> {
         // Nearly every field is a short text or message with a small number.
         if let [key @ 0x08..=0x7f, length @ 0..=0x7f, rest @ ..] = self.0
             && key & 7 == 2
             && let Some((bytes, rest)) = rest.split_at_checked(usize::from(*length))
         {
             self.0 = rest;
-            return Ok(Some((u32::from(key >> 3), Value::Bytes(bytes))));
+            return Ok(Some((u32::from(key >> 3), FieldValue::Bytes(bytes))));
         }
         self.next_of_any_kind()
     }
 
-    fn next_of_any_kind(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
+    fn next_of_any_kind(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, Malformed> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -68,16 +68,16 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn value(&mut self, number: u32, kind: u8, depth: usize) -> Result<Value<'a>, Malformed> {
+    fn value(&mut self, number: u32, kind: u8, depth: usize) -> Result<FieldValue<'a>, Malformed> {
         match kind {
-            0 => Ok(Value::Number(self.varint()?)),
+            0 => Ok(FieldValue::Number(self.varint()?)),
             2 => {
                 let length = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
-                Ok(Value::Bytes(self.take(length)?))
+                Ok(FieldValue::Bytes(self.take(length)?))
             }
-            1 => self.take(8).map(|_| Value::Other),
-            5 => self.take(4).map(|_| Value::Other),
-            3 => self.skip_group(number, depth).map(|()| Value::Other),
+            1 => self.take(8).map(|_| FieldValue::Other),
+            5 => self.take(4).map(|_| FieldValue::Other),
+            3 => self.skip_group(number, depth).map(|()| FieldValue::Other),
             _ => Err(Malformed("a field has a wire type that does not exist here")),
         }
     }
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     /// A number, or nothing else.
     pub(crate) const fn number(self) -> Result<u64, Malformed> {
         match self {

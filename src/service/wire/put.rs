@@ -17,7 +17,7 @@ pub(crate) fn number(out: &mut Vec<u8>, field: u32, number: u64) {
     }
 }
 
-/// A number of a field that tells 0 from none.
+/// A number of a field where 0 and none differ.
 #[inline]
 pub(super) fn optional(out: &mut Vec<u8>, field: u32, number: Option<u64>) {
     match number {

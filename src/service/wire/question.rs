@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{Fields, Malformed};
+use super::{Malformed, MessageFields};
 use crate::limiter::Ask;
 use crate::service::DEFAULT_COST;
 use crate::strategy::{Attributes, MAX_ATTRIBUTES};
 
 /// One question; its texts are still in the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question<'a> {
+pub(crate) struct WireQuestion<'a> {
     resource: &'a str,
     consumer: &'a str,
     strategy: &'a str,
@@ -20,12 +20,12 @@ pub(crate) struct Question<'a> {
     attributes: SmallVec<[(&'a str, &'a str); 2]>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> WireQuestion<'a> {
     /// As the generated type reads it: of a field that is there twice the later one counts. A text that
     /// the question before it, `like`, has too is known to be one.
     #[inline]
     pub(crate) fn read(message: &'a [u8], like: Option<&Self>) -> Result<Self, Malformed> {
-        let mut question = Question {
+        let mut question = WireQuestion {
             resource: "",
             consumer: "",
             strategy: "",
@@ -33,7 +33,7 @@ impl<'a> Question<'a> {
             peek: false,
             attributes: SmallVec::new(),
         };
-        let mut fields = Fields::of(message);
+        let mut fields = MessageFields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
                 1 => question.resource = value.text_like(like.map_or("", |like| like.resource))?,
@@ -81,7 +81,7 @@ impl<'a> Question<'a> {
 
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let (mut name, mut text) = ("", "");
-    let mut fields = Fields::of(message);
+    let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => name = value.text()?,

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{Fields, Malformed};
+use super::{Malformed, MessageFields};
 use crate::limiter::envoy::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
 
 /// As the generated type reads it: of a field that is there twice the later one counts, and of a message
 /// the later one's fields. Of what there is too much of, one too many is read, which is enough to refuse it.
 pub(crate) fn rate_limit(message: &[u8], deadline: Option<Instant>) -> Result<RateLimitAsk<'_>, Malformed> {
     let mut ask = RateLimitAsk { domain: "", descriptors: SmallVec::new(), hits_addend: 0, deadline };
-    let mut fields = Fields::of(message);
+    let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => ask.domain = value.text()?,
@@ -30,7 +30,7 @@ pub(crate) fn rate_limit(message: &[u8], deadline: Option<Instant>) -> Result<Ra
 
 fn descriptor(message: &[u8]) -> Result<DescriptorAsk<'_>, Malformed> {
     let mut ask = DescriptorAsk { entries: SmallVec::new(), limit: None, hits: None, refund: false };
-    let mut fields = Fields::of(message);
+    let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => {
@@ -50,7 +50,7 @@ fn descriptor(message: &[u8]) -> Result<DescriptorAsk<'_>, Malformed> {
 
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let (mut key, mut text) = ("", "");
-    let mut fields = Fields::of(message);
+    let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => key = value.text()?,
@@ -63,7 +63,7 @@ fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
 
 /// Numbers that are too large for their type lose what is beyond it, as everywhere in protobuf.
 fn limit(message: &[u8], (mut requests, mut unit): (u32, i32)) -> Result<(u32, i32), Malformed> {
-    let mut fields = Fields::of(message);
+    let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => requests = value.number()? as u32,
@@ -75,7 +75,7 @@ fn limit(message: &[u8], (mut requests, mut unit): (u32, i32)) -> Result<(u32, i
 }
 
 fn wrapped(message: &[u8], mut wrapped: u64) -> Result<u64, Malformed> {
-    let mut fields = Fields::of(message);
+    let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
             wrapped = value.number()?;

@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A line per worker, so that they do not write to one another's.
 #[derive(Debug)]
-pub(super) struct Lines(Box<[Line]>);
+pub(super) struct Lines(Box<[MetricLine]>);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Line([AtomicU64; 8]);
+struct MetricLine([AtomicU64; 8]);
 
 impl Lines {
     pub(super) fn new(workers: usize) -> Self {
-        Self((0..workers.max(1)).map(|_| Line::default()).collect())
+        Self((0..workers.max(1)).map(|_| MetricLine::default()).collect())
     }
 
     pub(super) fn add(&self, worker: usize, index: usize, count: u64) {

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use weir::config::{Config, MAX_ERRORS, MAX_FILE, Overrides};
+use weir::config::{Config, ConfigOverrides, MAX_ERRORS, MAX_FILE};
 
 use super::{STRATEGIES, accepted, parse, refused, section};
 
@@ -10,7 +10,7 @@ use super::{STRATEGIES, accepted, parse, refused, section};
 fn a_file_is_loaded_and_remembered() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(STRATEGIES.as_bytes()).unwrap();
-    let config = Config::load(file.path(), &Overrides::default()).unwrap();
+    let config = Config::load(file.path(), &ConfigOverrides::default()).unwrap();
     assert_eq!(config.source.as_deref(), Some(file.path()));
     assert_eq!(config.rules.strategies().len(), 1);
 }
@@ -20,7 +20,7 @@ fn a_file_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("weir.yaml");
     for path in [missing.as_path(), folder.path()] {
-        let errors = Config::load(path, &Overrides::default()).unwrap_err();
+        let errors = Config::load(path, &ConfigOverrides::default()).unwrap_err();
         let start = format!("{}: cannot be read: ", path.display());
         assert!(errors.to_string().starts_with(&start), "{errors}");
         assert_eq!(errors.errors().len(), 1, "nothing else is known of it");
@@ -31,7 +31,7 @@ fn a_file_that_cannot_be_read() {
 fn bytes_that_are_no_text() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"server: {}\nst\xc3\xb6re\xff: {}").unwrap();
-    let errors = Config::load(file.path(), &Overrides::default()).unwrap_err();
+    let errors = Config::load(file.path(), &ConfigOverrides::default()).unwrap_err();
     assert_eq!(errors.to_string(), format!("{}:2:6: is not UTF-8 from here on", file.path().display()));
 }
 
@@ -45,7 +45,7 @@ fn sizes_are_bounded() {
 
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(padded(MAX_FILE + 1).as_bytes()).unwrap();
-    let errors = Config::load(file.path(), &Overrides::default()).unwrap_err().to_string();
+    let errors = Config::load(file.path(), &ConfigOverrides::default()).unwrap_err().to_string();
     assert!(errors.ends_with("which is the most a configuration has"), "{errors}");
 
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

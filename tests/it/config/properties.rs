@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use proptest::prelude::*;
-use weir::config::{Config, EXAMPLE, Overrides};
+use weir::config::{Config, ConfigOverrides, EXAMPLE};
 use weir::units::Micros;
 
 use super::{accepted, limit};
@@ -47,7 +47,7 @@ const PIECES: [&str; 32] = [
 
 /// Errors must be printable too, so they are.
 fn survives(text: &str) {
-    if let Err(errors) = Config::parse(text, "weir.yaml", &Overrides::default()) {
+    if let Err(errors) = Config::parse(text, "weir.yaml", &ConfigOverrides::default()) {
         assert!(!errors.to_string().is_empty());
     }
 }
@@ -62,7 +62,7 @@ proptest! {
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&bytes).unwrap();
-        let _ = Config::load(file.path(), &Overrides::default());
+        let _ = Config::load(file.path(), &ConfigOverrides::default());
     }
 
     #[test]
@@ -93,7 +93,7 @@ proptest! {
             super::STRATEGIES,
         );
         survives(&text);
-        if let Ok(config) = Config::parse(&text, "weir.yaml", &Overrides::default()) {
+        if let Ok(config) = Config::parse(&text, "weir.yaml", &ConfigOverrides::default()) {
             for (resource, consumer) in &asked {
                 prop_assert!(config.rules.resolve_for(resource, consumer, "a").is_ok());
             }
@@ -111,13 +111,13 @@ proptest! {
     #[test]
     fn any_setting_is_survived(text in ".{0,40}") {
         let some = || Some(text.clone());
-        let settings = Overrides {
+        let settings = ConfigOverrides {
             listen: some(), listen_mode: some(), admin: some(), transport: some(), workers: some(), reflection: some(), admin_service: some(),
             ready_needs_store: some(), drain_delay: some(), drain_timeout: some(),
             store: some(), budget: some(), when_full: some(), topology: some(), deadline: some(),
             connect_timeout: some(), max_waiting: some(), key_secret: some(), redis_username: some(),
             redis_password: some(), redis_master_name: some(), redis_sentinel_password: some(),
-            ..Overrides::default()
+            ..ConfigOverrides::default()
         };
         let _ = Config::built_in_with(&settings).map_err(|errors| errors.to_string());
     }

@@ -1,12 +1,12 @@
 //! Flags and variables: they go before the file, and their mistakes bear their names.
 
-use weir::config::{Config, Overrides, RedisConfig, StoreConfig, Topology, Transport, WhenFull};
+use weir::config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology, TransportKind, WhenFull};
 use weir::key::KeySecret;
 use weir::units::Micros;
 
 use super::section;
 
-fn with(text: &str, settings: &Overrides) -> Result<Config, String> {
+fn with(text: &str, settings: &ConfigOverrides) -> Result<Config, String> {
     Config::parse(&section(text), "weir.yaml", settings).map_err(|errors| errors.to_string())
 }
 
@@ -16,7 +16,7 @@ fn some(text: &str) -> Option<String> {
 
 #[test]
 fn settings_go_before_the_file() {
-    let settings = Overrides {
+    let settings = ConfigOverrides {
         listen: some("127.0.0.1:0"),
         admin: some("127.0.0.1:0"),
         transport: some("tonic"),
@@ -27,14 +27,14 @@ fn settings_go_before_the_file() {
         budget: some("64MiB"),
         when_full: some("refuse"),
         key_secret: some("from outside"),
-        ..Overrides::default()
+        ..ConfigOverrides::default()
     };
     let file =
         "server: { listen: 127.0.0.1:1, workers: 2, drain_timeout: 9s }\nstore: { key_secret: inside }";
     let config = with(file, &settings).unwrap();
     assert_eq!(config.server.listen, config.server.admin.into(), "both are told to pick a free port");
     assert_eq!((config.server.workers, config.server.reflection), (3, false));
-    assert_eq!(config.server.transport, Transport::Tonic);
+    assert_eq!(config.server.transport, TransportKind::Tonic);
     assert_eq!(
         (config.server.drain_delay, config.server.drain_timeout),
         (Micros::ZERO, Micros::from_secs(1))
@@ -46,7 +46,7 @@ fn settings_go_before_the_file() {
 
 #[test]
 fn settings_apply_to_the_built_in_example() {
-    let settings = Overrides { workers: some("3"), ..Overrides::default() };
+    let settings = ConfigOverrides { workers: some("3"), ..ConfigOverrides::default() };
     let config = Config::built_in_with(&settings).unwrap();
     assert_eq!((config.server.workers, config.source), (3, None));
 }
@@ -54,15 +54,15 @@ fn settings_apply_to_the_built_in_example() {
 #[test]
 fn the_store_can_be_replaced() {
     let file = "store: { redis: { nodes: [\"redis://a\"], deadline: 7ms } }";
-    let settings = Overrides { store: some("memory"), ..Overrides::default() };
+    let settings = ConfigOverrides { store: some("memory"), ..ConfigOverrides::default() };
     assert!(matches!(with(file, &settings).unwrap().store, StoreConfig::Memory(_)));
 
-    let settings = Overrides {
+    let settings = ConfigOverrides {
         store: some("redis://b, redis://c:7000"),
         topology: some("cluster"),
         connect_timeout: some("1s"),
         max_waiting: some("9"),
-        ..Overrides::default()
+        ..ConfigOverrides::default()
     };
     let expected = RedisConfig {
         nodes: ["redis://b:6379", "redis://c:7000"].map(String::from).to_vec(),
@@ -74,7 +74,7 @@ fn the_store_can_be_replaced() {
     };
     assert_eq!(with(file, &settings).unwrap().store, StoreConfig::Redis(expected.clone()));
 
-    let settings = Overrides { deadline: some("8ms"), ..settings };
+    let settings = ConfigOverrides { deadline: some("8ms"), ..settings };
     let expected = RedisConfig { deadline: Micros::from_millis(8), ..expected };
     let config = with("store: { memory: {} }", &settings).unwrap();
     assert_eq!(config.store, StoreConfig::Redis(expected));
@@ -82,78 +82,78 @@ fn the_store_can_be_replaced() {
 
 #[test]
 fn mistakes_bear_the_name_of_the_setting() {
-    let none = Overrides::default;
+    let none = ConfigOverrides::default;
     let cases = [
         (
-            Overrides { listen: some("x"), ..none() },
+            ConfigOverrides { listen: some("x"), ..none() },
             "--listen or WEIR_LISTEN: server.listen: \"x\" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH",
         ),
         (
-            Overrides { admin: some(""), ..none() },
+            ConfigOverrides { admin: some(""), ..none() },
             "--admin or WEIR_ADMIN: server.admin: \"\" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081",
         ),
         (
-            Overrides { listen: some("127.0.0.1:8080"), ..none() },
+            ConfigOverrides { listen: some("127.0.0.1:8080"), ..none() },
             "--listen or WEIR_LISTEN: server.admin: 127.0.0.1:8080 is the address of `listen` too; each needs its own",
         ),
         (
-            Overrides { workers: some("1025"), ..none() },
+            ConfigOverrides { workers: some("1025"), ..none() },
             "--workers or WEIR_WORKERS: server.workers: 1025 is out of bounds: it must be from 0 to 1024",
         ),
         (
-            Overrides { reflection: some("on"), ..none() },
+            ConfigOverrides { reflection: some("on"), ..none() },
             "--reflection or WEIR_REFLECTION: server.reflection: \"on\" is neither true nor false",
         ),
         (
-            Overrides { admin_service: some("on"), ..none() },
+            ConfigOverrides { admin_service: some("on"), ..none() },
             "--admin-service or WEIR_ADMIN_SERVICE: server.admin_service: \"on\" is neither true nor false",
         ),
         (
-            Overrides { drain_timeout: some("5"), ..none() },
+            ConfigOverrides { drain_timeout: some("5"), ..none() },
             "--drain-timeout or WEIR_DRAIN_TIMEOUT: server.drain_timeout: \"5\" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s",
         ),
         (
-            Overrides { budget: some("1"), ..none() },
+            ConfigOverrides { budget: some("1"), ..none() },
             "--budget or WEIR_BUDGET: store.memory.budget: 1 bytes is out of bounds: it must be at least 1MiB",
         ),
         (
-            Overrides { when_full: some("x"), ..none() },
+            ConfigOverrides { when_full: some("x"), ..none() },
             "--when-full or WEIR_WHEN_FULL: store.memory.when_full: \"x\" is not one of evict, refuse",
         ),
         (
-            Overrides { key_secret: some(""), ..none() },
+            ConfigOverrides { key_secret: some(""), ..none() },
             "--key-secret or WEIR_KEY_SECRET: store.key_secret: must not be empty",
         ),
         (
-            Overrides { store: some("mem"), ..none() },
+            ConfigOverrides { store: some("mem"), ..none() },
             "--store or WEIR_STORE: store.redis.nodes: \"mem\" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS",
         ),
         (
-            Overrides { store: some(" ,"), ..none() },
+            ConfigOverrides { store: some(" ,"), ..none() },
             "--store or WEIR_STORE: store.redis.nodes: names no address; give at least one, such as redis://127.0.0.1:6379",
         ),
         (
-            Overrides { store: some("redis://a,redis://b"), ..none() },
+            ConfigOverrides { store: some("redis://a,redis://b"), ..none() },
             "--store or WEIR_STORE: store.redis.topology: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster",
         ),
         (
-            Overrides { store: some("redis://a,redis://a"), topology: some("cluster"), ..none() },
+            ConfigOverrides { store: some("redis://a,redis://a"), topology: some("cluster"), ..none() },
             "--store or WEIR_STORE: store.redis.nodes: redis://a:6379 is listed twice",
         ),
         (
-            Overrides { store: some("redis://a"), topology: some("ring"), ..none() },
+            ConfigOverrides { store: some("redis://a"), topology: some("ring"), ..none() },
             "--topology or WEIR_TOPOLOGY: store.redis.topology: \"ring\" is not one of single, cluster, sentinel",
         ),
         (
-            Overrides { store: some("redis://a"), deadline: some("0s"), ..none() },
+            ConfigOverrides { store: some("redis://a"), deadline: some("0s"), ..none() },
             "--deadline or WEIR_DEADLINE: store.redis.deadline: 0s is out of bounds: it must be from 1ms to 60s",
         ),
         (
-            Overrides { store: some("redis://a"), connect_timeout: some("2m"), ..none() },
+            ConfigOverrides { store: some("redis://a"), connect_timeout: some("2m"), ..none() },
             "--connect-timeout or WEIR_CONNECT_TIMEOUT: store.redis.connect_timeout: 120s is out of bounds: it must be from 1ms to 60s",
         ),
         (
-            Overrides { store: some("redis://a"), max_waiting: some("0"), ..none() },
+            ConfigOverrides { store: some("redis://a"), max_waiting: some("0"), ..none() },
             "--max-waiting or WEIR_MAX_WAITING: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000",
         ),
     ];
@@ -165,18 +165,21 @@ fn mistakes_bear_the_name_of_the_setting() {
 /// A setting that cannot have an effect is a mistake rather than a surprise.
 #[test]
 fn settings_of_the_other_store_are_refused() {
-    let settings = Overrides { deadline: some("5ms"), max_waiting: some("1"), ..Overrides::default() };
+    let settings =
+        ConfigOverrides { deadline: some("5ms"), max_waiting: some("1"), ..ConfigOverrides::default() };
     let expected = "--deadline or WEIR_DEADLINE: store: is for Redis, but the store is memory\n\
                     --max-waiting or WEIR_MAX_WAITING: store: is for Redis, but the store is memory";
     assert_eq!(with("", &settings).unwrap_err(), expected);
-    let settings = Overrides { store: some("redis://a"), budget: some("1GiB"), ..Overrides::default() };
+    let settings =
+        ConfigOverrides { store: some("redis://a"), budget: some("1GiB"), ..ConfigOverrides::default() };
     let expected = "--budget or WEIR_BUDGET: store: is for the memory store, but the store is Redis";
     assert_eq!(with("", &settings).unwrap_err(), expected);
 }
 
 #[test]
 fn a_setting_hides_no_mistake_of_the_file() {
-    let settings = Overrides { workers: some("1"), store: some("memory"), ..Overrides::default() };
+    let settings =
+        ConfigOverrides { workers: some("1"), store: some("memory"), ..ConfigOverrides::default() };
     let file = "server: { workers: many }\nstore: { redis: { nodes: [\"b\"] } }";
     let expected = "weir.yaml:1:20: server.workers: \"many\" is not a whole number of at least 0\n\
                     weir.yaml:2:27: store.redis.nodes[0]: \"b\" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS";
@@ -186,7 +189,7 @@ fn a_setting_hides_no_mistake_of_the_file() {
 /// Even where the file cannot be read at all, the settings' own mistakes are told.
 #[test]
 fn settings_are_checked_without_a_file() {
-    let settings = Overrides { workers: some("x"), ..Overrides::default() };
+    let settings = ConfigOverrides { workers: some("x"), ..ConfigOverrides::default() };
     let errors = Config::load("no/such/file.yaml", &settings).unwrap_err().to_string();
     let lines: Vec<&str> = errors.lines().collect();
     assert!(lines[0].starts_with("no/such/file.yaml: cannot be read: "), "{errors}");
@@ -196,11 +199,11 @@ fn settings_are_checked_without_a_file() {
 
 #[test]
 fn secrets_are_not_shown() {
-    let settings = Overrides {
+    let settings = ConfigOverrides {
         key_secret: some("hunter2"),
         store: some("redis://user:hunter2@a:b"),
         redis_password: some("hunter2"),
-        ..Overrides::default()
+        ..ConfigOverrides::default()
     };
     assert_eq!(format!("{settings:?}"), "{\"store\", \"redis_password\", \"key_secret\"}");
     let expected = "--store or WEIR_STORE: store.redis.nodes: \"…@a:b\": \"b\" is not a port from 1 to 65535";

@@ -1,6 +1,6 @@
 //! docs/recipes.md: its files are those of `docs/examples/`, and its commands print what stands there.
 
-use weir::config::{Config, Overrides};
+use weir::config::{Config, ConfigOverrides};
 
 use crate::cli::{text, weir_command};
 use crate::support::server::Server;
@@ -17,7 +17,7 @@ fn recipes_are_what_is_run() {
         let root = env!("CARGO_MANIFEST_DIR");
         let config = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
         assert_eq!(block(recipe, "yaml"), config, "{file}");
-        let config = Config::parse(&config, file, &Overrides::default()).unwrap();
+        let config = Config::parse(&config, file, &ConfigOverrides::default()).unwrap();
         // Its clock stands still: some of what is told changes within half a second.
         let serve = Server::start(config);
         let address = format!("http://{}", serve.grpc);

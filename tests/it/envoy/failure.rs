@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use crate::support::envoy::{Envoy, example};
+use crate::support::envoy::{EnvoyProcess, example};
 use crate::support::http::Http;
 use crate::support::{RedisServer, SOON, eventually_async, scratch};
 
@@ -15,7 +15,7 @@ async fn hello(client: &mut Http) -> (u16, bool) {
     (answer.status, !answer.header("x-ratelimit-limit").is_empty())
 }
 
-async fn failures(envoy: &Envoy) -> [u64; 2] {
+async fn failures(envoy: &EnvoyProcess) -> [u64; 2] {
     let error = envoy.stat("cluster.app.ratelimit.error").await;
     [error, envoy.stat("cluster.app.ratelimit.failure_mode_allowed").await]
 }
@@ -23,7 +23,7 @@ async fn failures(envoy: &Envoy) -> [u64; 2] {
 #[tokio::test]
 async fn requests_pass_while_weir_is_gone() {
     let mut weir = Service::start(&shipped(), "");
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     assert_eq!(hello(&mut client).await, (200, true));
     weir.process.kill();
@@ -39,7 +39,7 @@ async fn requests_pass_while_weir_is_gone() {
 #[tokio::test]
 async fn requests_are_refused_while_weir_is_gone() {
     let mut weir = Service::start(&shipped(), "");
-    let Some(envoy) = Envoy::start("fail-closed.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("fail-closed.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     assert_eq!(hello(&mut client).await, (200, true));
     weir.process.kill();
@@ -57,7 +57,7 @@ async fn requests_are_refused_while_weir_is_gone() {
 async fn requests_pass_while_weir_is_silent() {
     let dir = rules();
     let mut weir = Service::start(dir.path(), "");
-    let Some(envoy) = Envoy::start_with(&example("envoy.yaml"), weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start_with(&example("envoy.yaml"), weir.grpc).await else { return };
     let mut client = envoy.client().await;
     let mut turns = async |asked| {
         let turned = async || hello(&mut client).await == (200, asked);
@@ -79,9 +79,9 @@ async fn without_redis_the_rule_decides_or_envoy() {
     let nodes = format!("nodes: [\"{}\"]", redis.url());
     let store = format!("store: {{ redis: {{ {nodes}, deadline: 4s, connect_timeout: 4s }} }}");
     let weir = Service::start(dir.path(), &store);
-    let Some(open) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
-    let Some(closed) = Envoy::start("fail-closed.yaml", weir.grpc).await else { return };
-    let ask = async |envoy: &Envoy, last| hello(&mut envoy.client_from([127, 0, 0, last]).await).await;
+    let Some(open) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(closed) = EnvoyProcess::start("fail-closed.yaml", weir.grpc).await else { return };
+    let ask = async |envoy: &EnvoyProcess, last| hello(&mut envoy.client_from([127, 0, 0, last]).await).await;
     let found = async || ask(&open, 1).await == (200, true);
     eventually_async(SOON, "Redis decides", found).await;
 

@@ -3,14 +3,14 @@
 use serde_json::json;
 use weir::config::EnvoyConfig;
 
-use crate::support::envoy::{Envoy, patient};
+use crate::support::envoy::{EnvoyProcess, patient};
 
 use super::{shipped, weir_with};
 
 #[tokio::test]
 async fn ratelimit_headers_when_asked_for() {
     let weir = weir_with(EnvoyConfig { config: Some(shipped()), headers: true, ..EnvoyConfig::default() });
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     for (status, remaining) in [(200, "1"), (200, "0"), (429, "0")] {
         let answer = client.get("/hello", &[]).await;
@@ -30,7 +30,7 @@ async fn dynamic_metadata_when_asked_for() {
     let shown = "%DYNAMIC_METADATA(envoy.filters.http.ratelimit)%";
     let header = format!("response_headers_to_add: [{{ header: {{ key: x-told, value: \"{shown}\" }} }}]\n");
     let config = patient("envoy.yaml").replacen(host, &format!("{host}                      {header}"), 1);
-    let Some(envoy) = Envoy::start_with(&config, weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start_with(&config, weir.grpc).await else { return };
     let mut client = envoy.client().await;
     let answer = client.get("/hello", &[]).await;
     let told: serde_json::Value = serde_json::from_str(answer.header("x-told")).unwrap();

@@ -1,19 +1,19 @@
 //! Limits as clients meet them: deploy/envoy/envoy.yaml.
 
-use crate::support::envoy::{Envoy, patient};
-use crate::support::http::Answer;
+use crate::support::envoy::{EnvoyProcess, patient};
+use crate::support::http::HttpResponse;
 
 use super::{later, shipped, weir};
 
 /// `x-ratelimit-limit`, `-remaining` and `-reset`.
-fn told(answer: &Answer) -> [&str; 3] {
+fn told(answer: &HttpResponse) -> [&str; 3] {
     ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(|name| answer.header(name))
 }
 
 #[tokio::test]
 async fn two_pass_and_the_third_is_told_when_to_come_back() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     for (status, remaining) in [(200, "1"), (200, "0"), (429, "0"), (429, "0")] {
         let answer = client.get("/hello", &[]).await;
@@ -41,7 +41,7 @@ async fn two_pass_and_the_third_is_told_when_to_come_back() {
 #[tokio::test]
 async fn a_route_has_limits_of_its_own() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let mut addresses = (1..).map(|last| [127, 0, 0, last]);
     let mut search = async |key| {
         let mut client = envoy.client_from(addresses.next().unwrap()).await;
@@ -59,7 +59,7 @@ async fn a_route_has_limits_of_its_own() {
 #[tokio::test]
 async fn a_limit_that_is_over_does_not_spare_the_others() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     let key = [("x-api-key", "bob")];
     assert_eq!(client.get("/search", &key).await.status, 200);
@@ -71,7 +71,7 @@ async fn a_limit_that_is_over_does_not_spare_the_others() {
 #[tokio::test]
 async fn shadow_mode_only_counts() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     for last in 1..=3 {
         let mut client = envoy.client_from([127, 0, 0, last]).await;
         let answer = client.get("/search", &[("x-api-key", "trial")]).await;
@@ -89,7 +89,7 @@ async fn a_filter_that_is_not_enforced_only_asks() {
     let domain = "                      domain: edge\n";
     let asks = format!("{domain}                      {NOT_ENFORCED}\n");
     let config = patient("envoy.yaml").replace(domain, &asks);
-    let Some(envoy) = Envoy::start_with(&config, weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start_with(&config, weir.grpc).await else { return };
     let mut client = envoy.client().await;
     for _ in 0..3 {
         assert_eq!(client.get("/hello", &[]).await.status, 200);

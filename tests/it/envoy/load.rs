@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::support::envoy::Envoy;
+use crate::support::envoy::EnvoyProcess;
 use crate::support::http::Http;
 use crate::support::scratch;
 
@@ -23,8 +23,8 @@ async fn exactly_the_limit_passes_through_all_envoys() {
     let dir = scratch::dir("limits");
     std::fs::write(dir.path().join("edge.yaml"), RULES).unwrap();
     let weir = weir(dir.path().to_owned());
-    let Some(one) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
-    let Some(two) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(one) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(two) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let clients: Vec<_> =
         (0..CLIENTS).flat_map(|_| [&one, &two]).map(|envoy| tokio::spawn(client(envoy.front))).collect();
     let mut passed = 0;

@@ -13,7 +13,7 @@ use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateL
 
 use super::service::Service;
 use super::shipped;
-use crate::support::envoy::{Envoy, loopback};
+use crate::support::envoy::{EnvoyProcess, loopback};
 use crate::support::{SOON, eventually_async};
 
 const RESTARTS: usize = 6;
@@ -31,7 +31,7 @@ async fn rolling_restarts_lose_no_call() {
     let mut nodes = [Service::start(&shipped(), ""), Service::start(&shipped(), "")];
     let (front, admin) = (loopback(), loopback());
     let config = grpc_front(front, admin, [nodes[0].grpc, nodes[1].grpc]);
-    let Some(envoy) = Envoy::run(&config, front, admin).await else { return };
+    let Some(envoy) = EnvoyProcess::run(&config, front, admin).await else { return };
     let healthy = async || {
         let both = async || envoy.stat("cluster.weir.membership_healthy").await == 2;
         eventually_async(SOON, "Envoy finds both nodes healthy", both).await;

@@ -8,7 +8,7 @@ use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::{ShouldAllowStreamRequest, StreamedRequest};
 
 use super::long_restarts::grpc_front;
-use crate::support::envoy::{Envoy, loopback};
+use crate::support::envoy::{EnvoyProcess, loopback};
 use crate::support::frames::{self, Raw, settings, window_update};
 use crate::support::grpc::framed;
 use crate::support::server::{Server, ask_under, config_on_fast};
@@ -24,7 +24,8 @@ const OPEN: u32 = 50;
 async fn odd_calls_end_no_stream_of_another_client() {
     let server = Server::ready(config_on_fast());
     let (front, admin) = (loopback(), loopback());
-    let Some(envoy) = Envoy::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await else {
+    let Some(envoy) = EnvoyProcess::run(&grpc_front(front, admin, [server.grpc; 2]), front, admin).await
+    else {
         return;
     };
     let healthy = async || envoy.stat("cluster.weir.membership_healthy").await >= 1;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::support::envoy::Envoy;
+use crate::support::envoy::EnvoyProcess;
 use crate::support::http::Http;
 use crate::support::{SOON, eventually_async, scratch};
 
@@ -37,7 +37,7 @@ async fn no_request_is_dropped() {
     let dir = scratch::dir("configmap");
     publish(dir.path(), 0, &limits(1_000_000));
     let weir = weir(dir.path().to_owned());
-    let Some(envoy) = Envoy::start("envoy.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("envoy.yaml", weir.grpc).await else { return };
     let done = Arc::new(AtomicBool::new(false));
     let traffic: Vec<_> = (0..4)
         .map(|_| {

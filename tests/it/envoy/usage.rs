@@ -1,6 +1,6 @@
 //! Requests that cost nothing, or something else than was thought: deploy/envoy/usage.yaml.
 
-use crate::support::envoy::Envoy;
+use crate::support::envoy::EnvoyProcess;
 use crate::support::http::Http;
 
 use super::{later, remaining, shipped, until_remaining, weir};
@@ -21,7 +21,7 @@ fn is(status: u16, limit: &str, remaining: &str) -> (u16, String, String) {
 #[tokio::test]
 async fn streams_are_billed_when_they_have_ended() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("usage.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("usage.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     let limit = "10, 10;w=60";
     assert_eq!(get(&mut client, "/chat").await, is(200, limit, "10"));
@@ -40,7 +40,7 @@ async fn streams_are_billed_when_they_have_ended() {
 #[tokio::test]
 async fn what_failed_is_given_back() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("usage.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("usage.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     let limit = "2, 2;w=86400";
     for _ in 0..3 {
@@ -56,7 +56,7 @@ async fn what_failed_is_given_back() {
 #[tokio::test]
 async fn the_limit_comes_with_the_request() {
     let weir = weir(shipped());
-    let Some(envoy) = Envoy::start("usage.yaml", weir.grpc).await else { return };
+    let Some(envoy) = EnvoyProcess::start("usage.yaml", weir.grpc).await else { return };
     let mut client = envoy.client().await;
     let limit = "3, 3;w=3600";
     for remaining in ["2", "1", "0"] {

@@ -8,7 +8,7 @@ use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor
 use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir::proto::envoy::r#type::v3::RateLimitUnit;
 
-use crate::support::envoy::Envoy;
+use crate::support::envoy::EnvoyProcess;
 use crate::support::grpc::unhex;
 use crate::support::{SOON, eventually_async};
 
@@ -39,7 +39,7 @@ fn hex(bytes: &[u8]) -> String {
 async fn envoy_sends_what_was_captured() {
     for (example, path, messages) in captured() {
         let (recorder, service) = Recorder::start();
-        let Some(envoy) = Envoy::start(example, service).await else { return };
+        let Some(envoy) = EnvoyProcess::start(example, service).await else { return };
         let answer = envoy.client().await.get(path, &[("x-api-key", "bob")]).await;
         assert!(["hello\n", "broken\n"].contains(&answer.body.as_str()), "{path}: {answer:?}");
         let all = async || recorder.requests().len() >= messages.len();

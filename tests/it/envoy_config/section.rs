@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use weir::config::{Config, EnvoyConfig, Overrides};
+use weir::config::{Config, ConfigOverrides, EnvoyConfig};
 
 fn parse(text: &str) -> Result<EnvoyConfig, String> {
-    let config = Config::parse(text, "weir.yaml", &Overrides::default());
+    let config = Config::parse(text, "weir.yaml", &ConfigOverrides::default());
     config.map(|config| config.envoy).map_err(|errors| errors.to_string())
 }
 
@@ -45,10 +45,10 @@ fn mistakes_are_told() {
 
 #[test]
 fn flags_go_before_it() {
-    let settings = Overrides {
+    let settings = ConfigOverrides {
         envoy_config: Some("/flag".to_owned()),
         envoy_merge_domains: Some("true".to_owned()),
-        ..Overrides::default()
+        ..ConfigOverrides::default()
     };
     let config = Config::parse("envoy: { config: /file }", "weir.yaml", &settings).unwrap();
     assert_eq!(
@@ -57,7 +57,8 @@ fn flags_go_before_it() {
     );
     let config = Config::built_in_with(&settings).unwrap();
     assert_eq!(config.envoy.config.as_deref(), Some(Path::new("/flag")));
-    let settings = Overrides { envoy_merge_domains: Some("maybe".to_owned()), ..Overrides::default() };
+    let settings =
+        ConfigOverrides { envoy_merge_domains: Some("maybe".to_owned()), ..ConfigOverrides::default() };
     let errors = Config::built_in_with(&settings).unwrap_err().to_string();
     let label =
         "--envoy-merge-domains or WEIR_ENVOY_MERGE_DOMAINS: envoy.merge_domains: \"maybe\" is neither";

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir::config::{Config, Overrides};
+use weir::config::{Config, ConfigOverrides};
 
 use crate::cli::{text, weir};
 use crate::support::scratch;
@@ -243,8 +243,8 @@ resources:
   - { match: "rl/plan=gold", strategy: "rl/plan_gold" }
 "#;
     assert_eq!(printed, expected);
-    let config =
-        Config::parse(&out, "imported", &Overrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
+    let config = Config::parse(&out, "imported", &ConfigOverrides::default())
+        .unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.rules.resolve("rl/files=files/a", "").unwrap().strategy.name(), "rl/files_files/-");
     let file = folder.path().join("weir.yaml");
     std::fs::write(&file, &out).unwrap();
@@ -268,7 +268,7 @@ fn names_of_any_sort_are_imported() {
         .unwrap();
     let (code, out, _) = run(&["import-envoy", folder.path().to_str().unwrap()]);
     assert_eq!(code, Some(0));
-    let config = Config::parse(&out, "imported", &Overrides::default());
+    let config = Config::parse(&out, "imported", &ConfigOverrides::default());
     let config = config.unwrap_or_else(|errors| panic!("{errors}\n{out}"));
     assert_eq!(config.rules.strategies().len(), 27);
 }
@@ -316,7 +316,7 @@ fn the_examples_are_right() {
     assert!(out.contains("\nlimit     3 per minute, by fixed_window"), "{out}");
     let (code, out, _) = run(&["import-envoy", folder]);
     assert_eq!(code, Some(0));
-    assert!(Config::parse(&out, "imported", &Overrides::default()).is_ok());
+    assert!(Config::parse(&out, "imported", &ConfigOverrides::default()).is_ok());
     for command in ["check", "explain", "import-envoy"] {
         assert!(run(&[command, "--help"]).1.starts_with("Examples:\n  weir "), "{command}");
     }

@@ -10,8 +10,8 @@ use weir::proto::v1::ShouldAllowResponse;
 use super::blocks::{Blocks, Fields};
 use super::{HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE};
 use crate::support::frames::{
-    self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, PADDED, PING, PREFACE,
-    PRIORITY, RST_STREAM, Raw, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, number,
+    self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
+    RST_STREAM, Raw, ReadFrame, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, number,
 };
 
 pub(super) struct Session {
@@ -222,7 +222,7 @@ impl Session {
     }
 
     /// One frame of the server's.
-    fn take(&mut self, frame: &Frame) {
+    fn take(&mut self, frame: &ReadFrame) {
         assert!(frame.payload.len() <= 16_384, "{frame:?}");
         assert!(self.block.is_none() || frame.kind == CONTINUATION, "{frame:?} within a header block");
         match frame.kind {
@@ -261,7 +261,7 @@ impl Session {
         }
     }
 
-    fn take_data(&mut self, frame: &Frame) {
+    fn take_data(&mut self, frame: &ReadFrame) {
         assert_eq!(frame.flags & PADDED, 0, "{frame:?}");
         let length = frame.payload.len();
         self.window -= length as i64;
@@ -279,7 +279,7 @@ impl Session {
         }
     }
 
-    fn take_block(&mut self, stream: u32, end: bool, mut block: Vec<u8>, frame: &Frame) {
+    fn take_block(&mut self, stream: u32, end: bool, mut block: Vec<u8>, frame: &ReadFrame) {
         block.extend(&frame.payload);
         if frame.flags & END_HEADERS == 0 {
             self.block = Some((stream, end, block));
@@ -297,7 +297,7 @@ impl Session {
         answer.ended = end;
     }
 
-    fn take_settings(&mut self, frame: &Frame) {
+    fn take_settings(&mut self, frame: &ReadFrame) {
         assert_eq!((frame.stream, frame.payload.len() % 6), (0, 0), "{frame:?}");
         if frame.flags & ACK == 0 {
             let told = frames::settings_of(&frame.payload);

@@ -10,9 +10,11 @@ use tonic::Code;
 use weir::clock::{Clock, ManualClock};
 use weir::config::{EnvoyFiles, MemoryConfig};
 use weir::limiter::Limiter;
-use weir::limiter::envoy::{Envoy, EnvoyRules, Loaded};
+use weir::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
 use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir::service::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, RateLimit, Templates};
+use weir::service::{
+    DecisionService, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Templates,
+};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
 
@@ -31,7 +33,7 @@ pub(super) fn service() -> Service {
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
     let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
-    let decisions = RateLimit::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10);
+    let decisions = DecisionService::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10);
     let counted = metrics.envoy(1).unwrap();
     let domains = EnvoyFiles::load(&files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
@@ -43,7 +45,7 @@ pub(super) fn service() -> Service {
     };
     let answers = EnvoyAnswers { headers: Some(HeaderNames::default()), dynamic_metadata: true };
     let live = Arc::new(ArcSwapOption::from_pointee(loaded));
-    EnvoyRateLimit::new(&decisions, Envoy::new(rules, counted.recorder(0)), answers, live)
+    EnvoyRateLimit::new(&decisions, EnvoyLimiter::new(rules, counted.recorder(0)), answers, live)
 }
 
 async fn answer(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {

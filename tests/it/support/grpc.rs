@@ -3,9 +3,9 @@
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
-use weir::service::RateLimit;
+use weir::service::DecisionService;
 use weir::store::Store;
-use weir_grpc::{Begun, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody};
+use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody};
 
 /// The largest message that these calls may have.
 const LARGEST_MESSAGE: usize = 64 << 10;
@@ -28,17 +28,20 @@ pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> Inco
 }
 
 /// How a call that asks one question ends, if it is answered alone.
-pub(crate) async fn ended_alone<S: Store>(service: &RateLimit<S>, begun: Begun) -> Result<Vec<u8>, Code> {
+pub(crate) async fn ended_alone<S: Store>(
+    service: &DecisionService<S>,
+    begun: BegunCall,
+) -> Result<Vec<u8>, Code> {
     match begun {
-        Begun::Call(call) => ended(call).await,
-        Begun::Pending(pending) => together(service, &[pending]).remove(0),
-        Begun::Postponed(_) => panic!("it is the first call of its turn"),
+        BegunCall::Call(call) => ended(call).await,
+        BegunCall::Pending(pending) => together(service, &[pending]).remove(0),
+        BegunCall::Postponed(_) => panic!("it is the first call of its turn"),
     }
 }
 
 /// What questions that have arrived together are answered with.
 pub(crate) fn together<S: Store>(
-    service: &RateLimit<S>,
+    service: &DecisionService<S>,
     pending: &[PendingCall],
 ) -> Vec<Result<Vec<u8>, Code>> {
     let mut answers: Vec<_> = pending.iter().map(|_| None).collect();
@@ -50,8 +53,8 @@ pub(crate) fn together<S: Store>(
 }
 
 /// How a call ends: the messages of the answer, or the status.
-pub(crate) async fn ended(begun: impl Into<Begun>) -> Result<Vec<u8>, Code> {
-    let Begun::Call(call) = begun.into() else { panic!("it is answered by itself, in this turn") };
+pub(crate) async fn ended(begun: impl Into<BegunCall>) -> Result<Vec<u8>, Code> {
+    let BegunCall::Call(call) = begun.into() else { panic!("it is answered by itself, in this turn") };
     let mut body = match call.await.map_err(|status| status.code())? {
         Reply::Message(message) => return Ok(message.to_vec()),
         Reply::Messages(body) => body,

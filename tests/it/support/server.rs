@@ -14,7 +14,9 @@ use weir::admin::Admin;
 use weir::algorithm::{Algorithm, Rate};
 use weir::app::{self, Listeners};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, ListenAddress, MemoryConfig, Messages, ServerConfig, StoreConfig, Transport};
+use weir::config::{
+    Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
+};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
@@ -206,23 +208,23 @@ pub(crate) fn config() -> Config {
         store: StoreConfig::Memory(MemoryConfig::default()),
         key_secret: None,
         rules: Rules::new(strategies, resources),
-        messages: Messages::default(),
+        messages: DenialMessages::default(),
         source: None,
     }
 }
 
 /// The same on `fast`, for tests of what it does alone.
 pub(crate) fn config_on_fast() -> Config {
-    let server = ServerConfig { transport: Transport::Fast, ..config().server };
+    let server = ServerConfig { transport: TransportKind::Fast, ..config().server };
     Config { server, ..config() }
 }
 
 /// What serves the tests' connections: `WEIR_TEST_TRANSPORT`, or else the default. Tests of what one transport
 /// does alone name it themselves.
-pub(crate) fn transport() -> Transport {
+pub(crate) fn transport() -> TransportKind {
     match std::env::var("WEIR_TEST_TRANSPORT").as_deref() {
-        Ok("tonic") => Transport::Tonic,
-        Ok("fast") | Err(_) => Transport::Fast,
+        Ok("tonic") => TransportKind::Tonic,
+        Ok("fast") | Err(_) => TransportKind::Fast,
         Ok(other) => panic!("WEIR_TEST_TRANSPORT is {other}: it must be fast or tonic"),
     }
 }

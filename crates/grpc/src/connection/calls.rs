@@ -13,11 +13,11 @@ use crate::body::RequestBody;
 use crate::call::Call;
 use crate::connection::Http2Connection;
 use crate::deadline::deadline_exceeded;
-use crate::in_flight::Event;
+use crate::in_flight::FutureEvent;
 use crate::messages::Messages;
 use crate::pending::PendingBatch;
 use crate::request_headers::RequestHead;
-use crate::service::{Begun, HotService, IncomingCall};
+use crate::service::{BegunCall, HotService, IncomingCall};
 use crate::turn;
 
 thread_local! {
@@ -42,10 +42,10 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             {
                 any = true;
                 match event {
-                    Event::Answered(stream, answer) => session.answer(stream, answer),
-                    Event::ResponseBody(response, piece) => session.continue_response(response, piece),
-                    Event::Failed(stream) => session.failed(stream),
-                    Event::Cancelled => {}
+                    FutureEvent::Answered(stream, answer) => session.answer(stream, answer),
+                    FutureEvent::ResponseBody(response, piece) => session.continue_response(response, piece),
+                    FutureEvent::Failed(stream) => session.failed(stream),
+                    FutureEvent::Cancelled => {}
                 }
             }
             session.return_credit();
@@ -69,13 +69,13 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             }
             let begin = || begin(&**service, &head, body, closing);
             match catch_unwind(AssertUnwindSafe(begin)) {
-                Ok(Begun::Pending(call)) => {
+                Ok(BegunCall::Pending(call)) => {
                     turn::spend(1);
                     batch.push(call, stream);
                 }
-                Ok(Begun::Call(Call::Done(Some(answer)))) => session.answer(stream, answer),
-                Ok(Begun::Call(call)) => in_flight.call(stream, call),
-                Ok(Begun::Postponed(message)) => return Some((head, message)),
+                Ok(BegunCall::Call(Call::Done(Some(answer)))) => session.answer(stream, answer),
+                Ok(BegunCall::Call(call)) => in_flight.call(stream, call),
+                Ok(BegunCall::Postponed(message)) => return Some((head, message)),
                 // A panic ends one call; the panic hook has written a log line.
                 Err(_) => session.failed(stream),
             }
@@ -92,16 +92,16 @@ fn begin<H: HotService>(
     head: &RequestHead,
     body: RequestBody,
     closing: &watch::Receiver<()>,
-) -> Begun {
+) -> BegunCall {
     let mut context = head.context();
     if let Err(status) = service.methods().check(head.path(), head.method, &mut context) {
-        return Begun::Call(Call::failed(status));
+        return BegunCall::Call(Call::failed(status));
     }
     if let Some(encoding) = &head.encoding {
-        return Begun::Call(Call::failed(unknown_encoding(encoding)));
+        return BegunCall::Call(Call::failed(unknown_encoding(encoding)));
     }
     let Some(method) = head.method else {
-        return Begun::Call(service.other(context, head.request(body)));
+        return BegunCall::Call(service.other(context, head.request(body)));
     };
     let messages = Messages::of(body, service.methods().largest_message(Some(method)));
     service.begin(method, IncomingCall { context, messages }, closing)

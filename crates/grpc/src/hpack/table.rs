@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::{Field, TABLE};
+use super::{HeaderField, TABLE};
 
 /// A field that the peer may refer to.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct TableEntry {
     /// The name, and the value behind it.
     bytes: Box<[u8]>,
     name_length: usize,
@@ -17,15 +17,15 @@ pub(super) struct Entry {
 
 /// The dynamic table, the newest first.
 #[derive(Debug)]
-pub(super) struct Table {
-    entries: VecDeque<Entry>,
+pub(super) struct DynamicTable {
+    entries: VecDeque<TableEntry>,
     size: usize,
     largest: usize,
 }
 
-impl Entry {
-    pub(super) fn of(field: Field<'_>, is_name: bool) -> Self {
-        let Field { name, value, allowed } = field;
+impl TableEntry {
+    pub(super) fn of(field: HeaderField<'_>, is_name: bool) -> Self {
+        let HeaderField { name, value, allowed } = field;
         Self { bytes: [name, value].concat().into(), name_length: name.len(), is_name, allowed }
     }
 
@@ -35,25 +35,25 @@ impl Entry {
         self.bytes.len() + OVERHEAD
     }
 
-    fn field(&self) -> Field<'_> {
+    fn field(&self) -> HeaderField<'_> {
         let (name, value) = self.bytes.split_at(self.name_length);
-        Field { name, value, allowed: self.allowed }
+        HeaderField { name, value, allowed: self.allowed }
     }
 }
 
-impl Default for Table {
+impl Default for DynamicTable {
     fn default() -> Self {
         Self { entries: VecDeque::new(), size: 0, largest: TABLE }
     }
 }
 
-impl Table {
+impl DynamicTable {
     /// The field at this place, counted from 1: the static ones, then the peer's.
     #[inline]
-    pub(super) fn field(&self, place: usize) -> Option<Field<'_>> {
+    pub(super) fn field(&self, place: usize) -> Option<HeaderField<'_>> {
         match place.checked_sub(STATIC.len() + 1) {
-            Some(index) => self.entries.get(index).map(Entry::field),
-            None => STATIC.get(place.checked_sub(1)?).map(|&(name, value)| Field {
+            Some(index) => self.entries.get(index).map(TableEntry::field),
+            None => STATIC.get(place.checked_sub(1)?).map(|&(name, value)| HeaderField {
                 name: name.as_bytes(),
                 value: value.as_bytes(),
                 allowed: true,
@@ -70,7 +70,7 @@ impl Table {
     }
 
     /// Takes in a new field, and drops the oldest as far as there is no room.
-    pub(super) fn add(&mut self, entry: Entry) {
+    pub(super) fn add(&mut self, entry: TableEntry) {
         let size = entry.size();
         self.make_room(size);
         if size <= self.largest {

@@ -132,7 +132,7 @@ impl Session {
     }
 
     /// The stream of a message that is still incomplete.
-    fn current(&self, message: &PartialMessage) -> Option<&crate::stream::Stream> {
+    fn current(&self, message: &PartialMessage) -> Option<&crate::stream::CallStream> {
         let stream = self.streams.get(&message.stream)?;
         (stream.framing.is_partial() && stream.framing.complete() + 1 == message.listed).then_some(stream)
     }

@@ -2,7 +2,7 @@
 
 use crate::error_code::ConnectionError;
 use crate::frames::{self, DEFAULT_WINDOW, PREFACE, kind, setting};
-use crate::session::{CONNECTION_WINDOW, Handshake, STREAM_WINDOW, Session};
+use crate::session::{CONNECTION_WINDOW, ClientPreface, STREAM_WINDOW, Session};
 
 impl Session {
     /// Takes the client's preface and returns its length; 0 while it is incomplete.
@@ -17,7 +17,7 @@ impl Session {
         if length < PREFACE.len() {
             return Ok(0);
         }
-        self.handshake = Handshake::Settings;
+        self.handshake = ClientPreface::Settings;
         self.send_settings();
         Ok(length)
     }

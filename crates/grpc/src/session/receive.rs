@@ -7,9 +7,9 @@ use crate::events::ConnectionEvent;
 use crate::frames::{self, Frame, HEAD, LARGEST_PAYLOAD, flag, kind, setting, settings};
 use crate::request_headers::{HeaderFault, HeaderReader, RequestHead};
 use crate::session::{
-    ACK, Handshake, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session, Shutdown,
+    ACK, ClientPreface, GracefulShutdown, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session,
 };
-use crate::stream::Stream;
+use crate::stream::CallStream;
 
 /// The largest flow-control window (RFC 9113, 6.9.1).
 const LARGEST_WINDOW: i64 = (1 << 31) - 1;
@@ -22,11 +22,11 @@ impl Session {
         if self.header_block.is_some() && frame.kind != kind::CONTINUATION {
             return Err(ConnectionError::protocol("it sent another frame within headers"));
         }
-        if self.handshake == Handshake::Settings {
+        if self.handshake == ClientPreface::Settings {
             if frame.kind != kind::SETTINGS || frame.has(ACK) {
                 return Err(ConnectionError::protocol("it did not begin with its settings"));
             }
-            self.handshake = Handshake::Done;
+            self.handshake = ClientPreface::Done;
         }
         match frame.kind {
             kind::HEADERS => self.headers(frame),
@@ -107,7 +107,7 @@ impl Session {
     }
 
     fn request(&mut self, id: u32, end_stream: bool, head: Result<RequestHead, HeaderFault>) -> FrameResult {
-        if self.shutdown == Shutdown::Final {
+        if self.shutdown == GracefulShutdown::Final {
             // The last GOAWAY says that this stream is ignored.
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl Session {
                 return Ok(());
             }
         };
-        let mut stream = Stream::new(head, STREAM_WINDOW.into(), &self.methods);
+        let mut stream = CallStream::new(head, STREAM_WINDOW.into(), &self.methods);
         let valid = !end_stream || stream.end_of_body();
         self.streams.insert(id, stream);
         self.recount(id);
@@ -238,7 +238,7 @@ impl Session {
         sized(frame, frame.payload.len() == 4)?;
         self.check_opened(frame.stream)?;
         let now = self.now();
-        let begun = self.streams.get(&frame.stream).map(Stream::has_begun);
+        let begun = self.streams.get(&frame.stream).map(CallStream::has_begun);
         if begun == Some(true) {
             self.observer.observe(ConnectionEvent::ResetInFlight, "a client reset a call in flight");
             if self.resets_in_flight.add(now) {
@@ -308,7 +308,7 @@ impl Session {
             frames::write(&mut self.output, kind::PING, ACK, 0, frame.payload);
         } else if frame.payload == KEEPALIVE_PING {
             self.ping_acked = true;
-        } else if frame.payload == SHUTDOWN_PING && self.shutdown == Shutdown::Announced {
+        } else if frame.payload == SHUTDOWN_PING && self.shutdown == GracefulShutdown::Announced {
             // Everything that the client sent before it knew of the shutdown has come.
             self.finish_shutdown();
         }
@@ -317,7 +317,9 @@ impl Session {
 
     /// Frames for an idle stream are connection errors (RFC 9113, 5.1).
     fn check_opened(&self, stream: u32) -> FrameResult {
-        if stream.is_multiple_of(2) || (stream > self.last_stream_id && self.shutdown != Shutdown::Final) {
+        if stream.is_multiple_of(2)
+            || (stream > self.last_stream_id && self.shutdown != GracefulShutdown::Final)
+        {
             return Err(ConnectionError::protocol("it sent a frame of a stream that it has not opened"));
         }
         Ok(())

@@ -119,12 +119,12 @@ impl Session {
         while without < self.blocked.len() && self.send_window > 0 && !self.output_is_full() {
             let Some(id) = self.blocked.pop_front() else { return };
             match self.send_some(id) {
-                Progress::All => {}
-                Progress::Some => {
+                SendProgress::All => {}
+                SendProgress::Some => {
                     self.blocked.push_back(id);
                     without = 0;
                 }
-                Progress::Nothing => {
+                SendProgress::Nothing => {
                     self.blocked.push_back(id);
                     without += 1;
                 }
@@ -168,9 +168,9 @@ impl Session {
         stream.queued = Some(QueuedData { data, then });
         loop {
             match self.send_some(id) {
-                Progress::All => return,
-                Progress::Some if !self.output_is_full() => {}
-                Progress::Some | Progress::Nothing => break,
+                SendProgress::All => return,
+                SendProgress::Some if !self.output_is_full() => {}
+                SendProgress::Some | SendProgress::Nothing => break,
             }
         }
         // Streams that were reset stay in the list while the connection has no window.
@@ -181,14 +181,14 @@ impl Session {
     }
 
     /// Sends one frame of a stream's queued data; after the last one, what follows it.
-    fn send_some(&mut self, id: u32) -> Progress {
-        let Some(stream) = self.streams.get_mut(&id) else { return Progress::All };
-        let Some(queued) = &mut stream.queued else { return Progress::All };
+    fn send_some(&mut self, id: u32) -> SendProgress {
+        let Some(stream) = self.streams.get_mut(&id) else { return SendProgress::All };
+        let Some(queued) = &mut stream.queued else { return SendProgress::All };
         let window = self.send_window.min(self.initial_send_window + stream.send_window_delta);
         let window = usize::try_from(window).unwrap_or(0);
         let length = queued.data.len().min(window).min(LARGEST_PAYLOAD);
         if length == 0 && !queued.data.is_empty() {
-            return Progress::Nothing;
+            return SendProgress::Nothing;
         }
         let piece = queued.data.split_to(length);
         let is_last = queued.data.is_empty();
@@ -201,7 +201,7 @@ impl Session {
             frames::write(&mut self.output, kind::DATA, flags, id, &piece);
         }
         if !is_last {
-            return Progress::Some;
+            return SendProgress::Some;
         }
         match stream.queued.take().map(|queued| queued.then) {
             Some(AfterData::More(response)) => self.resumable.push(response),
@@ -216,7 +216,7 @@ impl Session {
             Some(AfterData::EndStream) => self.end_stream(id),
             None => {}
         }
-        Progress::All
+        SendProgress::All
     }
 
     /// Ends a stream whose response is complete. If the client has not finished its request, RST_STREAM(NO_ERROR)
@@ -232,7 +232,7 @@ impl Session {
 }
 
 /// How far queued data was sent.
-enum Progress {
+enum SendProgress {
     All,
     Some,
     Nothing,

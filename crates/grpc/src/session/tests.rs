@@ -28,7 +28,7 @@ fn methods() -> Methods {
 
 /// A session whose peer has said what these settings are.
 fn begun(settings: &[(u16, u32)]) -> Session {
-    let mut session = Session::new(&Limits::default(), methods(), Arc::new(Unobserved));
+    let mut session = Session::new(&ConnectionLimits::default(), methods(), Arc::new(Unobserved));
     let mut bytes = PREFACE.to_vec();
     frames::write_settings(&mut bytes, settings);
     assert_eq!(session.read(&bytes), Ok(bytes.len()));

@@ -11,8 +11,8 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::sync::watch;
 use tonic::Status;
 use weir_grpc::{
-    Begun, Call, CallContext, HotMethod, HotService, IncomingCall, Messages, MethodId, Methods, PendingCall,
-    Reply, RequestBody, Unanswered, reply,
+    BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, Messages, MethodId, Methods,
+    PendingCall, Reply, RequestBody, Unanswered, reply,
 };
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
@@ -88,13 +88,13 @@ impl HotService for Echo {
         &self.methods
     }
 
-    fn begin(&self, MethodId(method): MethodId, call: IncomingCall, _: &watch::Receiver<()>) -> Begun {
+    fn begin(&self, MethodId(method): MethodId, call: IncomingCall, _: &watch::Receiver<()>) -> BegunCall {
         let IncomingCall { context, mut messages } = call;
-        Begun::Call(match method {
+        BegunCall::Call(match method {
             0 => {
                 let arrived = std::pin::pin!(messages.only()).poll(&mut Context::from_waker(Waker::noop()));
                 match arrived {
-                    Poll::Ready(Ok(message)) => return Begun::Pending(PendingCall { message, context }),
+                    Poll::Ready(Ok(message)) => return BegunCall::Pending(PendingCall { message, context }),
                     Poll::Ready(Err(status)) => Call::failed(status),
                     Poll::Pending => self.waiting(&context, async move { echo(&messages.only().await?) }),
                 }

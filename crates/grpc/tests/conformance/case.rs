@@ -6,7 +6,7 @@ mod expected;
 
 use std::time::Duration;
 
-use weir_grpc::Limits;
+use weir_grpc::ConnectionLimits;
 
 use self::expected::{Expected, brief, meet, quiet};
 use crate::client::{Client, Command};
@@ -41,7 +41,7 @@ pub(crate) const INTERNAL: u32 = 13;
 pub(crate) struct Case {
     pub(crate) section: &'static str,
     pub(crate) name: String,
-    limits: Limits,
+    limits: ConnectionLimits,
     steps: Vec<Step>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn case(section: &'static str, name: impl Into<String>) -> Case {
 
 /// A case that begins before the handshake.
 pub(crate) fn bare(section: &'static str, name: impl Into<String>) -> Case {
-    let limits = Limits { keepalive_interval: NEVER, ..Limits::default() };
+    let limits = ConnectionLimits { keepalive_interval: NEVER, ..ConnectionLimits::default() };
     Case { section, name: name.into(), limits, steps: Vec::new() }
 }
 
@@ -75,7 +75,7 @@ impl Case {
         self.step(Step::Expect(expected))
     }
 
-    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut ConnectionLimits)) -> Self {
         change(&mut self.limits);
         self
     }

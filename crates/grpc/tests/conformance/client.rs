@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use weir_grpc::{BufferBudget, ConnectionContext, ConnectionEnd, Http2Connection, Limits, Unobserved};
+use weir_grpc::{
+    BufferBudget, ConnectionContext, ConnectionEnd, ConnectionLimits, Http2Connection, Unobserved,
+};
 
 use crate::echo::Echo;
 use crate::wire::{
@@ -75,7 +77,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
         let (stream, theirs) = tokio::io::duplex(PIPE);
         let (commands, mut asked) = mpsc::unbounded_channel();
         let server = tokio::spawn(async move {

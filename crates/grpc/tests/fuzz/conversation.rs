@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{oneshot, watch};
-use weir_grpc::{BufferBudget, ConnectionContext, Http2Connection, Limits, Unobserved};
+use weir_grpc::{BufferBudget, ConnectionContext, ConnectionLimits, Http2Connection, Unobserved};
 
 use crate::caller::Caller;
 use crate::echo::Echo;
@@ -48,10 +48,10 @@ struct Conversation {
 
 async fn converse(mut script: Script<'_>) -> Tally {
     let pipe = script.pick(&[64, 1_000, 9_000, 70_000, 1 << 20]);
-    let limits = Limits {
+    let limits = ConnectionLimits {
         max_streams: script.pick(&[1, 3, 100, 1024]),
         keepalive_interval: Duration::from_secs(10_000_000),
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let mangles = script.once_in(2);
     let (stream, theirs) = tokio::io::duplex(pipe);

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::Call;
-use crate::answer::Answer;
+use super::LoadCall;
+use crate::answer::CountedAnswer;
 
 /// By stream. Streams are numbered in the order of the calls, so this is a row with gaps.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    row: VecDeque<Option<Waiting>>,
+    row: VecDeque<Option<PendingAnswer>>,
     /// The stream of the first in the row.
     first: u32,
     unanswered: usize,
@@ -16,10 +16,10 @@ pub(super) struct Calls {
 
 /// What is known of a call so far.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) call: Call,
+pub(super) struct PendingAnswer {
+    pub(super) call: LoadCall,
     /// What its message says; the status comes after it.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<CountedAnswer>,
 }
 
 impl Calls {
@@ -28,22 +28,22 @@ impl Calls {
     }
 
     /// Streams must come in order, each two above the one before.
-    pub(super) fn push(&mut self, stream: u32, call: Call) {
+    pub(super) fn push(&mut self, stream: u32, call: LoadCall) {
         if self.row.is_empty() {
             self.first = stream;
         }
-        self.row.push_back(Some(Waiting { call, answer: None }));
+        self.row.push_back(Some(PendingAnswer { call, answer: None }));
         self.unanswered += 1;
     }
 
     /// The call of this stream, if it waits.
-    pub(super) fn get(&mut self, stream: u32) -> Option<&mut Waiting> {
+    pub(super) fn get(&mut self, stream: u32) -> Option<&mut PendingAnswer> {
         let place = self.place(stream)?;
         self.row.get_mut(place)?.as_mut()
     }
 
     /// Ends the wait of this stream's call.
-    pub(super) fn take(&mut self, stream: u32) -> Option<Waiting> {
+    pub(super) fn take(&mut self, stream: u32) -> Option<PendingAnswer> {
         let place = self.place(stream)?;
         let waiting = self.row.get_mut(place)?.take()?;
         self.unanswered -= 1;
@@ -52,7 +52,7 @@ impl Calls {
     }
 
     /// Ends the wait of the oldest call if it was made before this time.
-    pub(super) fn take_older(&mut self, before_ns: u64) -> Option<(u32, Call)> {
+    pub(super) fn take_older(&mut self, before_ns: u64) -> Option<(u32, LoadCall)> {
         let oldest = self.row.front()?.as_ref()?;
         if oldest.call.sent_ns >= before_ns {
             return None;
@@ -62,7 +62,7 @@ impl Calls {
     }
 
     /// Ends the waits of this stream and all behind it.
-    pub(super) fn take_from(&mut self, stream: u32, mut each: impl FnMut(Call)) {
+    pub(super) fn take_from(&mut self, stream: u32, mut each: impl FnMut(LoadCall)) {
         let begin = self.place(stream).unwrap_or(0).min(self.row.len());
         for waiting in self.row.drain(begin..).flatten() {
             self.unanswered -= 1;
@@ -92,7 +92,7 @@ mod tests {
     fn row(streams: impl IntoIterator<Item = u32>) -> Calls {
         let mut calls = Calls::default();
         for stream in streams {
-            calls.push(stream, Call { sent_ns: stream.into(), ..Call::default() });
+            calls.push(stream, LoadCall { sent_ns: stream.into(), ..LoadCall::default() });
         }
         calls
     }
@@ -108,7 +108,7 @@ mod tests {
             assert!(calls.get(stream).is_none());
         }
         assert_eq!(calls.unanswered(), 1);
-        calls.push(9, Call::default());
+        calls.push(9, LoadCall::default());
         assert!(calls.take(3).is_some() && calls.take(9).is_some());
         assert_eq!((calls.unanswered(), calls.row.len()), (0, 0));
     }

@@ -1,17 +1,17 @@
 //! What becomes of calls.
 
-use crate::answer::Answer;
+use crate::answer::CountedAnswer;
 
 /// A call that has ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) call: Call,
-    pub(crate) result: Result<Answer, Failure>,
+pub(crate) struct CallOutcome {
+    pub(crate) call: LoadCall,
+    pub(crate) result: Result<CountedAnswer, Failure>,
 }
 
 /// A call, as the one who makes it knows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Call {
+pub(crate) struct LoadCall {
     /// When it was due: what its latency counts from.
     pub(crate) due_ns: u64,
     /// When it was made.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Connection, Failure, Outcome};
+use super::{CallOutcome, Failure, LoadConnection};
 use crate::answer;
 use crate::response::{ResponseBlocks, Said};
 use weir_grpc::frames::{self, Frame, FrameFault, flag, kind, settings};
@@ -46,9 +46,13 @@ impl Incoming {
     }
 }
 
-impl Connection {
+impl LoadConnection {
     /// Takes in what the socket gave. An error ends the connection.
-    pub(crate) fn receive(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut dyn FnMut(CallOutcome),
+    ) -> Result<(), FrameFault> {
         if self.incoming.rest.is_empty() {
             let taken = self.frames(bytes, sink)?;
             self.incoming.rest.extend_from_slice(&bytes[taken..]);
@@ -63,7 +67,7 @@ impl Connection {
     }
 
     /// Takes in all frames that are complete: so many bytes.
-    fn frames(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Outcome)) -> Result<usize, FrameFault> {
+    fn frames(&mut self, bytes: &[u8], sink: &mut dyn FnMut(CallOutcome)) -> Result<usize, FrameFault> {
         let mut taken = 0;
         while let Some((frame, length)) = frames::first(&bytes[taken..])? {
             self.frame(frame, sink)?;
@@ -72,7 +76,7 @@ impl Connection {
         Ok(taken)
     }
 
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(CallOutcome)) -> Result<(), FrameFault> {
         if !self.incoming.is_greeted && frame.kind != kind::SETTINGS {
             return Err("it does not greet as HTTP/2 servers do");
         }
@@ -91,7 +95,7 @@ impl Connection {
                 // Calls up to the last stream are answered still; what is behind it was never looked at.
                 self.is_closing = true;
                 let behind = ((frame.number(0)? & (u32::MAX >> 1)) + 1) | 1;
-                let lost = |call| sink(Outcome { call, result: Err(Failure::Lost) });
+                let lost = |call| sink(CallOutcome { call, result: Err(Failure::Lost) });
                 self.calls.take_from(behind, lost);
                 if self.stream.id.is_some_and(|stream| stream >= behind) {
                     self.stream.end(&Failure::Lost, sink);
@@ -103,7 +107,7 @@ impl Connection {
         Ok(())
     }
 
-    fn data(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
+    fn data(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(CallOutcome)) -> Result<(), FrameFault> {
         self.incoming.used += frame.payload.len() as u32;
         if self.incoming.used >= GIVE_BACK {
             let used = std::mem::take(&mut self.incoming.used);
@@ -149,7 +153,7 @@ impl Connection {
         Ok(())
     }
 
-    fn headers(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(Outcome)) -> Result<(), FrameFault> {
+    fn headers(&mut self, frame: Frame<'_>, sink: &mut dyn FnMut(CallOutcome)) -> Result<(), FrameFault> {
         let content = frame.content()?;
         let unfinished = self.incoming.block.take();
         let (stream, flags, said) = match unfinished {
@@ -179,7 +183,7 @@ impl Connection {
         Ok(())
     }
 
-    fn said(&mut self, stream: u32, said: Said, is_end: bool, sink: &mut dyn FnMut(Outcome)) {
+    fn said(&mut self, stream: u32, said: Said, is_end: bool, sink: &mut dyn FnMut(CallOutcome)) {
         const SUCCESS: u16 = 200;
         match (said.http, said.grpc) {
             (Some(status), _) if status != SUCCESS => self.fail(stream, Failure::Http(status), sink),
@@ -193,7 +197,7 @@ impl Connection {
         }
     }
 
-    fn succeed(&mut self, stream: u32, sink: &mut dyn FnMut(Outcome)) {
+    fn succeed(&mut self, stream: u32, sink: &mut dyn FnMut(CallOutcome)) {
         if self.stream.id == Some(stream) {
             self.outgoing.forget(stream);
             return self.stream.end(&Failure::Lost, sink); // it ended before its time, if any call waits
@@ -202,11 +206,11 @@ impl Connection {
             self.incoming.forget(stream);
         }
         if let Some(waiting) = self.calls.take(stream) {
-            sink(Outcome { call: waiting.call, result: waiting.answer.ok_or(Failure::Malformed) });
+            sink(CallOutcome { call: waiting.call, result: waiting.answer.ok_or(Failure::Malformed) });
         }
     }
 
-    fn fail(&mut self, stream: u32, failure: Failure, sink: &mut dyn FnMut(Outcome)) {
+    fn fail(&mut self, stream: u32, failure: Failure, sink: &mut dyn FnMut(CallOutcome)) {
         if self.stream.id == Some(stream) {
             self.outgoing.forget(stream);
             return self.stream.end(&failure, sink);
@@ -214,7 +218,7 @@ impl Connection {
         self.incoming.forget(stream);
         self.outgoing.forget(stream);
         if let Some(waiting) = self.calls.take(stream) {
-            sink(Outcome { call: waiting.call, result: Err(failure) });
+            sink(CallOutcome { call: waiting.call, result: Err(failure) });
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Call, Failure, Outcome};
-use crate::answer::{Answer, streamed};
+use super::{CallOutcome, Failure, LoadCall};
+use crate::answer::{CountedAnswer, streamed};
 use weir_grpc::frames::FrameFault;
 
 const PREFIX: usize = 5;
@@ -12,23 +12,23 @@ const LONGEST_MESSAGE: usize = 4 << 20;
 /// A message of ours is a call: it has ended when all its questions have answers, which the server may put
 /// into messages as it likes.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct LoadStream {
     /// None while none is open.
     pub(super) id: Option<u32>,
-    row: VecDeque<Call>,
+    row: VecDeque<LoadCall>,
     /// What is known of the first call in the row.
-    answer: Answer,
+    answer: CountedAnswer,
     answered: usize,
     /// The beginning of a message.
     begun: Vec<u8>,
 }
 
-impl Stream {
+impl LoadStream {
     pub(super) fn unanswered(&self) -> usize {
         self.row.len()
     }
 
-    pub(super) fn push(&mut self, call: Call) {
+    pub(super) fn push(&mut self, call: LoadCall) {
         self.row.push_back(call);
     }
 
@@ -42,7 +42,7 @@ impl Stream {
         &mut self,
         content: &[u8],
         questions: usize,
-        sink: &mut dyn FnMut(Outcome),
+        sink: &mut dyn FnMut(CallOutcome),
     ) -> Result<(), FrameFault> {
         if self.begun.is_empty() {
             let taken = self.messages(content, questions, sink)?;
@@ -62,7 +62,7 @@ impl Stream {
         &mut self,
         bytes: &[u8],
         questions: usize,
-        sink: &mut dyn FnMut(Outcome),
+        sink: &mut dyn FnMut(CallOutcome),
     ) -> Result<usize, FrameFault> {
         let mut taken = 0;
         while let Some(prefix) = bytes[taken..].first_chunk::<PREFIX>() {
@@ -81,7 +81,7 @@ impl Stream {
         &mut self,
         message: &[u8],
         questions: usize,
-        sink: &mut dyn FnMut(Outcome),
+        sink: &mut dyn FnMut(CallOutcome),
     ) -> Result<(), FrameFault> {
         for result in streamed(message) {
             let expected = self.answered as u64;
@@ -93,16 +93,16 @@ impl Stream {
                 && let Some(call) = self.row.pop_front()
             {
                 self.answered = 0;
-                sink(Outcome { call, result: Ok(std::mem::take(&mut self.answer)) });
+                sink(CallOutcome { call, result: Ok(std::mem::take(&mut self.answer)) });
             }
         }
         Ok(())
     }
 
     /// The stream is gone, and no answer follows.
-    pub(super) fn end(&mut self, failure: &Failure, sink: &mut dyn FnMut(Outcome)) {
+    pub(super) fn end(&mut self, failure: &Failure, sink: &mut dyn FnMut(CallOutcome)) {
         for call in std::mem::take(self).row {
-            sink(Outcome { call, result: Err(failure.clone()) });
+            sink(CallOutcome { call, result: Err(failure.clone()) });
         }
     }
 }
@@ -125,17 +125,17 @@ mod tests {
         [&[0][..], &(message.len() as u32).to_be_bytes(), &message].concat()
     }
 
-    fn stream(calls: u64) -> Stream {
-        let mut stream = Stream { id: Some(1), ..Stream::default() };
+    fn stream(calls: u64) -> LoadStream {
+        let mut stream = LoadStream { id: Some(1), ..LoadStream::default() };
         for number in 0..calls {
-            stream.push(Call { due_ns: number, ..Call::default() });
+            stream.push(LoadCall { due_ns: number, ..LoadCall::default() });
         }
         stream
     }
 
-    fn receive(stream: &mut Stream, bytes: &[u8]) -> Result<Vec<(u64, u32)>, FrameFault> {
+    fn receive(stream: &mut LoadStream, bytes: &[u8]) -> Result<Vec<(u64, u32)>, FrameFault> {
         let mut ended = Vec::new();
-        let mut sink = |it: Outcome| ended.push((it.call.due_ns, it.result.unwrap().allowed));
+        let mut sink = |it: CallOutcome| ended.push((it.call.due_ns, it.result.unwrap().allowed));
         stream.receive(bytes, 3, &mut sink)?;
         Ok(ended)
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::answer::Answer;
-use crate::plan::{Ask, Mode, Spread};
+use crate::answer::CountedAnswer;
+use crate::plan::{CallMode, PlannedQuestion, Spread};
 use weir_grpc::frames::{self, Frame, flag, kind, setting, write, write_settings};
 
 const END: u8 = flag::END_HEADERS | flag::END_STREAM;
@@ -51,8 +51,8 @@ fn greeting(settings: &[(u16, u32)]) -> Vec<u8> {
     bytes
 }
 
-fn connection(settings: &[(u16, u32)]) -> Connection {
-    let ask = Ask {
+fn connection(settings: &[(u16, u32)]) -> LoadConnection {
+    let ask = PlannedQuestion {
         resource: "api".to_owned(),
         consumer: "bob".to_owned(),
         strategy: String::new(),
@@ -63,21 +63,21 @@ fn connection(settings: &[(u16, u32)]) -> Connection {
         keys: 1,
         spread: Spread::Uniform,
     };
-    let mut connection = Connection::new(Arc::new(Service::new(Mode::Unary, &ask)), "localhost:1");
+    let mut connection = LoadConnection::new(Arc::new(CallShape::new(CallMode::Unary, &ask)), "localhost:1");
     assert!(receive(&mut connection, &greeting(settings)).is_empty());
     sent(&mut connection);
     connection
 }
 
-fn receive(connection: &mut Connection, bytes: &[u8]) -> Vec<(u64, Result<Answer, Failure>)> {
+fn receive(connection: &mut LoadConnection, bytes: &[u8]) -> Vec<(u64, Result<CountedAnswer, Failure>)> {
     let mut outcomes = Vec::new();
-    let mut sink = |outcome: Outcome| outcomes.push((outcome.call.due_ns, outcome.result));
+    let mut sink = |outcome: CallOutcome| outcomes.push((outcome.call.due_ns, outcome.result));
     connection.receive(bytes, &mut sink).unwrap();
     outcomes
 }
 
 /// What it has to write: kind, flags, stream and length of each frame.
-fn sent(connection: &mut Connection) -> Vec<(u8, u8, u32, usize)> {
+fn sent(connection: &mut LoadConnection) -> Vec<(u8, u8, u32, usize)> {
     let mut bytes = connection.to_write().to_vec();
     connection.written(bytes.len());
     if bytes.starts_with(frames::PREFACE) {
@@ -93,13 +93,13 @@ fn sent(connection: &mut Connection) -> Vec<(u8, u8, u32, usize)> {
 }
 
 /// The n-th call is due at n.
-fn call(connection: &mut Connection, number: u64, message: &[u8]) {
-    let call = Call { due_ns: number, sent_ns: number, key: 0, counts: true };
+fn call(connection: &mut LoadConnection, number: u64, message: &[u8]) {
+    let call = LoadCall { due_ns: number, sent_ns: number, key: 0, counts: true };
     connection.call(message, call);
 }
 
-fn allowed() -> Result<Answer, Failure> {
-    Ok(Answer { allowed: 1, ..Answer::default() })
+fn allowed() -> Result<CountedAnswer, Failure> {
+    Ok(CountedAnswer { allowed: 1, ..CountedAnswer::default() })
 }
 
 #[test]
@@ -258,6 +258,6 @@ fn what_breaks_the_protocol_ends_the_connection() {
         assert!(connection.receive(bytes, &mut |_| ()).is_err(), "{bytes:?}");
     }
     let ask_first = frame(kind::PING, 0, 0, &[0; 8]);
-    let mut fresh = Connection::new(Arc::clone(&connection(&[]).service), "localhost:1");
+    let mut fresh = LoadConnection::new(Arc::clone(&connection(&[]).service), "localhost:1");
     assert!(fresh.receive(&ask_first, &mut |_| ()).is_err(), "a server greets with SETTINGS");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::connection::Outcome;
+use crate::connection::CallOutcome;
 
 /// Written at once, at least.
 const CHUNK: usize = 64 << 10;
@@ -38,7 +38,7 @@ impl Record {
 }
 
 impl Trace {
-    pub(super) fn write(&mut self, outcome: &Outcome, now_ns: u64) {
+    pub(super) fn write(&mut self, outcome: &CallOutcome, now_ns: u64) {
         let result = match &outcome.result {
             Ok(answer) if answer.allowed > 0 => "allowed",
             Ok(_) => "denied",

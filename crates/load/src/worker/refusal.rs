@@ -1,7 +1,7 @@
 //! Failures that every further call would meet too: better said at once than counted.
 
 use crate::LoadError;
-use crate::answer::Answer;
+use crate::answer::CountedAnswer;
 use crate::client::code_name;
 use crate::connection::Failure;
 
@@ -13,7 +13,7 @@ const UNIMPLEMENTED: i32 = 12;
 const UNAUTHENTICATED: i32 = 16;
 
 /// The error that the first answer means for the whole run, if it does.
-pub(super) fn of(result: &Result<Answer, Failure>, server: &str) -> Option<LoadError> {
+pub(super) fn of(result: &Result<CountedAnswer, Failure>, server: &str) -> Option<LoadError> {
     let (code, message) = match result {
         Err(Failure::Status(code, message)) => (*code, message.clone()),
         Err(Failure::Http(status)) => {

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use crate::redis::RedisServer;
 
 /// One node's belief.
-pub(super) struct View(Vec<Line>);
+pub(super) struct View(Vec<NodeLine>);
 
 /// What it believes about one node.
-struct Line {
+struct NodeLine {
     id: String,
     port: u16,
     is_myself: bool,
@@ -22,7 +22,7 @@ struct Line {
 /// The belief of this node; none when it does not answer.
 pub(super) fn of(node: &RedisServer) -> Option<View> {
     let text: String = node.try_query(&["CLUSTER", "NODES"]).ok()?;
-    Some(View(text.lines().map(Line::parse).collect()))
+    Some(View(text.lines().map(NodeLine::parse).collect()))
 }
 
 /// Whether the node serves its slots, as it sees it.
@@ -55,7 +55,7 @@ impl View {
     }
 }
 
-impl Line {
+impl NodeLine {
     /// `id ip:port@bus-port flags primary-id ping pong epoch link-state slots…`
     fn parse(line: &str) -> Self {
         let fields: Vec<&str> = line.split(' ').collect();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{Mode, Shared};
+use super::{ProxyMode, SharedProxy};
 
 /// How often an idle connection looks at the mode.
 pub(super) const TICK: Duration = Duration::from_millis(3);
@@ -18,7 +18,7 @@ pub(super) const TICK: Duration = Duration::from_millis(3);
 pub(super) struct Pump<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
-    mode: &'a Mutex<Option<Mode>>,
+    mode: &'a Mutex<Option<ProxyMode>>,
     forwarded: &'a AtomicU64,
     carries_replies: bool,
     has_lost_bytes: bool,
@@ -30,18 +30,18 @@ pub(super) struct Pump<'a> {
 struct Closed;
 
 impl<'a> Pump<'a> {
-    pub(super) fn of_calls(client: &'a TcpStream, server: &'a TcpStream, shared: &'a Shared) -> Self {
+    pub(super) fn of_calls(client: &'a TcpStream, server: &'a TcpStream, shared: &'a SharedProxy) -> Self {
         Self::new(client, server, shared, &shared.bytes_up, false)
     }
 
-    pub(super) fn of_replies(server: &'a TcpStream, client: &'a TcpStream, shared: &'a Shared) -> Self {
+    pub(super) fn of_replies(server: &'a TcpStream, client: &'a TcpStream, shared: &'a SharedProxy) -> Self {
         Self::new(server, client, shared, &shared.bytes_down, true)
     }
 
     fn new(
         from: &'a TcpStream,
         to: &'a TcpStream,
-        shared: &'a Shared,
+        shared: &'a SharedProxy,
         forwarded: &'a AtomicU64,
         carries_replies: bool,
     ) -> Self {
@@ -59,10 +59,10 @@ impl<'a> Pump<'a> {
 
     fn step(&mut self, buffer: &mut [u8]) -> Result<(), Closed> {
         match *self.mode.lock() {
-            Some(Mode::Drop) | None => return Err(Closed),
-            Some(Mode::BlackHole) => {}
+            Some(ProxyMode::Drop) | None => return Err(Closed),
+            Some(ProxyMode::BlackHole) => {}
             Some(_) if self.has_lost_bytes => return Err(Closed),
-            Some(Mode::Pass | Mode::Stall | Mode::LateReplies(_)) => {}
+            Some(ProxyMode::Pass | ProxyMode::Stall | ProxyMode::LateReplies(_)) => {}
         }
         self.forward_due()?;
         let count = match self.read(buffer) {
@@ -72,13 +72,13 @@ impl<'a> Pump<'a> {
             Err(_) => return Err(Closed),
         };
         let delay = match self.wait_while_stalled() {
-            Some(Mode::BlackHole) => {
+            Some(ProxyMode::BlackHole) => {
                 self.has_lost_bytes = true;
                 return Ok(());
             }
             _ if self.has_lost_bytes => return Err(Closed),
-            Some(Mode::Pass) => Duration::ZERO,
-            Some(Mode::LateReplies(delay)) => {
+            Some(ProxyMode::Pass) => Duration::ZERO,
+            Some(ProxyMode::LateReplies(delay)) => {
                 if self.carries_replies {
                     delay
                 } else {
@@ -110,10 +110,10 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    fn wait_while_stalled(&self) -> Option<Mode> {
+    fn wait_while_stalled(&self) -> Option<ProxyMode> {
         loop {
             let mode = *self.mode.lock();
-            if mode != Some(Mode::Stall) {
+            if mode != Some(ProxyMode::Stall) {
                 return mode;
             }
             thread::sleep(TICK);

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use weir::config::{Login, Overrides, Secret, StoreConfig};
+use weir::config::{ConfigOverrides, Login, Secret, StoreConfig};
 
 use super::super::refused;
 use super::{file, redis};
@@ -41,26 +41,30 @@ fn settings_go_before_the_file() {
     let mut secret = tempfile::NamedTempFile::new().unwrap();
     secret.write_all(b"from outside\r\n").unwrap();
     let text = file(r#"nodes: ["redis://a"], username: one, password: inside"#);
-    let with = |settings: Overrides| {
+    let with = |settings: ConfigOverrides| {
         let config = weir::config::Config::parse(&text, "weir.yaml", &settings).map_err(|e| e.to_string())?;
         let StoreConfig::Redis(redis) = config.store else { panic!("redis") };
         Ok::<_, String>(redis.login)
     };
     let some = |text: &str| Some(text.to_owned());
     let path = secret.path().to_str();
-    let settings = Overrides { redis_password_file: path.map(str::to_owned), ..Overrides::default() };
+    let settings =
+        ConfigOverrides { redis_password_file: path.map(str::to_owned), ..ConfigOverrides::default() };
     let own = with(settings.clone()).unwrap().unwrap();
     assert_eq!(
         (own.username.as_deref(), own.password.read().unwrap().as_ref()),
         (Some("one"), "from outside")
     );
-    let both = Overrides { redis_password: some("hunter2"), ..settings };
+    let both = ConfigOverrides { redis_password: some("hunter2"), ..settings };
     let expected = "--redis-password-file or WEIR_REDIS_PASSWORD_FILE: store.redis.password_file: there is a password too";
     assert_eq!(with(both).unwrap_err(), expected);
-    let settings =
-        Overrides { redis_username: some("two"), redis_password: some("p"), ..Overrides::default() };
+    let settings = ConfigOverrides {
+        redis_username: some("two"),
+        redis_password: some("p"),
+        ..ConfigOverrides::default()
+    };
     assert_eq!(with(settings).unwrap(), login(Some("two"), "p"));
-    let settings = Overrides { redis_password: some(""), ..Overrides::default() };
+    let settings = ConfigOverrides { redis_password: some(""), ..ConfigOverrides::default() };
     assert_eq!(with(settings).unwrap_err(), "WEIR_REDIS_PASSWORD: store.redis.password: must not be empty");
 }
 

@@ -13,7 +13,7 @@ use crate::budget::{Account, BufferBudget};
 use crate::reading_time::ReadingTime;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum RandomStep {
     Headers { stream: u32, flags: u8, length: Option<u8>, cut: bool },
     Data { stream: u32, bytes: u16, flags: u8 },
     Reset(u32),
@@ -29,7 +29,7 @@ enum Step {
     Take,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = RandomStep> {
     let stream = || (0..8_u32).prop_map(|number| 1 + 2 * number);
     let any_stream = || prop_oneof![9 => (0..8_u32).prop_map(|number| 1 + 2 * number), 1 => 0..20_u32];
     let more = prop_oneof![Just(0), Just(1), 1..100_u32, 1..70_000_u32, Just((1 << 31) - 1)];
@@ -37,27 +37,27 @@ fn step() -> impl Strategy<Value = Step> {
     let window = prop_oneof![3 => Just(0), 7 => stream()];
     prop_oneof![
         8 => (stream(), 0..2_u8, prop::option::weighted(0.1, any::<u8>()), prop::bool::weighted(0.05))
-            .prop_map(|(stream, flags, length, cut)| Step::Headers { stream, flags, length, cut }),
+            .prop_map(|(stream, flags, length, cut)| RandomStep::Headers { stream, flags, length, cut }),
         8 => (stream(), 0..9000_u16, prop_oneof![4 => Just(0), 2 => Just(1), 1 => Just(8), 1 => Just(9)])
-            .prop_map(|(stream, bytes, flags)| Step::Data { stream, bytes, flags }),
-        2 => stream().prop_map(Step::Reset),
-        6 => (window, more).prop_map(|(stream, more)| Step::Window { stream, more }),
-        3 => (prop_oneof![1 => Just(1_u16), 5 => Just(4)], room).prop_map(|(name, room)| Step::Settings(name, room)),
-        1 => any::<(bool, bool)>().prop_map(|(ack, farewell)| Step::Ping(ack, farewell)),
+            .prop_map(|(stream, bytes, flags)| RandomStep::Data { stream, bytes, flags }),
+        2 => stream().prop_map(RandomStep::Reset),
+        6 => (window, more).prop_map(|(stream, more)| RandomStep::Window { stream, more }),
+        3 => (prop_oneof![1 => Just(1_u16), 5 => Just(4)], room).prop_map(|(name, room)| RandomStep::Settings(name, room)),
+        1 => any::<(bool, bool)>().prop_map(|(ack, farewell)| RandomStep::Ping(ack, farewell)),
         1 => (0..12_u8, any::<u8>(), any_stream(), prop::collection::vec(any::<u8>(), 0..12))
-            .prop_map(|(kind, flags, stream, payload)| Step::Other(kind, flags, stream, payload)),
-        6 => Just(Step::Begin),
+            .prop_map(|(kind, flags, stream, payload)| RandomStep::Other(kind, flags, stream, payload)),
+        6 => Just(RandomStep::Begin),
         6 => (any::<u8>(), any::<u8>(), prop_oneof![0..300_u32, 0..200_000_u32])
-            .prop_map(|(call, how, bytes)| Step::Answer { call, how, bytes }),
-        4 => (any::<u8>(), 0..40_000_u16).prop_map(|(how, bytes)| Step::Pour { how, bytes }),
-        4 => any::<(u8, bool)>().prop_map(|(body, drop)| Step::Read(body, drop)),
-        1 => prop::bool::weighted(0.05).prop_map(|shut_down| if shut_down { Step::Leave } else { Step::Begin }),
-        3 => Just(Step::Take),
+            .prop_map(|(call, how, bytes)| RandomStep::Answer { call, how, bytes }),
+        4 => (any::<u8>(), 0..40_000_u16).prop_map(|(how, bytes)| RandomStep::Pour { how, bytes }),
+        4 => any::<(u8, bool)>().prop_map(|(body, drop)| RandomStep::Read(body, drop)),
+        1 => prop::bool::weighted(0.05).prop_map(|shut_down| if shut_down { RandomStep::Leave } else { RandomStep::Begin }),
+        3 => Just(RandomStep::Take),
     ]
 }
 
 /// The two sides of a session.
-struct World {
+struct RandomWorld {
     session: Session,
     /// Calls that have begun and not been answered, and what callers send.
     calls: Vec<u32>,
@@ -67,12 +67,12 @@ struct World {
     /// Holds most of the budget, so that it is full sometimes.
     other: Account,
     reading: ReadingTime,
-    peer: Peer,
+    peer: RandomPeer,
     broken: bool,
 }
 
 /// What the peer knows.
-struct Peer {
+struct RandomPeer {
     window: i64,
     first: i64,
     /// What was given and used on each stream, and whether the server has ended it.
@@ -81,7 +81,7 @@ struct Peer {
     block: Vec<u8>,
 }
 
-impl Peer {
+impl RandomPeer {
     /// Reads what was written, which must be as it may be.
     fn read(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
@@ -116,11 +116,11 @@ impl Peer {
     }
 }
 
-impl World {
+impl RandomWorld {
     fn new() -> Self {
         let first = DEFAULT_WINDOW;
         let decoder = fluke_hpack::Decoder::new();
-        let peer = Peer { window: first, first, streams: HashMap::new(), decoder, block: Vec::new() };
+        let peer = RandomPeer { window: first, first, streams: HashMap::new(), decoder, block: Vec::new() };
         let (calls, bodies, response) = Default::default();
         let worker = BufferBudget::new(300_000, 1).worker();
         let (account, other, reading) = (worker.open(), worker.open(), ReadingTime::default());
@@ -158,9 +158,9 @@ impl World {
         assert_eq!(account.held(), session.held(), "all that is held is counted");
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: RandomStep) {
         match step {
-            Step::Headers { stream, flags, length, cut } => {
+            RandomStep::Headers { stream, flags, length, cut } => {
                 let length = length.map(|length| length.to_string());
                 let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
                 // Of a stream that is known already, trailers.
@@ -174,19 +174,19 @@ impl World {
                     self.receive(kind::CONTINUATION, flag::END_HEADERS, stream, rest);
                 }
             }
-            Step::Data { stream, bytes, flags } => {
+            RandomStep::Data { stream, bytes, flags } => {
                 self.receive(kind::DATA, flags, stream, &body(bytes));
             }
-            Step::Reset(stream) => {
+            RandomStep::Reset(stream) => {
                 self.take_out();
                 self.receive(kind::RST_STREAM, 0, stream, &[0, 0, 0, 8]);
             }
-            Step::Window { stream, more } => {
+            RandomStep::Window { stream, more } => {
                 let given = if stream == 0 { &mut self.peer.window } else { self.peer.given(stream) };
                 *given += i64::from(more);
                 self.receive(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes());
             }
-            Step::Settings(name, value) => {
+            RandomStep::Settings(name, value) => {
                 // What was sent before is judged by what held before.
                 self.take_out();
                 if name == setting::INITIAL_WINDOW_SIZE {
@@ -195,7 +195,7 @@ impl World {
                 let payload = [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
                 self.receive(kind::SETTINGS, 0, 0, &payload);
             }
-            Step::Ping(ack, farewell) => {
+            RandomStep::Ping(ack, farewell) => {
                 self.receive(
                     kind::PING,
                     u8::from(ack),
@@ -203,18 +203,18 @@ impl World {
                     if farewell { &SHUTDOWN_PING } else { &KEEPALIVE_PING },
                 );
             }
-            Step::Other(kind, flags, stream, payload) => {
+            RandomStep::Other(kind, flags, stream, payload) => {
                 // What these would give is not followed here.
                 if ![kind::WINDOW_UPDATE, kind::SETTINGS].contains(&kind) {
                     self.receive(kind, flags, stream, &payload);
                 }
             }
-            Step::Begin => self.turn(),
-            Step::Answer { call, how, bytes } => self.answer(call, how, bytes),
-            Step::Pour { how, bytes } => self.pour(how, bytes),
-            Step::Read(body, drop) => self.read(body, drop),
-            Step::Leave => self.session.shut_down(),
-            Step::Take => self.take_out(),
+            RandomStep::Begin => self.turn(),
+            RandomStep::Answer { call, how, bytes } => self.answer(call, how, bytes),
+            RandomStep::Pour { how, bytes } => self.pour(how, bytes),
+            RandomStep::Read(body, drop) => self.read(body, drop),
+            RandomStep::Leave => self.session.shut_down(),
+            RandomStep::Take => self.take_out(),
         }
     }
 
@@ -309,7 +309,7 @@ fn body(bytes: u16) -> Vec<u8> {
     }
 }
 
-impl Peer {
+impl RandomPeer {
     fn given(&mut self, stream: u32) -> &mut i64 {
         &mut self.streams.entry(stream).or_default().0
     }
@@ -319,7 +319,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn whatever_both_sides_do(steps in prop::collection::vec(step(), 1..120)) {
-        let mut world = World::new();
+        let mut world = RandomWorld::new();
         for step in steps {
             world.step(step);
             if world.broken {

@@ -5,14 +5,14 @@ use crate::budget::{Account, BufferBudget};
 use crate::messages::PREFIX;
 use crate::reading_time::ReadingTime;
 
-struct World {
+struct BufferingWorld {
     session: Session,
     account: Account,
     reading: ReadingTime,
     bodies: Vec<RequestBody>,
 }
 
-impl World {
+impl BufferingWorld {
     fn with(budget: usize) -> Self {
         let account = BufferBudget::new(budget, 1).worker().open();
         Self { session: begun(&[]), account, reading: ReadingTime::default(), bodies: Vec::new() }
@@ -98,7 +98,7 @@ fn announce(length: usize, sent: usize) -> Vec<u8> {
 /// could make the server hold half a gigabyte.
 #[test]
 fn an_incomplete_message_returns_credit_only_with_a_reservation() {
-    let mut world = World::with(64 << 20);
+    let mut world = BufferingWorld::with(64 << 20);
     world.open(1);
     // The prefix is incomplete: nothing is announced yet.
     world.data(1, &announce(400_000, 0)[..4], 0);
@@ -129,7 +129,7 @@ fn an_incomplete_message_returns_credit_only_with_a_reservation() {
 #[test]
 fn a_message_that_arrives_whole_and_is_answered_is_never_counted() {
     let budget = BufferBudget::new(64 << 20, 1);
-    let mut world = World::with(1);
+    let mut world = BufferingWorld::with(1);
     world.account = budget.worker().open();
     for stream in (0..100).map(|index| 1 + 2 * index) {
         world.open(stream);
@@ -147,7 +147,7 @@ fn a_message_that_arrives_whole_and_is_answered_is_never_counted() {
 
 #[test]
 fn the_oldest_incomplete_message_ends_when_the_budget_is_full() {
-    let mut world = World::with(1 << 20);
+    let mut world = BufferingWorld::with(1 << 20);
     for stream in [1, 3, 5] {
         world.open(stream);
         world.data(stream, &announce(400_000, 100), 0);
@@ -158,7 +158,7 @@ fn the_oldest_incomplete_message_ends_when_the_budget_is_full() {
     assert_eq!(world.session.take_cancelled(), [1]);
     assert_eq!(world.held(), 2 * (400_000 + PREFIX));
     // No message fits, and there is nothing to give up: it ends itself.
-    let mut world = World::with(100_000);
+    let mut world = BufferingWorld::with(100_000);
     world.open(1);
     world.data(1, &announce(400_000, 100), 0);
     world.turn();
@@ -168,7 +168,7 @@ fn the_oldest_incomplete_message_ends_when_the_budget_is_full() {
 
 #[test]
 fn unsent_answers_are_given_up_when_nothing_else_can_be() {
-    let mut world = World::with(1 << 20);
+    let mut world = BufferingWorld::with(1 << 20);
     for (stream, bytes) in [(1, 300_000), (3, 500_000)] {
         world.open(stream);
         world.data(stream, &announce(1, 1), flag::END_STREAM);
@@ -189,7 +189,7 @@ fn unsent_answers_are_given_up_when_nothing_else_can_be() {
 
 #[test]
 fn credit_that_was_given_in_advance_is_not_given_again() {
-    let mut world = World::with(64 << 20);
+    let mut world = BufferingWorld::with(64 << 20);
     for stream in (0..20).map(|index| 1 + 2 * index) {
         world.open(stream);
         world.data(stream, &announce(1 << 20, 100), 0);
@@ -210,7 +210,7 @@ fn credit_that_was_given_in_advance_is_not_given_again() {
 
 #[test]
 fn a_message_that_does_not_arrive_in_time_ends_its_call() {
-    let mut world = World::with(64 << 20);
+    let mut world = BufferingWorld::with(64 << 20);
     let start = weir_time::clock::monotonic();
     world.session.now = Some(start);
     world.reading.resume(start);
