@@ -13,7 +13,7 @@ use weir_grpc::{
 };
 
 use super::routes::Services;
-use super::until_deadline::UntilDeadline;
+use super::until_deadline::until_deadline;
 use crate::config::MAX_BATCH_BYTES;
 use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
 use crate::store::Store;
@@ -73,15 +73,8 @@ impl<S: Store> HotService for Services<S> {
         request.extensions_mut().insert(context);
         turn::spend(1);
         let response = self.router.call(request.map(Body::new));
-        Call::waiting(self.decisions.deadlines(), deadline, async move {
-            let response = response.await;
-            Ok(Reply::Other(Box::new(match deadline {
-                Some(deadline) => {
-                    let deadline = deadlines.at(deadline);
-                    response.map(|body| Body::new(UntilDeadline::new(body, deadline)))
-                }
-                None => response,
-            })))
+        Call::waiting(self.decisions.deadlines(), None, async move {
+            Ok(Reply::Other(Box::new(until_deadline(response, &deadlines, deadline).await)))
         })
     }
 }

@@ -1,30 +1,42 @@
-//! A response body that ends at its caller's deadline: a watch would go on for ever otherwise.
+//! Responses that end at their caller's deadline, also if they have begun: a watch would go on for ever otherwise.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use http_body::Frame;
+use tokio::time::timeout_at;
 use tonic::Status;
-use tonic::codegen::http::HeaderMap;
+use tonic::body::Body;
+use tonic::codegen::http::{HeaderMap, Response};
 use weir_grpc::deadline_exceeded;
 
-use crate::deadlines::Deadline;
+use crate::deadlines::{Deadline, Deadlines};
+
+/// The response of a service, or DEADLINE_EXCEEDED at the deadline. Its body ends with the same status.
+pub(super) async fn until_deadline(
+    response: impl Future<Output = Response<Body>>,
+    deadlines: &Deadlines,
+    deadline: Option<Instant>,
+) -> Response<Body> {
+    let Some(deadline) = deadline else { return response.await };
+    // It is polled before tonic's own timer, which would end the call with CANCELLED.
+    let Ok(response) = timeout_at(deadline.into(), response).await else {
+        return deadline_exceeded().into_http();
+    };
+    let deadline = Some(deadlines.at(deadline));
+    response.map(|body| Body::new(BodyUntilDeadline { body, deadline }))
+}
 
 /// A body with a deadline.
-pub(super) struct UntilDeadline {
-    body: tonic::body::Body,
+struct BodyUntilDeadline {
+    body: Body,
     /// Gone once the body has ended.
     deadline: Option<Deadline>,
 }
 
-impl UntilDeadline {
-    pub(super) const fn new(body: tonic::body::Body, deadline: Deadline) -> Self {
-        Self { body, deadline: Some(deadline) }
-    }
-}
-
-impl Body for UntilDeadline {
+impl http_body::Body for BodyUntilDeadline {
     type Data = Bytes;
     type Error = Status;
 

@@ -34,7 +34,7 @@ const EXCUSED: Duration = Duration::from_micros(1_000);
 /// How long calls took, from the client's own send to the arrival of the answer.
 #[derive(Default)]
 struct Times {
-    /// Those that a policy answered. Calls without an answer took for ever.
+    /// Those that a policy answers. Calls without such an answer took for ever.
     policy: Vec<Duration>,
     /// Those that ask no store, made in between: so long this machine takes for any call.
     listed: Vec<Duration>,
@@ -148,13 +148,12 @@ fn round(server: &Serve, deadline: Duration) -> Times {
     let answers = answers.join().unwrap();
     let mut times = Times::default();
     for (index, (sent, answer)) in sent.into_iter().zip(answers).enumerate() {
-        let took = answer.map_or(Duration::MAX, |(at, _)| at - sent);
-        let is_policy = answer.is_some_and(|(_, degraded)| degraded);
+        let took = |(at, _): (Instant, bool)| at - sent;
         if index % 2 == 1 {
-            times.listed.push(took);
+            times.listed.push(answer.map_or(Duration::MAX, took));
         } else {
-            assert!(is_policy || answer.is_none(), "no call is decided in {deadline:?}");
-            times.policy.push(took);
+            // Where the machine stands still for so long, Redis has decided, much too late.
+            times.policy.push(answer.filter(|(_, degraded)| *degraded).map_or(Duration::MAX, took));
         }
     }
     times

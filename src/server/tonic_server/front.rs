@@ -5,7 +5,6 @@ use std::future::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::time::timeout_at;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::service::Routes;
@@ -15,7 +14,7 @@ use weir_grpc::{Methods, deadline_exceeded};
 use crate::clock::monotonic;
 use crate::deadlines::Deadlines;
 use crate::server::router::Router;
-use crate::server::until_deadline::UntilDeadline;
+use crate::server::until_deadline::until_deadline;
 use crate::service::Closing;
 
 /// Puts a [`Front`] before the routes of one connection.
@@ -66,13 +65,6 @@ impl Service<http::Request<Body>> for Front {
         request.extensions_mut().insert(self.closing.clone());
         let response = self.router.call(request);
         let deadlines = self.deadlines.clone();
-        Box::pin(async move {
-            let Some(deadline) = deadline else { return Ok(response.await) };
-            // It is polled before tonic's own timer, which would end the call with CANCELLED.
-            let Ok(response) = timeout_at(deadline.into(), response).await else {
-                return Ok(deadline_exceeded().into_http());
-            };
-            Ok(response.map(|body| Body::new(UntilDeadline::new(body, deadlines.at(deadline)))))
-        })
+        Box::pin(async move { Ok(until_deadline(response, &deadlines, deadline).await) })
     }
 }
