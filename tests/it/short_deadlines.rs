@@ -127,7 +127,7 @@ fn round(server: &Serve, deadline: Duration) -> Times {
         };
         let request = ShouldAllowRequest { resource: "r".to_owned(), consumer, ..Default::default() };
         let timeout = ("grpc-timeout", timeout.as_str());
-        let further = if index % 2 == 0 { &[timeout][..] } else { &[] };
+        let further = if index.is_multiple_of(2) { &[timeout][..] } else { &[] };
         frames::call(stream_of(index), PATH, further, &framed(0, &request.encode_to_vec()))
     };
     let raw = Raw::open(server.server.strip_prefix("http://").unwrap().parse().unwrap());
