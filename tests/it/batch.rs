@@ -167,7 +167,9 @@ async fn a_batch_is_one_script_call() {
 /// How often a script has been called by its name for decisions: every command is slow enough for the log. The
 /// watcher calls one without keys, and probes have keys of their own.
 fn script_calls(redis: &RedisServer) -> usize {
-    let entries: Vec<(u64, u64, u64, Vec<Vec<u8>>, String, String)> = redis.query(&["SLOWLOG", "GET", "-1"]);
+    /// Number, time, duration, the command, and who sent it.
+    type Entry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
+    let entries: Vec<Entry> = redis.query(&["SLOWLOG", "GET", "-1"]);
     let decides = |args: &[Vec<u8>]| match args {
         [name, _, keys, key, ..] => {
             name == b"EVALSHA" && keys != b"0" && !key.windows(8).any(|part| part == b"}:probe:")
