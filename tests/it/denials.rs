@@ -1,5 +1,6 @@
 //! A denial that is known is answered without the store, for exactly as long as it holds.
 
+mod nodes;
 pub mod random;
 
 use std::sync::Arc;
@@ -292,6 +293,11 @@ async fn each_limit_ages_by_itself() {
     assert!(node.ask(0, &both, Op::Charge, 1, 0).await.0.allowed);
     let (_, first, _) = node.ask(0, &both, Op::Charge, 1, 0).await;
     assert_eq!((first.fits(), first.remaining), (false, 0));
+    let (_, first, asked) = node.ask(0, &both, Op::Charge, 1, 2 * SECOND - 1).await;
+    assert_eq!((asked, first.retry), (false, Retry::After(Micros(1))));
+    // From here on another node may charge the first one, where it counts by other fields.
+    let (denied, _, asked) = node.ask(0, &both, Op::Charge, 1, 2 * SECOND).await;
+    assert!(!denied.allowed && asked);
     let (denied, first, asked) = node.ask(0, &both, Op::Charge, 1, 3 * SECOND).await;
     assert!(!denied.allowed && !asked);
     assert_eq!((first.fits(), first.remaining, first.retry), (true, 1, Retry::Now));

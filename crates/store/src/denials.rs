@@ -19,7 +19,8 @@
 //! no, but what it says of what remains would be old. So does whoever is told of a state that is new, for
 //! a change is executed, and may be seen, before its own caller hears of it. Where more may remain before
 //! the cost is admitted, as in a bucket that lacks several tokens, a denial is kept for some milliseconds
-//! only.
+//! only. What another node takes is not seen here. It can take something only where a cost of 1 would be admitted, so
+//! that a denial is cached until then at most (`holds.rs`).
 //!
 //! Those who were denied together, in one call of several costs, are known as well, from the last one on that was
 //! admitted: so a key of which every millisecond one passes is asked for once or twice in that time, and not for

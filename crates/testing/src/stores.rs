@@ -124,11 +124,11 @@ fn without_spans() -> Login {
     Login { username: Some("apart".to_owned()), password: Secret::new("apart") }
 }
 
-/// A memory store that counts how often it is asked.
+/// A store that counts how often it is asked: the memory store, where no other is named.
 #[derive(Clone)]
-pub struct Counting(pub MemoryStore, pub Arc<AtomicUsize>);
+pub struct Counting<S = MemoryStore>(pub S, pub Arc<AtomicUsize>);
 
-impl Store for Counting {
+impl<S: Store> Store for Counting<S> {
     async fn decide(
         &self,
         decision: &Decision<'_>,

@@ -1,16 +1,27 @@
-//! How long what a denial says stays true.
+//! How long a denial stays true, as far as the verdict shows it.
+//!
+//! A denial is cached until the first of these times:
+//!
+//! ```text
+//!   the decision is admitted                          retry_after
+//!   what remains of some limit may have grown         `unchanged_for`; if that is unknown, 10 ms at most
+//!   a limit that denies would admit a cost of 1       `admits_one`: from then on another node may charge it
+//! ```
+//!
+//! Where a limit that denies would admit a cost of 1 now, or where the verdict does not tell when, the denial is
+//! cached for 10 ms at most. What stays stale beyond that is in docs/configuration.md.
 
 use std::time::Duration;
 
-use weir_core::algorithm::{Algorithm, Engine, LimitVerdict};
+use weir_core::algorithm::{Algorithm, Cause, Engine, LimitVerdict};
 use weir_core::strategy::Strategy;
 use weir_units::{Micros, Retry};
 
-/// How long a denial is kept whose limits may have more to give before they admit it: what remains is told
-/// as it was, and this is about as old as any answer is that came from afar.
-const BLUR: Duration = Duration::from_millis(10);
-/// Nor is it kept for more than this part of the time that its limits take to be fresh.
-const BLUR_PART: u32 = 16;
+/// How long an answer is cached whose numbers may change at any time. It is about as old as an answer from a distant
+/// Redis.
+const MAX_STALENESS: Duration = Duration::from_millis(10);
+/// Where what remains may grow, it is not cached for more than this part of the time after which a limit is full again.
+const STALENESS_PART: u32 = 16;
 
 /// How long a denial holds after it was asked for.
 pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Duration {
@@ -21,37 +32,160 @@ pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Du
         Retry::Never => Duration::MAX,
     };
     let reset = says.iter().map(|one| one.reset_after).min().unwrap_or_default();
-    let blur = || BLUR.min(Duration::from(reset) / BLUR_PART);
+    let grows = MAX_STALENESS.min(Duration::from(reset) / STALENESS_PART);
     strategy.algorithms().iter().zip(says).fold(holds, |holds, (limit, says)| {
-        match stands(limit, says, cost) {
-            Stands::Always => holds,
-            Stands::For(time) => holds.min(time.into()),
-            Stands::Unknown => holds.min(blur()),
-        }
+        let holds = holds.min(unchanged_for(limit, says, cost).or(grows));
+        if says.fits() { holds } else { holds.min(admits_one(limit, says, cost).or(MAX_STALENESS)) }
     })
 }
 
-/// How long what remains stays as it is, but for what a wait that is over tells.
-enum Stands {
-    /// As long as the decision is denied.
-    Always,
-    For(Micros),
+/// When something happens, counted from the verdict.
+enum Until {
+    Never,
+    After(Micros),
+    /// It may be now, and the verdict does not tell.
     Unknown,
 }
 
-/// Other limits may deny for longer than this one does.
-fn stands(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Stands {
+impl Until {
+    /// How long that is, or so long if it is unknown.
+    fn or(self, unknown: Duration) -> Duration {
+        match self {
+            Self::Never => Duration::MAX,
+            Self::After(time) => time.into(),
+            Self::Unknown => unknown,
+        }
+    }
+}
+
+/// Until when what remains of a limit cannot grow, but for what a wait that is over tells. Other limits may deny for
+/// longer than this one does.
+fn unchanged_for(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     if says.remaining == limit.limit() {
-        return Stands::Always;
+        return Until::Never;
     }
     match (limit.engine(), says.retry) {
-        (Engine::Window(_), _) => Stands::For(says.reset_after),
+        (Engine::Window(_), _) => Until::After(says.reset_after),
         // More may remain long before the gap is over.
-        (Engine::Log(log), _) if log.min_gap > 0 => Stands::Unknown,
+        (Engine::Log(log), _) if log.min_gap > 0 => Until::Unknown,
         (_, Retry::After(wait)) if says.remaining.checked_add(1) == Some(cost) => {
             // No more than all of a limit ever remains.
-            if cost == limit.limit() { Stands::Always } else { Stands::For(wait) }
+            if cost == limit.limit() { Until::Never } else { Until::After(wait) }
         }
-        _ => Stands::Unknown,
+        _ => Until::Unknown,
+    }
+}
+
+/// When a limit that denies `cost` would admit a cost of 1. Before then no node can charge this limit, so that its
+/// numbers only age.
+fn admits_one(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
+    let gap_alone = says.cause == Some(Cause::MinGap);
+    match (says.retry, limit.engine()) {
+        _ if limit.limit() == 0 => Until::Never,
+        // Whatever the cost, it waits for the gap alone.
+        (Retry::After(wait), _) if cost == 1 || gap_alone => Until::After(wait),
+        // The end of the window gives all of it back.
+        (_, Engine::Window(_)) if says.remaining == 0 => Until::After(says.reset_after),
+        // Something remains, so that it is now; or a part comes back before all that this cost waits for, and
+        // `unchanged_for` does not know either when that is.
+        _ => Until::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_core::algorithm::Rate;
+    use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+
+    use super::*;
+
+    const MINUTE: Micros = Micros::from_secs(60);
+    const STALE: Duration = MAX_STALENESS;
+
+    fn strategy(algorithms: &[Algorithm]) -> Strategy {
+        let scope = Scope::of(&[Field::Resource]);
+        let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
+            name: format!("limit-{index}").into(),
+            scope: scope.clone(),
+            algorithm: *algorithm,
+        };
+        let limits = algorithms.iter().enumerate().map(limit).collect();
+        Strategy::new("holds", limits, false, FailurePolicy::Error).unwrap()
+    }
+
+    /// What a limit says that denies until `retry` is over, with so much of it remaining, and is full after a minute.
+    fn denies(retry: Retry, remaining: u64) -> LimitVerdict {
+        let cause = if retry == Retry::Never { Cause::Never } else { Cause::Count };
+        LimitVerdict { cause: Some(cause), remaining, retry, reset_after: MINUTE, level_before: 0 }
+    }
+
+    fn every_engine(limit: u64) -> [Algorithm; 6] {
+        [
+            Algorithm::bucket(limit, Rate { count: 1, period: MINUTE }),
+            Algorithm::fixed_window(limit, MINUTE, false, false),
+            Algorithm::interval_refill(limit, 1, MINUTE, false),
+            Algorithm::sliding_log(limit, MINUTE),
+            Algorithm::sliding_window(limit, MINUTE),
+            Algorithm::bucketed_window(limit, MINUTE, 6, false),
+        ]
+        .map(Result::unwrap)
+    }
+
+    #[test]
+    fn a_cost_of_one_is_known_until_it_passes() {
+        for algorithm in every_engine(5) {
+            let says = denies(Retry::After(MINUTE), 0);
+            assert_eq!(holds(&strategy(&[algorithm]), &[says], 1), Duration::from(MINUTE), "{algorithm:?}");
+        }
+    }
+
+    /// Another node may charge what remains at any time, so the denial once lasted for a minute.
+    #[test]
+    fn where_a_cost_of_one_would_pass_a_denial_is_known_for_milliseconds() {
+        for algorithm in every_engine(5) {
+            for (retry, cost, remaining) in [
+                (Retry::After(MINUTE), 3, 2),
+                (Retry::After(MINUTE), 5, 4),
+                (Retry::Never, 9, 1),
+                (Retry::Never, 9, 5),
+            ] {
+                let says = denies(retry, remaining);
+                assert_eq!(
+                    holds(&strategy(&[algorithm]), &[says], cost),
+                    STALE,
+                    "{algorithm:?}: a cost of {cost}, {remaining} remain"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_tells_when_it_admits_one_and_a_limit_of_nothing_never_does() {
+        let says = |retry| denies(retry, 0);
+        for algorithm in every_engine(5) {
+            let knows = matches!(algorithm.engine(), Engine::Window(_));
+            let expected = if knows { Duration::from(MINUTE) } else { STALE };
+            for (retry, cost) in [(Retry::After(MINUTE), 3), (Retry::Never, 9)] {
+                assert_eq!(holds(&strategy(&[algorithm]), &[says(retry)], cost), expected, "{algorithm:?}");
+            }
+        }
+        let nothing = Algorithm::fixed_window(0, MINUTE, false, false).unwrap();
+        assert_eq!(holds(&strategy(&[nothing]), &[says(Retry::Never)], 1), Duration::MAX);
+    }
+
+    /// Limits may count by other fields: whoever shares the first one of two can charge it once it admits 1.
+    #[test]
+    fn of_two_limits_that_deny_the_first_to_admit_one_counts() {
+        let [bucket, window, ..] = every_engine(5);
+        let says = [denies(Retry::After(Micros::from_secs(3)), 0), denies(Retry::After(MINUTE), 0)];
+        assert_eq!(holds(&strategy(&[bucket, window]), &says, 1), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_gap_is_the_same_for_every_cost() {
+        let log = Algorithm::strict_log(5, MINUTE, false, Micros::from_secs(5)).unwrap();
+        let gap = LimitVerdict { cause: Some(Cause::MinGap), ..denies(Retry::After(Micros(3)), 4) };
+        // What remains may grow before the gap is over, so that it is not known for long; but the wait bounds it.
+        assert_eq!(holds(&strategy(&[log]), &[gap], 2), Duration::from_micros(3));
     }
 }
