@@ -12,6 +12,7 @@ use prometheus::Registry;
 use crate::admin::Admin;
 use crate::clock::{Clock, Monotonic};
 use crate::config::{Config, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
+use crate::envoy::Domains;
 use crate::key::KeySecret;
 use crate::readiness::Readiness;
 use crate::server::{self, Listener, Parts, ServerError, Shutdown};
@@ -21,6 +22,7 @@ use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{EnginesInUse, RedisShared};
+use crate::strategy::Rules;
 use crate::telemetry::Metrics;
 
 /// Between two looks for memory keys that have expired.
@@ -91,7 +93,9 @@ pub fn run(
             metrics.show_memory(move || shown.stats())?;
             readiness.set(Ok(()));
             let engines = EnginesInUse::default();
-            let app = App { config, listeners, readiness, metrics, engines, store_files: 0 };
+            let (shared, rules) = (store.clone(), config.rules.clone());
+            let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
+            let app = App { config, listeners, readiness, metrics, engines, store_files: 0, share };
             app.serve(move || store.clone(), sweep(swept), shutdown)
         }
         StoreConfig::Redis(redis) => {
@@ -106,7 +110,8 @@ pub fn run(
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
             let store_files = redis.open_files(server::worker_count(&config.server));
-            let app = App { config, listeners, readiness, metrics, engines, store_files };
+            let share = Box::new(|_: Option<&Domains>| ());
+            let app = App { config, listeners, readiness, metrics, engines, store_files, share };
             let store = move || Coalesce::before(denials.before(shared.store()), &redis);
             app.serve(store, watch, shutdown)
         }
@@ -123,6 +128,8 @@ struct App {
     engines: EnginesInUse,
     /// Files that the stores of all workers may have open.
     store_files: usize,
+    /// Tells the store who shares its memory, at the start and whenever Envoy's files have changed.
+    share: Box<dyn Fn(Option<&Domains>) + Send + Sync>,
 }
 
 impl App {
@@ -133,10 +140,10 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
-        let Self { config, listeners, readiness, metrics, engines, store_files } = self;
+        let Self { config, listeners, readiness, metrics, engines, store_files, share } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
-        let (envoy, files) = envoy::open(&config.envoy, counted, &engines)?;
-        let watched = envoy::watch(files, envoy.clone(), engines);
+        let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
+        let watched = envoy::watch(files, envoy.clone(), engines, share);
         let background = async { tokio::join!(background, watched).0 };
         let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), background);
         let _admin = admin.map_err(AppError::Admin)?;
@@ -164,6 +171,13 @@ async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readi
         }
     };
     tokio::join!(shared.monitor(&engines), report);
+}
+
+/// Strategies share the memory, and Envoy's domains where there are any.
+fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
+    let strategies = rules.strategies().iter().map(|strategy| &**strategy.owner());
+    let domains = domains.into_iter().flat_map(Domains::iter).map(|domain| &**domain.owner());
+    store.share_among(strategies.chain(domains));
 }
 
 /// Drops memory keys that have expired, so that they do not count in the budget until they are met.

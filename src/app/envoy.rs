@@ -15,19 +15,27 @@ use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::store::redis::{EngineSet, EnginesInUse};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 
+/// Is told which domains there are, before they are served; none where there are no files.
+type Share = dyn Fn(Option<&Domains>) + Send + Sync;
+
 /// What the workers need, and the files to watch, if there are any.
 pub(super) fn open(
     config: &EnvoyConfig,
     metrics: EnvoyMetrics,
     engines: &EnginesInUse,
+    share: &Share,
 ) -> Result<(EnvoyParts, Option<EnvoySource>), AppError> {
     let live = Arc::new(ArcSwapOption::empty());
     let source = match &config.config {
-        None => None,
+        None => {
+            share(None);
+            None
+        }
         Some(folder) => {
             let (source, warnings) = EnvoySource::open(folder.clone(), config.merge_domains)?;
             let domains = source.current().load_full();
             engines.set_rules(engines_of(&domains, config.overrides_in_request));
+            share(Some(&domains));
             load(domains, &live, &metrics, &warnings);
             Some(source)
         }
@@ -40,7 +48,12 @@ pub(super) fn open(
 }
 
 /// Serves what the files say whenever they change, for ever.
-pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts, engines: EnginesInUse) {
+pub(super) async fn watch(
+    source: Option<EnvoySource>,
+    parts: EnvoyParts,
+    engines: EnginesInUse,
+    share: Box<Share>,
+) {
     let Some(source) = source else { return };
     let EnvoyParts { live, metrics, rules, .. } = parts;
     let current = source.current();
@@ -49,6 +62,7 @@ pub(super) async fn watch(source: Option<EnvoySource>, parts: EnvoyParts, engine
         Look::Loaded { warnings } => {
             let domains = current.load_full();
             engines.set_rules(engines_of(&domains, rules.overrides_in_request));
+            share(Some(&domains));
             load(domains, &live, &metrics, &warnings);
         }
         Look::Refused(errors) => {

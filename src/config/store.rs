@@ -12,6 +12,9 @@ use crate::key::KeySecret;
 /// The least memory that a store can do something useful with.
 pub(super) const MIN_BUDGET: usize = 1 << 20;
 
+/// The least share of a strategy: about a thousand keys.
+pub(super) const MIN_SHARE: usize = 64 << 10;
+
 /// Settings that mean nothing to Redis.
 const MEMORY_SETTINGS: [&str; 2] = ["budget", "when_full"];
 
@@ -64,11 +67,19 @@ fn memory(mut fields: Mapping<'_>, settings: &ConfigOverrides, report: &mut Mist
         bytes => Ok(bytes),
     };
     let when_full = |s: Scalar<'_>| choice(s, &[("evict", WhenFull::Evict), ("refuse", WhenFull::Refuse)]);
+    let budget = fields.choose("budget", settings.of("budget"), report, budget).unwrap_or(default.budget);
+    let share = |s: Scalar<'_>| match size(s)? {
+        bytes if !(MIN_SHARE..=budget).contains(&bytes) => Err(format!(
+            "{bytes} bytes is out of bounds: it must be at least 64KiB and at most the budget, {budget} bytes"
+        )),
+        bytes => Ok(bytes),
+    };
     let memory = MemoryConfig {
-        budget: fields.choose("budget", settings.of("budget"), report, budget).unwrap_or(default.budget),
+        budget,
         when_full: fields
             .choose("when_full", settings.of("when_full"), report, when_full)
             .unwrap_or(default.when_full),
+        share: fields.read("share", report, share),
     };
     fields.finish(report);
     memory

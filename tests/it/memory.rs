@@ -4,6 +4,8 @@
 mod budget;
 mod concurrent;
 mod lapsing;
+mod served;
+mod share;
 mod size;
 mod together;
 
@@ -38,7 +40,8 @@ struct Fixture {
 impl Fixture {
     fn new(budget: usize, when_full: WhenFull) -> Self {
         let clock = ManualClock::at(START);
-        let store = MemoryStore::new(&MemoryConfig { budget, when_full }, Clock::Manual(clock.clone()));
+        let store =
+            MemoryStore::new(&MemoryConfig { budget, when_full, share: None }, Clock::Manual(clock.clone()));
         Self { store, clock }
     }
 

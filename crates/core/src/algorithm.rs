@@ -188,6 +188,18 @@ impl State {
     }
 }
 
+impl State {
+    /// Bytes by which what it holds beside its own may grow with a charge by `limit` at `now`.
+    #[must_use]
+    pub fn growth(&self, limit: &Algorithm, now: Micros) -> usize {
+        match (self, &limit.engine) {
+            (Self::Log(state), Engine::Log(log)) => state.growth(log, now.0),
+            (Self::Slots(state), Engine::Slots(slots)) => state.growth(slots, now.0),
+            _ => 0,
+        }
+    }
+}
+
 impl Engine {
     /// Which engine it is.
     #[must_use]

@@ -4,6 +4,7 @@ mod access;
 mod attributes;
 mod identity;
 mod overrides;
+mod owner;
 mod patterns;
 mod prefix;
 mod rules;
@@ -16,6 +17,7 @@ pub use access::{Access, Listed, Listing};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
 pub use identity::StrategyId;
 pub use overrides::{Applied, Override, OverrideError, Overrides};
+pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
 pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
@@ -32,6 +34,8 @@ pub struct Strategy {
     id: StrategyId,
     /// Shared with the overrides made of it.
     name: Arc<str>,
+    /// Shared with them too.
+    owner: Arc<Owner>,
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
     /// What the identities of each limit's keys begin with.
@@ -148,6 +152,7 @@ impl Strategy {
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),
             name: name.into(),
+            owner: Arc::new(Owner::of_strategy(name)),
             limits,
             algorithms,
             identities,
@@ -194,6 +199,19 @@ impl Strategy {
     #[must_use]
     pub fn family(&self) -> usize {
         self.name.as_ptr() as usize
+    }
+
+    /// The same strategy, whose keys are `owner`'s.
+    #[must_use]
+    pub fn owned_by(mut self, owner: &Arc<Owner>) -> Self {
+        self.owner = Arc::clone(owner);
+        self
+    }
+
+    /// Whom its keys are counted with: it and its overrides, where [`Strategy::owned_by`] has not said another.
+    #[must_use]
+    pub fn owner(&self) -> &Arc<Owner> {
+        &self.owner
     }
 
     /// The limits, in the order they are judged and reported.

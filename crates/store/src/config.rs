@@ -24,12 +24,16 @@ pub struct MemoryConfig {
     pub budget: usize,
     /// What a new key gets when the budget is used up and nothing has lapsed.
     pub when_full: WhenFull,
+    /// Bytes that a strategy or a domain may hold when the budget is nearly used up; `None` is the budget divided by
+    /// their number, and at least a tenth of it.
+    pub share: Option<usize>,
 }
 
 /// What a new key gets when the memory budget is used up by keys that still count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// A key that is not exhausted and soonest as good as new makes room; exhausted keys never do.
+    /// A key that is not exhausted and soonest as good as new makes room, of a strategy above its share where there
+    /// is one; exhausted keys never do.
     #[default]
     Evict,
     /// Nothing makes room: the strategy's `on_store_failure` answers for new keys.
@@ -93,7 +97,7 @@ pub enum Topology {
 
 impl Default for MemoryConfig {
     fn default() -> Self {
-        Self { budget: 512 << 20, when_full: WhenFull::Evict }
+        Self { budget: 512 << 20, when_full: WhenFull::Evict, share: None }
     }
 }
 

@@ -1,13 +1,17 @@
 //! The embedded store: sharded tables in this process, shared by all workers.
 //!
 //! A decision locks one shard, chosen by its tag, so that all its keys are under one lock; the same
-//! pure driver that the vectors define decides in place. Keys are kept as keyed 128-bit digests: no
+//! pure driver that the vectors define decides in place. Keys are kept as keyed 112-bit digests: no
 //! key text, whatever its length, takes more than its entry.
+//!
+//! The budget is shared among strategies (`owners.rs`), so that a flood of one does not reset the keys of another.
 
 mod budget;
+mod cells;
 mod hot;
 mod index;
 mod once;
+mod owners;
 mod place;
 mod table;
 mod together;
@@ -16,17 +20,17 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use smallvec::SmallVec;
 
 use self::budget::Budget;
-use self::index::Slot;
+use self::cells::{NoRoom, ShardCells};
 use self::once::Marker;
 use self::place::Place;
 use self::table::Table;
 use super::{Decision, Ended, Single, Store, StoreError, Verdicts, check_supported};
 use crate::config::{MemoryConfig, WhenFull};
-use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, Told, decide};
+use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, Told, decide};
 use weir_core::key::{self, KeySecret};
+use weir_core::strategy::{Owner, Strategy};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
@@ -102,12 +106,20 @@ impl MemoryStore {
     /// An empty store within `config`'s budget, on `clock`.
     #[must_use]
     pub fn new(config: &MemoryConfig, clock: Clock) -> Self {
-        let budget = Budget::new(config.budget);
+        let budget = Budget::new(config);
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(Table::new(&budget)))).collect();
         // Keys live only here, so their secret may be random; nobody can then aim at one shard.
         let secret = KeySecret::random();
         let epoch = clock.now();
         Self(Arc::new(Shared { shards, budget, clock, epoch, when_full: config.when_full, secret }))
+    }
+
+    /// Says which strategies and domains the configuration has, at the start and whenever it changes: where
+    /// `config` sets no share, each may hold an equal part of the budget when it becomes scarce, and at least a tenth.
+    /// Keys of those that are gone stay until they expire or are evicted. Until this is called, the owners share that
+    /// have made keys.
+    pub fn share_among<'o>(&self, owners: impl IntoIterator<Item = &'o Owner>) {
+        self.0.budget.owners().share_among(owners.into_iter().map(Owner::name));
     }
 
     /// What it holds now.
@@ -143,7 +155,7 @@ impl MemoryStore {
         let mut table = shared.shards[at.shard].lock();
         // Nothing follows under the lock, so that it goes with the decision.
         if let ([cost], None) = (costs, marker) {
-            let decided = shared.decide_at(&at, table, limits, (op, *cost, now), out);
+            let decided = shared.decide_at(&at, table, (decision.strategy, limits), (op, *cost, now), out);
             return decided.map_err(|NoRoom| shared.budget.refuse());
         }
         for &cost in costs {
@@ -151,11 +163,12 @@ impl MemoryStore {
             // What has happened before takes nothing and only tells how things stand.
             let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
             if let Some(marker) = first {
-                marker.set(shared, &mut table)?;
+                marker.set(shared, &mut table, decision.strategy.owner())?;
             }
-            let decided = shared.decide_at(&at, &mut *table, limits, (op, cost, now), out);
+            let rules = (&**decision.strategy, limits);
+            let decided = shared.decide_at(&at, &mut *table, rules, (op, cost, now), out);
             if let (Some(marker), Err(_)) = (first, &decided) {
-                marker.clear(&mut table);
+                marker.clear(&mut table, &shared.budget);
             }
             decided.map_err(|NoRoom| shared.budget.refuse())?;
         }
@@ -189,7 +202,7 @@ impl Shared {
         &self,
         at: &Place,
         mut table: impl DerefMut<Target = Table>,
-        limits: &[Algorithm],
+        (strategy, limits): (&Strategy, &[Algorithm]),
         (op, cost, now): (Op, u64, Micros),
         told: &mut impl Told,
     ) -> Result<(), NoRoom> {
@@ -201,7 +214,7 @@ impl Shared {
         if let Some(slot) = slots[0] {
             table.asked(slot);
         }
-        let cells = ShardCells { shared: self, table, limits, at, slots: &mut slots, now };
+        let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, now };
         decide(limits, cells, op, cost, now, told)
     }
 
@@ -222,80 +235,5 @@ impl Shared {
     /// The first of the tables' seconds that begins no earlier than `time`.
     fn second_due(&self, time: Micros) -> u64 {
         Micros(time.0.saturating_sub(self.epoch.0)).secs_ceil()
-    }
-}
-
-/// The states of one decision, within its locked shard.
-struct ShardCells<'a, T> {
-    shared: &'a Shared,
-    table: T,
-    limits: &'a [Algorithm],
-    at: &'a Place,
-    slots: &'a mut [Option<Slot>; MAX_LIMITS],
-    now: Micros,
-}
-
-/// The budget is used up, and nothing may be dropped.
-struct NoRoom;
-
-impl<T: DerefMut<Target = Table>> Cells for ShardCells<'_, T> {
-    type Full = NoRoom;
-
-    fn get(&self, index: usize) -> Option<&State> {
-        self.table.get(self.slots.get(index).copied().flatten()?)
-    }
-
-    fn phase(&self, index: usize) -> u64 {
-        self.at.phases.get(index).copied().unwrap_or(0)
-    }
-
-    fn reserve(&mut self, count: usize) -> Result<(), NoRoom> {
-        let budget = &self.shared.budget;
-        let is_over = budget.is_over();
-        if count == 0 && !is_over {
-            return Ok(());
-        }
-        let second = self.shared.second_begun(self.now);
-        let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
-        let evict = self.shared.when_full == WhenFull::Evict;
-        // Boxed states take bytes beside their place, so a full budget must stop them before they are
-        // charged.
-        let has_boxed = || self.limits.iter().any(|limit| limit.engine().is_boxed());
-        if is_over && has_boxed() && !self.table.relieve(second, budget, evict, &keep) {
-            return Err(NoRoom);
-        }
-        if count > 0 && !self.table.reserve(count, second, budget, evict, &keep) {
-            return Err(NoRoom);
-        }
-        Ok(())
-    }
-
-    // Inlined, so that what is read and written in turn stays in registers: copies of what was just written in
-    // parts cost more than the arithmetic.
-    #[inline(always)]
-    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
-        let mut new = None;
-        let state = match self.slots[index] {
-            Some(slot) => self.table.state_mut(slot),
-            None => &mut new,
-        };
-        let before = state.as_ref().map_or(0, State::heap_bytes);
-        let kept = change(state);
-        let after = state.as_ref().map_or(0, State::heap_bytes);
-        let is_gone = state.is_none();
-        self.shared.budget.moved(before, after);
-        let lapses = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
-        match (self.slots[index], new) {
-            (Some(slot), _) if is_gone => {
-                self.table.remove(slot);
-                self.slots[index] = None;
-            }
-            (Some(slot), _) => self.table.lapses(slot, lapses, kept.exhausted),
-            (None, Some(state)) => {
-                let slot = self.table.insert(self.at.digests[index], state, lapses, kept.exhausted);
-                self.slots[index] = Some(slot);
-            }
-            (None, None) => {}
-        }
     }
 }

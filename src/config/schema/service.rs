@@ -5,7 +5,7 @@ use super::super::limits::{BUFFERED_BYTES, HEADER_BYTES, MAX_CONNECTIONS, MAX_ST
 use super::super::nodes::MAX_NODES;
 use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
-use super::super::store::MIN_BUDGET;
+use super::super::store::{MIN_BUDGET, MIN_SHARE};
 use super::super::values::MAX_SECRET;
 use super::kinds::ValueKind::{
     self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
@@ -128,6 +128,12 @@ const MEMORY: &[Key] = &[
     may("budget", Size(MIN_BUDGET, usize::MAX), "Bytes that keys may use; at least 1MiB.").or("512MiB"),
     may("when_full", Choice(&["evict", "refuse"]), "What a new key gets when the budget is used up.")
         .or("evict"),
+    may(
+        "share",
+        Size(MIN_SHARE, usize::MAX),
+        "Bytes that a strategy may hold when the budget is nearly used up; default the budget divided by the number \
+         of strategies, and at least a tenth.",
+    ),
 ];
 
 pub(super) const REDIS: &[Key] = &[

@@ -35,14 +35,13 @@ impl<'a> FoundLimit<'a> {
         };
         // It is refused in any domain: a caller's mistake is one wherever it is made.
         let unit = unit(number)?;
-        if domain.is_none() {
-            return Ok(Self::Nothing);
-        }
-        let limit = envoy.given.limit(requests_per_unit, unit).map_err(|invalid| InvalidField {
-            field: "descriptors.limit.requests_per_unit",
-            value: invalid.value,
-            bound: invalid.bound,
-        })?;
+        let Some(domain) = domain else { return Ok(Self::Nothing) };
+        let limit =
+            envoy.given.limit(domain.owner(), requests_per_unit, unit).map_err(|invalid| InvalidField {
+                field: "descriptors.limit.requests_per_unit",
+                value: invalid.value,
+                bound: invalid.bound,
+            })?;
         Ok(Self::Given(limit))
     }
 

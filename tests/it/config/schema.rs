@@ -67,7 +67,7 @@ messages: { limited: "in {wait}", never: "{cost}" }
 /// The same with the other store.
 fn full_on_memory() -> String {
     let redis = FULL.lines().find(|line| line.starts_with("  redis:")).unwrap();
-    FULL.replace(redis, "  memory: { budget: 512MiB, when_full: refuse }")
+    FULL.replace(redis, "  memory: { budget: 512MiB, when_full: refuse, share: 64MiB }")
 }
 
 fn validator() -> Validator {

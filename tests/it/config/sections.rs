@@ -161,6 +161,16 @@ fn memory() {
                 r#"1:31: store.memory.when_full: "drop" is not one of evict, refuse"#,
             ),
             (
+                "store: { memory: { share: 65535 } }",
+                "1:27: store.memory.share: 65535 bytes is out of bounds: it must be at least 64KiB and at most the \
+                 budget, 536870912 bytes",
+            ),
+            (
+                "store: { memory: { budget: 1MiB, share: 2MiB } }",
+                "1:41: store.memory.share: 2097152 bytes is out of bounds: it must be at least 64KiB and at most the \
+                 budget, 1048576 bytes",
+            ),
+            (
                 r#"store: { memory: {}, redis: { nodes: ["redis://a"] } }"#,
                 "1:29: store.redis: there is a `memory` store too; a service has one store",
             ),

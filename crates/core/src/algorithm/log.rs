@@ -125,6 +125,15 @@ impl State {
         self.entries.capacity() * size_of::<Entry>()
     }
 
+    /// Bytes by which a charge at `now` may make the entries grow: none where it joins the newest, or where the
+    /// oldest no longer counts.
+    pub(super) fn growth(&self, log: &Log, now: u64) -> usize {
+        let is_full = self.entries.len() == self.entries.capacity();
+        let joins = self.entries.back().is_some_and(|newest| newest.at >= now);
+        let frees = self.entries.front().is_some_and(|oldest| oldest.at.saturating_add(log.span) <= now);
+        if is_full && !joins && !frees { self.heap_bytes() } else { 0 }
+    }
+
     /// The running total before entry number `index`.
     fn total_before(&self, index: usize) -> u64 {
         index

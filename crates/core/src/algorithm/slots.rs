@@ -136,6 +136,15 @@ impl State {
         fine.then_some(Self { slots, hit })
     }
 
+    /// Bytes by which a charge at `now` may make the slots grow: none where it joins the newest, or where the oldest
+    /// no longer counts.
+    pub(super) fn growth(&self, slots: &Slots, now: u64) -> usize {
+        let is_full = self.hit.len() == self.hit.capacity();
+        let joins = self.hit.last().is_some_and(|newest| now < newest.start.saturating_add(slots.width));
+        let frees = self.hit.first().is_some_and(|oldest| oldest.start.saturating_add(slots.span()) <= now);
+        if is_full && !joins && !frees { self.heap_bytes() } else { 0 }
+    }
+
     /// Bytes that the slots take.
     pub(super) fn heap_bytes(&self) -> usize {
         self.hit.capacity() * size_of::<Hit>()

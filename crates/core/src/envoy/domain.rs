@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::level::{Level, Node};
 use super::{Descriptor, Draft, Entry, Matched, Rule, Step};
+use crate::strategy::Owner;
 
 /// Every domain of one set of files. The default has none.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Domains {
 pub struct Domain {
     name: Box<str>,
     index: usize,
+    /// Of the keys of its rules.
+    owner: Arc<Owner>,
     root: Level,
 }
 
@@ -30,8 +33,10 @@ impl Domains {
             if compiled.by_name.contains_key(name.as_str()) {
                 continue;
             }
-            let root = level(descriptors, &name, &name, &mut Vec::new(), &mut compiled.rules);
-            let domain = Domain { name: name.as_str().into(), index: compiled.by_name.len(), root };
+            let owner = Arc::new(Owner::of_domain(&name));
+            let place = (name.as_str(), &owner);
+            let root = level(descriptors, place, &name, &mut Vec::new(), &mut compiled.rules);
+            let domain = Domain { name: name.as_str().into(), index: compiled.by_name.len(), owner, root };
             compiled.by_name.insert(name.into(), domain);
         }
         compiled
@@ -72,6 +77,12 @@ impl Domain {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whom the keys of its rules are counted with, and those of limits that requests to it bring along.
+    #[must_use]
+    pub fn owner(&self) -> &Arc<Owner> {
+        &self.owner
     }
 
     /// Its place among all domains, counted from 0 without gaps.
@@ -118,10 +129,10 @@ impl Domain {
     }
 }
 
-/// Compiles a level of `domain` and all below it. `path` and `above` are what leads here.
+/// Compiles a level of `domain`, which has this name and owner, and all below it. `path` and `above` are what leads here.
 fn level(
     mut descriptors: Vec<Descriptor>,
-    domain: &str,
+    domain: (&str, &Arc<Owner>),
     path: &str,
     above: &mut Vec<Entry>,
     rules: &mut Vec<Arc<Rule>>,
@@ -148,7 +159,13 @@ fn level(
     Level::new(&descriptors, nodes)
 }
 
-fn rule(draft: Draft, index: usize, domain: &str, path: &str, entries: &[Entry]) -> Rule {
+fn rule(
+    draft: Draft,
+    index: usize,
+    (domain, owner): (&str, &Arc<Owner>),
+    path: &str,
+    entries: &[Entry],
+) -> Rule {
     Rule {
         index,
         domain: domain.into(),
@@ -160,6 +177,6 @@ fn rule(draft: Draft, index: usize, domain: &str, path: &str, entries: &[Entry])
         detailed_metric: draft.detailed_metric,
         entries: entries.into(),
         metadata: draft.metadata,
-        limit: draft.limit,
+        limit: draft.limit.map(|limit| limit.owned_by(owner)),
     }
 }

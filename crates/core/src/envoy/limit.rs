@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::algorithm::{Algorithm, Invalid, Rate};
-use crate::strategy::{FailurePolicy, Field, Limit, Scope, Strategy, StrategyError};
+use crate::strategy::{FailurePolicy, Field, Limit, Owner, Scope, Strategy, StrategyError};
 use weir_units::Micros;
 
 /// The name that the strategies of all rules have. Their one limit is named by the unit, which so is a
@@ -146,6 +146,13 @@ impl RateLimit {
         let limit = Limit { name: name.into(), scope, algorithm };
         let strategy = Strategy::new(STRATEGY, vec![limit], false, on_store_failure).map_err(unlikely)?;
         Ok(Self { requests_per_unit, unit, unit_multiplier, kind, strategy: Arc::new(strategy) })
+    }
+
+    /// The same limit, whose keys are `owner`'s.
+    #[must_use]
+    pub fn owned_by(mut self, owner: &Arc<Owner>) -> Self {
+        self.strategy = Arc::new(Arc::unwrap_or_clone(self.strategy).owned_by(owner));
+        self
     }
 
     /// How many requests pass per period.

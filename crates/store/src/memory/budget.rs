@@ -2,40 +2,82 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::MemoryStats;
+use super::owners::{OwnerId, Owners};
+use super::{MemoryStats, SHARDS};
 use crate::StoreError;
+use crate::config::MemoryConfig;
 
 /// One budget for all shards: a strategy whose keys share a tag may fill it from one shard.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
+    /// Beyond it begins the last tenth, in which an owner above its share gets no additional key.
+    scarce_above: usize,
     used: AtomicUsize,
     evictions: AtomicU64,
     refusals: AtomicU64,
+    owners: Owners,
 }
 
 impl Budget {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { limit, used: AtomicUsize::new(0), evictions: AtomicU64::new(0), refusals: AtomicU64::new(0) }
+    pub(super) fn new(config: &MemoryConfig) -> Self {
+        let limit = config.budget;
+        Self {
+            limit,
+            scarce_above: limit - limit / 10,
+            used: AtomicUsize::new(0),
+            evictions: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+            owners: Owners::new(limit, config.share),
+        }
+    }
+
+    /// Who holds how much of it.
+    pub(super) fn owners(&self) -> &Owners {
+        &self.owners
     }
 
     /// Takes `bytes` if they fit.
     pub(super) fn take(&self, bytes: usize) -> bool {
-        let fits = |used: usize| used.checked_add(bytes).filter(|&used| used <= self.limit);
+        self.take_up_to(bytes, self.limit)
+    }
+
+    /// Takes `bytes` if they fit and the last tenth is not begun by them.
+    pub(super) fn take_unless_scarce(&self, bytes: usize) -> bool {
+        self.take_up_to(bytes, self.scarce_above)
+    }
+
+    fn take_up_to(&self, bytes: usize, limit: usize) -> bool {
+        let fits = |used: usize| used.checked_add(bytes).filter(|&used| used <= limit);
         self.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
     }
 
-    /// Records that something of `before` bytes now has `after`; growth in place may overshoot.
-    pub(super) fn moved(&self, before: usize, after: usize) {
+    /// Records that something of `owner` with `before` bytes now has `after`; growth in place may overshoot.
+    pub(super) fn moved(&self, owner: OwnerId, before: usize, after: usize) {
         if after > before {
             self.used.fetch_add(after - before, Relaxed);
+            self.owners.took(owner, after - before);
         } else if before > after {
             self.used.fetch_sub(before - after, Relaxed);
+            self.owners.gave(owner, before - after);
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
         self.used.load(Relaxed) > self.limit
+    }
+
+    /// Whether only the last tenth is free, or less.
+    pub(super) fn is_scarce(&self) -> bool {
+        self.used.load(Relaxed) > self.scarce_above
+    }
+
+    /// Whether more than the last tenth is free, as it looks from a shard in which so many `bytes` of places are
+    /// free: what nobody has taken, and as much in every other shard.
+    pub(super) fn has_spare(&self, bytes: usize) -> bool {
+        let used = self.used.load(Relaxed);
+        self.limit.saturating_sub(used).saturating_add(bytes.saturating_mul(SHARDS))
+            >= self.limit - self.scarce_above
     }
 
     /// Counts a key that was dropped although it still counted.

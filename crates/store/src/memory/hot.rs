@@ -97,9 +97,10 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
+    use crate::config::MemoryConfig;
     use crate::memory::Shard;
     use crate::memory::budget::Budget;
-    use crate::memory::table::Table;
+    use crate::memory::table::{Claim, Table};
     use weir_units::Micros;
 
     const KEYS: u128 = 5;
@@ -108,14 +109,14 @@ mod tests {
     /// what a map says.
     #[test]
     fn a_table_with_a_hot_key_agrees_with_a_map() {
-        let budget = Budget::new(1 << 20);
+        let budget = Budget::new(&MemoryConfig { budget: 1 << 20, ..MemoryConfig::default() });
         let (mut table, mut map) = (Table::new(&budget), HashMap::new());
         let mut random = 1_u64;
         for step in 0..200_000_u64 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let key = u128::from(random >> 40) % KEYS;
             match (random >> 33) % 64 {
-                0 => remove(&mut table, &mut map, key),
+                0 => remove(&mut table, &mut map, &budget, key),
                 1 => {
                     // All that lapse by then, the hot one or not.
                     let second = step / 20_000;
@@ -147,16 +148,17 @@ mod tests {
                 table.lapses(slot, lapses, false);
             }
             None => {
-                assert!(table.reserve(1, 0, budget, false, &[]));
-                table.insert(key, state.clone(), lapses, false);
+                let claim = Claim { owner: 1, second: 0, evict: false, keep: &[] };
+                assert!(table.reserve(1, claim, budget));
+                table.insert(key, state.clone(), (lapses, false), claim.owner, budget);
             }
         }
         map.insert(key, (state, lapses));
     }
 
-    fn remove(table: &mut Table, map: &mut Map, key: u128) {
+    fn remove(table: &mut Table, map: &mut Map, budget: &Budget, key: u128) {
         if let Some(slot) = table.find(key) {
-            table.remove(slot);
+            table.remove(slot, budget);
         }
         map.remove(&key);
     }
@@ -181,7 +183,7 @@ mod tests {
     /// Before the table there is room for the lock only, and the hot state is the table's first field.
     #[test]
     fn the_hot_state_is_in_the_line_of_the_lock() {
-        let shard = Shard(Mutex::new(Table::new(&Budget::new(1 << 20))));
+        let shard = Shard(Mutex::new(Table::new(&Budget::new(&MemoryConfig::default()))));
         let table = shard.lock();
         let before = (&raw const *table).addr() - (&raw const shard).addr();
         assert!((1..=64 - size_of::<Hot>()).contains(&before), "{before} bytes before the table");

@@ -1,10 +1,12 @@
 //! What may happen only once: a marker beside the states, under the same lock and in the same budget.
 
 use super::Shared;
-use super::table::Table;
+use super::budget::Budget;
+use super::table::{Claim, Table};
 use crate::config::WhenFull;
 use crate::{REFUND_ID_LASTS, StoreError};
 use weir_core::algorithm::State;
+use weir_core::strategy::Owner;
 use weir_units::Micros;
 
 /// The marker of one decision, within its locked shard.
@@ -24,7 +26,7 @@ impl Marker {
 
     /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
     /// decision could then happen again.
-    pub(super) fn set(self, shared: &Shared, table: &mut Table) -> Result<(), StoreError> {
+    pub(super) fn set(self, shared: &Shared, table: &mut Table, owner: &Owner) -> Result<(), StoreError> {
         let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
         let (state, lapses) = (State::Marker { until }, shared.second_due(until));
         if let Some(slot) = table.find(self.digest) {
@@ -32,18 +34,24 @@ impl Marker {
             table.lapses(slot, lapses, true);
             return Ok(());
         }
-        let (second, evict) = (shared.second_begun(self.now), shared.when_full == WhenFull::Evict);
-        if !table.reserve(1, second, &shared.budget, evict, &[]) {
-            return Err(shared.budget.refuse());
+        let budget = &shared.budget;
+        let claim = Claim {
+            owner: budget.owners().number(owner),
+            second: shared.second_begun(self.now),
+            evict: shared.when_full == WhenFull::Evict,
+            keep: &[],
+        };
+        if !table.reserve(1, claim, budget) {
+            return Err(budget.refuse());
         }
-        table.insert(self.digest, state, lapses, true);
+        table.insert(self.digest, state, (lapses, true), claim.owner, budget);
         Ok(())
     }
 
     /// Takes it back: the decision has failed.
-    pub(super) fn clear(self, table: &mut Table) {
+    pub(super) fn clear(self, table: &mut Table, budget: &Budget) {
         if let Some(slot) = table.find(self.digest) {
-            table.remove(slot);
+            table.remove(slot, budget);
         }
     }
 }

@@ -4,10 +4,17 @@
 //! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they lapse) are dense.
 //! Expiry times are in an array of their own, so that looking for lapsed keys reads little memory. Both
 //! arrays of a chunk are one block, of a size that an allocator has at hand without waste.
+//!
+//! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). `reserve.rs`
+//! says which key makes way for which.
+
+mod reserve;
 
 use super::budget::Budget;
 use super::hot::Hot;
 use super::index::{Index, MAX_SLOTS, Slot};
+use super::owners::{KEY_BYTES, OwnerId};
+pub(super) use reserve::Claim;
 use weir_core::algorithm::State;
 
 /// Bytes of a chunk: a small power of two. For other sizes an allocator may take the next class of blocks above,
@@ -21,14 +28,9 @@ const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Lapse>());
 /// there are would cost more than numbers do.
 const CELL_BITS: u32 = CHUNK.next_power_of_two().trailing_zeros();
 
-/// How many slots one insertion may look at to find room; a bound on the time under the lock.
-const LOOK_AT: usize = 64;
-
-/// How many exhausted keys an insertion may pass over in search of one that is not.
-const PASS_OVER: usize = 8192;
-
-/// Slots looked at by every insertion, so that lapsed keys go as fast as new ones come.
-const LOOK_AT_ALWAYS: usize = 4;
+/// Bits of a digest's upper half that are the key's. The others are its owner's.
+const KEY_BITS: u32 = u64::BITS - OwnerId::BITS;
+const KEY_MASK: u64 = (1 << KEY_BITS) - 1;
 
 /// The states of one shard. In this order, because a mutex has its lock in front: what a decision on the hot key
 /// writes is in one cache line with the shard's lock, what finds another key in the next.
@@ -53,6 +55,7 @@ struct Chunk {
 
 #[derive(Default)]
 struct Cell {
+    /// Of the key, and above [`KEY_BITS`] of the second half the number of its owner.
     digest: [u64; 2],
     /// `None`: the cell is free, or its state is the hot one.
     state: Option<State>,
@@ -68,8 +71,8 @@ impl Table {
         let (index, chunks) = (Index::default(), Vec::new());
         let hot = Hot::default();
         let mut table = Self { index, chunks, free: None, free_count: 0, hand: 0, hot };
-        table.grow(budget);
-        table.reserve_index(CHUNK, budget);
+        table.grow(|bytes| budget.take(bytes));
+        table.reserve_index(CHUNK, |bytes| budget.take(bytes));
         table
     }
 
@@ -80,7 +83,7 @@ impl Table {
 
     pub(super) fn find(&self, digest: u128) -> Option<Slot> {
         let digest = halves(digest);
-        let find = || self.index.find(digest[0], |slot| self.cell(slot).digest == digest);
+        let find = || self.index.find(digest[0], |slot| self.cell(slot).is_of(digest));
         self.hot.find(digest).or_else(find)
     }
 
@@ -129,60 +132,41 @@ impl Table {
         }
     }
 
-    /// Makes sure that `count` keys can be inserted: by dropping lapsed ones, then by growing within
-    /// the budget, then (if `evict`) by dropping one that is not exhausted. Keys in `keep` stay.
-    pub(super) fn reserve(
+    /// Stores a new key of `owner`; [`Table::reserve`] has made room. What its state holds elsewhere is counted already.
+    pub(super) fn insert(
         &mut self,
-        count: usize,
-        second: u64,
+        digest: u128,
+        state: State,
+        (lapses, exhausted): (u64, bool),
+        owner: OwnerId,
         budget: &Budget,
-        evict: bool,
-        keep: &[Slot],
-    ) -> bool {
-        self.sweep_but(LOOK_AT_ALWAYS, second, budget, keep);
-        while self.free_count() < count || !self.reserve_index(count, budget) {
-            let room = (self.free_count() < count && self.grow(budget))
-                || self.sweep_but(LOOK_AT, second, budget, keep) > 0
-                || (evict && self.evict(budget, keep, |_| true));
-            if !room {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Brings a budget that logs have outgrown back within its limit: lapsed keys go, then (if `evict`)
-    /// logs. Dropping a key of another engine leaves its cell, and so would free nothing.
-    pub(super) fn relieve(&mut self, second: u64, budget: &Budget, evict: bool, keep: &[Slot]) -> bool {
-        while budget.is_over() {
-            let room = self.sweep_but(LOOK_AT, second, budget, keep) > 0
-                || (evict && self.evict(budget, keep, |state| state.heap_bytes() > 0));
-            if !room {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Stores a new key; [`Table::reserve`] has made room.
-    pub(super) fn insert(&mut self, digest: u128, state: State, lapses: u64, exhausted: bool) -> Slot {
-        let digest = halves(digest);
+    ) -> Slot {
+        let [first, second] = halves(digest);
         let slot = self.free.unwrap_or_default();
         let cell = self.cell_mut(slot);
         let next = cell.digest[0];
-        *cell = Cell { digest, state: Some(state) };
+        *cell = Cell { digest: [first, second | u64::from(owner) << KEY_BITS], state: Some(state) };
         *self.lapse_mut(slot) = Lapse::new(lapses, exhausted);
         self.free = Slot::try_from(next).ok();
         self.free_count -= 1;
-        self.index.insert(digest[0], slot);
+        self.index.insert(first, slot);
+        budget.owners().took(owner, KEY_BYTES);
         slot
     }
 
-    pub(super) fn remove(&mut self, slot: Slot) {
+    /// Removes a key whose state holds nothing elsewhere any more.
+    pub(super) fn remove(&mut self, slot: Slot, budget: &Budget) {
+        budget.owners().gave(self.owner(slot), KEY_BYTES);
         let hash = self.cell(slot).digest[0];
         let Self { index, chunks, .. } = self;
         index.remove(hash, slot, |slot| cell_in(chunks, slot).digest[0]);
         self.release(slot);
+    }
+
+    /// Whose key is in this slot.
+    pub(super) fn owner(&self, slot: Slot) -> OwnerId {
+        // What is above are the bits of a number.
+        (self.cell(slot).digest[1] >> KEY_BITS) as OwnerId
     }
 
     /// Drops lapsed keys among the next `slots` slots.
@@ -203,41 +187,16 @@ impl Table {
         dropped
     }
 
-    /// Drops the key that is soonest as good as new, of the next few that are `eligible` and not
-    /// exhausted. Exhausted ones are passed over by their expiry alone, which costs next to nothing, so
-    /// that a run of them does not look like a full table.
-    fn evict(&mut self, budget: &Budget, keep: &[Slot], eligible: impl Fn(&State) -> bool) -> bool {
-        let mut soonest: Option<Slot> = None;
-        let mut candidates = 0;
-        for _ in 0..PASS_OVER.min(self.cells()) {
-            let slot = self.advance();
-            let lapse = self.lapse(slot);
-            if lapse.exhausted() || !self.get(slot).is_some_and(&eligible) || keep.contains(&slot) {
-                continue;
-            }
-            if soonest.is_none_or(|best| lapse.at() < self.lapse(best).at()) {
-                soonest = Some(slot);
-            }
-            candidates += 1;
-            if candidates == LOOK_AT {
-                break;
-            }
-        }
-        let Some(slot) = soonest else { return false };
-        self.discard(slot, budget);
-        budget.evicted();
-        true
-    }
-
     fn discard(&mut self, slot: Slot, budget: &Budget) {
         let bytes = self.get(slot).map_or(0, State::heap_bytes);
-        self.remove(slot);
-        budget.moved(bytes, 0);
+        budget.moved(self.owner(slot), bytes, 0);
+        self.remove(slot, budget);
     }
 
-    fn grow(&mut self, budget: &Budget) -> bool {
+    /// Adds a chunk, if `take` has the bytes for it.
+    fn grow(&mut self, take: impl FnOnce(usize) -> bool) -> bool {
         let first = self.chunks.len() << CELL_BITS;
-        if first + CHUNK > MAX_SLOTS || !budget.take(BLOCK) {
+        if first + CHUNK > MAX_SLOTS || !take(BLOCK) {
             return false;
         }
         let cells = std::array::from_fn(|_| Cell::default());
@@ -248,9 +207,10 @@ impl Table {
         true
     }
 
-    fn reserve_index(&mut self, count: usize, budget: &Budget) -> bool {
+    /// Makes the index large enough for `count` more keys, if `take` has the bytes for it.
+    fn reserve_index(&mut self, count: usize, take: impl FnOnce(usize) -> bool) -> bool {
         let bytes = self.index.growth(count);
-        if bytes > 0 && !budget.take(bytes) {
+        if bytes > 0 && !take(bytes) {
             return false;
         }
         let Self { index, chunks, .. } = self;
@@ -260,8 +220,8 @@ impl Table {
 
     #[cold]
     fn heat(&mut self, slot: Slot) {
-        let Cell { digest, state } = self.cell_mut(slot);
-        let (digest, state) = (*digest, state.take());
+        let Cell { digest: [first, second], state } = self.cell_mut(slot);
+        let (digest, state) = ([*first, *second & KEY_MASK], state.take());
         if let Some((cooled, state)) = self.hot.take(slot, digest, state) {
             self.cell_mut(cooled).state = Some(state);
         }
@@ -282,6 +242,14 @@ impl Table {
         self.hand = if cell + 1 >= self.cells() { 0 } else { cell as u32 + 1 };
         let (chunk, place) = (cell / CHUNK, cell % CHUNK);
         ((chunk << CELL_BITS) + place) as Slot
+    }
+
+    /// The owner of each key, and what its state holds elsewhere.
+    #[cfg(test)]
+    pub(super) fn keys(&self) -> impl Iterator<Item = (OwnerId, usize)> {
+        let slot = |cell: usize| ((cell / CHUNK << CELL_BITS) + cell % CHUNK) as Slot;
+        let slots = (0..self.cells()).map(slot);
+        slots.filter_map(|slot| Some((self.owner(slot), self.get(slot)?.heap_bytes())))
     }
 
     fn free_count(&self) -> usize {
@@ -309,6 +277,14 @@ impl Table {
     fn lapse_mut(&mut self, slot: Slot) -> &mut Lapse {
         let (chunk, place) = at(slot);
         &mut self.chunks[chunk].lapses[place]
+    }
+}
+
+impl Cell {
+    /// Whether it has the key of this digest, as [`halves`] has it.
+    #[inline]
+    fn is_of(&self, [first, second]: [u64; 2]) -> bool {
+        self.digest[0] == first && self.digest[1] & KEY_MASK == second
     }
 }
 
@@ -344,6 +320,8 @@ fn at(slot: Slot) -> (usize, usize) {
     ((slot >> CELL_BITS) as usize, (slot & CELLS) as usize)
 }
 
+/// The halves of a digest, without the bits in which a cell has its owner: 112 bits tell keys apart.
+#[inline]
 fn halves(digest: u128) -> [u64; 2] {
-    [digest as u64, (digest >> 64) as u64]
+    [digest as u64, (digest >> 64) as u64 & KEY_MASK]
 }

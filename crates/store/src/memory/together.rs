@@ -50,10 +50,10 @@ impl Shared {
         let mut locked = self.lock(places);
         fetch(&locked, places);
         for ((single, place), &of) in singles.iter().zip(places).zip(&locked.of).take(locked.decisions) {
-            let limits = single.strategy.algorithms();
+            let rules = (&**single.strategy, single.strategy.algorithms());
             let asked = (single.op(), single.cost, now);
             let table = &mut *locked.tables[usize::from(of)].1;
-            if let Err(NoRoom) = self.decide_at(place, table, limits, asked, out) {
+            if let Err(NoRoom) = self.decide_at(place, table, rules, asked, out) {
                 out.decisions.push(Err(self.budget.refuse()));
             }
         }

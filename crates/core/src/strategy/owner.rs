@@ -1,0 +1,53 @@
+//! Whom the keys of a strategy are counted with, by a store that bounds what each may hold.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A strategy with its overrides, or a domain of Envoy's with its rules. Owners of one name are the same to a store,
+/// also where a changed configuration has made another one.
+#[derive(Debug)]
+pub struct Owner {
+    name: Box<str>,
+    mark: AtomicU64,
+}
+
+impl Owner {
+    /// The owner of a strategy's keys.
+    pub(super) fn of_strategy(name: &str) -> Self {
+        Self::named(name.into())
+    }
+
+    /// The owner of the keys of a domain of Envoy's rules. It is no strategy's: their names have no colon.
+    #[must_use]
+    pub fn of_domain(name: &str) -> Self {
+        Self::named(format!("domain:{name}").into())
+    }
+
+    fn named(name: Box<str>) -> Self {
+        Self { name, mark: AtomicU64::new(0) }
+    }
+
+    /// Its name, unlike that of every other owner.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the store that asked last has noted here with [`Owner::set_mark`]; 0 is nothing. Another store may have
+    /// noted something else meanwhile, so that a note must say whose it is.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.mark.load(Relaxed)
+    }
+
+    /// Notes something about this owner, so that the store need not look its name up again.
+    pub fn set_mark(&self, mark: u64) {
+        self.mark.store(mark, Relaxed);
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

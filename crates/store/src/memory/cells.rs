@@ -1,0 +1,206 @@
+//! Where the pure driver finds the states of a decision, and where it puts them.
+
+use std::ops::DerefMut;
+
+use smallvec::SmallVec;
+
+use super::Shared;
+use super::index::Slot;
+use super::owners::OwnerId;
+use super::place::Place;
+use super::table::{Claim, Table};
+use crate::config::WhenFull;
+use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, State};
+use weir_core::strategy::Strategy;
+use weir_units::Micros;
+
+/// The states of one decision, within its locked shard.
+pub(super) struct ShardCells<'a, T> {
+    pub(super) shared: &'a Shared,
+    pub(super) table: T,
+    /// Whose keys they are.
+    pub(super) strategy: &'a Strategy,
+    pub(super) limits: &'a [Algorithm],
+    pub(super) at: &'a Place,
+    pub(super) slots: &'a mut [Option<Slot>; MAX_LIMITS],
+    pub(super) now: Micros,
+}
+
+/// The budget is used up, and nothing may be dropped.
+pub(super) struct NoRoom;
+
+impl<T: DerefMut<Target = Table>> Cells for ShardCells<'_, T> {
+    type Full = NoRoom;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.table.get(self.slots.get(index).copied().flatten()?)
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.at.phases.get(index).copied().unwrap_or(0)
+    }
+
+    fn reserve(&mut self, count: usize) -> Result<(), NoRoom> {
+        // Nearly every decision is about keys that are there.
+        if count == 0 && !self.shared.budget.is_scarce() { Ok(()) } else { self.reserve_within_share(count) }
+    }
+
+    // Inlined, so that what is read and written in turn stays in registers: copies of what was just written in
+    // parts cost more than the arithmetic.
+    #[inline(always)]
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        let mut new = None;
+        let state = match self.slots[index] {
+            Some(slot) => self.table.state_mut(slot),
+            None => &mut new,
+        };
+        let before = state.as_ref().map_or(0, State::heap_bytes);
+        let kept = change(state);
+        let after = state.as_ref().map_or(0, State::heap_bytes);
+        let is_gone = state.is_none();
+        if before != after {
+            self.moved(index, before, after);
+        }
+        let lapses = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
+        match (self.slots[index], new) {
+            (Some(slot), _) if is_gone => {
+                self.table.remove(slot, &self.shared.budget);
+                self.slots[index] = None;
+            }
+            (Some(slot), _) => self.table.lapses(slot, lapses, kept.exhausted),
+            (None, Some(state)) => {
+                let (owner, budget) = (self.owner(), &self.shared.budget);
+                let kept = (lapses, kept.exhausted);
+                let slot = self.table.insert(self.at.digests[index], state, kept, owner, budget);
+                self.slots[index] = Some(slot);
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+impl<T: DerefMut<Target = Table>> ShardCells<'_, T> {
+    /// [`Cells::reserve`] where a key is new, or where a log that grows may need others to make way.
+    fn reserve_within_share(&mut self, count: usize) -> Result<(), NoRoom> {
+        // States that hold bytes elsewhere take them beside their place, so a full budget must stop them before they
+        // are charged.
+        let has_boxed = self.limits.iter().any(|limit| limit.engine().is_boxed());
+        if count == 0 && !has_boxed {
+            return Ok(());
+        }
+        let budget = &self.shared.budget;
+        let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
+        let claim = Claim {
+            owner: self.owner(),
+            second: self.shared.second_begun(self.now),
+            evict: self.shared.when_full == WhenFull::Evict,
+            keep: &keep,
+        };
+        if has_boxed && budget.is_over() && !self.table.relieve(claim, budget) {
+            return Err(NoRoom);
+        }
+        if has_boxed && budget.is_scarce() && budget.owners().is_above_share(claim.owner, 0) {
+            let growth = self.growth();
+            if growth > 0 && !self.table.make_up_for(growth, claim, budget) {
+                return Err(NoRoom);
+            }
+        }
+        if count > 0 && !self.table.reserve(count, claim, budget) {
+            return Err(NoRoom);
+        }
+        Ok(())
+    }
+
+    /// Bytes by which the states that are there may grow with a charge.
+    fn growth(&self) -> usize {
+        let states = self.limits.iter().zip(self.slots.iter());
+        let growth = |(limit, slot): (&Algorithm, &Option<Slot>)| {
+            Some(self.table.get((*slot)?)?.growth(limit, self.now))
+        };
+        states.filter_map(growth).sum()
+    }
+
+    /// Records that the state of limit `index`, which had `before` bytes elsewhere, now has `after`.
+    #[cold]
+    fn moved(&self, index: usize, before: usize, after: usize) {
+        let owner = self.slots[index].map_or_else(|| self.owner(), |slot| self.table.owner(slot));
+        self.shared.budget.moved(owner, before, after);
+    }
+
+    fn owner(&self) -> OwnerId {
+        self.shared.budget.owners().number(self.strategy.owner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use weir_core::algorithm::{Op, Rate};
+    use weir_core::key::Subject;
+    use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+    use weir_time::clock::{Clock, ManualClock};
+
+    use super::*;
+    use crate::config::MemoryConfig;
+    use crate::memory::MemoryStore;
+    use crate::memory::owners::KEY_BYTES;
+    use crate::{Decision, Part, Store as _, Verdicts, at_once};
+
+    fn strategy(name: &str, algorithms: &[Algorithm]) -> Arc<Strategy> {
+        let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
+            name: format!("limit-{index}").into(),
+            scope: Scope::of(&[Field::Consumer]),
+            algorithm: *algorithm,
+        };
+        let limits = algorithms.iter().enumerate().map(limit).collect();
+        Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
+    }
+
+    /// Keys come, grow, are given back, reset, evicted and expire; what each owner holds is what its keys are.
+    #[test]
+    fn what_an_owner_holds_is_what_its_keys_are() {
+        let minute = Micros::from_secs(60);
+        let bucket = Algorithm::bucket(5, Rate { count: 1, period: minute }).unwrap();
+        let log = Algorithm::sliding_log(40, minute).unwrap();
+        let slots = Algorithm::bucketed_window(9, minute, 60, true).unwrap();
+        let strategies =
+            [strategy("one", &[bucket]), strategy("two", &[log, bucket]), strategy("three", &[slots])];
+        let clock = ManualClock::at(Micros(1_704_067_200_000_000));
+        let config = MemoryConfig { budget: 1 << 20, ..MemoryConfig::default() };
+        let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
+        let mut random = 1_u64;
+        for step in 0..120_000_u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let strategy = &strategies[(random >> 60) as usize % 3];
+            let consumer = ((random >> 33) % 12_000).to_string();
+            let subject = Subject { resource: "r", consumer: &consumer, ..Subject::default() };
+            let op = match (random >> 20) % 16 {
+                0 => Op::Refund,
+                1 => Op::Reset,
+                2 => Op::Force,
+                _ => Op::Charge,
+            };
+            let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
+            let _ = at_once(store.decide(&decision, op, &[1 + (random >> 50) % 3], &mut Verdicts::default()));
+            clock.set(Micros(clock.now().0 + 1_000));
+            if step % 20_000 == 19_999 {
+                let mut held = [0; 3];
+                for shard in &store.0.shards {
+                    let table = shard.lock();
+                    for (owner, heap) in table.keys() {
+                        held[usize::from(owner) - 1] += KEY_BYTES + heap;
+                    }
+                }
+                let counted = [1, 2, 3].map(|owner| store.0.budget.owners().held(owner));
+                assert_eq!(counted, held, "after {step}");
+                assert!(held.iter().all(|&held| held > 0));
+            }
+        }
+        assert!(store.stats().evictions > 0);
+        // Debts take long.
+        clock.set(Micros(clock.now().0 + 10_000 * minute.0));
+        store.sweep();
+        assert_eq!([1, 2, 3].map(|owner| store.0.budget.owners().held(owner)), [0; 3]);
+    }
+}
