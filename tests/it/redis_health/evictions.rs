@@ -1,4 +1,4 @@
-//! An evicted key is a limit that starts anew.
+//! An evicted key is a limit that starts full again.
 
 use weir::config::{Login, RedisConfig, Secret};
 

@@ -82,7 +82,7 @@ fn a_replica_in_place_of_its_master() {
     is_told(&redis, single(&redis), refuse, &["READONLY", "name its master"], allow);
 }
 
-/// A server that is too old does not know `PXAT`. This one is told another word on the way to it.
+/// A server that is too old does not know `PXAT`. A proxy writes another word into the scripts.
 #[test]
 fn a_server_that_is_too_old() {
     let redis = RedisServer::start();

@@ -44,7 +44,7 @@ fn nodes_with_other_secrets_see_each_other() {
     drop(one);
 }
 
-/// Who may not look is told once, and goes on.
+/// A user who may not look is logged once, and the service continues.
 #[test]
 fn a_user_who_may_not_look_goes_on() {
     let redis = RedisServer::start();

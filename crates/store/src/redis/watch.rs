@@ -104,7 +104,7 @@ impl Watcher<'_> {
                 command.arg("SLOTS");
                 let reply = self.exchange(connection, &command).await?;
                 let map =
-                    SlotMap::parse(&reply, address).ok_or("it told no slots: is it part of a cluster?")?;
+                    SlotMap::parse(&reply, address).ok_or("it has no slots: is it part of a cluster?")?;
                 self.context.topology.replace(map);
                 self.decides(connection).await
             }

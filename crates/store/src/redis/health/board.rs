@@ -182,7 +182,7 @@ impl StoreHealth {
                 match event {
                     Event::Evicts => tracing::warn!(
                         %node, what_to_do = NO_EVICTION,
-                        "Redis evicts keys; limits whose keys are evicted start anew"
+                        "Redis evicts keys; limits whose keys are evicted start full again"
                     ),
                     Event::Stopped => tracing::info!(%node, "Redis evicts no keys any more"),
                     Event::MayEvict => tracing::warn!(
@@ -251,7 +251,9 @@ impl NodeBoard {
     fn notes(&self, node: &Address) -> impl Iterator<Item = Trouble> {
         let remedy = || NO_EVICTION.to_owned();
         let rising = self.evictions.rising().map(|(since, keys)| Trouble {
-            what: format!("Redis node {node} evicts keys, and limits whose keys are evicted start anew"),
+            what: format!(
+                "Redis node {node} evicts keys, and limits whose keys are evicted start full again"
+            ),
             since,
             reason: format!("{keys} were evicted"),
             remedy: remedy(),

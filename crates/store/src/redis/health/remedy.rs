@@ -47,7 +47,7 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
         "this server is no node of a cluster: set `store.redis.topology: single`",
     ),
     (
-        "told no slots",
+        "it has no slots",
         None,
         "give the cluster its slots (redis-cli --cluster create), or set `store.redis.topology: single`",
     ),
@@ -145,6 +145,7 @@ mod tests {
             (Single, "MOVED 3999 127.0.0.1:6381", "topology: cluster"),
             (Single, "CROSSSLOT Keys in request don't hash to the same slot", "topology: cluster"),
             (Cluster, "ERR This instance has cluster support disabled", "topology: single"),
+            (Cluster, "it has no slots: is it part of a cluster?", "redis-cli --cluster create"),
             (Sentinel, "the sentinel knows no master \"zoo\"", "master_name"),
             (Sentinel, "ERR unknown command 'SENTINEL', with args beginning with:", "26379"),
             (Single, "ERR unknown command 'EVALSHA', with args beginning with:", "sentinel"),
