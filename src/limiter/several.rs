@@ -14,7 +14,7 @@ use crate::strategy::{Listed, Resolved, Strategy};
 pub type Lent<'a, 'l> = Answer<'a, &'l [LimitVerdict]>;
 
 /// A question, in its turn.
-enum Turn<'a, 'q> {
+enum BatchSlot<'a, 'q> {
     /// The next one that the store was asked, under the strategy of this number.
     Asked(usize, &'a Arc<Strategy>),
     /// It needs no store.
@@ -85,12 +85,12 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
         put: impl FnOnce(&S, &[Single<'_>], &mut Ended) -> AreKnown,
         mut each: impl FnMut(Option<Result<Lent<'a, '_>, LimiterError>>),
     ) {
-        let mut turns = SmallVec::<[Turn<'a, 'q>; TOGETHER]>::new();
+        let mut turns = SmallVec::<[BatchSlot<'a, 'q>; TOGETHER]>::new();
         let mut singles = SmallVec::<[Single<'q>; TOGETHER]>::new();
         let mut named = None;
         for ask in asks {
             if let Err(error) = self.limiter.turn(&ask, &mut named, &mut turns, &mut singles) {
-                turns.push(Turn::Refused(self.limiter.refused(error)));
+                turns.push(BatchSlot::Refused(self.limiter.refused(error)));
             }
         }
         let mut ended = std::mem::take(&mut self.ended);
@@ -101,7 +101,7 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
         let mut limits = &ended.limits[..];
         for turn in turns {
             match turn {
-                Turn::Asked(index, strategy) => match (singles.next(), known.next()) {
+                BatchSlot::Asked(index, strategy) => match (singles.next(), known.next()) {
                     (_, Some(false)) => each(None),
                     (Some(single), _) => {
                         let decided = decisions.next().unwrap_or_else(|| Err(no_verdict()));
@@ -113,10 +113,10 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
                         each(Some(answer.map(|outcome| Answer { strategy, outcome })));
                     }
                 },
-                Turn::Listed(index, strategy, asked, listed) => {
+                BatchSlot::Listed(index, strategy, asked, listed) => {
                     each(Some(self.tell(index, strategy, &asked, Ok(Outcome::Listed(listed)))));
                 }
-                Turn::Refused(error) => each(Some(Err(error))),
+                BatchSlot::Refused(error) => each(Some(Err(error))),
             }
         }
         drop(decisions);
@@ -165,7 +165,7 @@ impl<S: Store> Limiter<S> {
         &'a self,
         ask: &Ask<'q>,
         named: &mut Option<Named<'a, 'q>>,
-        turns: &mut SmallVec<[Turn<'a, 'q>; TOGETHER]>,
+        turns: &mut SmallVec<[BatchSlot<'a, 'q>; TOGETHER]>,
         singles: &mut SmallVec<[Single<'q>; TOGETHER]>,
     ) -> Result<(), LimiterError> {
         bounds::check(ask)?;
@@ -181,13 +181,13 @@ impl<S: Store> Limiter<S> {
             self.rules.excepted(resolved, ask.resource, ask.consumer);
         bounds::check_needed(ask, strategy)?;
         if let Some(listing) = listing {
-            turns.push(Turn::Listed(index, strategy, Logged::of(ask, strategy), listing.listed));
+            turns.push(BatchSlot::Listed(index, strategy, Logged::of(ask, strategy), listing.listed));
             return Ok(());
         }
         let Ask { resource, consumer, cost, peek, attributes, .. } = *ask;
         let subject = Subject { resource, consumer, group, attributes };
         singles.push(Single { strategy, subject, cost, peek });
-        turns.push(Turn::Asked(index, strategy));
+        turns.push(BatchSlot::Asked(index, strategy));
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! them something to object to.
 
 mod manifests;
+mod names;
 mod source;
 
 use std::collections::BTreeSet;

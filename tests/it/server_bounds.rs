@@ -13,7 +13,7 @@ use tonic_health::pb::health_client::HealthClient;
 use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::units::Micros;
 
-use crate::support::frames::{self, ConnectionEnd, PREFACE, Raw, rst_stream};
+use crate::support::frames::{self, ObservedEnd, PREFACE, Raw, rst_stream};
 use crate::support::server::{Server, ask, ask_under, config, config_on_fast};
 use crate::support::{SOON, eventually, eventually_async};
 
@@ -243,7 +243,7 @@ async fn flood(server: &Server, attack: impl Fn(u32) -> Vec<u8> + Send + 'static
         calls += 1;
     }
     let end = attacker.join().unwrap();
-    assert!(matches!(end, ConnectionEnd::Closed(None | Some(ENHANCE_YOUR_CALM))), "{end:?}");
+    assert!(matches!(end, ObservedEnd::Closed(None | Some(ENHANCE_YOUR_CALM))), "{end:?}");
     eventually(SOON, "the attacker's connection is closed", || connections(server) == 1);
     assert!(longest < Duration::from_secs(10), "another client waited {longest:?}");
 }

@@ -22,7 +22,7 @@ mod verdict;
 mod window;
 
 pub use bucket::Bucket;
-pub use cells::{Cells, Kept, Told};
+pub use cells::{Cells, Kept, VerdictSink};
 pub use decide::decide;
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};

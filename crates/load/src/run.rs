@@ -13,7 +13,7 @@ use super::plan::{Plan, PlanEnd};
 use super::report::{LoadReport, Measured};
 use super::service::CallShape;
 use super::tally::{Counts, Tally};
-use super::worker::{LoadWorker, Record, Share, part};
+use super::worker::{LoadWorker, Record, LoadShare, part};
 use weir_time::clock::monotonic;
 
 /// What can be seen of a run, and done to it, from outside.
@@ -84,7 +84,7 @@ pub fn run(plan: &Plan, watch: &RunWatch) -> Result<LoadReport, LoadError> {
         let count = part(plan.connections as u64, thread, plan.threads);
         let links = (0..count).map(|_| connect(plan, &service)).collect::<Result<_, _>>()?;
         let in_flight = part(plan.in_flight as u64, thread, plan.threads);
-        shares.push(Share { thread, links, in_flight, trace: record.clone().map(Record::trace) });
+        shares.push(LoadShare { thread, links, in_flight, trace: record.clone().map(Record::trace) });
     }
     let begin = monotonic();
     let workers: Vec<_> = shares

@@ -53,7 +53,7 @@ pub(super) struct LoadWorker<'a> {
 }
 
 /// The number of a thread within its run.
-pub(super) struct Share {
+pub(super) struct LoadShare {
     pub(super) thread: usize,
     pub(super) links: Vec<LoadLink>,
     pub(super) in_flight: u64,
@@ -66,7 +66,7 @@ impl<'a> LoadWorker<'a> {
         service: &'a CallShape,
         watch: &'a RunWatch,
         begin: Instant,
-        share: Share,
+        share: LoadShare,
     ) -> Result<Self, LoadError> {
         let invalid = |what: &str| LoadError::Plan(what.to_owned());
         let seed = plan.seed.wrapping_add(share.thread as u64);

@@ -58,17 +58,17 @@ struct Inner<S> {
 }
 
 /// What becomes of a caller.
-enum Joined {
+enum Join {
     /// There is no call in flight: it makes one.
     First,
     /// Its answer was known.
     Known(Verdicts),
     /// It waits for the next call, but no longer than until its deadline.
-    Waits(Instant, Answer),
+    Waits(Instant, VerdictReceiver),
 }
 
 /// Comes when the next call has been answered.
-type Answer = oneshot::Receiver<Result<Verdicts, StoreError>>;
+type VerdictReceiver = oneshot::Receiver<Result<Verdicts, StoreError>>;
 
 impl<S: Store> Coalesce<S> {
     /// One worker's, before `store`. Callers wait within the bounds of `config`, on a runtime with I/O.
@@ -112,17 +112,17 @@ impl<S: Store> Store for Coalesce<S> {
         let family = decision.strategy.family() as u64;
         let key = inner.secret.hash_fields(family, decision.strategy, &decision.subject);
         let (deadline, waiting) = match inner.join(key, decision, op, cost)? {
-            Joined::Waits(deadline, waiting) => (deadline, waiting),
-            Joined::Known(known) => {
+            Join::Waits(deadline, waiting) => (deadline, waiting),
+            Join::Known(known) => {
                 *out = known;
                 return Ok(());
             }
-            Joined::First => {
+            Join::First => {
                 let _flight = Flight { inner, key, decision };
                 return inner.store.decide(decision, op, costs, out).await;
             }
         };
-        let _place = Place(&inner.waiting);
+        let _place = WaitingPlace(&inner.waiting);
         match inner.deadlines.until(deadline, waiting).await {
             Ok(Ok(answer)) => {
                 *out = answer?;
@@ -143,14 +143,14 @@ impl<S: Store> Inner<S> {
     }
 
     /// Waits for the next call, where one is in flight.
-    fn join(&self, key: u128, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Joined, StoreError> {
+    fn join(&self, key: u128, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Join, StoreError> {
         let mut flights = self.flights.lock();
         let Some(queue) = flights.get_mut(&key) else {
             flights.insert(key, Queue::default());
-            return Ok(Joined::First);
+            return Ok(Join::First);
         };
         if let Some(known) = self.known(decision, op, cost) {
-            return Ok(Joined::Known(known));
+            return Ok(Join::Known(known));
         }
         if self.waiting.fetch_add(1, Relaxed) >= self.max_waiting {
             self.waiting.fetch_sub(1, Relaxed);
@@ -161,7 +161,7 @@ impl<S: Store> Inner<S> {
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
         queue.push(Waiter { strategy, op, cost, deadline, reply });
-        Ok(Joined::Waits(deadline, waiting))
+        Ok(Join::Waits(deadline, waiting))
     }
 
     /// The answer, if the store knows it without a call: one in flight may hang.
@@ -237,9 +237,9 @@ impl<S> Drop for Served<'_, S> {
 }
 
 /// One of the bounded places of those who wait.
-struct Place<'a>(&'a AtomicUsize);
+struct WaitingPlace<'a>(&'a AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

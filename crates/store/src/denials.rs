@@ -38,9 +38,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use self::epochs::{Changes, EPOCHS, Epochs, TOLD, Told, UnderWay};
+use self::epochs::{Changes, EPOCHS, Epochs, TOLD, LastSeenStates, UnderWay};
 use self::holds::holds;
-use self::known::{Known, Question, Table};
+use self::known::{Known, Question, DenialTable};
 use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
@@ -51,7 +51,7 @@ use weir_units::Micros;
 pub struct Denials<S> {
     store: S,
     shared: DenialsShared,
-    known: Mutex<Table>,
+    known: Mutex<DenialTable>,
     /// How much it is worth to look before a call is begun: as long as one in nine is found.
     worth: AtomicU32,
 }
@@ -71,7 +71,7 @@ pub struct DenialsShared {
     /// For each tag, how many changes of it are under way.
     under_way: Arc<[AtomicU64]>,
     /// What was told last of each set of keys.
-    told: Arc<[Mutex<Told>]>,
+    told: Arc<[Mutex<LastSeenStates>]>,
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
@@ -146,7 +146,7 @@ impl<S: Store> Store for Denials<S> {
             return Ok(());
         }
         let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
-        let mut asked = Asked { decision, costs, epochs, epoch, sent };
+        let mut asked = StoreQuestion { decision, costs, epochs, epoch, sent };
         if self.knows_all(&asked, out) {
             return Ok(());
         }
@@ -167,7 +167,7 @@ impl<S: Store> Store for Denials<S> {
 }
 
 /// What the store is asked, and when.
-struct Asked<'a, 'd> {
+struct StoreQuestion<'a, 'd> {
     decision: &'a Decision<'d>,
     costs: &'a [u64],
     epochs: Epochs<'a>,
@@ -176,7 +176,7 @@ struct Asked<'a, 'd> {
     sent: Instant,
 }
 
-impl Asked<'_, '_> {
+impl StoreQuestion<'_, '_> {
     fn question(&self, cost: u64) -> Question {
         self.epochs.question(self.decision, cost)
     }
@@ -190,7 +190,7 @@ impl<S> Denials<S> {
     }
 
     /// Answers all costs, if each is known to be denied: no denial changes what the next one is told.
-    fn knows_all(&self, asked: &Asked<'_, '_>, out: &mut Verdicts) -> bool {
+    fn knows_all(&self, asked: &StoreQuestion<'_, '_>, out: &mut Verdicts) -> bool {
         let known = self.known.lock();
         let answer = |&cost: &u64| known.answer(&asked.question(cost), asked.epoch, asked.sent);
         if asked.costs.is_empty() || !asked.costs.iter().all(|cost| answer(cost).is_some()) {
@@ -205,7 +205,7 @@ impl<S> Denials<S> {
     }
 
     /// Keeps the denials of the costs from `first` on, each for as long as it holds.
-    fn learn(&self, asked: &Asked<'_, '_>, first: usize, answers: &Verdicts) {
+    fn learn(&self, asked: &StoreQuestion<'_, '_>, first: usize, answers: &Verdicts) {
         let mut received = None;
         for (index, &cost) in asked.costs.iter().enumerate().skip(first) {
             // All say the same that ask for the same.

@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 
 use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
-use weir_core::algorithm::{LimitVerdict, Op, Told, Verdict};
+use weir_core::algorithm::{LimitVerdict, Op, VerdictSink, Verdict};
 use weir_core::key::{self, Subject};
 use weir_core::strategy::{Limit, Strategy};
 
@@ -226,7 +226,7 @@ pub struct Verdicts {
     pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
-impl Told for Verdicts {
+impl VerdictSink for Verdicts {
     fn limit(&mut self, verdict: LimitVerdict) {
         self.limits.push(verdict);
     }
@@ -236,7 +236,7 @@ impl Told for Verdicts {
     }
 }
 
-impl Told for Ended {
+impl VerdictSink for Ended {
     fn limit(&mut self, verdict: LimitVerdict) {
         self.limits.push(verdict);
     }

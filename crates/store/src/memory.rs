@@ -24,11 +24,11 @@ use parking_lot::{Mutex, MutexGuard};
 use self::budget::Budget;
 use self::cells::{NoRoom, ShardCells};
 use self::once::Marker;
-use self::place::Place;
-use self::table::Table;
+use self::place::StatePlace;
+use self::table::ShardTable;
 use super::{Decision, Ended, Single, Store, StoreError, Verdicts, check_supported};
 use crate::config::{MemoryConfig, WhenFull};
-use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, Told, decide};
+use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, VerdictSink, decide};
 use weir_core::key::{self, KeySecret};
 use weir_core::strategy::{Owner, Strategy};
 use weir_time::clock::Clock;
@@ -39,9 +39,9 @@ const SHARDS: usize = 128;
 
 /// State in this process. Clones share it.
 #[derive(Clone)]
-pub struct MemoryStore(Arc<Shared>);
+pub struct MemoryStore(Arc<SharedMemory>);
 
-struct Shared {
+struct SharedMemory {
     shards: Box<[Shard]>,
     budget: Budget,
     clock: Clock,
@@ -53,7 +53,7 @@ struct Shared {
 
 /// A shard on cache lines of its own.
 #[repr(align(128))]
-struct Shard(Mutex<Table>);
+struct Shard(Mutex<ShardTable>);
 
 /// Looks at a lock that is held before its thread goes to sleep. A decision holds it for less than a
 /// tenth of what falling asleep and being woken cost.
@@ -78,12 +78,12 @@ impl Shard {
     /// It is tried before it is looked at: the look would fetch the lock's cache line once to read it, and
     /// the lock once more to write it.
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ShardTable> {
         self.0.try_lock().unwrap_or_else(|| self.lock_when_free())
     }
 
     #[cold]
-    fn lock_when_free(&self) -> MutexGuard<'_, Table> {
+    fn lock_when_free(&self) -> MutexGuard<'_, ShardTable> {
         for _ in 0..LOOKS {
             std::hint::spin_loop();
             if !self.0.is_locked()
@@ -97,7 +97,7 @@ impl Shard {
 
     /// The lock, if nobody holds it.
     #[inline]
-    fn lock_if_free(&self) -> Option<MutexGuard<'_, Table>> {
+    fn lock_if_free(&self) -> Option<MutexGuard<'_, ShardTable>> {
         self.0.try_lock()
     }
 }
@@ -107,11 +107,11 @@ impl MemoryStore {
     #[must_use]
     pub fn new(config: &MemoryConfig, clock: Clock) -> Self {
         let budget = Budget::new(config);
-        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(Table::new(&budget)))).collect();
+        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(ShardTable::new(&budget)))).collect();
         // Keys live only here, so their secret may be random; nobody can then aim at one shard.
         let secret = KeySecret::random();
         let epoch = clock.now();
-        Self(Arc::new(Shared { shards, budget, clock, epoch, when_full: config.when_full, secret }))
+        Self(Arc::new(SharedMemory { shards, budget, clock, epoch, when_full: config.when_full, secret }))
     }
 
     /// Says which strategies and domains the configuration has, at the start and whenever it changes: where
@@ -147,7 +147,7 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         check_supported(decision, op)?;
         let shared = &*self.0;
-        let mut at = Place::default();
+        let mut at = StatePlace::default();
         shared.locate(|locator| locator.locate(decision, &mut at));
         let limits = &*decision.algorithms();
         let now = shared.clock.now();
@@ -194,17 +194,17 @@ impl Store for MemoryStore {
     }
 }
 
-impl Shared {
+impl SharedMemory {
     /// Decides once, in a shard that is locked. A lock that is given with its table is released as soon as the
     /// decision is written.
     #[inline]
     fn decide_at(
         &self,
-        at: &Place,
-        mut table: impl DerefMut<Target = Table>,
+        at: &StatePlace,
+        mut table: impl DerefMut<Target = ShardTable>,
         (strategy, limits): (&Strategy, &[Algorithm]),
         (op, cost, now): (Op, u64, Micros),
-        told: &mut impl Told,
+        told: &mut impl VerdictSink,
     ) -> Result<(), NoRoom> {
         let mut slots = [None; MAX_LIMITS];
         for (slot, &digest) in slots.iter_mut().zip(&at.digests) {

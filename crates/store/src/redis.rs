@@ -32,7 +32,7 @@ pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, 
 use self::links::Links;
 use self::request::Request;
 pub use self::source::scripts_to_check;
-use self::topology::Topology;
+use self::topology::ClusterView;
 use self::trials::SingleSlotNodes;
 use super::{Decision, Store, StoreError, Verdicts, check_supported};
 use crate::config::RedisConfig;
@@ -67,7 +67,7 @@ impl RedisShared {
     /// the server's.
     #[must_use]
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
-        let topology = Arc::new(Topology::new(config));
+        let topology = Arc::new(ClusterView::new(config));
         let single_slot_nodes = SingleSlotNodes::default();
         let context = Arc::new(LinkContext { config: config.clone(), clock, topology, single_slot_nodes });
         Self { context, secret, health: StoreHealth::new(config, &secret) }
@@ -167,7 +167,7 @@ impl RedisStore {
         Err(last)
     }
 
-    fn topology(&self) -> &Topology {
+    fn topology(&self) -> &ClusterView {
         &self.shared.context.topology
     }
 }

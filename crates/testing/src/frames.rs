@@ -115,14 +115,14 @@ impl Raw {
 
     /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
     /// was still on its way to a socket that is closed) without.
-    pub fn end(&mut self) -> ConnectionEnd {
+    pub fn end(&mut self) -> ObservedEnd {
         let mut code = None;
         loop {
             match self.read() {
                 Ok(frame) if frame.kind == GOAWAY => code = Some(number(&frame.payload[4..])),
                 Ok(_) => {}
-                Err(error) if is_timeout(&error) => return ConnectionEnd::Open,
-                Err(_) => return ConnectionEnd::Closed(code),
+                Err(error) if is_timeout(&error) => return ObservedEnd::Open,
+                Err(_) => return ObservedEnd::Closed(code),
             }
         }
     }
@@ -192,7 +192,7 @@ pub fn is_timeout(error: &io::Error) -> bool {
 
 /// Whether the server has ended a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub enum ConnectionEnd {
+pub enum ObservedEnd {
     /// It has, with the code of its GOAWAY if there was one.
     Closed(Option<u32>),
     /// It has not.

@@ -39,7 +39,7 @@ const REST: Duration = Duration::from_micros(500);
 
 /// The deadlines of one floor of a worker. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Deadlines(Arc<Shared>);
+pub struct Deadlines(Arc<SharedTimers>);
 
 /// It took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +47,7 @@ pub struct Deadlines(Arc<Shared>);
 pub struct Passed;
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedTimers {
     /// Whether the timer keeps to less than milliseconds.
     is_exact: bool,
     state: Mutex<State>,
@@ -57,7 +57,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: Slab<Waiter>,
+    waiting: Slab<TimedWaiter>,
     /// When the timer wakes, if there is one.
     wakes: Option<Instant>,
     /// Of the timer before; the next one takes it.
@@ -68,7 +68,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Waiter {
+struct TimedWaiter {
     at: Instant,
     passed: bool,
     waker: Waker,
@@ -79,7 +79,7 @@ impl Deadlines {
     /// late. For one runtime, which must have I/O.
     #[must_use]
     pub fn exact() -> Self {
-        Self(Arc::new(Shared { is_exact: true, ..Shared::default() }))
+        Self(Arc::new(SharedTimers { is_exact: true, ..SharedTimers::default() }))
     }
 
     /// What `future` ends with, if it does so before `at`. A future that is ready at once is never late and
@@ -119,7 +119,7 @@ impl<F: Future> Future for Until<F> {
 /// One who waits, until it is dropped.
 #[derive(Debug)]
 pub struct Deadline {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTimers>,
     at: Instant,
     key: Option<usize>,
 }
@@ -133,7 +133,7 @@ impl Deadline {
             return if waiter.passed { Poll::Ready(()) } else { Poll::Pending };
         }
         let waker = context.waker().clone();
-        self.key = Some(state.waiting.insert(Waiter { at: self.at, passed: false, waker }));
+        self.key = Some(state.waiting.insert(TimedWaiter { at: self.at, passed: false, waker }));
         match state.wakes {
             Some(wakes) if wakes <= self.at => {}
             Some(_) => self.shared.earlier.notify_one(),
@@ -158,7 +158,7 @@ impl Drop for Deadline {
 
 /// The task that tells those whose time is over. It ends when nobody waits, and with its runtime.
 struct Timer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTimers>,
     ended: bool,
 }
 

@@ -11,7 +11,7 @@ use super::{
     STREAM_CLOSED,
 };
 use crate::support::frames::{
-    ACK, CONTINUATION, ConnectionEnd, DATA, END_HEADERS, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
+    ACK, CONTINUATION, ObservedEnd, DATA, END_HEADERS, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
     PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, frame, rst_stream, settings,
     window_update,
 };
@@ -76,7 +76,7 @@ fn a_preface_that_is_none() {
         raw.send(&bytes);
         // What is no frame is not read as one: an answer in HTTP/1.1 would be.
         let end = raw.end();
-        assert!(matches!(end, ConnectionEnd::Closed(None | Some(PROTOCOL_ERROR))), "{what}: {end:?}");
+        assert!(matches!(end, ObservedEnd::Closed(None | Some(PROTOCOL_ERROR))), "{what}: {end:?}");
         ground.serves();
     }
     ground.holds(0);

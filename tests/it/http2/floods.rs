@@ -13,7 +13,7 @@ use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use super::requests::{ONE, STREAM, call, data, fields, head, headers, literal, plain, streamed, text};
 use super::session::Session;
 use crate::support::frames::{
-    CONTINUATION, ConnectionEnd, DATA, END_STREAM, HEADERS, PREFACE, Raw, frame, ping, rst_stream, settings,
+    CONTINUATION, ObservedEnd, DATA, END_STREAM, HEADERS, PREFACE, Raw, frame, ping, rst_stream, settings,
     window_update,
 };
 use crate::support::server::ask_under;
@@ -90,7 +90,7 @@ impl Attacked {
     }
 
     /// Sends what `next` makes until it is too much, or the other side takes no more of it; how it ended.
-    fn flood(&mut self, opening: &[&[u8]], mut next: impl FnMut(u32) -> Vec<u8>) -> ConnectionEnd {
+    fn flood(&mut self, opening: &[&[u8]], mut next: impl FnMut(u32) -> Vec<u8>) -> ObservedEnd {
         let mut raw = Raw::connect(self.address);
         raw.stream().set_write_timeout(Some(Duration::from_secs(1))).unwrap();
         raw.send(&opening.concat());
@@ -131,7 +131,7 @@ fn continuations_without_end() {
             let piece: Vec<u8> = bytes.by_ref().take(piece.len()).copied().collect();
             frame(CONTINUATION, 0, 1, &piece)
         });
-        assert!(matches!(end, ConnectionEnd::Closed(_)), "pieces of {}: {end:?}", piece.len());
+        assert!(matches!(end, ObservedEnd::Closed(_)), "pieces of {}: {end:?}", piece.len());
     }
 }
 
@@ -143,7 +143,7 @@ fn a_header_without_end() {
     let begin = frame(HEADERS, 0, 1, &begin);
     let opening = [&OPENING[..], &[&begin]].concat();
     let end = attacked.flood(&opening, |_| frame(CONTINUATION, 0, 1, &[b'y'; 16_384]));
-    assert!(matches!(end, ConnectionEnd::Closed(_)), "{end:?}");
+    assert!(matches!(end, ObservedEnd::Closed(_)), "{end:?}");
 }
 
 /// One entry of 4 KiB, named 10,000 times by each of many calls.

@@ -13,7 +13,7 @@ use super::requests::{
     BATCH, ONE, STREAM, body, fields, head, headers, literal, plain, question, questions, streamed,
 };
 use crate::support::frames::{
-    CONTINUATION, ConnectionEnd, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PREFACE, PRIORITY,
+    CONTINUATION, ObservedEnd, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PREFACE, PRIORITY,
     WITH_PRIORITY, frame, ping, rst_stream, settings, settings_ack, window_update,
 };
 
@@ -147,7 +147,7 @@ fn whatever_comes_others_are_served_and_nothing_is_kept() {
         raw.try_send(preface);
         raw.try_send(&damaged(&damages));
         let _ = raw.stream().shutdown(Shutdown::Write);
-        prop_assert!(matches!(raw.end(), ConnectionEnd::Closed(_)), "it ends with its peer");
+        prop_assert!(matches!(raw.end(), ObservedEnd::Closed(_)), "it ends with its peer");
         cases.set(cases.get() + 1);
         if cases.get() % 50 == 0 {
             ground.serves();

@@ -53,7 +53,7 @@ pub struct Kept {
 }
 
 /// Where the answer to a decision goes.
-pub trait Told {
+pub trait VerdictSink {
     /// One limit says this; called for each, in order.
     fn limit(&mut self, verdict: LimitVerdict);
 
@@ -107,7 +107,7 @@ mod tests {
         told: Vec<bool>,
     }
 
-    impl Told for Heard<'_> {
+    impl VerdictSink for Heard<'_> {
         fn limit(&mut self, _: LimitVerdict) {
             self.told.push(self.held.get());
         }

@@ -17,7 +17,7 @@
 use smallvec::SmallVec;
 
 use super::{
-    Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, Told, Verdict,
+    Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, VerdictSink, Verdict,
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
 
@@ -56,10 +56,10 @@ pub fn decide<C: Cells>(
     op: Op,
     cost: u64,
     now: Micros,
-    told: &mut impl Told,
+    told: &mut impl VerdictSink,
 ) -> Result<(), C::Full> {
     let (cost, now) = (cost.min(CEILING), now.min(LATEST));
-    let mut asked = Asked { op, cost, now, granted: cost, wait: 0 };
+    let mut asked = DecisionParts { op, cost, now, granted: cost, wait: 0 };
     match limits {
         // Nearly every decision is about one limit, and so need not keep a list.
         [only] => {
@@ -76,7 +76,7 @@ pub fn decide<C: Cells>(
 }
 
 /// What is asked, and what it comes to.
-struct Asked {
+struct DecisionParts {
     op: Op,
     cost: u64,
     now: Micros,
@@ -84,7 +84,7 @@ struct Asked {
     wait: u64,
 }
 
-impl Asked {
+impl DecisionParts {
     #[inline(always)]
     fn judge<'l>(&mut self, limit: &'l Algorithm, index: usize, cells: &impl Cells) -> Judged<'l> {
         let phase = if limit.is_spread() { cells.phase(index) } else { 0 };
@@ -110,7 +110,7 @@ impl Asked {
         self,
         judged: &mut [Judged<'_>],
         mut cells: C,
-        told: &mut impl Told,
+        told: &mut impl VerdictSink,
     ) -> Result<(), C::Full> {
         let Self { op, cost, now, .. } = self;
         let fitted = judged.iter().all(|one| one.judgement.cause.is_none());

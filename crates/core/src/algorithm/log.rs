@@ -51,11 +51,11 @@ pub struct Log {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     base: u64,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<LogEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
+struct LogEntry {
     at: u64,
     total: u64,
 }
@@ -115,14 +115,14 @@ impl State {
     /// long as what is asked is what the first or all of it frees; of one, where both are the same.
     pub(super) fn of_two(base: u64, first: (u64, u64), newest: (u64, u64)) -> Option<Self> {
         let fine = base.max(first.1).max(newest.1) < MODULUS && first.0 <= newest.0 && newest.0 <= LATEST.0;
-        let entry = |(at, total)| Entry { at, total };
+        let entry = |(at, total)| LogEntry { at, total };
         let entries = if first == newest { vec![entry(first)] } else { vec![entry(first), entry(newest)] };
         fine.then_some(Self { base, entries: entries.into() })
     }
 
     /// Bytes that the entries take.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>()
+        self.entries.capacity() * size_of::<LogEntry>()
     }
 
     /// Bytes by which a charge at `now` may make the entries grow: none where it joins the newest, or where the
@@ -157,7 +157,7 @@ impl State {
     /// When the first entry falls out that, together with those before it, frees `excess`.
     fn freeing(&self, first_live: usize, excess: u64) -> Option<u64> {
         let base = self.total_before(first_live);
-        let freed = |entry: &Entry| total_between(base, entry.total);
+        let freed = |entry: &LogEntry| total_between(base, entry.total);
         let live = self.entries.len().saturating_sub(first_live);
         let short = |k: usize| self.entries.get(first_live + k).is_some_and(|entry| freed(entry) < excess);
         self.entries.get(first_live + partition(live, short)).map(|entry| entry.at)
@@ -170,12 +170,12 @@ impl State {
         let full = self.entries.len() as u64 >= MAX_ENTRIES;
         let total = |before: u64| (before + cost) % MODULUS;
         match self.entries.back_mut() {
-            Some(newest) if newest.at == at || full => *newest = Entry { at, total: total(newest.total) },
+            Some(newest) if newest.at == at || full => *newest = LogEntry { at, total: total(newest.total) },
             Some(newest) => {
                 let total = total(newest.total);
-                self.entries.push_back(Entry { at, total });
+                self.entries.push_back(LogEntry { at, total });
             }
-            None => self.entries.push_back(Entry { at, total: total(self.base) }),
+            None => self.entries.push_back(LogEntry { at, total: total(self.base) }),
         }
     }
 
@@ -186,7 +186,7 @@ impl State {
             self.entries.pop_back();
             if held > cost {
                 let total = (newest.total + MODULUS - cost) % MODULUS;
-                self.entries.push_back(Entry { total, ..newest });
+                self.entries.push_back(LogEntry { total, ..newest });
             }
             cost = cost.saturating_sub(held);
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::values::Place;
+use super::values::SiblingIndex;
 
 /// A network, such as `10.0.0.0/8` or `2001:db8::/32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,13 +73,13 @@ impl fmt::Display for Cidr {
 #[derive(Debug)]
 pub(super) struct Cidrs {
     lengths: Vec<u8>,
-    first: HashMap<Cidr, Place>,
+    first: HashMap<Cidr, SiblingIndex>,
 }
 
 impl Cidrs {
-    pub(super) fn new(networks: Vec<(Cidr, Place)>) -> Self {
+    pub(super) fn new(networks: Vec<(Cidr, SiblingIndex)>) -> Self {
         let lengths: BTreeSet<u8> = networks.iter().map(|(cidr, _)| cidr.length).collect();
-        let mut first: HashMap<Cidr, Place> = HashMap::with_capacity(networks.len());
+        let mut first: HashMap<Cidr, SiblingIndex> = HashMap::with_capacity(networks.len());
         for (cidr, place) in networks {
             first.entry(cidr).and_modify(|first| *first = place.min(*first)).or_insert(place);
         }
@@ -87,7 +87,7 @@ impl Cidrs {
     }
 
     /// The first place in the file with a network that holds the address which `value` is.
-    pub(super) fn first(&self, value: &str) -> Option<Place> {
+    pub(super) fn first(&self, value: &str) -> Option<SiblingIndex> {
         let address = value.parse::<IpAddr>().ok()?.to_canonical();
         let lengths = self.lengths.iter().take_while(|&&length| length <= bits(address));
         let place = |&length: &u8| self.first.get(&Cidr { network: masked(address, length), length });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::level::{Level, Node};
-use super::{Descriptor, Draft, Entry, Matched, Rule, Step};
+use super::{Descriptor, Draft, RuleEntry, Matched, Rule, Step};
 use crate::strategy::Owner;
 
 /// Every domain of one set of files. The default has none.
@@ -134,13 +134,13 @@ fn level(
     mut descriptors: Vec<Descriptor>,
     domain: (&str, &Arc<Owner>),
     path: &str,
-    above: &mut Vec<Entry>,
+    above: &mut Vec<RuleEntry>,
     rules: &mut Vec<Arc<Rule>>,
 ) -> Level {
     let nodes = descriptors.iter_mut().map(|descriptor| {
         let own: Box<str> = descriptor.path().into();
         let path = format!("{path}.{own}");
-        above.push(Entry {
+        above.push(RuleEntry {
             path: own.clone(),
             key: descriptor.key.as_str().into(),
             shared: descriptor.share_threshold.then(|| descriptor.matcher.text().into()),
@@ -164,7 +164,7 @@ fn rule(
     index: usize,
     (domain, owner): (&str, &Arc<Owner>),
     path: &str,
-    entries: &[Entry],
+    entries: &[RuleEntry],
 ) -> Rule {
     Rule {
         index,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::glob::{Glob, Globs};
-use super::values::{Place, Values};
+use super::values::{SiblingIndex, Values};
 use super::{Descriptor, Matcher, Rule};
 
 /// The descriptors of one level.
@@ -51,7 +51,7 @@ pub struct Step<'a> {
 impl Level {
     /// The level of `descriptors`, whose nodes are `nodes`, in the same order.
     pub(super) fn new(descriptors: &[Descriptor], nodes: Vec<Node>) -> Self {
-        let mut keys: HashMap<&str, Vec<(&Matcher, Place)>> = HashMap::new();
+        let mut keys: HashMap<&str, Vec<(&Matcher, SiblingIndex)>> = HashMap::new();
         for (place, descriptor) in descriptors.iter().enumerate() {
             keys.entry(&descriptor.key).or_default().push((&descriptor.matcher, place));
         }
@@ -87,7 +87,7 @@ impl Level {
     }
 
     /// The first pattern in the file, of the key's own or of a pattern of keys.
-    fn pattern(&self, own: Option<&Values>, key: &str, value: &str) -> Option<Place> {
+    fn pattern(&self, own: Option<&Values>, key: &str, value: &str) -> Option<SiblingIndex> {
         let own = own.and_then(|values| values.pattern(value));
         let others = self.key_patterns.matches(key).flatten().filter_map(|values| values.first(value)).min();
         match (own, others) {

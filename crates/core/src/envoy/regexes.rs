@@ -3,7 +3,7 @@
 use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::{Input, PatternID};
 
-use super::values::Place;
+use super::values::SiblingIndex;
 
 /// The longest expression, in bytes.
 pub const MAX_REGEX: usize = 512;
@@ -47,19 +47,19 @@ pub(super) struct Regexes(Vec<Automaton>);
 #[derive(Debug)]
 struct Automaton {
     regex: Regex,
-    places: Box<[Place]>,
+    places: Box<[SiblingIndex]>,
 }
 
 impl Regexes {
     /// A table of expressions that [`check_regex`] accepts; others match nothing.
-    pub(super) fn new(regexes: &[(String, Place)]) -> Self {
+    pub(super) fn new(regexes: &[(String, SiblingIndex)]) -> Self {
         let mut automata = Vec::new();
         add(regexes, &mut automata);
         Self(automata)
     }
 
     /// The first place in the file whose expression matches all of `value`.
-    pub(super) fn first(&self, value: &str) -> Option<Place> {
+    pub(super) fn first(&self, value: &str) -> Option<SiblingIndex> {
         self.0.iter().find_map(|Automaton { regex, places }| {
             // Each begins at the beginning and ends at the end, so the match that is found is of the
             // earliest expression that has one.
@@ -70,7 +70,7 @@ impl Regexes {
 }
 
 /// As few automata as hold them all.
-fn add(regexes: &[(String, Place)], automata: &mut Vec<Automaton>) {
+fn add(regexes: &[(String, SiblingIndex)], automata: &mut Vec<Automaton>) {
     match compile(regexes.iter().map(|(text, _)| text.as_str())) {
         Ok(regex) if !regexes.is_empty() => {
             automata.push(Automaton { regex, places: regexes.iter().map(|(_, place)| *place).collect() });

@@ -24,7 +24,7 @@ pub struct Rule {
     /// Whether the reference would count it by the values of requests.
     pub detailed_metric: bool,
     /// One per entry of a matching descriptor.
-    pub entries: Box<[Entry]>,
+    pub entries: Box<[RuleEntry]>,
     /// What goes back to Envoy beside the answer.
     pub metadata: Option<Metadata>,
     /// What it allows; `None` is unlimited.
@@ -64,7 +64,7 @@ fn push_word(label: &mut String, text: &str) {
 
 /// What a rule says about one entry of a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct RuleEntry {
     /// `key` or `key_value`, as it is configured.
     pub path: Box<str>,
     /// The key as it is configured, which may be a pattern.

@@ -8,25 +8,25 @@ use super::glob::{Glob, Globs};
 use super::regexes::Regexes;
 
 /// The place of a descriptor among its siblings: its index, and so its order in the file.
-pub(super) type Place = usize;
+pub(super) type SiblingIndex = usize;
 
 /// The descriptors of one key, by the values they are for.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    pub(super) exact: HashMap<Box<str>, Place>,
-    globs: Option<Globs<Place>>,
+    pub(super) exact: HashMap<Box<str>, SiblingIndex>,
+    globs: Option<Globs<SiblingIndex>>,
     cidrs: Option<Cidrs>,
     regexes: Option<Regexes>,
-    pub(super) any: Option<Place>,
+    pub(super) any: Option<SiblingIndex>,
 }
 
 impl Values {
     /// A table of `matchers`, in the order of the file. Of two equal ones the first counts.
-    pub(super) fn new<'a>(matchers: impl IntoIterator<Item = (&'a Matcher, Place)>) -> Self {
+    pub(super) fn new<'a>(matchers: impl IntoIterator<Item = (&'a Matcher, SiblingIndex)>) -> Self {
         let mut values = Self::default();
-        let mut globs: Vec<(Glob, Place)> = Vec::new();
-        let mut cidrs: Vec<(Cidr, Place)> = Vec::new();
-        let mut regexes: Vec<(String, Place)> = Vec::new();
+        let mut globs: Vec<(Glob, SiblingIndex)> = Vec::new();
+        let mut cidrs: Vec<(Cidr, SiblingIndex)> = Vec::new();
+        let mut regexes: Vec<(String, SiblingIndex)> = Vec::new();
         for (matcher, place) in matchers {
             match matcher {
                 Matcher::Any => {
@@ -47,9 +47,9 @@ impl Values {
     }
 
     /// The first pattern in the file that matches `value`.
-    pub(super) fn pattern(&self, value: &str) -> Option<Place> {
+    pub(super) fn pattern(&self, value: &str) -> Option<SiblingIndex> {
         let glob =
-            |globs: &Globs<Place>| globs.matches(value).filter_map(|mut group| group.next().copied()).min();
+            |globs: &Globs<SiblingIndex>| globs.matches(value).filter_map(|mut group| group.next().copied()).min();
         let globs = self.globs.as_ref().and_then(glob);
         let cidrs = self.cidrs.as_ref().and_then(|cidrs| cidrs.first(value));
         let regexes = self.regexes.as_ref().and_then(|regexes| regexes.first(value));
@@ -57,7 +57,7 @@ impl Values {
     }
 
     /// The first in the file, of whatever sort, that matches `value`.
-    pub(super) fn first(&self, value: &str) -> Option<Place> {
+    pub(super) fn first(&self, value: &str) -> Option<SiblingIndex> {
         let exact = self.exact.get(value).copied();
         [exact, self.pattern(value), self.any].into_iter().flatten().min()
     }

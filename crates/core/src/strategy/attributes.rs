@@ -12,16 +12,16 @@ const MAX_ATTRIBUTE_NAME: usize = 64;
 
 /// The attributes of one request, borrowed from wherever they arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Attributes<'a>(Source<'a>);
+pub struct Attributes<'a>(AttributeSource<'a>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source<'a> {
+enum AttributeSource<'a> {
     Map(&'a HashMap<String, String>),
     /// Each name once.
     Pairs(&'a [(&'a str, &'a str)]),
 }
 
-impl Default for Source<'_> {
+impl Default for AttributeSource<'_> {
     fn default() -> Self {
         Self::Pairs(&[])
     }
@@ -29,34 +29,34 @@ impl Default for Source<'_> {
 
 impl<'a> Attributes<'a> {
     /// No attributes.
-    pub const NONE: Self = Self(Source::Pairs(&[]));
+    pub const NONE: Self = Self(AttributeSource::Pairs(&[]));
 
     /// Those of a map.
     #[must_use]
     pub const fn of(map: &'a HashMap<String, String>) -> Self {
-        Self(Source::Map(map))
+        Self(AttributeSource::Map(map))
     }
 
     /// Those of a list that has each name once.
     #[must_use]
     pub const fn of_pairs(pairs: &'a [(&'a str, &'a str)]) -> Self {
-        Self(Source::Pairs(pairs))
+        Self(AttributeSource::Pairs(pairs))
     }
 
     /// The value of `name`; empty if there is none, which counts as none everywhere.
     #[must_use]
     pub fn get(&self, name: &str) -> &'a str {
         match self.0 {
-            Source::Map(map) => map.get(name).map_or("", String::as_str),
-            Source::Pairs(pairs) => pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1),
+            AttributeSource::Map(map) => map.get(name).map_or("", String::as_str),
+            AttributeSource::Pairs(pairs) => pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1),
         }
     }
 
     /// All names and values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let (map, pairs) = match self.0 {
-            Source::Map(map) => (Some(map), [].as_slice()),
-            Source::Pairs(pairs) => (None, pairs),
+            AttributeSource::Map(map) => (Some(map), [].as_slice()),
+            AttributeSource::Pairs(pairs) => (None, pairs),
         };
         let map = map.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
         map.chain(pairs.iter().copied())
@@ -66,8 +66,8 @@ impl<'a> Attributes<'a> {
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
-            Source::Map(map) => map.len(),
-            Source::Pairs(pairs) => pairs.len(),
+            AttributeSource::Map(map) => map.len(),
+            AttributeSource::Pairs(pairs) => pairs.len(),
         }
     }
 

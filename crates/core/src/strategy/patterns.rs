@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A table of configured names. Callers look names up and put none in, so that its hash need not resist
 /// those who choose names, and can be a fast one.
-pub(super) type Names<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
+pub(super) type NameTable<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 /// Patterns with what is configured for each, exact or ending in `*`.
 ///
@@ -13,7 +13,7 @@ pub(super) type Names<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 /// are sorted, and each knows the longest other prefix that it starts with.
 #[derive(Debug, Clone)]
 pub struct Patterns<T> {
-    exact: Names<T>,
+    exact: NameTable<T>,
     prefixes: Vec<Prefix<T>>,
 }
 
@@ -37,7 +37,7 @@ impl<T> Patterns<T> {
     /// A table of `patterns`. Of two equal patterns the first counts; the configuration refuses them.
     #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
-        let mut exact = Names::default();
+        let mut exact = NameTable::default();
         let mut prefixes: Vec<Prefix<T>> = Vec::new();
         for (pattern, value) in patterns {
             match pattern.strip_suffix('*') {
@@ -96,7 +96,7 @@ impl<T> Patterns<T> {
 
 impl<T> Default for Patterns<T> {
     fn default() -> Self {
-        Self { exact: Names::default(), prefixes: Vec::new() }
+        Self { exact: NameTable::default(), prefixes: Vec::new() }
     }
 }
 

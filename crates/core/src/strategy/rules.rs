@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
-use super::patterns::Names;
+use super::patterns::NameTable;
 use super::{Applied, Override, Overrides, Pattern, Patterns, Strategy};
 use crate::algorithm::EngineKind;
 
@@ -24,7 +24,7 @@ pub type Resources = Patterns<Resource>;
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     strategies: Vec<Arc<Strategy>>,
-    by_name: Names<usize>,
+    by_name: NameTable<usize>,
     resources: Resources,
     access: Access,
     /// One per strategy, in the same order.

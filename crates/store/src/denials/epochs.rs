@@ -26,9 +26,9 @@ pub(super) const TOLD: usize = 8192;
 
 /// What was told last of some sets of keys, by the hash of their fields; the newest first.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Told([(u64, u64); 4]);
+pub(super) struct LastSeenStates([(u64, u64); 4]);
 
-impl Told {
+impl LastSeenStates {
     /// Whether the state of these keys is another one than was told last.
     fn is_new(&mut self, keys: u64, state: u64) -> bool {
         let found = self.0.iter().position(|(of, _)| *of == keys);
@@ -52,7 +52,7 @@ pub(super) struct Epochs<'a> {
     /// How many changes of the tag are under way.
     under_way: &'a AtomicU64,
     /// What was told last of its keys.
-    told: &'a Mutex<Told>,
+    told: &'a Mutex<LastSeenStates>,
     /// The hash of the fields of its keys.
     fields: u128,
 }

@@ -42,9 +42,9 @@ pub(super) struct Aged<'a> {
 }
 
 /// Denials by the place of their question.
-pub(super) struct Table(Vec<Option<(Question, Known)>>);
+pub(super) struct DenialTable(Vec<Option<(Question, Known)>>);
 
-impl Default for Table {
+impl Default for DenialTable {
     fn default() -> Self {
         Self((0..PLACES).map(|_| None).collect())
     }
@@ -62,7 +62,7 @@ impl Question {
     }
 }
 
-impl Table {
+impl DenialTable {
     /// The answer that is known, as it is now.
     pub(super) fn answer(&self, question: &Question, epoch: u64, now: Instant) -> Option<Aged<'_>> {
         let (_, known) = self.0.get(question.places())?.iter().flatten().find(|(of, _)| of == question)?;

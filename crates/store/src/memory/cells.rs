@@ -4,11 +4,11 @@ use std::ops::DerefMut;
 
 use smallvec::SmallVec;
 
-use super::Shared;
+use super::SharedMemory;
 use super::index::Slot;
 use super::owners::OwnerId;
-use super::place::Place;
-use super::table::{Claim, Table};
+use super::place::StatePlace;
+use super::table::{Claim, ShardTable};
 use crate::config::WhenFull;
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, State};
 use weir_core::strategy::Strategy;
@@ -16,12 +16,12 @@ use weir_units::Micros;
 
 /// The states of one decision, within its locked shard.
 pub(super) struct ShardCells<'a, T> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a SharedMemory,
     pub(super) table: T,
     /// Whose keys they are.
     pub(super) strategy: &'a Strategy,
     pub(super) limits: &'a [Algorithm],
-    pub(super) at: &'a Place,
+    pub(super) at: &'a StatePlace,
     pub(super) slots: &'a mut [Option<Slot>; MAX_LIMITS],
     pub(super) now: Micros,
 }
@@ -29,7 +29,7 @@ pub(super) struct ShardCells<'a, T> {
 /// The budget is used up, and nothing may be dropped.
 pub(super) struct NoRoom;
 
-impl<T: DerefMut<Target = Table>> Cells for ShardCells<'_, T> {
+impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
     type Full = NoRoom;
 
     fn get(&self, index: usize) -> Option<&State> {
@@ -79,7 +79,7 @@ impl<T: DerefMut<Target = Table>> Cells for ShardCells<'_, T> {
     }
 }
 
-impl<T: DerefMut<Target = Table>> ShardCells<'_, T> {
+impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
     /// [`Cells::reserve`] where a key is new, or where a log that grows may need others to make way.
     fn reserve_within_share(&mut self, count: usize) -> Result<(), NoRoom> {
         // States that hold bytes elsewhere take them beside their place, so a full budget must stop them before they

@@ -100,7 +100,7 @@ mod tests {
     use crate::config::MemoryConfig;
     use crate::memory::Shard;
     use crate::memory::budget::Budget;
-    use crate::memory::table::{Claim, Table};
+    use crate::memory::table::{Claim, ShardTable};
     use weir_units::Micros;
 
     const KEYS: u128 = 5;
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_table_with_a_hot_key_agrees_with_a_map() {
         let budget = Budget::new(&MemoryConfig { budget: 1 << 20, ..MemoryConfig::default() });
-        let (mut table, mut map) = (Table::new(&budget), HashMap::new());
+        let (mut table, mut map) = (ShardTable::new(&budget), HashMap::new());
         let mut random = 1_u64;
         for step in 0..200_000_u64 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -139,7 +139,7 @@ mod tests {
 
     type Map = HashMap<u128, (State, u64)>;
 
-    fn ask(table: &mut Table, map: &mut Map, budget: &Budget, key: u128, (until, lapses): (u64, u64)) {
+    fn ask(table: &mut ShardTable, map: &mut Map, budget: &Budget, key: u128, (until, lapses): (u64, u64)) {
         let state = State::Marker { until: Micros(until) };
         match table.find(key) {
             Some(slot) => {
@@ -156,7 +156,7 @@ mod tests {
         map.insert(key, (state, lapses));
     }
 
-    fn remove(table: &mut Table, map: &mut Map, budget: &Budget, key: u128) {
+    fn remove(table: &mut ShardTable, map: &mut Map, budget: &Budget, key: u128) {
         if let Some(slot) = table.find(key) {
             table.remove(slot, budget);
         }
@@ -183,7 +183,7 @@ mod tests {
     /// Before the table there is room for the lock only, and the hot state is the table's first field.
     #[test]
     fn the_hot_state_is_in_the_line_of_the_lock() {
-        let shard = Shard(Mutex::new(Table::new(&Budget::new(&MemoryConfig::default()))));
+        let shard = Shard(Mutex::new(ShardTable::new(&Budget::new(&MemoryConfig::default()))));
         let table = shard.lock();
         let before = (&raw const *table).addr() - (&raw const shard).addr();
         assert!((1..=64 - size_of::<Hot>()).contains(&before), "{before} bytes before the table");

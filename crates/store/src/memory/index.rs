@@ -16,12 +16,12 @@ const EMPTY: u32 = u32::MAX;
 
 /// A slot and 8 bits of the key's hash, which keep most wrong keys from being looked at. As bytes, which need no
 /// alignment: an allocator may take the next larger class of blocks to have room for that.
-type Place = [u8; size_of::<u32>()];
+type IndexPlace = [u8; size_of::<u32>()];
 
 /// Linear probing over a power of two of places, at most three quarters full.
 #[derive(Default)]
 pub(super) struct Index {
-    places: Box<[Place]>,
+    places: Box<[IndexPlace]>,
     len: usize,
 }
 
@@ -49,7 +49,7 @@ impl Index {
     /// Bytes that must be found before `count` more keys fit; 0 if they do already.
     pub(super) fn growth(&self, count: usize) -> usize {
         let wanted = places_for(self.len + count);
-        wanted.saturating_sub(self.places.len()) * size_of::<Place>()
+        wanted.saturating_sub(self.places.len()) * size_of::<IndexPlace>()
     }
 
     /// Makes room for `count` more keys; `hash_of` tells the hash of the key in a slot.

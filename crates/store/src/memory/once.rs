@@ -1,8 +1,8 @@
 //! What may happen only once: a marker beside the states, under the same lock and in the same budget.
 
-use super::Shared;
+use super::SharedMemory;
 use super::budget::Budget;
-use super::table::{Claim, Table};
+use super::table::{Claim, ShardTable};
 use crate::config::WhenFull;
 use crate::{REFUND_ID_LASTS, StoreError};
 use weir_core::algorithm::State;
@@ -19,14 +19,14 @@ pub(super) struct Marker {
 
 impl Marker {
     /// Whether it has been set, and not so long ago that it no longer counts.
-    pub(super) fn is_set(self, table: &Table) -> bool {
+    pub(super) fn is_set(self, table: &ShardTable) -> bool {
         let state = table.find(self.digest).and_then(|slot| table.get(slot));
         matches!(state, Some(State::Marker { until }) if *until > self.now)
     }
 
     /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
     /// decision could then happen again.
-    pub(super) fn set(self, shared: &Shared, table: &mut Table, owner: &Owner) -> Result<(), StoreError> {
+    pub(super) fn set(self, shared: &SharedMemory, table: &mut ShardTable, owner: &Owner) -> Result<(), StoreError> {
         let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
         let (state, lapses) = (State::Marker { until }, shared.second_due(until));
         if let Some(slot) = table.find(self.digest) {
@@ -49,7 +49,7 @@ impl Marker {
     }
 
     /// Takes it back: the decision has failed.
-    pub(super) fn clear(self, table: &mut Table, budget: &Budget) {
+    pub(super) fn clear(self, table: &mut ShardTable, budget: &Budget) {
         if let Some(slot) = table.find(self.digest) {
             table.remove(slot, budget);
         }

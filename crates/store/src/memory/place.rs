@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{SHARDS, Shared};
+use super::{SHARDS, SharedMemory};
 use crate::{Decision, Phases};
 use weir_core::key::{self, Digester, KeySecret, Subject};
 use weir_core::strategy::Strategy;
@@ -17,7 +17,7 @@ thread_local! {
 
 /// Where the states of one decision are.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct StatePlace {
     pub(super) shard: usize,
     /// Of each key.
     pub(super) digests: SmallVec<[u128; 2]>,
@@ -41,7 +41,7 @@ struct Begun<'d> {
     fields: usize,
 }
 
-impl Shared {
+impl SharedMemory {
     pub(super) fn locate<'d, T>(&self, find: impl FnOnce(&mut Locator<'_, 'd>) -> T) -> T {
         SCRATCH.with_borrow_mut(|text| find(&mut Locator { secret: &self.secret, text, begun: None }))
     }
@@ -51,7 +51,7 @@ impl<'d> Locator<'_, 'd> {
     /// Sets `place`, where it lies, to that of `decision`. Where a strategy has several limits, their tag chooses
     /// the shard, so that one lock holds them all; a single one is enough by itself, and a hash less to make.
     #[inline]
-    pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut Place) {
+    pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut StatePlace) {
         let Decision { strategy, ref subject, part, .. } = *decision;
         let digests = &mut place.digests;
         digests.clear();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn found<'d>(locator: &mut Locator<'_, 'd>, decision: &Decision<'d>) -> (usize, Vec<u128>) {
-        let mut place = Place::default();
+        let mut place = StatePlace::default();
         locator.locate(decision, &mut place);
         (place.shard, place.digests.to_vec())
     }

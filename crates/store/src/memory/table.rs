@@ -35,7 +35,7 @@ const KEY_MASK: u64 = (1 << KEY_BITS) - 1;
 /// The states of one shard. In this order, because a mutex has its lock in front: what a decision on the hot key
 /// writes is in one cache line with the shard's lock, what finds another key in the next.
 #[repr(C)]
-pub(super) struct Table {
+pub(super) struct ShardTable {
     hot: Hot,
     index: Index,
     // In the list itself they would move, and stand half empty, whenever it grows.
@@ -65,7 +65,7 @@ struct Cell {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Lapse(u32);
 
-impl Table {
+impl ShardTable {
     /// A table with its first chunk, so that no shard starves where others took the whole budget.
     pub(super) fn new(budget: &Budget) -> Self {
         let (index, chunks) = (Index::default(), Vec::new());

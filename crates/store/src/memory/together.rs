@@ -9,9 +9,9 @@ use std::hint::black_box;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
-use super::place::Place;
-use super::table::Table;
-use super::{NoRoom, SHARDS, Shared};
+use super::place::StatePlace;
+use super::table::ShardTable;
+use super::{NoRoom, SHARDS, SharedMemory};
 use crate::{Ended, Single, TOGETHER};
 use weir_units::Micros;
 
@@ -20,17 +20,17 @@ const _: () = assert!(SHARDS <= u128::BITS as usize && TOGETHER <= u8::MAX as us
 
 /// The shards that are locked, and which of them each decision needs.
 struct Locked<'a> {
-    tables: SmallVec<[(usize, MutexGuard<'a, Table>); TOGETHER]>,
+    tables: SmallVec<[(usize, MutexGuard<'a, ShardTable>); TOGETHER]>,
     /// For each decision the index of its shard in `tables`.
     of: [u8; TOGETHER],
     /// How many decisions have theirs.
     decisions: usize,
 }
 
-impl Shared {
+impl SharedMemory {
     pub(super) fn decide_together(&self, singles: &[Single<'_>], out: &mut Ended) {
         for singles in singles.chunks(TOGETHER) {
-            let mut places: [Place; TOGETHER] = Default::default();
+            let mut places: [StatePlace; TOGETHER] = Default::default();
             self.locate(|locator| {
                 for (single, place) in singles.iter().zip(&mut places) {
                     locator.locate(&single.decision(), place);
@@ -46,7 +46,7 @@ impl Shared {
     }
 
     /// Decides the first ones, as far as nobody else holds their shards, and at least one; says how many.
-    fn decide_some(&self, singles: &[Single<'_>], places: &[Place], now: Micros, out: &mut Ended) -> usize {
+    fn decide_some(&self, singles: &[Single<'_>], places: &[StatePlace], now: Micros, out: &mut Ended) -> usize {
         let mut locked = self.lock(places);
         fetch(&locked, places);
         for ((single, place), &of) in singles.iter().zip(places).zip(&locked.of).take(locked.decisions) {
@@ -62,10 +62,10 @@ impl Shared {
 
     /// Locks shards in the order of the decisions. It waits for the first only: who holds one lock and
     /// waits for another might be waited for.
-    fn lock(&self, places: &[Place]) -> Locked<'_> {
+    fn lock(&self, places: &[StatePlace]) -> Locked<'_> {
         let mut locked = Locked { tables: SmallVec::new(), of: [0; TOGETHER], decisions: 0 };
         let mut seen = 0_u128;
-        for (of, &Place { shard, .. }) in locked.of.iter_mut().zip(places) {
+        for (of, &StatePlace { shard, .. }) in locked.of.iter_mut().zip(places) {
             let mut index = locked.tables.len();
             if seen & 1 << shard != 0 {
                 index = locked.tables.iter().position(|(known, _)| *known == shard).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Shared {
 
 /// Reads what the decisions will, so that it is at hand. None of it has a meaning yet: one decision may
 /// drop what another has found here.
-fn fetch(locked: &Locked<'_>, places: &[Place]) {
+fn fetch(locked: &Locked<'_>, places: &[StatePlace]) {
     if locked.decisions < 2 {
         return;
     }

@@ -18,7 +18,7 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::{Deadlines, Passed};
 
 /// Requests that leave in one script call.
-pub(super) struct Call {
+pub(super) struct ScriptCall {
     requests: Vec<Arc<Request>>,
     replies: SmallVec<[oneshot::Sender<Result<Verdicts, Fault>>; 1]>,
     asking: bool,
@@ -29,7 +29,7 @@ pub(super) struct Call {
 
 /// What keys one call may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slots {
+pub(super) enum CallSlots {
     /// Any: the server is no node of a cluster.
     Any,
     /// Those of one slot.
@@ -49,13 +49,13 @@ pub(super) enum Fate {
     Broken,
 }
 
-impl Call {
+impl ScriptCall {
     /// Sorts jobs into calls: one for all of a form, or one per slot and form where the server insists on
     /// one slot a call, or a job does. Strategies keep the order of what they and their overrides were asked, and so do
     /// their keys.
-    pub(super) fn group(mut jobs: Vec<Job>, slots: Slots) -> Vec<Self> {
+    pub(super) fn group(mut jobs: Vec<Job>, slots: CallSlots) -> Vec<Self> {
         let slot = |job: &Job| {
-            let own = slots == Slots::Apart || (slots == Slots::Together && job.alone);
+            let own = slots == CallSlots::Apart || (slots == CallSlots::Together && job.alone);
             (own.then_some(job.request.slot), job.asking)
         };
         if jobs.len() > 1 {
@@ -81,7 +81,7 @@ impl Call {
             }
             if let Some(call) = calls.last_mut() {
                 let of_first = call.requests.first().is_none_or(|first| first.slot == job.request.slot);
-                call.spans |= slots == Slots::Together && !of_first;
+                call.spans |= slots == CallSlots::Together && !of_first;
                 call.requests.push(job.request);
                 call.replies.push(job.reply);
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::topology::Topology;
+use super::topology::ClusterView;
 use super::trials::SingleSlotNodes;
 use crate::config::RedisConfig;
 use weir_time::clock::Clock;
@@ -11,6 +11,6 @@ use weir_time::clock::Clock;
 pub(super) struct LinkContext {
     pub(super) config: RedisConfig,
     pub(super) clock: Clock,
-    pub(super) topology: Arc<Topology>,
+    pub(super) topology: Arc<ClusterView>,
     pub(super) single_slot_nodes: SingleSlotNodes,
 }

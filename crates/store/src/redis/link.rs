@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::call::{Call, Fate, Slots};
+use super::call::{ScriptCall, Fate, CallSlots};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, Request};
-use super::topology::{Address, Topology};
+use super::topology::{Address, ClusterView};
 use super::trials::Trials;
 use crate::{StoreError, Verdicts};
 use weir_time::clock::monotonic;
@@ -56,7 +56,7 @@ impl Link {
         asking: bool,
         alone: bool,
     ) -> Result<Verdicts, Fault> {
-        let _place = Place::take(&self.waiting, self.max_waiting)
+        let _place = LinkPlace::take(&self.waiting, self.max_waiting)
             .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
         let (reply, answer) = oneshot::channel();
         let gone = |_| Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
@@ -74,16 +74,16 @@ impl Link {
 }
 
 /// One of the bounded places of those who wait.
-struct Place<'a>(&'a AtomicUsize);
+struct LinkPlace<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> LinkPlace<'a> {
     fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Self> {
         let place = Self(waiting);
         (waiting.fetch_add(1, Relaxed) < max).then_some(place)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for LinkPlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -98,7 +98,7 @@ struct Task {
 }
 
 /// The link was dropped: nobody will ask again.
-struct Closed;
+struct LinkClosed;
 
 /// Why a connection is not used any more.
 enum Parted {
@@ -120,7 +120,7 @@ impl Task {
             } else {
                 match self.meanwhile_refuse(dialled, "it did not answer the last time").await {
                     Ok(outcome) => outcome,
-                    Err(Closed) => return,
+                    Err(LinkClosed) => return,
                 }
             };
             let error = match outcome {
@@ -128,7 +128,7 @@ impl Task {
                     let began = monotonic();
                     let parted = match self.serve(&connection).await {
                         Ok(parted) => parted,
-                        Err(Closed) => return,
+                        Err(LinkClosed) => return,
                     };
                     // A server that takes connections and is of no use (a demoted master that answers
                     // READONLY) is dialled no more often than one that takes none.
@@ -163,9 +163,9 @@ impl Task {
     }
 
     /// Sends what comes until the connection has ended or is given up.
-    async fn serve(&mut self, connection: &Connection) -> Result<Parted, Closed> {
+    async fn serve(&mut self, connection: &Connection) -> Result<Parted, LinkClosed> {
         let health = Arc::new(Health::default());
-        let mut slots = if self.context.topology.is_cluster() { Slots::Apart } else { Slots::Any };
+        let mut slots = if self.context.topology.is_cluster() { CallSlots::Apart } else { CallSlots::Any };
         let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
         tokio::pin!(passed, ended);
@@ -180,11 +180,11 @@ impl Task {
                     tracing::debug!(node = %self.address, "a connection to Redis was closed");
                     return Ok(Parted::Ended);
                 }
-                () = &mut passed, if slots == Slots::Apart => {
-                    slots = Slots::Together;
+                () = &mut passed, if slots == CallSlots::Apart => {
+                    slots = CallSlots::Together;
                     continue;
                 }
-                job = self.jobs.recv() => job.ok_or(Closed)?,
+                job = self.jobs.recv() => job.ok_or(LinkClosed)?,
             };
             // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
             // the call leaves. That makes calls larger by a third where several nodes answer in turn.
@@ -198,8 +198,8 @@ impl Task {
             }
             // Callers that are gone must not be charged.
             jobs.retain(|job| !job.reply.is_closed());
-            let calls = Call::group(jobs, slots);
-            if slots == Slots::Apart {
+            let calls = ScriptCall::group(jobs, slots);
+            if slots == CallSlots::Apart {
                 self.context.single_slot_nodes.count(calls.len());
             }
             for call in calls {
@@ -215,13 +215,13 @@ impl Task {
     }
 
     /// Drives `work`; requests that come meanwhile are told why at once.
-    async fn meanwhile_refuse<T>(&mut self, work: impl Future<Output = T>, why: &str) -> Result<T, Closed> {
+    async fn meanwhile_refuse<T>(&mut self, work: impl Future<Output = T>, why: &str) -> Result<T, LinkClosed> {
         tokio::pin!(work);
         loop {
             let job = tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                job = self.jobs.recv() => job.ok_or(Closed)?,
+                job = self.jobs.recv() => job.ok_or(LinkClosed)?,
             };
             let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
             let _ = job.reply.send(Err(Fault::Broken(error)));
@@ -236,7 +236,7 @@ struct Health {
 }
 
 impl Health {
-    fn record(&self, fate: Fate, topology: &Topology) {
+    fn record(&self, fate: Fate, topology: &ClusterView) {
         let give_up = match fate {
             Fate::Answered => {
                 self.silent.store(0, Relaxed);

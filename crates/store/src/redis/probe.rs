@@ -10,7 +10,7 @@ use std::time::Duration;
 use redis::{ErrorKind, Value};
 
 use super::connect::Connection;
-use super::topology::{Address, Topology};
+use super::topology::{Address, ClusterView};
 use weir_core::key::{KeySecret, slot};
 
 /// In one step, so that nobody else's keys come between: counts, writes, reads back, counts again, and
@@ -68,7 +68,7 @@ impl Refusal {
 /// Tries it on the node at `address`.
 pub(super) async fn spans_slots(
     connection: &mut Connection,
-    topology: &Topology,
+    topology: &ClusterView,
     address: &Address,
 ) -> Result<(), Refusal> {
     let [one, two] = two_slots(topology, address).ok_or(Refusal::FewSlots)?;
@@ -89,7 +89,7 @@ pub(super) async fn spans_slots(
 }
 
 /// Two tags that nobody else has, with their slots, which the node holds as far as is known.
-fn two_slots(topology: &Topology, address: &Address) -> Option<[(u128, u16); 2]> {
+fn two_slots(topology: &ClusterView, address: &Address) -> Option<[(u128, u16); 2]> {
     let any = KeySecret::random().hash(b"probe");
     let own = |tag: &u128| topology.owner(slot(*tag)).is_ok_and(|owner| owner == *address);
     let mut tags = (0..TRIES).map(|number| any.wrapping_add(number)).filter(own).map(|tag| (tag, slot(tag)));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use redis::Value;
 use smallvec::SmallVec;
 
-use super::request::{Answer, Request};
+use super::request::{NodeReply, Request};
 use super::script::{garbled, reason_of, whole};
 use crate::{LimitSet, StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
@@ -25,7 +25,7 @@ pub(super) fn replay(
     admitted: u64,
     numbers: &mut impl Iterator<Item = f64>,
     reasons: &mut Iter<'_, Value>,
-) -> Result<Vec<Answer>, StoreError> {
+) -> Result<Vec<NodeReply>, StoreError> {
     let mut failure = next_failure(reasons)?;
     // How many charges are admitted here, and how many may have been of states that are none.
     let (mut counted, mut doubtful) = (0, 0);

@@ -34,7 +34,7 @@ pub(super) struct Request {
 }
 
 /// What a node answers to one request: verdicts, or an error that is this request's alone.
-pub(super) type Answer = Result<Verdicts, StoreError>;
+pub(super) type NodeReply = Result<Verdicts, StoreError>;
 
 /// A request that waits for its node's answer.
 pub(super) struct Job {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redis::Value;
 
 use super::replay::replay;
-use super::request::{Answer, Request};
+use super::request::{NodeReply, Request};
 use crate::{StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
 use weir_units::{CEILING, LATEST, Micros, Retry};
@@ -59,7 +59,7 @@ fn repeats(requests: &[Arc<Request>]) -> bool {
 }
 
 /// The answers to `requests`, or why nothing of the reply can be used.
-pub(super) fn decode(requests: &[Arc<Request>], reply: &Value) -> Result<Vec<Answer>, StoreError> {
+pub(super) fn decode(requests: &[Arc<Request>], reply: &Value) -> Result<Vec<NodeReply>, StoreError> {
     let (packed, reasons) = match reply {
         Value::BulkString(packed) => (packed, &[][..]),
         Value::Array(parts) => match parts.split_first() {

@@ -26,7 +26,7 @@ pub(super) struct Address {
 }
 
 /// Who holds what, as far as is known.
-pub(super) struct Topology {
+pub(super) struct ClusterView {
     kind: Kind,
     seeds: Vec<Address>,
     map: ArcSwapOption<SlotMap>,
@@ -44,7 +44,7 @@ pub(super) struct SlotMap {
 
 const NOBODY: u16 = u16::MAX;
 
-impl Topology {
+impl ClusterView {
     pub(super) fn new(config: &RedisConfig) -> Self {
         let seeds = config.nodes.iter().filter_map(|url| Address::of_url(url)).collect();
         let (map, suspicion, changes) = (ArcSwapOption::empty(), Notify::new(), watch::Sender::new(()));

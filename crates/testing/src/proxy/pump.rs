@@ -27,7 +27,7 @@ pub(super) struct Pump<'a> {
 }
 
 /// One of its ends, or the mode, closes the connection.
-struct Closed;
+struct PumpClosed;
 
 impl<'a> Pump<'a> {
     pub(super) fn of_calls(client: &'a TcpStream, server: &'a TcpStream, shared: &'a SharedProxy) -> Self {
@@ -57,26 +57,26 @@ impl<'a> Pump<'a> {
         let _ = self.to.shutdown(Shutdown::Both);
     }
 
-    fn step(&mut self, buffer: &mut [u8]) -> Result<(), Closed> {
+    fn step(&mut self, buffer: &mut [u8]) -> Result<(), PumpClosed> {
         match *self.mode.lock() {
-            Some(ProxyMode::Drop) | None => return Err(Closed),
+            Some(ProxyMode::Drop) | None => return Err(PumpClosed),
             Some(ProxyMode::BlackHole) => {}
-            Some(_) if self.has_lost_bytes => return Err(Closed),
+            Some(_) if self.has_lost_bytes => return Err(PumpClosed),
             Some(ProxyMode::Pass | ProxyMode::Stall | ProxyMode::LateReplies(_)) => {}
         }
         self.forward_due()?;
         let count = match self.read(buffer) {
-            Ok(0) => return Err(Closed),
+            Ok(0) => return Err(PumpClosed),
             Ok(count) => count,
             Err(error) if is_tick(error.kind()) => return Ok(()),
-            Err(_) => return Err(Closed),
+            Err(_) => return Err(PumpClosed),
         };
         let delay = match self.wait_while_stalled() {
             Some(ProxyMode::BlackHole) => {
                 self.has_lost_bytes = true;
                 return Ok(());
             }
-            _ if self.has_lost_bytes => return Err(Closed),
+            _ if self.has_lost_bytes => return Err(PumpClosed),
             Some(ProxyMode::Pass) => Duration::ZERO,
             Some(ProxyMode::LateReplies(delay)) => {
                 if self.carries_replies {
@@ -85,7 +85,7 @@ impl<'a> Pump<'a> {
                     Duration::ZERO
                 }
             }
-            _ => return Err(Closed),
+            _ => return Err(PumpClosed),
         };
         self.delayed.push_back((Instant::now() + delay, buffer[..count].to_vec()));
         self.forward_due()
@@ -100,12 +100,12 @@ impl<'a> Pump<'a> {
         from.read(buffer)
     }
 
-    fn forward_due(&mut self) -> Result<(), Closed> {
+    fn forward_due(&mut self) -> Result<(), PumpClosed> {
         while self.delayed.front().is_some_and(|(due, _)| *due <= Instant::now()) {
             let Some((_, bytes)) = self.delayed.pop_front() else { break };
             self.forwarded.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             let mut to = self.to;
-            to.write_all(&bytes).map_err(|_| Closed)?;
+            to.write_all(&bytes).map_err(|_| PumpClosed)?;
         }
         Ok(())
     }

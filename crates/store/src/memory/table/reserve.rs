@@ -14,7 +14,7 @@
 
 use super::super::index::Slot;
 use super::super::owners::{KEY_BYTES, OwnerId};
-use super::{BLOCK, Budget, CHUNK, Table};
+use super::{BLOCK, Budget, CHUNK, ShardTable};
 use weir_core::algorithm::State;
 
 /// How many slots one insertion may look at to find a free place; a bound on the time under the lock.
@@ -48,7 +48,7 @@ pub(in super::super) struct Claim<'a> {
     pub(in super::super) keep: &'a [Slot],
 }
 
-impl Table {
+impl ShardTable {
     /// Makes sure that `count` keys can be inserted.
     pub(in super::super) fn reserve(&mut self, count: usize, claim: Claim<'_>, budget: &Budget) -> bool {
         self.sweep_but(LOOK_AT_ALWAYS, claim.second, budget, claim.keep);

@@ -10,7 +10,7 @@ use weir_core::key::KeySecret;
 use super::evictions::{Event, Evictions, MemoryInfo};
 use super::fingerprint::{Change, Fingerprint};
 use super::remedy::remedy;
-use super::streak::{Since, Streak, Turn};
+use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::config::{RedisConfig, Topology};
 use crate::redis::topology::Address;
@@ -24,9 +24,9 @@ const NO_EVICTION: &str =
 
 /// What is known of the Redis nodes. Clones share it.
 #[derive(Clone)]
-pub struct StoreHealth(Arc<Shared>);
+pub struct StoreHealth(Arc<SharedBoard>);
 
-struct Shared {
+struct SharedBoard {
     config: RedisConfig,
     board: Mutex<Board>,
     changes: watch::Sender<()>,
@@ -56,7 +56,7 @@ impl StoreHealth {
             info_refused: false,
         };
         let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
-        Self(Arc::new(Shared { config: config.clone(), board, changes }))
+        Self(Arc::new(SharedBoard { config: config.clone(), board, changes }))
     }
 
     /// What is known now.
@@ -88,7 +88,7 @@ impl StoreHealth {
         }
         self.change(|board| match outcome {
             Ok(()) => {
-                if let Some(Turn::Ended { lasted }) = board.topology.succeeded(Since::now()) {
+                if let Some(StreakChange::Ended { lasted }) = board.topology.succeeded(Since::now()) {
                     tracing::info!(seconds = lasted.as_secs(), "the nodes of Redis are found again");
                 }
             }
@@ -107,7 +107,7 @@ impl StoreHealth {
             let Some(known) = board.nodes.get_mut(node) else { return };
             match outcome {
                 Ok(()) => {
-                    if let Some(Turn::Ended { lasted }) = known.streak.succeeded(Since::now()) {
+                    if let Some(StreakChange::Ended { lasted }) = known.streak.succeeded(Since::now()) {
                         tracing::info!(%node, seconds = lasted.as_secs(), "a Redis node decides again");
                     }
                 }

@@ -23,7 +23,7 @@ use crate::redis::context::LinkContext;
 use crate::redis::request::Request;
 use crate::redis::script::{decode, encode};
 use crate::redis::source::script_for;
-use crate::redis::topology::{Address, Topology};
+use crate::redis::topology::{Address, ClusterView};
 
 /// So long that a probe finds what the last one wrote, as charges do, and so short that what it wrote is gone within
 /// a minute.
@@ -59,7 +59,7 @@ impl Probes {
 
     /// Hash tags for the node at `address`: in a cluster one of the node's slots, and elsewhere of two slots, because
     /// a node of a cluster refuses a call with both. `None` where the node has no slot.
-    pub(super) fn tags(&self, topology: &Topology, address: &Address) -> Option<Vec<u128>> {
+    pub(super) fn tags(&self, topology: &ClusterView, address: &Address) -> Option<Vec<u128>> {
         let owns = |slot| topology.owner(slot).is_ok_and(|owner| owner == *address);
         let first = self.tags.next(owns)?;
         if topology.is_cluster() {

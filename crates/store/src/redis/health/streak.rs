@@ -42,7 +42,7 @@ enum State {
 
 /// A change that is worth a log line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum StreakChange {
     /// The failed state begins.
     Began,
     /// It ends.
@@ -62,7 +62,7 @@ impl Since {
 
 impl Streak {
     /// Something has failed.
-    pub(super) fn failed(&mut self, why: &str, now: Since) -> Option<Turn> {
+    pub(super) fn failed(&mut self, why: &str, now: Since) -> Option<StreakChange> {
         let since = match &self.failing {
             Some((since, _)) if self.state == State::Failed || self.against > 0 => *since,
             _ => now,
@@ -75,12 +75,12 @@ impl Streak {
         self.against += 1;
         (self.against >= BEGINS).then(|| {
             (self.state, self.against) = (State::Failed, 0);
-            Turn::Began
+            StreakChange::Began
         })
     }
 
     /// Something has succeeded.
-    pub(super) fn succeeded(&mut self, now: Since) -> Option<Turn> {
+    pub(super) fn succeeded(&mut self, now: Since) -> Option<StreakChange> {
         if self.state == State::Failed {
             self.against += 1;
             if self.against < ENDS {
@@ -90,7 +90,7 @@ impl Streak {
         let was = std::mem::replace(&mut self.state, State::Working);
         self.against = 0;
         let (since, _) = self.failing.take().filter(|_| was == State::Failed)?;
-        Some(Turn::Ended { lasted: now.instant.saturating_duration_since(since.instant) })
+        Some(StreakChange::Ended { lasted: now.instant.saturating_duration_since(since.instant) })
     }
 
     /// Whether it is known to work.
@@ -140,7 +140,7 @@ mod tests {
         let first = time.1 + 1;
         assert_eq!(streak.failed("one", time.next()), None);
         assert_eq!(streak.failed("two", time.next()), None);
-        assert_eq!(streak.failed("three", time.next()), Some(Turn::Began));
+        assert_eq!(streak.failed("three", time.next()), Some(StreakChange::Began));
         assert_eq!(streak.failure(), Some((time.at(first), &Arc::from("three"))), "since its first failure");
         assert_eq!(streak.succeeded(time.next()), None);
         assert_eq!(streak.failed("four", time.next()), None, "it is one failed state");
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(streak.succeeded(time.next()), None);
         assert!(!streak.is_working());
         let lasted = Duration::from_secs(time.1 + 1 - first);
-        assert_eq!(streak.succeeded(time.next()), Some(Turn::Ended { lasted }));
+        assert_eq!(streak.succeeded(time.next()), Some(StreakChange::Ended { lasted }));
         assert!(streak.is_working() && streak.failure().is_none());
     }
 
@@ -164,6 +164,6 @@ mod tests {
 
         let mut streak = Streak::default();
         let turns = [(); 4].map(|()| streak.failed("it", time.next()));
-        assert_eq!(turns, [None, None, Some(Turn::Began), None]);
+        assert_eq!(turns, [None, None, Some(StreakChange::Began), None]);
     }
 }
