@@ -3,8 +3,8 @@
 //! Protobuf types stop here. A denial is an answer; everything else becomes a status in one function
 //! (`service/status.rs`).
 //!
-//! Each method has one function. Hot methods go from bytes to bytes: [`RateLimit`] and [`EnvoyRateLimit`] have
-//! them. All methods are in the traits that are generated from the protocol as well ([`Decisions`],
+//! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
+//! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
 //! [`EnvoyService`], [`Admin`]), where those of the hot ones call the same functions.
 
 mod admin;

@@ -1,6 +1,6 @@
 //! Single values from flags and environment variables, which go before those of the file.
 //!
-//! Nothing here reads a flag or the environment: the caller fills in [`Overrides`].
+//! Nothing here reads a flag or the environment: the caller fills in [`ConfigOverrides`].
 
 use super::errors::MistakeReport;
 use super::values::Scalar;

@@ -16,7 +16,7 @@ use crate::proto::v1::{
 };
 use crate::store::Store;
 
-/// The trait over a [`RateLimit`]. Its hot methods call what `weir_grpc` calls.
+/// The trait over a [`DecisionService`]. Its hot methods call what `weir_grpc` calls.
 pub struct DecisionsApi<S>(Arc<DecisionService<S>>);
 
 impl<S: Store> DecisionsApi<S> {

@@ -29,7 +29,7 @@ pub struct HotMethod {
     pub path: &'static str,
     /// The largest message that it takes, in bytes.
     pub largest_message: usize,
-    /// Whether its calls may be answered together ([`Begun::Pending`]). Before a call of any other method begins,
+    /// Whether its calls may be answered together ([`BegunCall::Pending`]). Before a call of any other method begins,
     /// those before it are answered, so that calls are decided in their order.
     pub together: bool,
     /// Whether its calls have streams of messages.

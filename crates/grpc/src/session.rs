@@ -80,7 +80,7 @@ pub(crate) struct Session {
     /// The connection's send window, and that of a new stream.
     send_window: i64,
     initial_send_window: i64,
-    /// The largest [`Stream::send_window_delta`] of any stream, or more.
+    /// The largest [`CallStream::send_window_delta`] of any stream, or more.
     largest_send_window_delta: i64,
     /// Streams whose calls have not begun, in the order of their arrival.
     new_calls: Vec<u32>,

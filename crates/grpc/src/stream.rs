@@ -34,7 +34,7 @@ pub(crate) struct CallStream {
     pub(crate) reserved: usize,
     /// Bytes of headers that the call keeps.
     metadata: usize,
-    /// What [`Stream::held`] was when the session last counted it.
+    /// What [`CallStream::held`] was when the session last counted it.
     pub(crate) counted: usize,
     /// Whether it is in the list of incomplete messages, and for which: where that message begins, plus one.
     pub(crate) listed: u64,

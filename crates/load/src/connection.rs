@@ -79,7 +79,7 @@ impl LoadConnection {
         }
     }
 
-    /// What must be written to the socket; [`Connection::written`] takes it off.
+    /// What must be written to the socket; [`LoadConnection::written`] takes it off.
     pub(super) fn to_write(&self) -> &[u8] {
         self.outgoing.bytes()
     }

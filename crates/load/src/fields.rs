@@ -11,7 +11,7 @@ pub(super) enum AnswerValue<'a> {
     Fixed,
 }
 
-/// The fields of `message` in order. Ends early at bytes that are no field: see [`Fields::is_whole`].
+/// The fields of `message` in order. Ends early at bytes that are no field: see [`AnswerFields::is_whole`].
 pub(super) struct AnswerFields<'a> {
     rest: &'a [u8],
     broken: bool,

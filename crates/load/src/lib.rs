@@ -8,7 +8,7 @@
 //! drives all connections of its share; nothing is shared between threads while they run but a few
 //! counters for progress.
 //!
-//! * [`Plan`]: what to do. [`run`]: does it. [`Report`]: what came of it.
+//! * [`Plan`]: what to do. [`run`]: does it. [`LoadReport`]: what came of it.
 //! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
 //! * `request`, `response`, `connection`: HTTP/2, without a socket. `link`: the socket.
 //! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.

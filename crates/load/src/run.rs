@@ -13,7 +13,7 @@ use super::plan::{Plan, PlanEnd};
 use super::report::{LoadReport, Measured};
 use super::service::CallShape;
 use super::tally::{Counts, Tally};
-use super::worker::{LoadWorker, Record, LoadShare, part};
+use super::worker::{LoadShare, LoadWorker, Record, part};
 use weir_time::clock::monotonic;
 
 /// What can be seen of a run, and done to it, from outside.

@@ -38,9 +38,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use self::epochs::{Changes, EPOCHS, Epochs, TOLD, LastSeenStates, UnderWay};
+use self::epochs::{Changes, EPOCHS, Epochs, LastSeenStates, TOLD, UnderWay};
 use self::holds::holds;
-use self::known::{Known, Question, DenialTable};
+use self::known::{DenialTable, Known, Question};
 use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;

@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 
 use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
-use weir_core::algorithm::{LimitVerdict, Op, VerdictSink, Verdict};
+use weir_core::algorithm::{LimitVerdict, Op, Verdict, VerdictSink};
 use weir_core::key::{self, Subject};
 use weir_core::strategy::{Limit, Strategy};
 

@@ -11,7 +11,7 @@ use super::{
     STREAM_CLOSED,
 };
 use crate::support::frames::{
-    ACK, CONTINUATION, ObservedEnd, DATA, END_HEADERS, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
+    ACK, CONTINUATION, DATA, END_HEADERS, GOAWAY, HEADERS, ObservedEnd, PADDED, PING, PREFACE, PRIORITY,
     PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, frame, rst_stream, settings,
     window_update,
 };

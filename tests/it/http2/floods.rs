@@ -13,7 +13,7 @@ use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use super::requests::{ONE, STREAM, call, data, fields, head, headers, literal, plain, streamed, text};
 use super::session::Session;
 use crate::support::frames::{
-    CONTINUATION, ObservedEnd, DATA, END_STREAM, HEADERS, PREFACE, Raw, frame, ping, rst_stream, settings,
+    CONTINUATION, DATA, END_STREAM, HEADERS, ObservedEnd, PREFACE, Raw, frame, ping, rst_stream, settings,
     window_update,
 };
 use crate::support::server::ask_under;

@@ -13,7 +13,7 @@ use super::requests::{
     BATCH, ONE, STREAM, body, fields, head, headers, literal, plain, question, questions, streamed,
 };
 use crate::support::frames::{
-    CONTINUATION, ObservedEnd, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PREFACE, PRIORITY,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, ObservedEnd, PADDED, PREFACE, PRIORITY,
     WITH_PRIORITY, frame, ping, rst_stream, settings, settings_ack, window_update,
 };
 

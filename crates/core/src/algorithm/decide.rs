@@ -17,7 +17,7 @@
 use smallvec::SmallVec;
 
 use super::{
-    Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, VerdictSink, Verdict,
+    Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict, VerdictSink,
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
 

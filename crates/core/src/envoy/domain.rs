@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::level::{Level, Node};
-use super::{Descriptor, Draft, RuleEntry, Matched, Rule, Step};
+use super::{Descriptor, Draft, Matched, Rule, RuleEntry, Step};
 use crate::strategy::Owner;
 
 /// Every domain of one set of files. The default has none.

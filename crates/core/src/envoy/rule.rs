@@ -70,7 +70,7 @@ pub struct RuleEntry {
     /// The key as it is configured, which may be a pattern.
     pub key: Box<str>,
     /// The text that stands for every value of the entry, where all of them share one counter; then
-    /// [`Entry::key`] stands for every key too. It is no value of a request: a counter's key must tell the
+    /// [`RuleEntry::key`] stands for every key too. It is no value of a request: a counter's key must tell the
     /// two apart even where they read alike.
     pub shared: Option<Box<str>>,
     /// Whether the reference would show the value of the entry in its metrics.

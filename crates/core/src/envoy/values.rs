@@ -48,8 +48,9 @@ impl Values {
 
     /// The first pattern in the file that matches `value`.
     pub(super) fn pattern(&self, value: &str) -> Option<SiblingIndex> {
-        let glob =
-            |globs: &Globs<SiblingIndex>| globs.matches(value).filter_map(|mut group| group.next().copied()).min();
+        let glob = |globs: &Globs<SiblingIndex>| {
+            globs.matches(value).filter_map(|mut group| group.next().copied()).min()
+        };
         let globs = self.globs.as_ref().and_then(glob);
         let cidrs = self.cidrs.as_ref().and_then(|cidrs| cidrs.first(value));
         let regexes = self.regexes.as_ref().and_then(|regexes| regexes.first(value));

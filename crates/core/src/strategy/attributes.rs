@@ -48,7 +48,9 @@ impl<'a> Attributes<'a> {
     pub fn get(&self, name: &str) -> &'a str {
         match self.0 {
             AttributeSource::Map(map) => map.get(name).map_or("", String::as_str),
-            AttributeSource::Pairs(pairs) => pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1),
+            AttributeSource::Pairs(pairs) => {
+                pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1)
+            }
         }
     }
 

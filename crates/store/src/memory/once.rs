@@ -26,7 +26,12 @@ impl Marker {
 
     /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
     /// decision could then happen again.
-    pub(super) fn set(self, shared: &SharedMemory, table: &mut ShardTable, owner: &Owner) -> Result<(), StoreError> {
+    pub(super) fn set(
+        self,
+        shared: &SharedMemory,
+        table: &mut ShardTable,
+        owner: &Owner,
+    ) -> Result<(), StoreError> {
         let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
         let (state, lapses) = (State::Marker { until }, shared.second_due(until));
         if let Some(slot) = table.find(self.digest) {

@@ -117,7 +117,7 @@ impl ShardTable {
         if self.hot.has(slot) { self.hot.state() } else { self.cell(slot).state.as_ref() }
     }
 
-    /// A state to be changed where it lies; [`Table::lapses`] or, if it is gone, [`Table::remove`] must
+    /// A state to be changed where it lies; [`ShardTable::lapses`] or, if it is gone, [`ShardTable::remove`] must
     /// follow.
     pub(super) fn state_mut(&mut self, slot: Slot) -> &mut Option<State> {
         if self.hot.has(slot) { self.hot.state_mut() } else { &mut self.cell_mut(slot).state }
@@ -132,7 +132,7 @@ impl ShardTable {
         }
     }
 
-    /// Stores a new key of `owner`; [`Table::reserve`] has made room. What its state holds elsewhere is counted already.
+    /// Stores a new key of `owner`; [`ShardTable::reserve`] has made room. What its state holds elsewhere is counted already.
     pub(super) fn insert(
         &mut self,
         digest: u128,

@@ -46,7 +46,13 @@ impl SharedMemory {
     }
 
     /// Decides the first ones, as far as nobody else holds their shards, and at least one; says how many.
-    fn decide_some(&self, singles: &[Single<'_>], places: &[StatePlace], now: Micros, out: &mut Ended) -> usize {
+    fn decide_some(
+        &self,
+        singles: &[Single<'_>],
+        places: &[StatePlace],
+        now: Micros,
+        out: &mut Ended,
+    ) -> usize {
         let mut locked = self.lock(places);
         fetch(&locked, places);
         for ((single, place), &of) in singles.iter().zip(places).zip(&locked.of).take(locked.decisions) {

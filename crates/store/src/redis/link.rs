@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::call::{ScriptCall, Fate, CallSlots};
+use super::call::{CallSlots, Fate, ScriptCall};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
@@ -215,7 +215,11 @@ impl Task {
     }
 
     /// Drives `work`; requests that come meanwhile are told why at once.
-    async fn meanwhile_refuse<T>(&mut self, work: impl Future<Output = T>, why: &str) -> Result<T, LinkClosed> {
+    async fn meanwhile_refuse<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        why: &str,
+    ) -> Result<T, LinkClosed> {
         tokio::pin!(work);
         loop {
             let job = tokio::select! {
