@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-long lint luacheck bench figures soak run redis clients envoy
+.PHONY: help build check test test-long lint luacheck bench figures soak run redis clients envoy
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,11 +10,16 @@ help: ## Show this help
 build: ## Build the release binary
 	$(CARGO) build --release
 
+check: ## Check the format, clippy and the pure tests: while you write code, in less than 30 seconds
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --quiet --workspace -- -D warnings
+	$(CARGO) test --quiet --package weir-units --package weir-core --lib
+
 # Uses the release profile, so that its build also serves `make build` and `make run`.
 # Examples in the documentation need a separate run: cargo does not combine them with other targets.
 test: redis clients envoy ## Run all tests against real servers and clients (installs what is missing)
 	@status=0; \
-	scripts/run-tests.sh --release --workspace --no-fail-fast --lib --bins --tests -- --skip long_restarts:: || status=1; \
+	scripts/run-tests.sh --release --workspace --no-fail-fast --lib --bins --tests -- --skip long_ || status=1; \
 	$(CARGO) test --release --workspace --no-fail-fast --doc || status=1; \
 	rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; \
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
@@ -48,7 +53,7 @@ figures: ## Put the table of the last `make bench` into docs/performance.md
 	@cp "$(TARGET_DIR)/bench/performance.md" docs/performance.md
 
 soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and check every decision
-	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --test it -- --nocapture soak::
+	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --test operations -- --nocapture long_soak::
 
 run: ## Run the service with the arguments ARGS='...'
 	$(CARGO) run --release -- $(ARGS)

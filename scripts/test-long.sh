@@ -9,7 +9,7 @@ cargo=${CARGO:-cargo}
 status=0
 
 # With --workspace: for a single package, cargo would build everything again with other features.
-it() { "$cargo" test --release -q --workspace --test it -- "$@"; }
+tests() { "$cargo" test --release -q --workspace --test semantics --test service --test operations -- "$@"; }
 
 part() {
     local name=$1 started=$SECONDS
@@ -23,13 +23,13 @@ part() {
 suite_on_tonic() {
     local failed=0 run=0 modules module
     # The HTTP/2 tests are for the other transport. Soaks and rolling restarts are separate parts of this script.
-    modules=$(it --list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)::.*: test$/\1/p' | sort -u | grep -vx -e http2 -e soak)
+    modules=$(tests --list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)::.*: test$/\1/p' | sort -u | grep -vx -e http2 -e long_soak)
     for module in $modules; do
         if [ $((SECONDS - begun)) -ge "$budget" ]; then
             echo "the budget of $budget s is used up: $run of $(echo "$modules" | wc -l) modules ran; the next one is $module"
             break
         fi
-        WEIR_TEST_TRANSPORT=tonic it "$module::" --skip long_restarts:: || failed=1
+        WEIR_TEST_TRANSPORT=tonic tests "$module::" --skip long_ || failed=1
         run=$((run + 1))
     done
     return $failed
@@ -38,10 +38,10 @@ suite_on_tonic() {
 echo "building"
 "$cargo" test --release --workspace --no-run --lib --bins --tests -q || exit 1
 begun=$SECONDS
-part "rolling restarts behind a real Envoy" it --nocapture long_restarts::
+part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24))
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --release -q --workspace --test fuzz -- --nocapture
-part "soaks of $WEIR_SOAK_SECONDS s each" it soak::
+part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
 unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
 

@@ -1,7 +1,7 @@
 //! Protocol buffers on the hot path: questions read in place, answers written once.
 //!
 //! The generated types copy every string of a request and make one for every name in an answer, which is
-//! more than a decision costs. These two read and write the same bytes (`tests/it/wire.rs` compares them
+//! more than a decision costs. These two read and write the same bytes (`tests/service/wire.rs` compares them
 //! with the generated types); everything that is not asked by the million uses the generated ones.
 
 mod answer;

@@ -1,9 +1,0 @@
-//! What tests stand on: real servers (see `weir_testing`), and a service in this process.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-#![allow(clippy::disallowed_methods)] // helpers wait in real time
-#![allow(dead_code)] // a helper is complete, whether or not every part of it has a user today
-
-pub(crate) mod grpc;
-pub(crate) mod server;
-
-pub(crate) use weir_testing::*;

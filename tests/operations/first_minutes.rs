@@ -1,0 +1,188 @@
+//! What somebody meets in the first ten minutes: lines that can be pasted, mistakes that are named.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::command::{Serve, text, weir, weir_command};
+
+const BY_ATTRIBUTES: &str = r#"
+strategies:
+  regional:
+    limits:
+      - { name: region, per: [resource, region], fixed_window: { limit: 3, window: 1m } }
+      - { name: each, per: [resource, region, tier, consumer], fixed_window: { limit: 3, window: 1m } }
+"#;
+
+const ENVOY: &str = r#"
+domain: the edge
+descriptors:
+  - key: path
+    value_regex: "/v[12]"
+    rate_limit: { unit: minute, requests_per_unit: 2 }
+  - key: tenant
+    value: it's ours
+    descriptors:
+      - key: remote_address
+        rate_limit: { unit: minute, requests_per_unit: 2 }
+"#;
+
+fn written(directory: &Path, name: &str, text: &str) -> String {
+    let file = directory.join(name);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The lines that `weir serve` prints to be pasted.
+fn lines(serve: &Serve) -> Vec<&str> {
+    serve.announced.lines().filter(|line| line.contains("weir allow ")).collect()
+}
+
+#[test]
+fn what_serve_prints_can_be_pasted_with_every_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    let native = written(directory.path(), "weir.yaml", BY_ATTRIBUTES);
+    let file = written(directory.path(), "envoy/edge.yaml", ENVOY);
+    let folder = Path::new(&file).parent().unwrap().to_str().unwrap();
+    let only_envoy = written(directory.path(), "only.yaml", &format!("envoy: {{ config: '{folder}' }}\n"));
+    let no_rule = written(directory.path(), "none/edge.yaml", "domain: bare\ndescriptors: []\n");
+    let no_rule = Path::new(&no_rule).parent().unwrap().to_str().unwrap();
+    for (args, shown) in [
+        (&["--config", native.as_str()][..], &["--attribute region="][..]),
+        (&["--config", only_envoy.as_str()], &["--envoy 'the edge'"]),
+        (
+            &["--config", native.as_str(), "--envoy-config", folder],
+            &["--attribute tier=", "--envoy 'the edge'"],
+        ),
+        (&["--envoy-config", no_rule], &["zewtopia.com/tigerfeeding bob", "--envoy bare"]),
+    ] {
+        let serve = Serve::start(args);
+        let lines = lines(&serve);
+        assert_eq!(lines.len(), shown.len(), "{}", serve.announced);
+        for (line, shown) in lines.iter().zip(shown) {
+            assert!(line.contains(shown), "{line}");
+            let pasted = Command::new("sh").args(["-c", line]).output().unwrap();
+            assert_eq!(pasted.status.code(), Some(0), "{line}\n{}", text(&pasted.stderr));
+            assert!(text(&pasted.stdout).starts_with("allowed"), "{line}\n{}", text(&pasted.stdout));
+        }
+    }
+}
+
+#[test]
+fn envoys_question_has_the_exit_code_of_its_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = written(directory.path(), "envoy/edge.yaml", ENVOY);
+    let serve = Serve::start(&["--envoy-config", Path::new(&file).parent().unwrap().to_str().unwrap()]);
+    let ask = |entry: &str| serve.allow(&["--envoy", "the edge", "--entry", entry, "--cost", "2"]);
+    let first = ask("path=/v1");
+    assert_eq!((first.status.code(), text(&first.stderr)), (Some(0), String::new()));
+    assert!(text(&first.stdout).contains("0 of 2 per minute remaining"), "{}", text(&first.stdout));
+    let second = ask("path=/v1");
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stdout).starts_with("denied: OVER_LIMIT"), "{}", text(&second.stdout));
+    let unmatched = ask("path=/v3");
+    assert_eq!(unmatched.status.code(), Some(0));
+    assert!(text(&unmatched.stdout).contains("nothing was charged"), "{}", text(&unmatched.stdout));
+    let json = serve.allow(&["--envoy", "the edge", "path=/v1", "--output", "json"]);
+    assert_eq!(json.status.code(), Some(1));
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["overallCode"], "OVER_LIMIT");
+    assert_eq!(serve.allow(&["--envoy", "the edge", "path"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_load_that_is_denied_says_how_much_and_what_to_change() {
+    let serve = Serve::start(&[]);
+    let load = |args: &[&str]| {
+        let always = ["load", "--server", &serve.server, "--requests", "20000", "--warm-up", "0s", "--quiet"];
+        let out = weir(&[&always, args].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+        text(&out.stdout)
+    };
+    let denied = load(&[]);
+    assert!(denied.contains("\n  denied   19900 (99.50 %)\n"), "{denied}");
+    let advice =
+        "spread them over more resources (--resource 'zewtopia.com/tigerfeeding/{key}' --strategy NAME)";
+    assert!(denied.contains(advice), "{denied}");
+    let spread = load(&[
+        "--resource",
+        "zewtopia.com/tigerfeeding/{key}",
+        "--strategy",
+        "tiger-feeding",
+        "--keys",
+        "20000",
+    ]);
+    assert!(!spread.contains("nearly all calls were denied"), "{spread}");
+}
+
+/// A secret keeps callers from aiming at a slot of a cluster; a single Redis has none to aim at.
+#[test]
+fn only_a_cluster_warns_of_the_built_in_secret() {
+    for (topology, warns) in [("single", false), ("cluster", true)] {
+        let serve = Serve::start(&["--store", "redis://127.0.0.1:1", "--topology", topology]);
+        let (_, log) = serve.stop("INT");
+        assert_eq!(log.contains("store.key_secret"), warns, "{log}");
+    }
+}
+
+#[test]
+fn json_logs_have_values_as_they_are() {
+    let serve = Serve::start(&["--log", "debug"]);
+    serve.allow(&["zewtopia.com/tigerfeeding", "bob \"the builder\""]);
+    let (_, log) = serve.stop("INT");
+    let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let decided: Vec<Value> = events.filter(|event| event["message"] == "decided").collect();
+    assert_eq!(decided.len(), 1, "{log}");
+    assert_eq!(decided[0]["resource"], "zewtopia.com/tigerfeeding");
+    assert_eq!(decided[0]["consumer"], "bob \"the builder\"");
+}
+
+#[test]
+fn a_level_that_does_not_exist_is_an_error() {
+    for args in [&["serve", "--log", "debgu"][..], &["check", "--log", "info,debgu", "weir.yaml"]] {
+        let out = weir(args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        assert!(text(&out.stderr).contains("`debgu` is not a level"), "{}", text(&out.stderr));
+    }
+    let out = weir_command(&["serve"]).env("WEIR_LOG", "debgu").output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+}
+
+#[test]
+fn a_misspelled_variable_is_an_error_that_names_it() {
+    for command in [&["serve"][..], &["check", "weir.yaml"]] {
+        let out = weir_command(command).env("WEIR_BUDGTE", "1GiB").output().unwrap();
+        assert_eq!(out.status.code(), Some(2));
+        let error = text(&out.stderr);
+        assert!(error.contains("WEIR_BUDGTE") && error.contains("did you mean WEIR_BUDGET?"), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_at_most() {
+    let injected = ["WEIR_SERVICE_HOST", "WEIR_SERVICE_PORT", "WEIR_SERVICE_PORT_GRPC", "WEIR_PORT"];
+    let variables: Vec<(&str, &str)> =
+        injected.iter().chain(&["WEIR_COLOUR_OF_LOGS"]).map(|name| (*name, "1")).collect();
+    let serve = Serve::start_with(&[], &variables);
+    let (code, log) = serve.stop("INT");
+    assert_eq!(code, Some(0));
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let warns = |name| events.iter().any(|event| event["level"] == "WARN" && event["variable"] == name);
+    assert!(warns("WEIR_COLOUR_OF_LOGS"), "{log}");
+    assert!(events.iter().all(|event| event["level"] != "ERROR"), "{log}");
+}
+
+/// `allow` and `load` take the address that `serve` prints, with and without `http://`.
+#[test]
+fn all_commands_take_addresses_in_one_form() {
+    let serve = Serve::start(&[]);
+    let bare = serve.server.strip_prefix("http://").unwrap();
+    for server in [bare, &format!("http://{bare}"), &format!("http://{bare}/")] {
+        let ask = weir(&["allow", "zewtopia.com/tigerfeeding", "bob", "--peek", "--server", server]);
+        assert_eq!(ask.status.code(), Some(0), "{server}: {}", text(&ask.stderr));
+        let load = weir(&["load", "--requests", "10", "--warm-up", "0s", "--quiet", "--server", server]);
+        assert_eq!(load.status.code(), Some(0), "{server}: {}", text(&load.stderr));
+    }
+}

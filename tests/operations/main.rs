@@ -1,0 +1,24 @@
+//! What operators meet: the command line, configuration, failures, metrics, logs, deployment; and the rules of the sources.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+#![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
+
+mod architecture;
+mod check;
+mod cli;
+mod config;
+mod deploy;
+mod envoy_config;
+mod explain;
+mod failure;
+mod first_minutes;
+mod load;
+mod logs;
+mod long_soak;
+mod long_valkey;
+mod metrics;
+mod open_files;
+mod outage;
+mod redis_health;
+mod short_deadlines;
+#[path = "../support/support.rs"]
+mod support;

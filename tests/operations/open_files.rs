@@ -1,0 +1,90 @@
+//! The limit of open files, of real processes.
+
+use std::net::TcpStream;
+
+use tonic::transport::Endpoint;
+use weir::proto::v1::ShouldAllowRequest;
+use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+
+use crate::support::command::Serve;
+use crate::support::server::ask;
+use crate::support::{RedisServer, SOON, eventually, eventually_async, scratch};
+
+const NO_FIT: &str = "max_connections does not fit";
+
+/// The example with such `server.limits`.
+fn with_limits(limits: &str) -> String {
+    let server = format!("\nserver:\n  limits: {{ {limits} }}\n");
+    weir::config::EXAMPLE.replacen("\nserver:\n", &server, 1)
+}
+
+#[test]
+fn the_limit_is_raised_and_what_does_not_fit_is_said() {
+    let dir = scratch::dir("files");
+    let file = dir.path().join("weir.yaml");
+    for (max_connections, fits) in [(100, true), (250, false)] {
+        std::fs::write(&file, with_limits(&format!("max_connections: {max_connections}"))).unwrap();
+        let serve = Serve::start_with_files(100, 300, &["--config", file.to_str().unwrap()]);
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", serve.pid())).unwrap();
+        let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        let limits: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+        assert_eq!(limits, ["300", "300"], "{line}");
+        let (code, log) = serve.stop("TERM");
+        assert_eq!(code, Some(0), "{log}");
+        assert_eq!(!log.contains(NO_FIT), fits, "{log}");
+        // 64 of 300 are reserved, and some are open already.
+        let said = log.lines().find(|line| line.contains(NO_FIT)).map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            (line["limit"].as_u64(), line["reserve"].as_u64(), line["fitting"].as_u64().unwrap())
+        });
+        assert!(
+            said.is_none_or(|(limit, reserve, fitting)| {
+                (limit, reserve) == (Some(300), Some(64)) && (150..236).contains(&fitting)
+            }),
+            "{said:?}"
+        );
+    }
+}
+
+/// With all files that clients may use in use, Redis is reached again and the admin port answers.
+#[tokio::test]
+async fn clients_cannot_use_up_the_files_that_others_need() {
+    const LIMIT: usize = 200;
+    let redis = RedisServer::start();
+    let dir = scratch::dir("files");
+    let file = dir.path().join("weir.yaml");
+    std::fs::write(&file, with_limits("handshake_timeout: 1h")).unwrap();
+    let args = ["--config", file.to_str().unwrap(), "--workers", "2", "--store", &redis.url()];
+    let serve = Serve::start_with_files(100, LIMIT as u32, &args);
+    eventually(SOON, "it is ready", || serve.get("/readyz").ends_with("\r\n\r\nready\n"));
+    let channel = Endpoint::from_shared(serve.server.clone()).unwrap().connect().await.unwrap();
+    let mut client = RateLimitServiceClient::new(channel);
+    let mut decided = async || {
+        let peek = ShouldAllowRequest { peek: true, ..ask("zewtopia.com/tigerfeeding", "bob") };
+        client.should_allow(peek).await.is_ok_and(|answer| !answer.get_ref().degraded)
+    };
+    assert!(decided().await);
+
+    let address = serve.server.strip_prefix("http://").unwrap();
+    let _held: Vec<TcpStream> = (0..LIMIT + 50).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let metric = |name: &str| {
+        let metrics = serve.get("/metrics");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name}: {metrics}")).parse::<usize>().unwrap()
+    };
+    let seen = || metric("weir_connections") + metric("weir_connections_refused_total");
+    eventually(SOON, "all have been accepted or refused", || seen() == LIMIT + 51);
+    // 64 and, for each of two workers and the watcher, two connections to Redis; and two timers for each worker.
+    let reserve = 64 + 2 * (2 + 1) + 2 * 2;
+    assert!(metric("process_open_fds") <= LIMIT - reserve + 10, "{}", metric("process_open_fds"));
+    assert!(metric("weir_connections") > (LIMIT - reserve) / 2, "{}", metric("weir_connections"));
+
+    redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+    eventually_async(SOON, "Redis is reached again", &mut decided).await;
+    let scrapers: Vec<TcpStream> = (0..32).map(|_| TcpStream::connect(serve.admin()).unwrap()).collect();
+    assert!(serve.get("/readyz").contains(" 200 "), "{}", serve.get("/readyz"));
+    drop(scrapers);
+    let log = serve.stop("TERM").1;
+    assert_eq!(log.matches("as many open files as clients may use").count(), 1, "{log}");
+    assert!(!log.contains("cannot accept"), "{log}");
+}

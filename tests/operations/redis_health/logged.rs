@@ -1,0 +1,141 @@
+//! What stands in the log: one warning when it begins, one line when it is over, each with the reason.
+
+use serde_json::Value;
+
+use crate::failure::access::add_user;
+use crate::support::command::Serve;
+use crate::support::sentinels::Sentinels;
+use crate::support::{Cluster, RedisServer, SOON, eventually, scratch};
+
+/// The lines of a log at this level whose message has `part`.
+fn lines(log: &str, level: &str, part: &str) -> Vec<Value> {
+    let all = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let fits = |line: &Value| line["level"] == level && line["message"].as_str().unwrap().contains(part);
+    all.filter(fits).collect()
+}
+
+fn waits(serve: &Serve, part: &str) {
+    eventually(SOON, part, || serve.get("/readyz").contains(part));
+}
+
+/// The example with this `store.redis`.
+fn serve(redis: &str) -> (tempfile::TempDir, Serve) {
+    let folder = scratch::dir("logged-");
+    let file = folder.path().join("weir.yaml");
+    let text = format!(
+        "{}\n",
+        weir::config::EXAMPLE.replace("  memory: { budget: 512MiB, when_full: evict }", redis)
+    );
+    std::fs::write(&file, text).unwrap();
+    let serve = Serve::start(&["--config", file.to_str().unwrap()]);
+    (folder, serve)
+}
+
+#[test]
+fn a_node_that_cannot_decide_is_one_warning_and_one_end() {
+    let redis = RedisServer::start();
+    let serve = Serve::start(&["--store", &redis.url()]);
+    waits(&serve, "ready\n");
+    redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    waits(&serve, "degraded: ");
+    redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    waits(&serve, "\r\n\r\nready\n");
+    let (_, log) = serve.stop("TERM");
+    let began = lines(&log, "WARN", "a Redis node cannot decide");
+    let [began] = began.as_slice() else { panic!("one warning: {log}") };
+    assert_eq!(began["node"], redis.addr());
+    assert!(began["reason"].as_str().unwrap().starts_with("OOM "), "{began}");
+    assert!(began["what_to_do"].as_str().unwrap().contains("maxmemory"), "{began}");
+    assert_eq!(lines(&log, "INFO", "a Redis node decides again").len(), 1, "{log}");
+}
+
+/// Another secret and a policy that evicts are a warning each; that `INFO` is refused is a line.
+#[test]
+fn what_makes_answers_worse_is_one_warning_each() {
+    let redis = RedisServer::start();
+    redis.cli(&["SET", "weir:{key_secret}:fingerprint", "0123456789abcdef", "PX", "60000"]);
+    redis.cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let secret = [("WEIR_KEY_SECRET", "hunter2")];
+    let serve = Serve::start_with(&["--store", &redis.url()], &secret);
+    waits(&serve, "note: another node counts with another key_secret");
+    waits(&serve, "may evict keys");
+    // Probes are every 2 s, each of two engines, and looks for evictions every 5 s.
+    let before = script_calls(&redis);
+    eventually(SOON, "further looks", || script_calls(&redis) >= before + 12);
+    let (_, log) = serve.stop("TERM");
+    assert!(!log.contains("hunter2"), "{log}");
+    let secrets = lines(&log, "WARN", "another node counts with another key_secret");
+    let [line] = secrets.as_slice() else { panic!("one warning: {log}") };
+    assert_eq!(line["other"], "0123456789abcdef");
+    let policies = lines(&log, "WARN", "the maxmemory-policy of Redis lets it evict");
+    let [line] = policies.as_slice() else { panic!("one warning: {log}") };
+    assert_eq!((&line["node"], &line["policy"]), (&redis.addr().into(), &"allkeys-lru".into()));
+    assert_eq!(lines(&log, "INFO", "for INFO").len(), 0, "{log}");
+
+    add_user(&redis, "hunter2", &[]);
+    let url = format!("redis://weir:hunter2@{}", redis.addr());
+    let serve = Serve::start_with(&["--store", &url], &secret);
+    waits(&serve, "\r\n\r\nready\n");
+    eventually(SOON, "it has asked", || !redis.query::<Vec<redis::Value>>(&["ACL", "LOG"]).is_empty());
+    let (_, log) = serve.stop("TERM");
+    assert_eq!(lines(&log, "INFO", "Redis does not let this user ask for INFO").len(), 1, "{log}");
+}
+
+/// How often scripts were called.
+fn script_calls(redis: &RedisServer) -> u64 {
+    let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
+    let calls: Option<String> = stats.get("cmdstat_evalsha");
+    calls.and_then(|calls| calls.strip_prefix("calls=")?.split(',').next()?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_wrong_master_name_is_logged() {
+    let sentinels = Sentinels::start();
+    let nodes = sentinels.urls().join("\", \"");
+    let redis = format!("  redis: {{ nodes: [\"{nodes}\"], topology: sentinel, master_name: zo }}");
+    let (_folder, serve) = serve(&redis);
+    waits(&serve, "master_name");
+    wait_and_find(serve, "knows no master \"zo\"", "master_name");
+}
+
+#[test]
+fn addresses_of_servers_in_place_of_sentinels_are_logged() {
+    let redis = RedisServer::start();
+    let config = format!("  redis: {{ nodes: [\"{}\"], topology: sentinel, master_name: zoo }}", redis.url());
+    let (_folder, serve) = serve(&config);
+    waits(&serve, "sentinels");
+    wait_and_find(serve, "unknown command", "addresses of the sentinels");
+}
+
+#[test]
+fn a_single_server_in_place_of_a_cluster_is_logged() {
+    let redis = RedisServer::start();
+    let (_folder, serve) = serve(&format!("  redis: {{ nodes: [\"{}\"], topology: cluster }}", redis.url()));
+    waits(&serve, "topology: single");
+    wait_and_find(serve, "cluster support disabled", "topology: single");
+}
+
+/// However many looks fail, that is one warning, at the third of them.
+fn wait_and_find(serve: Serve, reason: &str, what_to_do: &str) {
+    let lasts = |page: String| {
+        let line = page.lines().find(|line| line.contains("degraded: the nodes of Redis"))?.to_owned();
+        line.split_once("(for ")?.1.split(' ').next()?.parse::<u64>().ok()
+    };
+    eventually(SOON, "many looks have failed", || lasts(serve.get("/readyz")) >= Some(3));
+    let (_, log) = serve.stop("TERM");
+    let warnings = lines(&log, "WARN", "the nodes of Redis cannot be found");
+    let [warning] = warnings.as_slice() else { panic!("one warning: {log}") };
+    assert!(warning["reason"].as_str().unwrap().contains(reason), "{warning}");
+    assert!(warning["what_to_do"].as_str().unwrap().contains(what_to_do), "{warning}");
+}
+
+#[test]
+fn a_node_of_a_cluster_in_place_of_a_single_server_is_logged() {
+    let cluster = Cluster::start(3, 0);
+    for node in cluster.nodes() {
+        let serve = Serve::start(&["--store", &node.url()]);
+        waits(&serve, "topology: cluster");
+        waits(&serve, "degraded: Redis node");
+        drop(serve);
+    }
+}

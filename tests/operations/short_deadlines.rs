@@ -1,0 +1,182 @@
+//! Callers with short deadlines while every reply of Redis is late: the failure policy's answer reaches them before
+//! their deadlines.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use weir::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
+use weir_testing::frames::{self, Raw};
+
+use crate::support::command::Serve;
+use crate::support::grpc::framed;
+use crate::support::{Proxy, ProxyMode, RedisServer, SOON, eventually, scratch};
+
+/// How late the replies are.
+const LATE: Duration = Duration::from_millis(50);
+
+/// A hundred calls a second.
+const PACE: Duration = Duration::from_millis(10);
+
+/// In a round.
+const CALLS: usize = 200;
+
+const ROUNDS: usize = 5;
+
+const PATH: &str = "/weir.v1.RateLimitService/ShouldAllow";
+
+/// For each deadline the share of calls whose answer must be in time.
+const GOALS: [(u64, f64); 3] = [(5, 0.95), (10, 0.99), (20, 0.99)];
+
+/// Of the time that the service keeps for its answer; what takes longer than that is the machine.
+const EXCUSED: Duration = Duration::from_micros(1_000);
+
+/// How long calls took, from the client's own send to the arrival of the answer.
+#[derive(Default)]
+struct Times {
+    /// Those that a policy answers. Calls without such an answer took for ever.
+    policy: Vec<Duration>,
+    /// Those that ask no store, made in between: so long this machine takes for any call.
+    listed: Vec<Duration>,
+}
+
+impl Times {
+    fn late(&self, deadline: Duration) -> f64 {
+        share(&self.policy, |took| took >= deadline)
+    }
+
+    fn excused(&self) -> f64 {
+        share(&self.listed, |took| took >= EXCUSED)
+    }
+}
+
+fn share(times: &[Duration], counts: impl Fn(Duration) -> bool) -> f64 {
+    times.iter().filter(|took| counts(**took)).count() as f64 / times.len() as f64
+}
+
+/// A busy machine makes answers late. So a goal must be reached in one of some rounds; or else the machine must
+/// have been so busy, in all of them, that calls without a store are slow as well.
+#[test]
+fn policy_answers_arrive_before_short_deadlines() {
+    let redis = RedisServer::start();
+    let proxy = Proxy::start(redis.port());
+    let directory = scratch::dir("short-deadlines");
+    let file = directory.path().join("weir.yaml");
+    std::fs::write(&file, configuration(&proxy)).unwrap();
+    let server = Serve::start(&["--config", file.to_str().unwrap()]);
+    let decided = || {
+        let answer = server.allow(&["r", "c", "--output", "json"]);
+        String::from_utf8(answer.stdout).unwrap().contains("remaining")
+    };
+    eventually(SOON, "Redis decides", decided);
+    proxy.set_mode(ProxyMode::LateReplies(LATE));
+    for (deadline_ms, goal) in GOALS {
+        let deadline = Duration::from_millis(deadline_ms);
+        let mut all = Times::default();
+        let reached = (0..ROUNDS).any(|_| {
+            let times = round(&server, deadline);
+            let (late, excused) = (times.late(deadline), times.excused());
+            println!(
+                "deadline {deadline:?}: {:.1} % in time, median {:?}; {:.1} % of calls without a store took {EXCUSED:?}",
+                100.0 * (1.0 - late), median(&times.policy), 100.0 * excused
+            );
+            all.policy.extend(times.policy);
+            all.listed.extend(times.listed);
+            1.0 - late >= goal
+        });
+        let (late, excused) = (all.late(deadline), all.excused());
+        // An answer by policy needs the client, the server and a timer; one without a store needs no timer.
+        assert!(
+            reached || late <= 2.0 * excused,
+            "{deadline:?}: {late} are late, and {excused} for the machine"
+        );
+    }
+}
+
+fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// With more patience than callers and late replies need: what is tested is the callers' deadlines.
+fn configuration(proxy: &Proxy) -> String {
+    format!(
+        "store:
+  key_secret: of this test
+  redis: {{ nodes: ['{}'], deadline: 2s }}
+strategies:
+  policy:
+    limits: [{{ name: calls, per: [consumer], token_bucket: {{ rate: 1000/s, burst: 1000 }} }}]
+    on_store_failure: allow
+    access: {{ allow: [listed] }}
+resources: [{{ match: r, strategy: policy }}]
+",
+        proxy.url()
+    )
+}
+
+/// Half of the calls to be decided are on one key, so that they wait for each other's calls.
+fn round(server: &Serve, deadline: Duration) -> Times {
+    let timeout = format!("{}m", deadline.as_millis());
+    let question = |index: usize| {
+        let consumer = match index % 4 {
+            0 => "shared".to_owned(),
+            2 => format!("consumer{index}"),
+            _ => "listed".to_owned(),
+        };
+        let request = ShouldAllowRequest { resource: "r".to_owned(), consumer, ..Default::default() };
+        let timeout = ("grpc-timeout", timeout.as_str());
+        let further = if index.is_multiple_of(2) { &[timeout][..] } else { &[] };
+        frames::call(stream_of(index), PATH, further, &framed(0, &request.encode_to_vec()))
+    };
+    let raw = Raw::open(server.server.strip_prefix("http://").unwrap().parse().unwrap());
+    raw.send(&frames::settings_ack());
+    let mut reader = raw.reader();
+    let answers = thread::spawn(move || answers(&mut reader));
+    let begun = Instant::now();
+    let sent: Vec<Instant> = (0..2 * CALLS)
+        .map(|index| {
+            let bytes = question(index);
+            let due = begun + PACE / 2 * u32::try_from(index).unwrap();
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            let sent = Instant::now();
+            raw.send(&bytes);
+            sent
+        })
+        .collect();
+    let answers = answers.join().unwrap();
+    let mut times = Times::default();
+    for (index, (sent, answer)) in sent.into_iter().zip(answers).enumerate() {
+        let took = |(at, _): (Instant, bool)| at - sent;
+        if index % 2 == 1 {
+            times.listed.push(answer.map_or(Duration::MAX, took));
+        } else {
+            // Where the machine stands still for so long, Redis has decided, much too late.
+            times.policy.push(answer.filter(|(_, degraded)| *degraded).map_or(Duration::MAX, took));
+        }
+    }
+    times
+}
+
+fn stream_of(index: usize) -> u32 {
+    u32::try_from(2 * index + 1).unwrap()
+}
+
+/// When the answer to each call came, if there was one, and whether a policy answered.
+fn answers(reader: &mut Raw) -> Vec<Option<(Instant, bool)>> {
+    let mut answers = vec![None; 2 * CALLS];
+    let mut ended = 0;
+    while ended < 2 * CALLS {
+        let frame = reader.read().expect("a frame");
+        let now = Instant::now();
+        let Some(index) = frame.stream.checked_sub(1).map(|stream| stream as usize / 2) else { continue };
+        if frame.kind == frames::DATA {
+            let answer = ShouldAllowResponse::decode(&frame.payload[5..]).unwrap();
+            assert!(answer.allowed);
+            answers[index] = Some((now, answer.degraded));
+        }
+        ended += usize::from(frame.flags & frames::END_STREAM != 0);
+    }
+    answers
+}

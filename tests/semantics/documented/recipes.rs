@@ -1,0 +1,54 @@
+//! docs/recipes.md: its files are those of `docs/examples/`, and its commands print what stands there.
+
+use weir::config::{Config, ConfigOverrides};
+
+use crate::support::command::{text, weir_command};
+use crate::support::server::Server;
+
+const TEXT: &str = include_str!("../../../docs/recipes.md");
+const SERVE: &str = "./target/release/weir serve --config ";
+
+#[test]
+fn recipes_are_what_is_run() {
+    let recipes: Vec<&str> = TEXT.split("\n## ").skip(1).collect();
+    assert_eq!(recipes.len(), 4);
+    for recipe in recipes {
+        let file = block(recipe, "sh").trim().strip_prefix(SERVE).expect("how to start it");
+        let root = env!("CARGO_MANIFEST_DIR");
+        let config = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
+        assert_eq!(block(recipe, "yaml"), config, "{file}");
+        let config = Config::parse(&config, file, &ConfigOverrides::default()).unwrap();
+        // Its clock stands still: some of what is told changes within half a second.
+        let serve = Server::start(config);
+        let address = format!("http://{}", serve.grpc);
+        let mut printed = String::new();
+        for command in block(recipe, "console").lines().filter_map(|line| line.strip_prefix("$ ")) {
+            let words = command.strip_prefix("./target/release/weir ").expect("a command of ours");
+            let words: Vec<&str> = words.split(' ').collect();
+            let mut weir = weir_command(&words);
+            let out = weir.current_dir(root).env("WEIR_SERVER", &address).output().unwrap();
+            assert_eq!(text(&out.stderr), "", "{command}");
+            printed += &format!("$ {command}\n{}", text(&out.stdout));
+        }
+        assert_eq!(without_times(&printed), without_times(block(recipe, "console")), "{file}");
+    }
+}
+
+/// The content of the first block of its kind.
+fn block<'a>(recipe: &'a str, kind: &str) -> &'a str {
+    let (_, rest) =
+        recipe.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no {kind}: {recipe}"));
+    rest.split("```").next().unwrap()
+}
+
+/// How long something takes depends on when it is asked; all else does not.
+fn without_times(text: &str) -> String {
+    let is_time = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_digit()) && word.trim_end_matches(',').ends_with('s')
+    };
+    let lines = text.lines().map(|line| {
+        let line = line.split_once("Try again in").map_or(line, |(before, _)| before);
+        line.split(' ').map(|word| if is_time(word) { "…" } else { word }).collect::<Vec<_>>().join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,25 @@
+//! What decisions mean: the same on every store, through the pure driver and through the service.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+#![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
+
+mod access;
+mod batch;
+mod bounds;
+mod changed;
+mod coalesce;
+mod denials;
+mod differential;
+mod documented;
+mod keys;
+mod long_concurrency;
+mod long_valkey;
+mod memory;
+mod properties;
+mod service;
+mod stream;
+#[path = "../support/support.rs"]
+mod support;
+mod ttl;
+mod undo;
+mod upgrade;
+mod vectors;

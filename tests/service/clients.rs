@@ -1,0 +1,147 @@
+//! Clients that nobody here wrote, against the real process.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Output, Stdio};
+
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+
+use crate::support::clients::{environment, go, node, python, root, run};
+use crate::support::command::Serve;
+use crate::support::{Process, SOON, eventually_some, scratch};
+
+fn serve() -> Serve {
+    Serve::start(&["--config", root().join("tests/clients/weir.yaml").to_str().unwrap()])
+}
+
+fn address(serve: &Serve) -> &str {
+    serve.server.strip_prefix("http://").unwrap()
+}
+
+/// Whoever generates code from the protos does not have to change them first.
+#[test]
+fn the_protos_say_where_generated_code_goes() {
+    let files = FileDescriptorSet::decode(weir::proto::DESCRIPTORS).unwrap().file;
+    let ours: Vec<_> = files.into_iter().filter(|file| file.package() == "weir.v1").collect();
+    assert_eq!(ours.len(), 2);
+    for file in ours {
+        let options = file.options.clone().unwrap_or_default();
+        assert_eq!(options.go_package(), "weir/v1;weirv1", "{}", file.name());
+        assert_eq!(options.java_package(), "weir.v1");
+        assert!(options.java_multiple_files());
+        assert_eq!(options.csharp_namespace(), "Weir.V1");
+    }
+}
+
+#[test]
+fn grpcio_from_python() {
+    let Some(environment) = environment() else { return };
+    let serve = serve();
+    let mut client = python(&environment);
+    client.args(["tests/clients/client.py", address(&serve)]);
+    assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+#[test]
+fn grpc_js_from_node() {
+    let Some(environment) = environment() else { return };
+    let serve = serve();
+    let mut client = node(&environment);
+    client.args(["tests/clients/client.js", address(&serve), "proto"]);
+    assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+#[test]
+fn grpc_go() {
+    let Some(mut client) = go() else { return };
+    let serve = serve();
+    client.arg(address(&serve));
+    assert!(run(client).stdout.ends_with(b"all ok\n"));
+}
+
+/// No call is lost with a connection that reaches its age, nor when the server stops.
+#[test]
+fn grpc_go_while_connections_end() {
+    let Some(mut client) = go() else { return };
+    let folder = scratch::dir("age-");
+    let config = folder.path().join("weir.yaml");
+    let same = std::fs::read_to_string(root().join("tests/clients/weir.yaml")).unwrap();
+    std::fs::write(&config, same.replace("limits: { max_", "limits: { max_connection_age: 1s, max_"))
+        .unwrap();
+    let serve = Serve::start(&["--config", config.to_str().unwrap()]);
+
+    client.args([address(&serve), "until-it-ends"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut client = Process::spawn(client).unwrap();
+    let mut lines = BufReader::new(client.child().stdout.take().unwrap()).lines().map_while(Result::ok);
+    let stopped = lines.any(|line| line == "stop the server").then(|| serve.stop("TERM").0);
+    let rest: Vec<String> = lines.collect();
+    let status = eventually_some(SOON, "the client ends", || client.exited());
+    let mut errors = String::new();
+    client.child().stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(status.success(), "{rest:?} {errors}");
+    assert_eq!(rest.last().map(String::as_str), Some("all ok"));
+    assert_eq!(stopped, Some(Some(0)));
+}
+
+/// The program that the page shows is the one that runs.
+#[test]
+fn the_example_of_the_page() {
+    let example = std::fs::read_to_string(root().join("docs/examples/should_allow.py")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    assert!(page.contains(&format!("```python\n{example}```\n")), "docs/clients.md shows another program");
+
+    let Some(environment) = environment() else { return };
+    let serve = Serve::start(&[]);
+    // The program as it stands, with its one address leading to our server.
+    const ELSEWHERE: &str = "import grpc, runpy, sys\n\
+        example, address = sys.argv[1:]\n\
+        channel = grpc.insecure_channel\n\
+        grpc.insecure_channel = lambda default: channel({'127.0.0.1:8081': address}[default])\n\
+        runpy.run_path(example)\n";
+    let ask = || {
+        let mut program = python(&environment);
+        program.args(["-c", ELSEWHERE, "docs/examples/should_allow.py", address(&serve)]);
+        String::from_utf8(run(program).stdout).unwrap()
+    };
+    assert_eq!(ask(), "go ahead, 0 left\n");
+    let denied = ask();
+    assert!(denied.starts_with("Rate limit exceeded. Try again in "), "{denied}");
+}
+
+/// What `scripts/install-clients.sh` says in a tree where nothing is installed.
+fn installer(argument: &str, variable: (&str, &str)) -> Output {
+    let tree = scratch::dir("installer-");
+    for file in ["scripts/install-clients.sh", "tests/clients/requirements.txt"] {
+        let to = tree.path().join(file);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(root().join(file), to).unwrap();
+    }
+    // Not by itself: a process that another test starts may hold what was just written open.
+    let mut script = Command::new("sh");
+    script
+        .arg(tree.path().join("scripts/install-clients.sh"))
+        .env_remove("SKIP_CLIENTS")
+        .env_remove("SKIP_GO")
+        .env(variable.0, variable.1)
+        .arg(argument)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn missing_clients_are_a_failure_and_going_without_is_told() {
+    let missing = installer("--check", ("LC_ALL", "C"));
+    assert!(!missing.status.success());
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(said.contains("python in .cache/clients is missing or out of date"), "{said}");
+    assert!(said.contains("make test") && said.contains("SKIP_CLIENTS=1"), "{said}");
+
+    let without = installer("--check", ("SKIP_GO", "1"));
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(said.contains("SKIP_GO=1") && said.contains("NOT tested"), "{said}");
+
+    let skipped = installer("--check", ("SKIP_CLIENTS", "1"));
+    assert!(skipped.status.success());
+    let said = String::from_utf8_lossy(&skipped.stderr).into_owned();
+    assert!(said.contains("SKIP_CLIENTS=1") && said.contains("NOT tested"), "{said}");
+}

@@ -1,0 +1,17 @@
+//! What callers meet: HTTP/2, gRPC, Envoy, clients that nobody here wrote.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+#![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
+
+mod clients;
+mod envoy;
+mod http2;
+mod rls;
+mod server_bounds;
+mod shutdown;
+#[path = "../support/support.rs"]
+mod support;
+mod together;
+mod transports;
+mod turns;
+mod unix_socket;
+mod wire;

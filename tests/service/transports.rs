@@ -1,0 +1,139 @@
+//! The same calls over both transports, `fast` and `tonic`: they get the same answers, and have the same effect.
+//! What tonic does otherwise is in the table of differences of `crates/grpc/README.md`, and in
+//! `transports/differences.rs`.
+
+mod any_call;
+mod client;
+mod differences;
+mod ends;
+mod intercepted;
+mod random;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use prometheus::Registry;
+use tokio::io::{AsyncRead, AsyncWrite, duplex};
+use tokio::sync::watch;
+use weir::clock::{Clock, ManualClock};
+use weir::config::{
+    Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind,
+};
+use weir::limiter::envoy::Loaded;
+use weir::proto::v1::ShouldAllowRequest;
+use weir::readiness::Readiness;
+use weir::server::{ConnectionServer, EnvoyParts, Parts};
+use weir::service::{EnvoyAnswers, Templates};
+use weir::store::memory::MemoryStore;
+use weir::telemetry::Metrics;
+use weir_grpc::Intercept;
+
+use self::client::{Call, Client, Outcome};
+use crate::support::grpc::framed;
+use crate::support::server::{BASE, config};
+
+const TRANSPORTS: [TransportKind; 2] = [TransportKind::Fast, TransportKind::Tonic];
+
+const SHOULD_ALLOW: &str = "/weir.v1.RateLimitService/ShouldAllow";
+const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
+const STREAM: &str = "/weir.v1.RateLimitService/ShouldAllowStream";
+const REFUND: &str = "/weir.v1.RateLimitService/Refund";
+const RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+const RESET: &str = "/weir.v1.AdminService/Reset";
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
+const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+const METHODS: [&str; 9] = [SHOULD_ALLOW, BATCH, STREAM, REFUND, RATE_LIMIT, RESET, CHECK, WATCH, REFLECTION];
+
+/// The services of one worker on a memory store of their own whose clock stands still.
+struct Served {
+    server: ConnectionServer<MemoryStore>,
+    readiness: Readiness,
+    stop: Option<watch::Sender<()>>,
+    stopped: watch::Receiver<()>,
+}
+
+impl Served {
+    fn by(transport: TransportKind) -> Self {
+        Self::with(transport, ServerLimits::default(), None)
+    }
+
+    fn with(transport: TransportKind, limits: ServerLimits, intercept: Option<Arc<dyn Intercept>>) -> Self {
+        let Config { rules, messages, .. } = config();
+        let server =
+            ServerConfig { transport, limits, admin_service: true, reflection: true, ..config().server };
+        let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
+        let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
+        let readiness = Readiness::starting(false);
+        readiness.set(Ok(()));
+        let parts = Parts {
+            rules: Arc::new(rules),
+            templates: Arc::new(Templates::new(&messages)),
+            store: move || store.clone(),
+            store_files: 0,
+            readiness: readiness.clone(),
+            envoy: envoy(&metrics),
+            metrics,
+            intercept,
+        };
+        let server = ConnectionServer::new(&server, &parts).unwrap();
+        let (stop, stopped) = watch::channel(());
+        Self { server, readiness, stop: Some(stop), stopped }
+    }
+
+    /// One more connection, over any stream of bytes.
+    fn serve(&mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        tokio::spawn(self.server.serve(stream, self.stopped.clone()));
+    }
+
+    /// A client on a connection of its own.
+    async fn client(&mut self) -> Client {
+        let (ours, theirs) = duplex(64 << 10);
+        self.serve(theirs);
+        Client::connect(ours).await
+    }
+
+    /// Stops as a server does that closes.
+    fn stop(&mut self) {
+        self.readiness.close();
+        self.stop = None;
+    }
+}
+
+/// Envoy's service under the rules of its own tests.
+fn envoy(metrics: &Metrics) -> EnvoyParts {
+    let files = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/service/rls/files");
+    let counted = metrics.envoy(1).unwrap();
+    let loaded = Loaded::new(Arc::new(EnvoyFiles::load(&files, false).unwrap().compile()), &counted);
+    EnvoyParts {
+        live: Arc::new(ArcSwapOption::from_pointee(loaded)),
+        rules: (&EnvoyConfig::default()).into(),
+        answers: EnvoyAnswers { dynamic_metadata: true, ..EnvoyAnswers::default() },
+        metrics: counted,
+    }
+}
+
+/// The outcomes of the same calls, one after the other on one connection, on both transports.
+async fn on_both(calls: &[Call]) -> [Vec<Outcome>; 2] {
+    let mut outcomes = [Vec::new(), Vec::new()];
+    for (transport, outcomes) in TRANSPORTS.into_iter().zip(&mut outcomes) {
+        let mut served = Served::by(transport);
+        let mut client = served.client().await;
+        for call in calls {
+            outcomes.push(client.call(call).await);
+        }
+    }
+    outcomes
+}
+
+/// A call of one message.
+fn unary(path: &str, message: &impl prost::Message) -> Call {
+    Call::new(path, framed(0, &message.encode_to_vec()))
+}
+
+/// A question that changes nothing.
+fn peek(resource: &str, consumer: &str) -> ShouldAllowRequest {
+    ShouldAllowRequest { peek: true, ..crate::support::server::ask(resource, consumer) }
+}
