@@ -46,7 +46,7 @@ impl<S: Store> Limiter<S> {
         let resolved = self.resolve(ask)?;
         if let Some(listing) = resolved.listing {
             let answer = Ok(Outcome::Listed(listing.listed));
-            self.tell(ask, &resolved, Duration::ZERO, &answer);
+            self.record(ask, &resolved, Duration::ZERO, &answer);
             return answer.map(|outcome| Answer { strategy: resolved.strategy, outcome });
         }
         let started = clock::monotonic();
@@ -54,7 +54,7 @@ impl<S: Store> Limiter<S> {
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, result.as_ref().err());
         let answer = result.or_else(|error| fall_back(resolved.strategy, error));
-        self.tell(ask, &resolved, took, &answer);
+        self.record(ask, &resolved, took, &answer);
         answer.map(|outcome| Answer { strategy: resolved.strategy, outcome })
     }
 
@@ -95,7 +95,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The one event of a decision.
-    fn tell(
+    fn record(
         &self,
         ask: &Ask<'_>,
         resolved: &Resolved<'_>,

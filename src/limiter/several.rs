@@ -106,7 +106,7 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
                     (Some(single), _) => {
                         let decided = decisions.next().unwrap_or_else(|| Err(no_verdict()));
                         let answer = self.said(strategy, decided, &mut limits);
-                        each(Some(self.tell(index, strategy, &Logged::of_single(single), answer)));
+                        each(Some(self.record(index, strategy, &Logged::of_single(single), answer)));
                     }
                     (None, _) => {
                         let answer = self.failed(strategy, no_verdict());
@@ -114,7 +114,7 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
                     }
                 },
                 BatchSlot::Listed(index, strategy, asked, listed) => {
-                    each(Some(self.tell(index, strategy, &asked, Ok(Outcome::Listed(listed)))));
+                    each(Some(self.record(index, strategy, &asked, Ok(Outcome::Listed(listed)))));
                 }
                 BatchSlot::Refused(error) => each(Some(Err(error))),
             }
@@ -144,7 +144,7 @@ impl<'a: 'q, 'q, S: Store> Round<'a, S> {
 
     /// The one event of a decision.
     #[inline]
-    fn tell<'l>(
+    fn record<'l>(
         &mut self,
         index: usize,
         strategy: &'a Strategy,

@@ -3,7 +3,7 @@
 
 mod budget;
 mod concurrent;
-mod lapsing;
+mod expiring;
 mod served;
 mod share;
 mod size;

@@ -169,7 +169,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// The reading of an absent state, and of one that has lapsed.
+    /// The reading of an absent state, and of one that has expired.
     const fn fresh(at: u64, origin: u64) -> Self {
         Self { level: 0, at, origin, extra: 0, shift: 0, span: 0 }
     }
@@ -258,7 +258,7 @@ impl Algorithm {
         &self.engine
     }
 
-    /// Whether its windows start at a time of each key's own, which [`Cells::phase`] tells.
+    /// Whether its windows start at a time of each key's own, see [`Cells::phase`].
     #[must_use]
     pub const fn is_spread(&self) -> bool {
         matches!(self.engine, Engine::Window(Window { grid: Grid::Spread, .. }))

@@ -9,7 +9,7 @@
 //! resource, `c` the consumer, `region=` an attribute) and its length, so that a limit whose scope was
 //! changed finds no state of another field that has the same text. The only brace pair is ours and its
 //! content is a keyed hash, so no caller can break a tag, forge one, or aim at a chosen slot. Every byte
-//! is printable, for whoever reads along in redis-cli.
+//! is printable, for people who read keys in redis-cli.
 
 mod identity;
 mod name;

@@ -99,7 +99,7 @@ pub enum StrategyError {
     /// More than a decision can hold.
     #[error("a strategy has at most {MAX_LIMITS} limits; this one has {0}")]
     TooManyLimits(usize),
-    /// Two limits that could not be told apart.
+    /// Two limits with the same name.
     #[error("two limits are named `{0}`")]
     DuplicateLimit(String),
     /// A name that no attribute can have.
@@ -163,7 +163,7 @@ impl Strategy {
         })
     }
 
-    /// What tells it apart from every other strategy of the process.
+    /// What distinguishes it from every other strategy of the process.
     #[must_use]
     pub fn id(&self) -> StrategyId {
         self.id

@@ -212,7 +212,7 @@ impl<S: Store> Drop for Flight<'_, '_, S> {
     fn drop(&mut self) {
         let mut flights = self.inner.flights.lock();
         let waited_for = flights.get(&self.key).is_some_and(|queue| !queue.is_empty());
-        // No runtime: the worker stops, and who waits is told so.
+        // No runtime: the worker stops, and waiting callers get an error.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if waited_for => {
                 runtime.spawn(Arc::clone(self.inner).serve(self.key, Owned::of(&self.decision.subject)));

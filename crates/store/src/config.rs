@@ -22,7 +22,7 @@ pub enum StoreConfig {
 pub struct MemoryConfig {
     /// Bytes that keys may use.
     pub budget: usize,
-    /// What a new key gets when the budget is used up and nothing has lapsed.
+    /// What a new key gets when the budget is used up and nothing has expired.
     pub when_full: WhenFull,
     /// Bytes that a strategy or a domain may hold when the budget is nearly used up; `None` is the budget divided by
     /// their number, and at least a tenth of it.

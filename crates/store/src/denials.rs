@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The store decided somewhere between sent and received. An entry ends counted from *sent*, so that
-//! nobody is denied who would have been admitted; the wait it tells is counted from *received*, so that
+//! nobody is denied who would have been admitted; its `retry_after` is counted from *received*, so that
 //! nobody who waits is denied twice. It ends at the latest after `max_age`: that is how long another
 //! node's refund, or a server clock that jumped, can stay unseen.
 //!
@@ -70,7 +70,7 @@ pub struct DenialsShared {
     epochs: Arc<[AtomicU64]>,
     /// For each tag, how many changes of it are under way.
     under_way: Arc<[AtomicU64]>,
-    /// What was told last of each set of keys.
+    /// The state that the last answer for each set of keys showed.
     told: Arc<[Mutex<LastSeenStates>]>,
     secret: KeySecret,
     clock: Monotonic,
@@ -189,7 +189,7 @@ impl<S> Denials<S> {
         self.worth.store(sum.min(MOST_WORTH), Relaxed);
     }
 
-    /// Answers all costs, if each is known to be denied: no denial changes what the next one is told.
+    /// Answers all costs, if each is known to be denied: no denial changes the answer to the next one.
     fn knows_all(&self, asked: &StoreQuestion<'_, '_>, out: &mut Verdicts) -> bool {
         let known = self.known.lock();
         let answer = |&cost: &u64| known.answer(&asked.question(cost), asked.epoch, asked.sent);

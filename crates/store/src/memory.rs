@@ -62,7 +62,7 @@ const LOOKS: usize = 200;
 /// What the memory store holds, for the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Keys that are kept, lapsed ones that nothing has dropped yet included.
+    /// Keys that are kept, expired ones that nothing has dropped yet included.
     pub keys: usize,
     /// Bytes of tables, entries and logs.
     pub bytes: usize,
@@ -129,7 +129,7 @@ impl MemoryStore {
         self.0.budget.stats(keys)
     }
 
-    /// Drops keys that have lapsed, a bounded part of each shard per call.
+    /// Drops keys that have expired, a bounded part of each shard per call.
     pub fn sweep(&self) {
         const SLOTS_A_SHARD: usize = 2048;
         let second = self.0.second_begun(self.0.clock.now());
@@ -160,7 +160,7 @@ impl MemoryStore {
         }
         for &cost in costs {
             let first = marker.filter(|marker| !marker.is_set(&table));
-            // What has happened before takes nothing and only tells how things stand.
+            // What has happened before takes nothing and only says how the limits stand.
             let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
             if let Some(marker) = first {
                 marker.set(shared, &mut table, decision.strategy.owner())?;
@@ -204,7 +204,7 @@ impl SharedMemory {
         mut table: impl DerefMut<Target = ShardTable>,
         (strategy, limits): (&Strategy, &[Algorithm]),
         (op, cost, now): (Op, u64, Micros),
-        told: &mut impl VerdictSink,
+        sink: &mut impl VerdictSink,
     ) -> Result<(), NoRoom> {
         let mut slots = [None; MAX_LIMITS];
         for (slot, &digest) in slots.iter_mut().zip(&at.digests) {
@@ -215,7 +215,7 @@ impl SharedMemory {
             table.asked(slot);
         }
         let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, now };
-        decide(limits, cells, op, cost, now, told)
+        decide(limits, cells, op, cost, now, sink)
     }
 
     /// The marker of a decision that may happen only once.
@@ -227,7 +227,7 @@ impl SharedMemory {
         Some(Marker { digest, now })
     }
 
-    /// The tables' second that has begun at `time`: what is due by then has lapsed.
+    /// The tables' second that has begun at `time`: what is due by then has expired.
     fn second_begun(&self, time: Micros) -> u64 {
         time.0.saturating_sub(self.epoch.0) / Micros::from_secs(1).0
     }

@@ -63,7 +63,7 @@ pub struct RedisStore {
 }
 
 impl RedisShared {
-    /// Connects to nothing yet. With a manual clock the scripts are told the time instead of reading
+    /// Connects to nothing yet. With a manual clock the scripts get the time instead of reading
     /// the server's.
     #[must_use]
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
@@ -149,7 +149,7 @@ impl RedisStore {
                 }
                 Err(Fault::Ask(to)) if self.topology().is_cluster() => (address, asking) = (to, true),
                 Err(Fault::Moved(_) | Fault::Ask(_)) => return Err(not_configured_as_cluster()),
-                // Nothing was executed for it; alone it is told where its slot is.
+                // Nothing was executed for it; by itself it gets a redirection.
                 Err(Fault::Stray) => alone = true,
                 Err(Fault::NotYet(error)) => {
                     last = error;

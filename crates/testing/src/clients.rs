@@ -45,7 +45,7 @@ pub fn environment() -> Option<PathBuf> {
     Some(root().join(".cache/clients"))
 }
 
-/// Whether this variable asks to go without, which is told.
+/// Whether this variable asks to go without, which is printed.
 fn is_skipped(variable: &str) -> bool {
     let is_skipped = std::env::var_os(variable).is_some_and(|value| value == "1");
     if is_skipped {

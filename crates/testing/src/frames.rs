@@ -127,7 +127,7 @@ impl Raw {
         }
     }
 
-    /// What these streams are told until each has ended. Once a connection: its headers have a history.
+    /// What these streams get until each has ended. Once a connection: its headers have a history.
     pub fn told(&mut self, streams: &[u32]) -> Vec<StreamReply> {
         self.told_by(&mut fluke_hpack::Decoder::new(), streams)
     }
@@ -174,7 +174,7 @@ impl Raw {
     }
 }
 
-/// What a stream is told.
+/// What a stream got.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct StreamReply {
     /// The payloads of its DATA frames.

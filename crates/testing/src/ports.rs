@@ -10,7 +10,7 @@ const COUNT: u16 = 2_700;
 const BUS_OFFSET: u16 = 10_000;
 
 /// A port on which nothing listens, and nothing on its cluster bus port either. Every call gives another
-/// one. Another process may take it before you do: whoever starts a server on it must check and retry.
+/// one. Another process may take it before you do: if you start a server on it, check and retry.
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     // Test binaries that run at the same time begin at different places.

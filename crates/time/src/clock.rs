@@ -1,4 +1,4 @@
-//! The one place that reads a clock. Everything else is told the time.
+//! The one place that reads a clock. Everything else gets the time as an argument.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

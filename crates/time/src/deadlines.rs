@@ -28,7 +28,7 @@ use tokio::sync::Notify;
 use crate::alarm::Alarm;
 use crate::clock::monotonic;
 
-/// Turns of the runtime that an answer takes from the socket to whoever waits for it: through the
+/// Turns of the runtime that an answer takes from the socket to its caller: through the
 /// connection's task, its call's and, where callers share a call, that call's task.
 const TURNS: usize = 4;
 
@@ -149,14 +149,14 @@ impl Deadline {
 impl Drop for Deadline {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            // Dropped after the lock: whoever a waker belongs to may hold deadlines of its own.
+            // Dropped after the lock: the owner of a waker may hold deadlines of its own.
             let left = self.shared.state.lock().waiting.try_remove(key);
             drop(left);
         }
     }
 }
 
-/// The task that tells those whose time is over. It ends when nobody waits, and with its runtime.
+/// The task that wakes those whose time is over. It ends when nobody waits, and with its runtime.
 struct Timer {
     shared: Arc<SharedTimers>,
     ended: bool,
@@ -169,7 +169,7 @@ impl Timer {
             kept.unwrap_or_else(|| if self.shared.is_exact { Alarm::exact() } else { Alarm::coarse() });
         let mut now = monotonic();
         let mut not_before = now;
-        while let Some(next) = self.tell(now) {
+        while let Some(next) = self.wake_due(now) {
             let wakes = next.max(not_before);
             tokio::select! {
                 () = alarm.wait(wakes) => now = monotonic().max(wakes),
@@ -188,7 +188,7 @@ impl Timer {
     }
 
     /// Wakes all whose deadline has passed, and says which is next.
-    fn tell(&self, now: Instant) -> Option<Instant> {
+    fn wake_due(&self, now: Instant) -> Option<Instant> {
         let mut state = self.shared.state.lock();
         #[cfg(test)]
         {
@@ -210,7 +210,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // With its runtime: whoever comes next begins a new one.
+        // With its runtime: the next caller begins a new one.
         if !self.ended {
             self.shared.state.lock().wakes = None;
         }

@@ -48,7 +48,7 @@ impl<C: Cells> Cells for &mut C {
 pub struct Kept {
     /// From now until the state is as good as absent, by the store's clock.
     pub lasts: Micros,
-    /// Whether nothing remains: dropping such a state would let its holder start anew.
+    /// Whether nothing remains: dropping such a state would make its limit full again.
     pub exhausted: bool,
 }
 
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// What was told, and whether the cells were held then.
+    /// For each part of the answer whether the cells were held then.
     struct Heard<'h> {
         held: &'h Cell<bool>,
         told: Vec<bool>,

@@ -45,18 +45,18 @@ impl Judgement {
     const FITS: Self = Self { cause: None, retry: Retry::Now };
 }
 
-/// Decides `cost` over `limits` whose states are in `cells`, and tells the answer. All limits are charged or
-/// none is; where `cells` has no room, none is, and nothing is told.
+/// Decides `cost` over `limits` whose states are in `cells`, and gives the answer. All limits are charged or
+/// none is; where `cells` has no room, none is, and there is no answer.
 ///
 /// `cells` is dropped as soon as the last state is written, so that one that holds a lock lets others go on
-/// while the answer is told.
+/// while the answer is made.
 pub fn decide<C: Cells>(
     limits: &[Algorithm],
     cells: C,
     op: Op,
     cost: u64,
     now: Micros,
-    told: &mut impl VerdictSink,
+    sink: &mut impl VerdictSink,
 ) -> Result<(), C::Full> {
     let (cost, now) = (cost.min(CEILING), now.min(LATEST));
     let mut asked = DecisionParts { op, cost, now, granted: cost, wait: 0 };
@@ -64,13 +64,13 @@ pub fn decide<C: Cells>(
         // Nearly every decision is about one limit, and so need not keep a list.
         [only] => {
             let judged = &mut [asked.judge(only, 0, &cells)];
-            asked.settle(judged, cells, told)
+            asked.settle(judged, cells, sink)
         }
         _ => {
             let judge = |(index, limit)| asked.judge(limit, index, &cells);
             let mut judged: SmallVec<[Judged<'_>; MAX_LIMITS]> =
                 limits.iter().enumerate().map(judge).collect();
-            asked.settle(&mut judged, cells, told)
+            asked.settle(&mut judged, cells, sink)
         }
     }
 }
@@ -110,7 +110,7 @@ impl DecisionParts {
         self,
         judged: &mut [Judged<'_>],
         mut cells: C,
-        told: &mut impl VerdictSink,
+        sink: &mut impl VerdictSink,
     ) -> Result<(), C::Full> {
         let Self { op, cost, now, .. } = self;
         let fitted = judged.iter().all(|one| one.judgement.cause.is_none());
@@ -140,7 +140,7 @@ impl DecisionParts {
         }
         drop(cells);
         for Judged { limit, reading, level, judgement, reset_after, .. } in judged {
-            told.limit(LimitVerdict {
+            sink.limit(LimitVerdict {
                 cause: judgement.cause,
                 remaining: limit.remaining_after(reading, op, cost),
                 retry: if allowed { Retry::Now } else { judgement.retry },
@@ -148,7 +148,7 @@ impl DecisionParts {
                 level_before: *level,
             });
         }
-        told.all(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) });
+        sink.all(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) });
         Ok(())
     }
 }
@@ -241,7 +241,7 @@ impl Algorithm {
         self.capacity().saturating_sub(reading.level) / self.weight
     }
 
-    /// What remains of a log that counts denied attempts is told with the attempt of a peek counted.
+    /// What remains of a log that counts denied attempts is given with the attempt of a peek counted.
     fn remaining_after(&self, reading: &Reading, op: Op, cost: u64) -> u64 {
         let peeked = if op == Op::Peek { self.attempt(cost) } else { 0 };
         self.remaining(reading).saturating_sub(peeked)

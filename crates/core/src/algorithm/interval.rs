@@ -9,7 +9,7 @@
 //!   admitted ⇔ spent + cost ≤ capacity
 //! ```
 //!
-//! Once nothing is spent the state is the absent one: the next charge starts the periods anew.
+//! Once nothing is spent the state is the absent one: the next charge starts new periods.
 //! Sources: bucket4j's "intervally" refill; the token bucket of upstash, without its negative balance.
 
 use super::Reading;

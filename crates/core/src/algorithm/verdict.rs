@@ -65,7 +65,7 @@ pub struct LimitVerdict {
 /// What within a limit denies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Too much is used; told also where the gap is too short besides.
+    /// Too much is used. It is the cause also where the gap is too short besides.
     Count,
     /// The call before was too short a time ago.
     MinGap,

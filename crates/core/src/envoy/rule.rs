@@ -13,7 +13,7 @@ pub struct Rule {
     pub domain: Box<str>,
     /// `domain.key_value.key2`, as it is configured. It is for people: two rules may look alike.
     pub path: Box<str>,
-    /// The name that Envoy is told, and that others may replace; empty if it has none.
+    /// The name that statuses show, and that others may replace; empty if it has none.
     pub name: Box<str>,
     /// Names of rules that do not count where this one is in the same request.
     pub replaces: Box<[Box<str>]>,

@@ -13,7 +13,7 @@ pub fn write_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, limit: &Limi
     write_name(out, strategy, limit, subject);
 }
 
-/// Appends what tells the keys of all strategies and limits apart: the key without its tag.
+/// Appends what distinguishes the keys of all strategies and limits: the key without its tag.
 pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
     for name in [strategy.name(), &limit.name, limit.algorithm.engine().name()] {
         out.extend_from_slice(name.as_bytes());
@@ -36,7 +36,7 @@ pub fn write_refund_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, subje
     write_refund_name(out, strategy, subject, id);
 }
 
-/// Appends what tells refunds apart: the key without its tag. Where a limit's name has its engine, this
+/// Appends what distinguishes refunds: the key without its tag. Where a limit's name has its engine, this
 /// one has a length, so it is no limit's, also not of a strategy named `refund`.
 pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
     out.extend_from_slice(b"refund:");

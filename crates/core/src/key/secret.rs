@@ -51,7 +51,7 @@ impl KeySecret {
         hasher.finish128().as_u128()
     }
 
-    /// 64 bits that are the same on all nodes with this secret, as 16 hex digits. They do not tell the secret.
+    /// 64 bits that are the same on all nodes with this secret, as 16 hex digits. They do not reveal the secret.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         format!("{:016x}", (self.hash(b"fingerprint of the key secret") >> 64) as u64)

@@ -30,7 +30,7 @@ pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) 
 }
 
 /// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each of its
-/// commands. What tells keys apart stands after it.
+/// commands. What distinguishes keys stands after it.
 pub(super) fn write_hex(out: &mut Vec<u8>, tag: u128) {
     out.extend((0..16).rev().map(|digit| hex_digit((tag >> (4 * digit)) as u8 & 15)));
 }

@@ -1,8 +1,8 @@
-//! What tells strategies apart within a process, also those that have come and gone.
+//! What distinguishes strategies within a process, also those that have come and gone.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that no other set of limits of this process has or will have. Strategies made anew by a
+/// A number that no other set of limits of this process has or will have. Strategies made again by a
 /// changed configuration have new ones, and so do overrides; a plain copy has its original's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StrategyId(u64);

@@ -2,7 +2,7 @@
 //!
 //! An override is a whole strategy, ready to decide: the base with other algorithms for some of its
 //! limits. Its names, scopes and tag are the base's, and so are its keys as far as the engine is the
-//! same: who is raised keeps what is spent. Another engine is another key, and starts anew.
+//! same: a consumer whose limit is raised keeps what is used. Another engine is another key, whose limit starts full.
 
 use std::collections::HashMap;
 use std::sync::Arc;

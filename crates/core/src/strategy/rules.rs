@@ -145,7 +145,7 @@ impl Rules {
         Resolved { strategy, listing, applied, ..resolved }
     }
 
-    /// The strategy for a request, its index, and the routing group of its resource, whoever asks. An
+    /// The strategy for a request, its index, and the routing group of its resource, for every consumer. An
     /// explicit strategy may be used on any resource.
     pub fn resolve(&self, resource: &str, strategy: &str) -> Result<Resolved<'_>, Unknown> {
         let entry = self.resources.find(resource);

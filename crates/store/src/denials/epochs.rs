@@ -1,4 +1,4 @@
-//! Counters that tell whether anything may have changed since a denial.
+//! Counters that show whether anything may have changed since a denial.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -20,16 +20,16 @@ thread_local! {
 /// Those that share an epoch end one another's denials now and then, and nothing else.
 pub(super) const EPOCHS: usize = 4096;
 
-/// Places for what was told last, each of several sets of keys: of one that has lost its own, the next answer ends
+/// Places for the states that were seen last, each of several sets of keys: of one that has lost its own, the next answer ends
 /// the denials that are known. About half a megabyte.
 pub(super) const TOLD: usize = 8192;
 
-/// What was told last of some sets of keys, by the hash of their fields; the newest first.
+/// Hashes of the states that the last answers for some sets of keys showed, by the hash of their fields; the newest first.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastSeenStates([(u64, u64); 4]);
 
 impl LastSeenStates {
-    /// Whether the state of these keys is another one than was told last.
+    /// Whether the state of these keys is another one than was seen last.
     fn is_new(&mut self, keys: u64, state: u64) -> bool {
         let found = self.0.iter().position(|(of, _)| *of == keys);
         let is_new = found.and_then(|at| self.0.get(at)) != Some(&(keys, state));
@@ -51,7 +51,7 @@ pub(super) struct Epochs<'a> {
     pub(super) keys: &'a AtomicU64,
     /// How many changes of the tag are under way.
     under_way: &'a AtomicU64,
-    /// What was told last of its keys.
+    /// The states that were seen last of its keys.
     told: &'a Mutex<LastSeenStates>,
     /// The hash of the fields of its keys.
     fields: u128,
@@ -64,7 +64,7 @@ impl Epochs<'_> {
         Question { fields: self.fields, strategy: decision.strategy.id(), cost }
     }
 
-    /// Neither of them is ever lowered, so that the sum tells whether one has been raised.
+    /// Both counters only grow, so their sum changes whenever either one does.
     pub(super) fn sum(&self) -> u64 {
         self.tag.load(SeqCst).wrapping_add(self.keys.load(SeqCst))
     }
@@ -87,7 +87,7 @@ impl Epochs<'_> {
         is_raised
     }
 
-    /// The same number for the same state of the same keys, whenever it is told and whatever was asked for.
+    /// The same number for the same state of the same keys, whenever it is seen and whatever was asked for.
     fn state((verdict, limits): (&Verdict, &[LimitVerdict])) -> u64 {
         let mix = |hash: u64, part: u64| (hash.rotate_left(29) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         limits.iter().fold(0, |hash, limit| {
@@ -95,7 +95,7 @@ impl Epochs<'_> {
         })
     }
 
-    /// By how much whoever raises the epoch of the keys raises the sum.
+    /// By how much the sum grows when the epoch of the keys is raised.
     pub(super) fn step(&self) -> u64 {
         1 + u64::from(std::ptr::eq(self.tag, self.keys))
     }

@@ -8,7 +8,7 @@
 //!   a limit that denies would admit a cost of 1       `admits_one`: from then on another node may charge it
 //! ```
 //!
-//! Where a limit that denies would admit a cost of 1 now, or where the verdict does not tell when, the denial is
+//! Where a limit that denies would admit a cost of 1 now, or where the verdict does not show when, the denial is
 //! cached for 10 ms at most. What stays stale beyond that is in docs/configuration.md.
 
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Du
 enum Until {
     Never,
     After(Micros),
-    /// It may be now, and the verdict does not tell.
+    /// It may be now; the verdict does not show it.
     Unknown,
 }
 
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(holds(&strategy(&[nothing]), &[says(Retry::Never)], 1), Duration::MAX);
     }
 
-    /// Limits may count by other fields: whoever shares the first one of two can charge it once it admits 1.
+    /// Limits may count by other fields: another consumer can charge the first of two once it admits 1.
     #[test]
     fn of_two_limits_that_deny_the_first_to_admit_one_counts() {
         let [bucket, window, ..] = every_engine(5);

@@ -61,16 +61,16 @@ impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
         if before != after {
             self.moved(index, before, after);
         }
-        let lapses = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
+        let expires = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
         match (self.slots[index], new) {
             (Some(slot), _) if is_gone => {
                 self.table.remove(slot, &self.shared.budget);
                 self.slots[index] = None;
             }
-            (Some(slot), _) => self.table.lapses(slot, lapses, kept.exhausted),
+            (Some(slot), _) => self.table.expires(slot, expires, kept.exhausted),
             (None, Some(state)) => {
                 let (owner, budget) = (self.owner(), &self.shared.budget);
-                let kept = (lapses, kept.exhausted);
+                let kept = (expires, kept.exhausted);
                 let slot = self.table.insert(self.at.digests[index], state, kept, owner, budget);
                 self.slots[index] = Some(slot);
             }

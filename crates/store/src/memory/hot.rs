@@ -105,7 +105,7 @@ mod tests {
 
     const KEYS: u128 = 5;
 
-    /// Keys come, are asked for in runs, change, lapse and go, and a table with a hot key says of each of them
+    /// Keys come, are asked for in runs, change, expiry and go, and a table with a hot key says of each of them
     /// what a map says.
     #[test]
     fn a_table_with_a_hot_key_agrees_with_a_map() {
@@ -118,10 +118,10 @@ mod tests {
             match (random >> 33) % 64 {
                 0 => remove(&mut table, &mut map, &budget, key),
                 1 => {
-                    // All that lapse by then, the hot one or not.
+                    // All that expiry by then, the hot one or not.
                     let second = step / 20_000;
                     table.sweep(1 << 10, second, &budget);
-                    map.retain(|_, (_, lapses)| *lapses > second);
+                    map.retain(|_, (_, expires)| *expires > second);
                 }
                 _ => {
                     for time in 0..(random >> 20) % (3 * u64::from(RUN)) {
@@ -139,21 +139,21 @@ mod tests {
 
     type Map = HashMap<u128, (State, u64)>;
 
-    fn ask(table: &mut ShardTable, map: &mut Map, budget: &Budget, key: u128, (until, lapses): (u64, u64)) {
+    fn ask(table: &mut ShardTable, map: &mut Map, budget: &Budget, key: u128, (until, expires): (u64, u64)) {
         let state = State::Marker { until: Micros(until) };
         match table.find(key) {
             Some(slot) => {
                 table.asked(slot);
                 *table.state_mut(slot) = Some(state.clone());
-                table.lapses(slot, lapses, false);
+                table.expires(slot, expires, false);
             }
             None => {
                 let claim = Claim { owner: 1, second: 0, evict: false, keep: &[] };
                 assert!(table.reserve(1, claim, budget));
-                table.insert(key, state.clone(), (lapses, false), claim.owner, budget);
+                table.insert(key, state.clone(), (expires, false), claim.owner, budget);
             }
         }
-        map.insert(key, (state, lapses));
+        map.insert(key, (state, expires));
     }
 
     fn remove(table: &mut ShardTable, map: &mut Map, budget: &Budget, key: u128) {

@@ -7,7 +7,7 @@
 /// Number of an entry; its upper byte is free for a tag.
 pub(super) type Slot = u32;
 
-/// The most slots that an index can tell apart.
+/// The most slots that an index can number.
 pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
 
 /// Bits of a slot's number.
@@ -52,7 +52,7 @@ impl Index {
         wanted.saturating_sub(self.places.len()) * size_of::<IndexPlace>()
     }
 
-    /// Makes room for `count` more keys; `hash_of` tells the hash of the key in a slot.
+    /// Makes room for `count` more keys; `hash_of` returns the hash of the key in a slot.
     pub(super) fn grow(&mut self, count: usize, hash_of: impl Fn(Slot) -> u64) {
         let wanted = places_for(self.len + count);
         if wanted <= self.places.len() {

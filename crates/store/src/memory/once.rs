@@ -33,10 +33,10 @@ impl Marker {
         owner: &Owner,
     ) -> Result<(), StoreError> {
         let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
-        let (state, lapses) = (State::Marker { until }, shared.second_due(until));
+        let (state, expires) = (State::Marker { until }, shared.second_due(until));
         if let Some(slot) = table.find(self.digest) {
             *table.state_mut(slot) = Some(state);
-            table.lapses(slot, lapses, true);
+            table.expires(slot, expires, true);
             return Ok(());
         }
         let budget = &shared.budget;
@@ -49,7 +49,7 @@ impl Marker {
         if !table.reserve(1, claim, budget) {
             return Err(budget.refuse());
         }
-        table.insert(self.digest, state, (lapses, true), claim.owner, budget);
+        table.insert(self.digest, state, (expires, true), claim.owner, budget);
         Ok(())
     }
 

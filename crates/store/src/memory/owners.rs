@@ -244,7 +244,7 @@ mod tests {
         assert!(!owners.is_above_share(number, 0) && owners.is_above_share(number, 1));
     }
 
-    /// One that is gone keeps its number while it has keys, and whoever comes gets that of one without.
+    /// One that is gone keeps its number while it has keys, and a new one gets the number of one without keys.
     #[test]
     fn numbers_are_given_again_when_their_keys_are_gone() {
         let owners = Owners::new(MIB, None);

@@ -1,8 +1,8 @@
 //! One shard's keys: states in chunks that never move, found through an index of slot numbers.
 //!
 //! A hash table of the states themselves would stand half empty after each doubling; here only the
-//! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they lapse) are dense.
-//! Expiry times are in an array of their own, so that looking for lapsed keys reads little memory. Both
+//! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they expiry) are dense.
+//! Expiry times are in an array of their own, so that looking for expired keys reads little memory. Both
 //! arrays of a chunk are one block, of a size that an allocator has at hand without waste.
 //!
 //! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). `reserve.rs`
@@ -22,9 +22,9 @@ use weir_core::algorithm::State;
 const BLOCK: usize = 2048;
 
 /// Cells of a chunk.
-const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Lapse>());
+const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Expiry>());
 
-/// Bits of a slot's number that tell its cell within a chunk. Some numbers have no cell: to divide by how many
+/// Bits of a slot's number that give its cell within a chunk. Some numbers have no cell: to divide by how many
 /// there are would cost more than numbers do.
 const CELL_BITS: u32 = CHUNK.next_power_of_two().trailing_zeros();
 
@@ -44,13 +44,13 @@ pub(super) struct ShardTable {
     /// Head of the list of free slots, linked through the digests of free cells.
     free: Option<Slot>,
     free_count: u32,
-    /// Where looking for lapsed keys goes on.
+    /// Where looking for expired keys goes on.
     hand: u32,
 }
 
 struct Chunk {
     cells: [Cell; CHUNK],
-    lapses: [Lapse; CHUNK],
+    expires: [Expiry; CHUNK],
 }
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Cell {
 
 /// When a state is as good as absent, in whole seconds, and whether it is exhausted until then.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Lapse(u32);
+struct Expiry(u32);
 
 impl ShardTable {
     /// A table with its first chunk, so that no shard starves where others took the whole budget.
@@ -110,25 +110,25 @@ impl ShardTable {
     pub(super) fn touch(&self, slot: Slot) -> u64 {
         let cell = self.cell(slot);
         let state = u64::from(cell.state.is_some());
-        cell.digest[1].wrapping_add(state).wrapping_add(u64::from(self.lapse(slot).0))
+        cell.digest[1].wrapping_add(state).wrapping_add(u64::from(self.expiry(slot).0))
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<&State> {
         if self.hot.has(slot) { self.hot.state() } else { self.cell(slot).state.as_ref() }
     }
 
-    /// A state to be changed where it lies; [`ShardTable::lapses`] or, if it is gone, [`ShardTable::remove`] must
+    /// A state to be changed where it lies; [`ShardTable::expires`] or, if it is gone, [`ShardTable::remove`] must
     /// follow.
     pub(super) fn state_mut(&mut self, slot: Slot) -> &mut Option<State> {
         if self.hot.has(slot) { self.hot.state_mut() } else { &mut self.cell_mut(slot).state }
     }
 
-    /// Says when a state that has changed lapses.
-    pub(super) fn lapses(&mut self, slot: Slot, lapses: u64, exhausted: bool) {
-        let lapse = Lapse::new(lapses, exhausted);
+    /// Says when a state that has changed expires.
+    pub(super) fn expires(&mut self, slot: Slot, expires: u64, exhausted: bool) {
+        let expiry = Expiry::new(expires, exhausted);
         // Mostly it is the same second as before, and what is not written need not be fetched for it.
-        if self.lapse(slot) != lapse {
-            *self.lapse_mut(slot) = lapse;
+        if self.expiry(slot) != expiry {
+            *self.expiry_mut(slot) = expiry;
         }
     }
 
@@ -137,7 +137,7 @@ impl ShardTable {
         &mut self,
         digest: u128,
         state: State,
-        (lapses, exhausted): (u64, bool),
+        (expires, exhausted): (u64, bool),
         owner: OwnerId,
         budget: &Budget,
     ) -> Slot {
@@ -146,7 +146,7 @@ impl ShardTable {
         let cell = self.cell_mut(slot);
         let next = cell.digest[0];
         *cell = Cell { digest: [first, second | u64::from(owner) << KEY_BITS], state: Some(state) };
-        *self.lapse_mut(slot) = Lapse::new(lapses, exhausted);
+        *self.expiry_mut(slot) = Expiry::new(expires, exhausted);
         self.free = Slot::try_from(next).ok();
         self.free_count -= 1;
         self.index.insert(first, slot);
@@ -169,7 +169,7 @@ impl ShardTable {
         (self.cell(slot).digest[1] >> KEY_BITS) as OwnerId
     }
 
-    /// Drops lapsed keys among the next `slots` slots.
+    /// Drops expired keys among the next `slots` slots.
     pub(super) fn sweep(&mut self, slots: usize, second: u64, budget: &Budget) {
         self.sweep_but(slots, second, budget, &[]);
     }
@@ -178,8 +178,8 @@ impl ShardTable {
         let mut dropped = 0;
         for _ in 0..slots.min(self.cells()) {
             let slot = self.advance();
-            let lapsed = self.lapse(slot).at() <= second && self.get(slot).is_some();
-            if lapsed && !keep.contains(&slot) {
+            let expired = self.expiry(slot).at() <= second && self.get(slot).is_some();
+            if expired && !keep.contains(&slot) {
                 self.discard(slot, budget);
                 dropped += 1;
             }
@@ -200,7 +200,7 @@ impl ShardTable {
             return false;
         }
         let cells = std::array::from_fn(|_| Cell::default());
-        self.chunks.push(Box::new(Chunk { cells, lapses: [Lapse::default(); CHUNK] }));
+        self.chunks.push(Box::new(Chunk { cells, expires: [Expiry::default(); CHUNK] }));
         for slot in (first..first + CHUNK).rev() {
             self.release(slot as Slot);
         }
@@ -269,14 +269,14 @@ impl ShardTable {
         &mut self.chunks[chunk].cells[place]
     }
 
-    fn lapse(&self, slot: Slot) -> Lapse {
+    fn expiry(&self, slot: Slot) -> Expiry {
         let (chunk, place) = at(slot);
-        self.chunks[chunk].lapses[place]
+        self.chunks[chunk].expires[place]
     }
 
-    fn lapse_mut(&mut self, slot: Slot) -> &mut Lapse {
+    fn expiry_mut(&mut self, slot: Slot) -> &mut Expiry {
         let (chunk, place) = at(slot);
-        &mut self.chunks[chunk].lapses[place]
+        &mut self.chunks[chunk].expires[place]
     }
 }
 
@@ -288,7 +288,7 @@ impl Cell {
     }
 }
 
-impl Lapse {
+impl Expiry {
     const EXHAUSTED: u32 = 1 << 31;
     const FOREVER: u32 = Self::EXHAUSTED - 1;
 
@@ -297,7 +297,7 @@ impl Lapse {
         Self(if exhausted { second | Self::EXHAUSTED } else { second })
     }
 
-    /// 68 years after the start is beyond what can be told: such a state never lapses.
+    /// 68 years after the start is beyond what can be stored: such a state never expires.
     fn at(self) -> u64 {
         let second = self.0 & Self::FOREVER;
         if second == Self::FOREVER { u64::MAX } else { u64::from(second) }
@@ -320,7 +320,7 @@ fn at(slot: Slot) -> (usize, usize) {
     ((slot >> CELL_BITS) as usize, (slot & CELLS) as usize)
 }
 
-/// The halves of a digest, without the bits in which a cell has its owner: 112 bits tell keys apart.
+/// The halves of a digest, without the bits in which a cell has its owner: 112 bits distinguish keys.
 #[inline]
 fn halves(digest: u128) -> [u64; 2] {
     [digest as u64, (digest >> 64) as u64 & KEY_MASK]

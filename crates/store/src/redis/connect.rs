@@ -1,6 +1,6 @@
 //! Dialling a node: TCP, TLS if configured, and our login, with the settings that decisions need.
 //!
-//! The library dials too, but it reads the system's certificates anew for every TLS connection, and
+//! The library dials too, but it reads the system's certificates again for every TLS connection, and
 //! shows an unknown server's reply to `AUTH`, which may repeat the password.
 
 mod error;
@@ -23,7 +23,7 @@ pub(super) use self::error::ConnectError;
 use super::topology::Address;
 use crate::config::{Login, RedisConfig};
 
-/// What lies between forgets connections over which nothing is said, and tells nobody: the system asks the
+/// What lies between drops silent connections without a notice: the system asks the
 /// other end often enough to be remembered, and finds out within half a minute if it is gone.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_secs(15))

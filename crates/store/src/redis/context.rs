@@ -7,7 +7,7 @@ use super::trials::SingleSlotNodes;
 use crate::config::RedisConfig;
 use weir_time::clock::Clock;
 
-/// What every link and the watcher are told.
+/// What every link and the watcher know.
 pub(super) struct LinkContext {
     pub(super) config: RedisConfig,
     pub(super) clock: Clock,

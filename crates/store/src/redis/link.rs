@@ -141,7 +141,7 @@ impl Task {
                 Err(error) => {
                     let error = String::from(error);
                     self.context.topology.suspect();
-                    self.tell(&error, failures);
+                    self.log(&error, failures);
                     error
                 }
             };
@@ -154,7 +154,7 @@ impl Task {
     }
 
     /// Every worker tries on, several times a second. The monitor warns of a node that cannot decide, once for all.
-    fn tell(&self, error: &str, failures: u32) {
+    fn log(&self, error: &str, failures: u32) {
         if failures == 0 {
             tracing::info!(node = %self.address, error, "cannot reach Redis; trying on");
         } else {
@@ -214,7 +214,7 @@ impl Task {
         }
     }
 
-    /// Drives `work`; requests that come meanwhile are told why at once.
+    /// Drives `work`; requests that come meanwhile get the error at once.
     async fn meanwhile_refuse<T>(
         &mut self,
         work: impl Future<Output = T>,

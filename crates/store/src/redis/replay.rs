@@ -1,7 +1,7 @@
 //! What the short way's decisions mean for their callers.
 //!
 //! The short way answers with the states that it decided on. The same arithmetic that decides in memory
-//! tells from them what every limit says, which costs the server nothing; and it must admit as much.
+//! computes from them what every limit says, which costs the server nothing; and it must admit as much.
 
 use std::slice::Iter;
 use std::sync::Arc;

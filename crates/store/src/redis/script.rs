@@ -24,14 +24,14 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
         out.put(group.len() as f64);
         out.put(first.costs.len() as f64);
         let costs = || group.iter().flat_map(|request| &request.costs).copied();
-        // Where all are the same, one is told for all.
-        let told = if costs().is_sorted_by(|a, b| a == b) { 1 } else { costs().count() };
-        out.put(told as f64);
+        // Where all are the same, one stands for all.
+        let sent = if costs().is_sorted_by(|a, b| a == b) { 1 } else { costs().count() };
+        out.put(sent as f64);
         out.put_op(first);
         for limit in first.algorithms() {
             out.put_limit(limit);
         }
-        for cost in costs().take(told) {
+        for cost in costs().take(sent) {
             out.put(cost.min(CEILING) as f64);
         }
         for &phase in group.iter().flat_map(|request| &request.phases) {
@@ -43,7 +43,7 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
 
 /// Whether two of the requests have a key in common.
 fn repeats(requests: &[Arc<Request>]) -> bool {
-    // Keys that are the same are in the same slot, which is told without a look at them.
+    // Keys that are the same are in the same slot, which is known without a look at them.
     let mut slots = [0_u64; 256];
     let met = |request: &Arc<Request>| {
         let bits = &mut slots[usize::from(request.slot >> 6) % 256];
@@ -91,7 +91,7 @@ pub(super) fn decode(requests: &[Arc<Request>], reply: &Value) -> Result<Vec<Nod
     Ok(answers)
 }
 
-/// Appends one decision, or tells why it alone failed.
+/// Appends one decision, or why it alone failed.
 fn decode_decision<'a>(
     request: &Request,
     now: Micros,

@@ -61,7 +61,7 @@ impl ClusterView {
         let map = map.as_ref().ok_or_else(|| {
             unknown(match self.kind {
                 Kind::Sentinel => "no sentinel has named a master yet",
-                _ => "no node of the cluster has told its slots yet",
+                _ => "no node of the cluster has answered CLUSTER SLOTS yet",
             })
         })?;
         map.owner(slot).cloned().ok_or_else(|| unknown("no node of the cluster holds the slot"))
@@ -131,7 +131,7 @@ impl SlotMap {
     }
 
     /// Reads the reply of `CLUSTER SLOTS` from the node at `asked`, whose own host name stands for an
-    /// address that the cluster does not tell.
+    /// address that the cluster does not name.
     pub(super) fn parse(reply: &Value, asked: &Address) -> Option<Self> {
         let Value::Array(ranges) = reply else { return None };
         let mut map = Self { nodes: Vec::new(), owners: vec![NOBODY; SLOTS].into_boxed_slice() };

@@ -1,7 +1,7 @@
 //! Who makes way for a new key, and for a log that grows.
 //!
 //! ```text
-//!   expired keys                                    whoever asks, they go first
+//!   expired keys                                    in every case, they go first
 //!   the budget                                      up to its end; for an owner above its share up to the last tenth
 //!   then (`when_full: evict`) a key that is not exhausted, and of these the one that is soonest full again:
 //!       for an owner above its share                one of its own
@@ -124,7 +124,7 @@ impl ShardTable {
         self.evict(claim, budget, |owner, state| rank(owner).filter(|_| eligible(state)))
     }
 
-    /// Drops a key of whoever must make way for the claim.
+    /// Drops a key of the owner that must make way for the claim.
     fn evict_for(
         &mut self,
         claim: Claim<'_>,
@@ -162,14 +162,14 @@ impl ShardTable {
         let (mut candidates, mut seen) = (0, 0);
         for _ in 0..PASS_OVER.min(self.cells()) {
             let slot = self.advance();
-            let lapse = self.lapse(slot);
-            if lapse.exhausted() {
+            let expiry = self.expiry(slot);
+            if expiry.exhausted() {
                 continue;
             }
             let Some(state) = self.get(slot) else { continue };
             seen += 1;
             if let Some(rank) = rank(self.owner(slot), state).filter(|_| !claim.keep.contains(&slot)) {
-                let candidate = (rank, lapse.at(), slot);
+                let candidate = (rank, expiry.at(), slot);
                 best = Some(best.map_or(candidate, |best| best.min(candidate)));
                 candidates += 1;
             }

@@ -7,7 +7,7 @@ use super::{Fixture, MIB, SECOND, gate_of_a_second, quick_bucket, slow_bucket};
 
 /// Neither evicting nor refusing a key that counts while there are others that do not.
 #[test]
-fn lapsed_keys_make_room_first() {
+fn expired_keys_make_room_first() {
     for when_full in [WhenFull::Evict, WhenFull::Refuse] {
         let (fixture, slow, quick) = (Fixture::new(2 * MIB, when_full), slow_bucket(), quick_bucket());
         for key in 0..10_000 {
@@ -28,7 +28,7 @@ fn lapsed_keys_make_room_first() {
 }
 
 #[test]
-fn a_sweep_drops_what_has_lapsed_and_nothing_else() {
+fn a_sweep_drops_what_has_expired_and_nothing_else() {
     let (fixture, slow, quick) = (Fixture::new(64 * MIB, WhenFull::Evict), slow_bucket(), quick_bucket());
     for key in 0..100_000 {
         fixture.charge(&quick, &format!("quick {key}"), 10).unwrap();
