@@ -128,9 +128,13 @@ struct App {
     engines: EnginesInUse,
     /// Files that the stores of all workers may have open.
     store_files: usize,
-    /// Tells the store who shares its memory, at the start and whenever Envoy's files have changed.
-    share: Box<dyn Fn(Option<&Domains>) + Send + Sync>,
+    /// Gives the store the strategies and domains that share its memory, at the start and after each change of
+    /// Envoy's files.
+    share: ShareMemory,
 }
+
+/// See [`App::share`].
+type ShareMemory = Box<dyn Fn(Option<&Domains>) + Send + Sync>;
 
 impl App {
     /// Serves decisions from what `store` makes, once per worker, with `background` beside it.

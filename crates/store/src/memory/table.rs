@@ -247,7 +247,7 @@ impl ShardTable {
     /// The owner of each key, and what its state holds elsewhere.
     #[cfg(test)]
     pub(super) fn keys(&self) -> impl Iterator<Item = (OwnerId, usize)> {
-        let slot = |cell: usize| ((cell / CHUNK << CELL_BITS) + cell % CHUNK) as Slot;
+        let slot = |cell: usize| (((cell / CHUNK) << CELL_BITS) + cell % CHUNK) as Slot;
         let slots = (0..self.cells()).map(slot);
         slots.filter_map(|slot| Some((self.owner(slot), self.get(slot)?.heap_bytes())))
     }
