@@ -9,7 +9,7 @@ cargo=${CARGO:-cargo}
 status=0
 
 # With --workspace: for a single package, cargo would build everything again with other features.
-tests() { "$cargo" test --release -q --workspace --test semantics --test service --test operations -- "$@"; }
+tests() { "$cargo" test --profile tests -q --workspace --test semantics --test service --test operations -- "$@"; }
 
 part() {
     local name=$1 started=$SECONDS
@@ -36,11 +36,11 @@ suite_on_tonic() {
 }
 
 echo "building"
-"$cargo" test --release --workspace --no-run --lib --bins --tests -q || exit 1
+"$cargo" test --profile tests --workspace --no-run --lib --bins --tests -q || exit 1
 begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24))
-part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --release -q --workspace --test fuzz -- --nocapture
+part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
 unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
