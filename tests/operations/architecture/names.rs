@@ -1,4 +1,4 @@
-//! A type's name stands once in the workspace, so that whoever reads it knows what is meant.
+//! A type's name stands once in the workspace, so that a reader knows which type is meant.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whom the keys of a strategy are counted with, by a store that bounds what each may hold.
+//! Owners of keys. The memory store bounds how many bytes the keys of each owner may hold.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -33,8 +33,8 @@ impl Owner {
         &self.name
     }
 
-    /// What the store that asked last has noted here with [`Owner::set_mark`]; 0 is nothing. Another store may have
-    /// noted something else meanwhile, so that a note must say whose it is.
+    /// The last mark that a store set with [`Owner::set_mark`]; 0 if none did. Several stores may set marks, so a
+    /// mark must say which store it belongs to.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.mark.load(Relaxed)
