@@ -59,7 +59,7 @@ pub use weir_store::config::{
     WhenFull,
 };
 
-use crate::key::KeySecret;
+use crate::key::{KeySecret, Namespace};
 use crate::strategy::Rules;
 use crate::units::Micros;
 
@@ -72,6 +72,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The secret of the hash tags; `None` means the built-in one, which `serve` warns about on Redis.
     pub key_secret: Option<KeySecret>,
+    /// The first part of every key in Redis; the store's configuration has the same.
+    pub namespace: Namespace,
     /// Strategies and the resources they are the default of.
     pub rules: Rules,
     /// Envoy's rate limit service.

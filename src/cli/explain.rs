@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
 use weir::config::{Config, ConfigOverrides};
-use weir::key::{KeySecret, Subject};
+use weir::key::{KeySecret, Namespace, Subject};
 use weir::limiter::{self, Ask};
 use weir::strategy::{Attributes, Resolved, Rules};
 
@@ -69,6 +69,8 @@ pub(super) struct ExplainedRequest<'a> {
     pub(super) resolved: Resolved<'a>,
     /// The secret of the hash tags.
     pub(super) secret: KeySecret,
+    /// The first part of the keys.
+    pub(super) namespace: &'a Namespace,
 }
 
 pub(crate) fn run(args: ExplainArgs) -> ExitCode {
@@ -96,8 +98,8 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let resolved = limiter::resolve(&config.rules, &ask)?;
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
-    let explicit = !strategy.is_empty();
-    let explained = ExplainedRequest { rules: &config.rules, subject, explicit, resolved, secret };
+    let (explicit, namespace) = (!strategy.is_empty(), &config.namespace);
+    let explained = ExplainedRequest { rules: &config.rules, subject, explicit, resolved, secret, namespace };
     let text = match args.output {
         AllowOutput::Text => explanation::text(&explained),
         AllowOutput::Json => explanation::json(&explained)?,

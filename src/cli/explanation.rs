@@ -36,7 +36,13 @@ impl ExplainedRequest<'_> {
     /// The limit's key in Redis.
     fn key(&self, limit: &Limit) -> String {
         let mut name = Vec::new();
-        key::write_key(&mut name, self.tag(), self.resolved.strategy, limit, &self.subject);
+        key::write_key(
+            &mut name,
+            self.namespace.prefix(self.tag()),
+            self.resolved.strategy,
+            limit,
+            &self.subject,
+        );
         String::from_utf8_lossy(&name).into_owned()
     }
 }

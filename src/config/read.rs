@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{Mapping, NamedNode};
 use super::overrides::ConfigOverrides;
+use super::store::StoreSection;
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{Config, EnvoyConfig, access, envoy, overrides_section, resources, server, store, strategies};
 use crate::strategy::Rules;
@@ -84,7 +85,8 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     });
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
-    let (store, key_secret) = store::store(root.section("store", report), settings, report);
+    let StoreSection { store, key_secret, namespace } =
+        store::store(root.section("store", report), settings, report);
     let envoy = envoy::envoy(root.section("envoy", report), settings, report);
     let strategies = strategies::strategies(&mut root, envoy.config.is_some(), report);
     let resources = resources::resources(&mut root, &strategies, report);
@@ -94,7 +96,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
     let rules = rules.with_access(access, strategies.access).with_overrides(overrides);
-    Config { server, store, key_secret, rules, envoy, messages, source: None }
+    Config { server, store, key_secret, namespace, rules, envoy, messages, source: None }
 }
 
 fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {

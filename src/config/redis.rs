@@ -9,6 +9,7 @@ use super::quantities::duration_within;
 use super::secret::missing;
 use super::values::{Scalar, boolean, choice, integer_within, text_within};
 use super::{RedisConfig, Sentinel, Topology};
+use crate::key::Namespace;
 use crate::tls::{ClientFiles, Identity};
 use crate::units::Micros;
 
@@ -43,6 +44,7 @@ pub(super) const SETTINGS: [&str; 14] = [
 pub(super) fn redis(
     mut fields: Mapping<'_>,
     settings: &ConfigOverrides,
+    namespace: Namespace,
     report: &mut MistakeReport,
 ) -> RedisConfig {
     let default = RedisConfig::default();
@@ -75,6 +77,7 @@ pub(super) fn redis(
     let sentinel = sentinel(&mut fields, topology, settings, report);
     fields.finish(report);
     RedisConfig {
+        namespace,
         nodes: nodes.bare(),
         topology: topology.unwrap_or(default.topology),
         deadline,

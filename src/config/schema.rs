@@ -20,7 +20,7 @@ use self::rules::{
 };
 use self::service::{REDIS, ROOT, STORE};
 use crate::algorithm::{MAX_ENTRIES, MAX_LIMITS};
-use crate::key::MAX_PART;
+use crate::key::{MAX_NAMESPACE, MAX_PART};
 use crate::strategy::MAX_NAME;
 
 /// The schema of a configuration file.
@@ -49,6 +49,7 @@ fn definitions() -> Value {
             "type": "string", "pattern": rate(),
         },
         "name": { "type": text, "pattern": name },
+        "namespace": { "type": text, "pattern": format!("^[a-z0-9-]{{1,{MAX_NAMESPACE}}}$") },
         "reference": { "type": text, "pattern": name },
         "part": { "type": text, "minLength": 1, "maxLength": MAX_PART },
         "pattern": { "type": text, "minLength": 1, "maxLength": MAX_PART, "pattern": "^[^*]*\\*?$" },

@@ -5,9 +5,9 @@ use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::quantities::size;
 use super::redis::{SETTINGS as REDIS_SETTINGS, redis};
-use super::values::{Scalar, choice, secret};
+use super::values::{Scalar, choice, quote, secret};
 use super::{MemoryConfig, StoreConfig, WhenFull};
-use crate::key::KeySecret;
+use crate::key::{KeySecret, Namespace};
 
 /// The least memory that a store can do something useful with.
 pub(super) const MIN_BUDGET: usize = 1 << 20;
@@ -18,13 +18,21 @@ pub(super) const MIN_SHARE: usize = 64 << 10;
 /// Settings that mean nothing to Redis.
 const MEMORY_SETTINGS: [&str; 2] = ["budget", "when_full"];
 
+/// What the section says.
+pub(super) struct StoreSection {
+    pub(super) store: StoreConfig,
+    pub(super) key_secret: Option<KeySecret>,
+    pub(super) namespace: Namespace,
+}
+
 /// The `store` section with the settings that go before it.
 pub(super) fn store(
     mut fields: Mapping<'_>,
     settings: &ConfigOverrides,
     report: &mut MistakeReport,
-) -> (StoreConfig, Option<KeySecret>) {
+) -> StoreSection {
     let key_secret = fields.choose("key_secret", settings.of("key_secret"), report, secret);
+    let namespace = fields.read("namespace", report, namespace).unwrap_or_default();
     let (memory, redis) = (fields.section("memory", report), fields.section("redis", report));
     if memory.is_present() && redis.is_present() {
         fields.report("redis", report, "there is a `memory` store too; a service has one store");
@@ -48,14 +56,19 @@ pub(super) fn store(
     // Both are read where both are there: a setting that picks one hides no mistake of the other.
     let none = ConfigOverrides::default();
     let memory = self::memory(memory, if use_redis { &none } else { settings }, report);
-    if use_redis {
-        (StoreConfig::Redis(self::redis(redis, settings, report)), key_secret)
+    let store = if use_redis {
+        StoreConfig::Redis(self::redis(redis, settings, namespace.clone(), report))
     } else {
         if redis_in_file {
-            self::redis(redis, &none, report);
+            self::redis(redis, &none, namespace.clone(), report);
         }
-        (StoreConfig::Memory(memory), key_secret)
-    }
+        StoreConfig::Memory(memory)
+    };
+    StoreSection { store, key_secret, namespace }
+}
+
+fn namespace(scalar: Scalar<'_>) -> Result<Namespace, String> {
+    Namespace::new(scalar.text).map_err(|error| format!("{} is no namespace: {error}", quote(scalar.text)))
 }
 
 fn memory(mut fields: Mapping<'_>, settings: &ConfigOverrides, report: &mut MistakeReport) -> MemoryConfig {

@@ -20,7 +20,7 @@ use weir::config::{
     Config, ConfigOverrides, DenialMessages, EXAMPLE, ListenAddress, MemoryConfig, RedisConfig, ServerConfig,
     StoreConfig, Topology, TransportKind, WhenFull,
 };
-use weir::key::KeySecret;
+use weir::key::{KeySecret, Namespace};
 use weir::strategy::{FailurePolicy, Field, Scope, Tag};
 use weir::units::Micros;
 
@@ -121,6 +121,7 @@ store:
     max_waiting: 7
     denials_max_age: 0s
   key_secret: known to nobody else
+  namespace: zoo-1
 strategies:
   login:
     single_slot: true
@@ -157,6 +158,7 @@ messages:
     };
     assert_eq!(config.server, server);
     let redis = RedisConfig {
+        namespace: Namespace::new("zoo-1").unwrap(),
         nodes: ["redis://one:6379", "redis://two:7000", "redis://[::1]:7001"].map(String::from).to_vec(),
         topology: Topology::Cluster,
         deadline: Micros::from_millis(5),
@@ -167,6 +169,7 @@ messages:
     };
     assert_eq!(config.store, StoreConfig::Redis(redis));
     assert_eq!(config.key_secret, Some(KeySecret::from_text("known to nobody else")));
+    assert_eq!(config.namespace, Namespace::new("zoo-1").unwrap());
     assert_eq!(config.messages.limited, "Wait {wait} ({seconds}): {cost} of {limit}");
     assert_eq!(config.messages.never, "");
     assert_eq!(config.source.as_deref(), Some(Path::new("weir.yaml")));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use weir::config::{Config, ConfigOverrides};
-use weir::key::{KeySecret, Subject, slot, write_key, write_tag};
+use weir::key::{KeySecret, Namespace, Subject, slot, write_key, write_tag};
 
 use crate::support::command::{text, weir, weir_command};
 
@@ -231,7 +231,7 @@ fn the_slot_follows_from_the_secret() {
         write_tag(&mut tag, strategy, &subject);
         let tag = KeySecret::from_text(secret).hash(&tag);
         let mut key = Vec::new();
-        write_key(&mut key, tag, strategy, &strategy.limits()[0], &subject);
+        write_key(&mut key, Namespace::DEFAULT.prefix(tag), strategy, &strategy.limits()[0], &subject);
         assert_eq!(said["slot"], slot(tag));
         assert_eq!(said["limits"][0]["key"], String::from_utf8(key).unwrap());
     }

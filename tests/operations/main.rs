@@ -16,6 +16,7 @@ mod logs;
 mod long_soak;
 mod long_valkey;
 mod metrics;
+mod namespace;
 mod open_files;
 mod outage;
 mod redis_health;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weir::algorithm::Algorithm;
 use weir::key::{
-    self, KeySecret, MAX_PART, Subject, slot, write_identity, write_key, write_refund_key, write_tag,
+    self, KeySecret, MAX_NAMESPACE, MAX_PART, Namespace, Subject, slot, write_identity, write_key,
+    write_refund_key, write_tag,
 };
 use weir::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
@@ -90,7 +91,7 @@ proptest! {
             for (names, id) in &all {
                 let mut key = Vec::new();
                 let tag = tag(&KeySecret::BUILT_IN, &rules, names);
-                write_refund_key(&mut key, tag, &rules, &names.subject(), id);
+                write_refund_key(&mut key, Namespace::DEFAULT.prefix(tag), &rules, &names.subject(), id);
                 let key = String::from_utf8(key).expect("a key is text");
                 prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
                 prop_assert_eq!((key.matches('{').count(), key.matches('}').count()), (1, 1));
@@ -164,7 +165,8 @@ fn the_longest_key_is_bounded() {
     let rules = Rules::new(&name, vec![limit], false, FailurePolicy::Error).unwrap();
     let worst = "\0".repeat(MAX_PART);
     let attributes = (0..MAX_ATTRIBUTES).map(|index| (format!("a{index:063}"), worst.clone())).collect();
-    let length = keys(&rules, &Names { attributes, ..Names::of(&worst, &worst) })[0].len();
+    let longest = Namespace::new(&"n".repeat(MAX_NAMESPACE)).unwrap();
+    let length = keys_in(&longest, &rules, &Names { attributes, ..Names::of(&worst, &worst) })[0].len();
     assert!(length <= longest_key() && length > longest_key() - 16, "{length}");
     assert!(longest_key() < 1 << 15, "Redis would take more, but every decision sends its keys");
 }
@@ -190,24 +192,46 @@ fn slots_are_those_of_redis() {
     assert!(slots.len() > 800, "only {} slots are used", slots.len());
 }
 
+/// Keys differ between namespaces in nothing but their first part, which cannot be taken for another namespace's.
+#[test]
+fn a_namespace_is_the_first_part() {
+    let (names, tag) = (Names::of("api", "bob"), 0x5f0c);
+    let rules = strategy("edge", &[&[Field::Resource]], false);
+    let key = |namespace: &Namespace| {
+        let mut key = Vec::new();
+        write_key(&mut key, namespace.prefix(tag), &rules, &rules.limits()[0], &names.subject());
+        String::from_utf8(key).unwrap()
+    };
+    let rest = ":{0000000000005f0c}:edge:limit-0:bucket:r3:api";
+    for text in ["weir", "shop", "a", "0-9", &"z".repeat(MAX_NAMESPACE)] {
+        let namespace = Namespace::new(text).unwrap();
+        assert_eq!(key(&namespace), format!("{text}{rest}"));
+        assert_eq!(namespace.fingerprint_key(), format!("{text}:{{key_secret}}:fingerprint"));
+    }
+    for text in ["", "Shop", "a:b", "a*", "{a}", "a b", "ä", "a_b", &"z".repeat(MAX_NAMESPACE + 1)] {
+        assert!(Namespace::new(text).is_err(), "{text}");
+    }
+}
+
 /// The probe's keys and the fingerprint are no limit's, whatever strategies and limits are called.
 #[test]
 fn keys_of_the_monitor_are_nobody_elses() {
+    let fingerprint = Namespace::DEFAULT.fingerprint_key();
     let limit = |name: &str| Limit { name: name.into(), scope: Scope::default(), algorithm: uniform() };
     for (strategy, name) in [("probe", "bucket"), ("probe", "probe"), ("key_secret", "fingerprint")] {
         let rules = Rules::new(strategy, vec![limit(name)], true, FailurePolicy::Error).unwrap();
         let tag = tag(&KeySecret::BUILT_IN, &rules, &Names::default());
         let mut probe = Vec::new();
-        key::write_probe_key(&mut probe, tag, uniform().engine());
+        key::write_probe_key(&mut probe, Namespace::DEFAULT.prefix(tag), uniform().engine());
         let probe = String::from_utf8(probe).unwrap();
         assert_eq!(probe, format!("weir:{{{:016x}}}:probe:bucket", tag as u64));
         for key in keys(&rules, &Names::default()) {
-            assert!(key != probe && key != key::FINGERPRINT_KEY, "{key}");
+            assert!(key != probe && key != fingerprint, "{key}");
             assert_ne!(braced(&key), "key_secret", "a tag is a hash");
         }
     }
     let node = &support::shared_cluster().nodes()[0];
-    let told: u16 = node.query(&["CLUSTER", "KEYSLOT", key::FINGERPRINT_KEY]);
+    let told: u16 = node.query(&["CLUSTER", "KEYSLOT", &fingerprint]);
     assert_eq!(key::fingerprint_slot(), told);
 }
 
@@ -248,14 +272,18 @@ const MAX_FIELDS: usize = 2 + MAX_ATTRIBUTES;
 fn longest_key() -> usize {
     let part = ":".len() + "1536:".len() + 3 * MAX_PART;
     let fields = 2 * "r".len() + MAX_ATTRIBUTES * (64 + "=".len());
-    "weir:{}:".len() + 16 + 2 * (MAX_NAME + 1) + "interval:".len() + MAX_FIELDS * part + fields
+    MAX_NAMESPACE + ":{}:".len() + 16 + 2 * (MAX_NAME + 1) + "interval:".len() + MAX_FIELDS * part + fields
 }
 
 fn keys(rules: &Rules, names: &Names) -> Vec<String> {
+    keys_in(&Namespace::DEFAULT, rules, names)
+}
+
+fn keys_in(namespace: &Namespace, rules: &Rules, names: &Names) -> Vec<String> {
     let tag = tag(&KeySecret::BUILT_IN, rules, names);
     let key = |limit| {
         let mut key = Vec::new();
-        write_key(&mut key, tag, rules, limit, &names.subject());
+        write_key(&mut key, namespace.prefix(tag), rules, limit, &names.subject());
         String::from_utf8(key).expect("a key is text")
     };
     rules.limits().iter().map(key).collect()

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::Clock;
 use weir::config::Topology;
-use weir::key::{KeySecret, Subject, write_key, write_tag};
+use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
 use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
@@ -73,7 +73,7 @@ fn keys(strategy: &Strategy) -> Vec<String> {
     let tag = KeySecret::BUILT_IN.hash(&tag);
     let key = |limit| {
         let mut key = Vec::new();
-        write_key(&mut key, tag, strategy, limit, &SUBJECT);
+        write_key(&mut key, Namespace::DEFAULT.prefix(tag), strategy, limit, &SUBJECT);
         String::from_utf8(key).unwrap()
     };
     strategy.limits().iter().map(key).collect()

@@ -207,6 +207,7 @@ pub(crate) fn config() -> Config {
         },
         store: StoreConfig::Memory(MemoryConfig::default()),
         key_secret: None,
+        namespace: weir::key::Namespace::DEFAULT,
         rules: Rules::new(strategies, resources),
         messages: DenialMessages::default(),
         source: None,

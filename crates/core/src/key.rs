@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   weir:{5f0c…16 hex digits…}:tiger-feeding:each:bucket:r25:zewtopia.com/tigerfeeding:c3:bob
-//!        └ SipHash of the tag ────┘ strategy  limit engine  └ parts: field, length, escaped text ┘
+//!   └ namespace └ SipHash of the tag ┘ strategy limit engine  └ parts: field, length, escaped text ┘
 //! ```
 //!
 //! Injective: the names before the parts hold no colon, and every part says which field it is (`r` the
@@ -13,13 +13,15 @@
 
 mod identity;
 mod name;
+mod namespace;
 mod secret;
 mod tag;
 
 pub use identity::{begin_identity, end_identity, write_identity};
 pub use name::{write_key, write_name, write_probe_key, write_refund_key, write_refund_name};
+pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use secret::{Digester, KeySecret};
-pub use tag::{FINGERPRINT_KEY, fingerprint_slot, slot, write_tag};
+pub use tag::{fingerprint_slot, slot, write_tag};
 
 use crate::strategy::{Attributes, Field};
 

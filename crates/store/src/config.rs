@@ -2,6 +2,7 @@
 
 mod secret;
 
+use weir_core::key::Namespace;
 use weir_units::Micros;
 
 pub use self::secret::{MAX_SECRET, Secret, SecretError};
@@ -43,6 +44,8 @@ pub enum WhenFull {
 /// How Redis is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedisConfig {
+    /// The first part of every key.
+    pub namespace: Namespace,
     /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
     pub nodes: Vec<String>,
     /// Which of these they are.
@@ -123,6 +126,7 @@ impl Default for RedisConfig {
     /// hundredth of it.
     fn default() -> Self {
         Self {
+            namespace: Namespace::DEFAULT,
             nodes: Vec::new(),
             topology: Topology::Single,
             deadline: Micros::from_millis(50),

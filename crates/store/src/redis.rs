@@ -119,7 +119,8 @@ impl Store for RedisStore {
         let own = monotonic() + Duration::from(self.shared.context.config.deadline);
         let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
         let (secret, cluster) = (&self.shared.secret, self.topology().is_cluster());
-        let request = Arc::new(Request::new(secret, cluster, decision, op, costs));
+        let config = &self.shared.context.config;
+        let request = Arc::new(Request::new(config, secret, cluster, decision, op, costs));
         match self.deadlines.until(deadline, self.route(&request)).await {
             Ok(Ok(answer)) => {
                 *out = answer;

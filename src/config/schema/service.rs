@@ -120,6 +120,7 @@ const LIMITS: &[Key] = &[
 
 pub(super) const STORE: &[Key] = &[
     may("key_secret", Text(1, MAX_SECRET), "The secret of the keys in Redis, the same on all nodes."),
+    may("namespace", Defined("namespace"), "The first part of every key in Redis.").or("weir"),
     may("memory", Mapping(MEMORY), "State in this process."),
     may("redis", Defined("redis"), "State on Redis or Valkey."),
 ];

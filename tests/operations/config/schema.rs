@@ -36,6 +36,7 @@ server:
   limits: { max_connections: 10, max_streams: 10, max_header_bytes: 16KiB, max_message_bytes: 65536, max_pending_resets: 1, max_local_resets: 1, max_buffered_bytes: 2MiB, handshake_timeout: 1s, keepalive_interval: 1s, keepalive_timeout: 1s, max_connection_age: 1h, max_connection_age_grace: 1s }
 store:
   key_secret: secret
+  namespace: shop
   redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, username: weir, password: secret }
 strategies:
   all:

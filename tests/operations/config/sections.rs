@@ -194,6 +194,28 @@ fn the_secret_is_never_shown() {
 }
 
 #[test]
+fn namespaces() {
+    let bound = "is no namespace: a namespace has 1 to 32 of the characters a-z 0-9 -";
+    let long = "n".repeat(33);
+    refused(
+        &[
+            ("store: { namespace: Shop }", &format!("1:21: store.namespace: \"Shop\" {bound}")),
+            ("store: { namespace: \"\" }", &format!("1:21: store.namespace: \"\" {bound}")),
+            ("store: { namespace: \"a:b\" }", &format!("1:21: store.namespace: \"a:b\" {bound}")),
+            ("store: { namespace: \"*\" }", &format!("1:21: store.namespace: \"*\" {bound}")),
+            (
+                &format!("store: {{ namespace: {long} }}"),
+                &format!("1:21: store.namespace: \"{long}\" {bound}"),
+            ),
+        ],
+        section,
+    );
+    let config = accepted(&section("store: { namespace: 0-z, redis: { nodes: [\"redis://a\"] } }"));
+    let StoreConfig::Redis(redis) = &config.store else { panic!("on Redis") };
+    assert_eq!((config.namespace.as_str(), &redis.namespace), ("0-z", &config.namespace));
+}
+
+#[test]
 fn messages() {
     refused(
         &[

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
 use weir::config::{MemoryConfig, Topology, WhenFull};
-use weir::key::{KeySecret, Subject, write_key, write_tag};
+use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Part, Store, Verdicts};
 use weir::strategy::Strategy;
@@ -106,7 +106,13 @@ async fn in_redis(row: &Row) -> f64 {
     let (mut tag, mut key) = (Vec::new(), Vec::new());
     write_tag(&mut tag, &row.rules, &decision.subject);
     let tag = KeySecret::BUILT_IN.hash(&tag);
-    write_key(&mut key, tag, &row.rules, &row.rules.limits()[0], &decision.subject);
+    write_key(
+        &mut key,
+        Namespace::DEFAULT.prefix(tag),
+        &row.rules,
+        &row.rules.limits()[0],
+        &decision.subject,
+    );
     let key = String::from_utf8(key).unwrap();
     redis.query::<Option<u32>>(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).expect("the key is there").into()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
-use weir::key::{KeySecret, Subject, write_key, write_tag};
+use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 
@@ -45,7 +45,13 @@ fn last_key(strategy: &Strategy, consumer: &str) -> String {
     let (mut tag, mut key) = (Vec::new(), Vec::new());
     write_tag(&mut tag, strategy, &subject(consumer));
     let limit = strategy.limits().last().unwrap();
-    write_key(&mut key, KeySecret::BUILT_IN.hash(&tag), strategy, limit, &subject(consumer));
+    write_key(
+        &mut key,
+        Namespace::DEFAULT.prefix(KeySecret::BUILT_IN.hash(&tag)),
+        strategy,
+        limit,
+        &subject(consumer),
+    );
     String::from_utf8(key).unwrap()
 }
 

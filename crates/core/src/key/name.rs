@@ -1,15 +1,18 @@
 //! Names of states as Redis has them.
 
-use super::Subject;
-use super::tag::write_hex;
+use super::{KeyPrefix, Subject};
 use crate::algorithm::Engine;
 use crate::strategy::{Field, Limit, Strategy};
 
 /// Appends the full key of one limit: what Redis stores it under.
-pub fn write_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
-    out.extend_from_slice(b"weir:{");
-    write_hex(out, tag);
-    out.extend_from_slice(b"}:");
+pub fn write_key(
+    out: &mut Vec<u8>,
+    prefix: KeyPrefix<'_>,
+    strategy: &Strategy,
+    limit: &Limit,
+    subject: &Subject<'_>,
+) {
+    prefix.write(out);
     write_name(out, strategy, limit, subject);
 }
 
@@ -29,10 +32,14 @@ pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject
 }
 
 /// Appends the full key that remembers a refund by its id.
-pub fn write_refund_key(out: &mut Vec<u8>, tag: u128, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
-    out.extend_from_slice(b"weir:{");
-    write_hex(out, tag);
-    out.extend_from_slice(b"}:");
+pub fn write_refund_key(
+    out: &mut Vec<u8>,
+    prefix: KeyPrefix<'_>,
+    strategy: &Strategy,
+    subject: &Subject<'_>,
+    id: &str,
+) {
+    prefix.write(out);
     write_refund_name(out, strategy, subject, id);
 }
 
@@ -49,10 +56,9 @@ pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subje
 
 /// Appends the full key of the charges by which this process finds out whether a node can decide. It has fewer
 /// parts than the key of any limit or refund.
-pub fn write_probe_key(out: &mut Vec<u8>, tag: u128, engine: &Engine) {
-    out.extend_from_slice(b"weir:{");
-    write_hex(out, tag);
-    out.extend_from_slice(b"}:probe:");
+pub fn write_probe_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, engine: &Engine) {
+    prefix.write(out);
+    out.extend_from_slice(b"probe:");
     out.extend_from_slice(engine.name().as_bytes());
 }
 

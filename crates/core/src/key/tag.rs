@@ -43,11 +43,7 @@ pub fn slot(tag: u128) -> u16 {
     slot_of(&hex)
 }
 
-/// Where each node shows a fingerprint of its secret. Its tag is the only one that is no hash: nodes with other
-/// secrets must find it. It is no other key's, because a hash has no underscore.
-pub const FINGERPRINT_KEY: &str = "weir:{key_secret}:fingerprint";
-
-/// The Redis Cluster slot of [`FINGERPRINT_KEY`].
+/// The Redis Cluster slot of [`Namespace::fingerprint_key`](super::Namespace::fingerprint_key).
 #[must_use]
 pub fn fingerprint_slot() -> u16 {
     slot_of(b"key_secret")

@@ -11,7 +11,7 @@ use redis::{ErrorKind, Value};
 
 use super::connect::Connection;
 use super::topology::{Address, ClusterView};
-use weir_core::key::{KeySecret, slot};
+use weir_core::key::{KeySecret, Namespace, slot};
 
 /// In one step, so that nobody else's keys come between: counts, writes, reads back, counts again, and
 /// leaves nothing behind.
@@ -68,6 +68,7 @@ impl Refusal {
 /// Tries it on the node at `address`.
 pub(super) async fn spans_slots(
     connection: &mut Connection,
+    namespace: &Namespace,
     topology: &ClusterView,
     address: &Address,
 ) -> Result<(), Refusal> {
@@ -75,7 +76,10 @@ pub(super) async fn spans_slots(
     let mut command = redis::cmd("EVAL");
     command.arg(TRIAL).arg(0);
     for (tag, _) in [one, two] {
-        command.arg(format!("weir:{{{:016x}}}:probe", tag as u64));
+        let mut key = Vec::new();
+        namespace.prefix(tag).write(&mut key);
+        key.extend_from_slice(b"probe");
+        command.arg(key);
     }
     command.arg(one.1).arg(two.1);
     match connection.send(&command).await {

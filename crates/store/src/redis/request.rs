@@ -8,9 +8,10 @@ use tokio::sync::oneshot;
 use super::fault::Fault;
 use super::plain;
 use super::source::Form;
+use crate::config::RedisConfig;
 use crate::{Decision, LimitSet, Phases, StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
-use weir_core::key::{self, KeySecret};
+use weir_core::key::{self, KeySecret, Namespace};
 use weir_core::strategy::Strategy;
 
 /// What is asked, with its keys already built; shared by its tries.
@@ -51,6 +52,7 @@ pub(super) struct Job {
 impl Request {
     /// Builds the keys of `decision`, for a node of a cluster or a server of its own.
     pub(super) fn new(
+        config: &RedisConfig,
         secret: &KeySecret,
         cluster: bool,
         decision: &Decision<'_>,
@@ -62,14 +64,15 @@ impl Request {
         key::write_tag(&mut keys, strategy, subject);
         let tag = secret.hash(&keys);
         keys.clear();
+        let prefix = config.namespace.prefix(tag);
         let mut ends = SmallVec::new();
         for limit in decision.limits() {
-            key::write_key(&mut keys, tag, strategy, limit, subject);
+            key::write_key(&mut keys, prefix, strategy, limit, subject);
             ends.push(keys.len());
         }
         let id = decision.once(op);
         if let Some(id) = id {
-            key::write_refund_key(&mut keys, tag, strategy, subject, id);
+            key::write_refund_key(&mut keys, prefix, strategy, subject, id);
             ends.push(keys.len());
         }
         let slot = if cluster { key::slot(tag) } else { 0 };
@@ -80,10 +83,10 @@ impl Request {
     }
 
     /// A charge of 1 on the probe's key under `tag`. The strategy has one limit.
-    pub(super) fn probe(strategy: &Arc<Strategy>, tag: u128) -> Self {
+    pub(super) fn probe(strategy: &Arc<Strategy>, namespace: &Namespace, tag: u128) -> Self {
         let mut keys = Vec::with_capacity(48);
         for limit in strategy.algorithms() {
-            key::write_probe_key(&mut keys, tag, limit.engine());
+            key::write_probe_key(&mut keys, namespace.prefix(tag), limit.engine());
         }
         Self {
             form: plain::form_of(strategy.algorithms().iter()),

@@ -51,7 +51,8 @@ impl Trials {
     pub(super) async fn pass(&mut self, mut connection: Connection) {
         let timeout = Duration::from(self.context.config.deadline);
         for failures in 1.. {
-            let trial = spans_slots(&mut connection, &self.context.topology, &self.address);
+            let LinkContext { config, topology, .. } = &*self.context;
+            let trial = spans_slots(&mut connection, &config.namespace, topology, &self.address);
             match tokio::time::timeout(timeout, trial).await.unwrap_or(Err(Refusal::Silence(timeout))) {
                 Ok(()) => return self.passed(),
                 // The link finds out by itself, and tries on its next connection.

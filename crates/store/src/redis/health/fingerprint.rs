@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use redis::Value;
-use weir_core::key::{FINGERPRINT_KEY, KeySecret};
+use weir_core::key::{KeySecret, Namespace};
 
 use super::ask::{AskError, ask};
 use super::streak::Since;
@@ -85,10 +85,14 @@ impl Fingerprint {
 }
 
 /// Reads what a node has written last, and writes this node's own over it.
-pub(super) async fn exchange(connection: &mut Connection, own: &str) -> Result<Option<String>, AskError> {
-    let (mut get, mut set) = (redis::cmd("GET"), redis::cmd("SET"));
-    get.arg(FINGERPRINT_KEY);
-    set.arg(FINGERPRINT_KEY).arg(own).arg("PX").arg(LASTS.as_millis() as u64);
+pub(super) async fn exchange(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    own: &str,
+) -> Result<Option<String>, AskError> {
+    let (key, mut get, mut set) = (namespace.fingerprint_key(), redis::cmd("GET"), redis::cmd("SET"));
+    get.arg(&key);
+    set.arg(&key).arg(own).arg("PX").arg(LASTS.as_millis() as u64);
     let found = ask(connection, &get).await?;
     ask(connection, &set).await?;
     Ok(match found {

@@ -156,7 +156,9 @@ impl Prober {
         if has_fingerprint && is_due(self.compared, fingerprint::EVERY) {
             self.compared = Some(now);
             let own = self.health.own_fingerprint();
-            let exchanged = tokio::time::timeout(timeout, fingerprint::exchange(connection, &own));
+            let namespace = &self.context.config.namespace;
+            let exchanged = fingerprint::exchange(connection, namespace, &own);
+            let exchanged = tokio::time::timeout(timeout, exchanged);
             match exchanged.await.unwrap_or(Err(AskError::Failed)) {
                 Ok(found) => self.health.compared(found.as_deref()),
                 Err(AskError::Refused(reason)) => self.health.comparison_refused(&reason),

@@ -82,7 +82,8 @@ impl Probes {
             strategy.algorithms().iter().any(|limit| engines.has(limit.engine().kind()))
         };
         for strategy in self.strategies.iter().filter(is_used) {
-            let requests: Vec<_> = tags.iter().map(|&tag| Arc::new(Request::probe(strategy, tag))).collect();
+            let request = |&tag: &u128| Arc::new(Request::probe(strategy, &context.config.namespace, tag));
+            let requests: Vec<_> = tags.iter().map(request).collect();
             let charge = charge(connection, context, &requests);
             let deadline = monotonic() + Duration::from(context.config.deadline);
             match deadlines.until(deadline, charge).await {
@@ -164,6 +165,7 @@ fn strategies() -> Vec<Arc<Strategy>> {
 mod tests {
     use super::*;
     use weir_core::algorithm::EngineKind;
+    use weir_core::key::Namespace;
 
     #[test]
     fn every_engine_has_a_probe() {
@@ -175,8 +177,8 @@ mod tests {
     #[test]
     fn a_key_says_whose_it_is() {
         let strategies = strategies();
-        let request = Request::probe(&strategies[3], 0x1234_5678_9abc_def0);
+        let request = Request::probe(&strategies[3], &Namespace::new("shop").unwrap(), 0x1234_5678_9abc_def0);
         let keys: Vec<&[u8]> = request.keys().collect();
-        assert_eq!(keys, [b"weir:{123456789abcdef0}:probe:log"]);
+        assert_eq!(keys, [b"shop:{123456789abcdef0}:probe:log"]);
     }
 }

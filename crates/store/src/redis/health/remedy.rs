@@ -73,7 +73,7 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
     (
         "holds something else than",
         None,
-        "something else writes keys that begin with weir: give Weir a Redis of its own",
+        "something else writes keys in Weir's namespace: give Weir a Redis or a `store.namespace` of its own",
     ),
     (
         "no answer within",
@@ -89,8 +89,8 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
 
 const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
 
-/// All that decisions need, as `ACL SETUSER` takes it; docs/redis.md says the same.
-const RIGHTS: &str = "~weir:* +evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen \
+/// All that decisions need besides their keys, as `ACL SETUSER` takes it; docs/redis.md says the same.
+const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen \
                       +lrange +lindex +lset +ltrim +pexpireat";
 
 /// What to do about `reason`.
@@ -107,11 +107,12 @@ pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
 /// Redis says which command it refused, but not always within a script; and never which key.
 fn rights(reason: &str, config: &RedisConfig) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or("default");
+    let namespace = &config.namespace;
     let command = reason.split('\'').nth(1).filter(|name| !name.contains(' '));
     match command {
         Some(command) => format!("grant the command: ACL SETUSER {user} +{command}"),
-        None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~weir:*"),
-        None => format!("grant what is missing: ACL SETUSER {user} {RIGHTS}"),
+        None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~{namespace}:*"),
+        None => format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {RIGHTS}"),
     }
 }
 

@@ -1,0 +1,81 @@
+//! How every key begins: the namespace of the deployment, and the hash tag.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::tag::write_hex;
+
+/// The first part of every key in Redis. Deployments with different namespaces can share a Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespace(Cow<'static, str>);
+
+/// The longest namespace, in bytes.
+pub const MAX_NAMESPACE: usize = 32;
+
+/// A text that is no namespace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a namespace has 1 to {MAX_NAMESPACE} of the characters a-z 0-9 -")]
+pub struct NamespaceError;
+
+/// The beginning of the keys of one decision: the namespace and the hash tag.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyPrefix<'n> {
+    namespace: &'n Namespace,
+    tag: u128,
+}
+
+impl Namespace {
+    /// The namespace of a deployment that configures none.
+    pub const DEFAULT: Self = Self(Cow::Borrowed("weir"));
+
+    /// The namespace `text`. It has no character that stands between the parts of a key or means something in a
+    /// pattern of Redis' access rights.
+    pub fn new(text: &str) -> Result<Self, NamespaceError> {
+        let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        if text.is_empty() || text.len() > MAX_NAMESPACE || !text.bytes().all(plain) {
+            return Err(NamespaceError);
+        }
+        Ok(Self(Cow::Owned(text.to_owned())))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The beginning of keys with this tag.
+    #[must_use]
+    pub fn prefix(&self, tag: u128) -> KeyPrefix<'_> {
+        KeyPrefix { namespace: self, tag }
+    }
+
+    /// Where each node shows a fingerprint of its secret. Its tag is the only one that is no hash: nodes with other
+    /// secrets must find it. No other key has this tag, because a hash has no underscore.
+    #[must_use]
+    pub fn fingerprint_key(&self) -> String {
+        format!("{self}:{{key_secret}}:fingerprint")
+    }
+}
+
+impl KeyPrefix<'_> {
+    /// Appends `NAMESPACE:{TAG}:`. Every key of a decision begins with this, and nothing else writes it.
+    pub fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.namespace.0.as_bytes());
+        out.extend_from_slice(b":{");
+        write_hex(out, self.tag);
+        out.extend_from_slice(b"}:");
+    }
+}
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
