@@ -22,6 +22,7 @@ mod aliases;
 mod envoy;
 mod errors;
 mod fields;
+mod groups;
 mod limits;
 mod listen;
 mod login;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir::config::{Config, ConfigOverrides};
-use weir::key::{KeySecret, Namespace, Subject};
+use weir::config::{Config, ConfigOverrides, StoreConfig};
+use weir::key::{KeySecret, Namespace, Placements, Subject};
 use weir::limiter::{self, Ask};
 use weir::strategy::{Attributes, Resolved, Rules};
 
@@ -69,6 +69,8 @@ pub(super) struct ExplainedRequest<'a> {
     pub(super) resolved: Resolved<'a>,
     /// The secret of the hash tags.
     pub(super) secret: KeySecret,
+    /// Where the routing groups lie that must lie apart.
+    pub(super) placements: &'a Placements,
     /// The first part of the keys.
     pub(super) namespace: &'a Namespace,
 }
@@ -99,7 +101,13 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let (explicit, namespace) = (!strategy.is_empty(), &config.namespace);
-    let explained = ExplainedRequest { rules: &config.rules, subject, explicit, resolved, secret, namespace };
+    let none = Placements::default();
+    let placements = match &config.store {
+        StoreConfig::Redis(redis) => &redis.placements,
+        StoreConfig::Memory(_) => &none,
+    };
+    let rules = &config.rules;
+    let explained = ExplainedRequest { rules, subject, explicit, resolved, secret, placements, namespace };
     let text = match args.output {
         AllowOutput::Text => explanation::text(&explained),
         AllowOutput::Json => explanation::json(&explained)?,

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::{Value, json};
 use weir::algorithm::Algorithm;
-use weir::key;
+use weir::key::{self, SlotPart};
 use weir::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
 
 use self::state::Size;
@@ -28,9 +28,7 @@ impl ExplainedRequest<'_> {
 
     /// The keyed hash that all keys of the decision have in common.
     fn tag(&self) -> u128 {
-        let mut tag = Vec::new();
-        key::write_tag(&mut tag, self.resolved.strategy, &self.subject);
-        self.secret.hash(&tag)
+        self.placements.tag(&self.secret, self.resolved.strategy, &self.subject, &mut Vec::new())
     }
 
     /// The limit's key in Redis.
@@ -55,6 +53,15 @@ fn tagged(tag: &Tag) -> String {
     }
 }
 
+/// Where the keys lie in a cluster.
+fn place(explained: &ExplainedRequest<'_>) -> String {
+    let slot = key::slot(explained.tag());
+    let slot_only = format!("slot {slot} of a Redis Cluster");
+    explained.placements.part(slot).map_or(slot_only.clone(), |SlotPart { number, shards, slots }| {
+        format!("{slot_only}, part {number} of {shards} (slots {} to {})", slots.start(), slots.end())
+    })
+}
+
 /// As the configuration writes it.
 const fn policy(policy: FailurePolicy) -> &'static str {
     match policy {
@@ -74,7 +81,9 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
     };
     line("resource", format!("{:?} {}", subject.resource, matched(explained)));
     if let Some(group) = resolved.group {
-        line("group", format!("{group:?}: its resources share a shard"));
+        let placed = explained.placements.part_of_group(group);
+        let placed = placed.map_or(String::new(), |part| format!(", which `groups` puts into part {part}"));
+        line("group", format!("{group:?}: its resources share a shard{placed}"));
     }
     let by = if explained.explicit { "named by the request" } else { "the resource's own" };
     line("strategy", format!("`{}`, {by}", resolved.strategy.name()));
@@ -97,8 +106,7 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         },
     );
     line("failure", format!("on_store_failure: {}", policy(resolved.strategy.on_store_failure())));
-    let (tag, slot) = (tagged(resolved.strategy.tag()), key::slot(explained.tag()));
-    line("tag", format!("{tag}, slot {slot} of a Redis Cluster"));
+    line("tag", format!("{}, {}", tagged(resolved.strategy.tag()), place(explained)));
     line("limits", "all are charged, or none is".to_owned());
     for (limit, overridden) in explained.limits() {
         let from = if overridden { ", by the override" } else { "" };
@@ -172,6 +180,12 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
         "on_store_failure": policy(resolved.strategy.on_store_failure()),
         "tag": tag.map(|_| tagged(resolved.strategy.tag())),
         "slot": tag.map(key::slot),
+        "part": tag.and_then(|tag| explained.placements.part(key::slot(tag))).map(|part| json!({
+            "number": part.number,
+            "shards": part.shards,
+            "first_slot": part.slots.start(),
+            "last_slot": part.slots.end(),
+        })),
         "limits": limits,
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")

@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::errors::{ConfigErrors, MistakeReport, Position};
 use super::fields::{Mapping, NamedNode};
+use super::groups::{self, KnownGroups};
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
 use super::tree::{Content, YamlNode, compose, end_of};
-use super::{Config, EnvoyConfig, access, envoy, overrides_section, resources, server, store, strategies};
+use super::{
+    Config, EnvoyConfig, StoreConfig, access, envoy, overrides_section, resources, server, store, strategies,
+};
+use crate::key::KeySecret;
 use crate::strategy::Rules;
 
 /// What runs when no file is given: a complete configuration, with comments, to copy and change.
@@ -85,11 +89,18 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     });
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
-    let StoreSection { store, key_secret, namespace } =
+    let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
     let envoy = envoy::envoy(root.section("envoy", report), settings, report);
     let strategies = strategies::strategies(&mut root, envoy.config.is_some(), report);
+    let before = report.len();
     let resources = resources::resources(&mut root, &strategies, report);
+    let known = KnownGroups::of(&resources, report.len() == before);
+    let secret = key_secret.unwrap_or(KeySecret::BUILT_IN);
+    let placements = groups::groups(&mut root, &known, shards, &secret, report);
+    if let StoreConfig::Redis(redis) = &mut store {
+        redis.placements = placements;
+    }
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
     let messages = server::messages(root.section("messages", report), report);

@@ -9,7 +9,7 @@ use super::quantities::duration_within;
 use super::secret::missing;
 use super::values::{Scalar, boolean, choice, integer_within, text_within};
 use super::{RedisConfig, Sentinel, Topology};
-use crate::key::Namespace;
+use crate::key::{MAX_SHARDS, Namespace, Placements};
 use crate::tls::{ClientFiles, Identity};
 use crate::units::Micros;
 
@@ -73,11 +73,13 @@ pub(super) fn redis(
                       `sentinel_username` and `sentinel_password` for them";
         nodes.report(&fields, report, reason);
     }
+    let shards = shards(&mut fields, topology, report);
     let tls = tls(&mut fields, &nodes, settings, report);
     let sentinel = sentinel(&mut fields, topology, settings, report);
     fields.finish(report);
     RedisConfig {
         namespace,
+        placements: shards.map_or_else(Placements::default, Placements::among),
         nodes: nodes.bare(),
         topology: topology.unwrap_or(default.topology),
         deadline,
@@ -117,6 +119,17 @@ fn topology(
         }
     }
     Some(chosen)
+}
+
+/// How many shards the cluster has, where somebody says so.
+fn shards(fields: &mut Mapping<'_>, topology: Option<Topology>, report: &mut MistakeReport) -> Option<u16> {
+    let within = |s: Scalar<'_>| integer_within(s, 1, MAX_SHARDS.into());
+    let given = fields.take("shards").is_some();
+    let shards = fields.read("shards", report, within);
+    if given && topology.is_some_and(|topology| topology != Topology::Cluster) {
+        fields.report("shards", report, "is for `topology: cluster` only");
+    }
+    shards.and_then(|shards| shards.try_into().ok())
 }
 
 /// The certificates, where the addresses ask for TLS. The files are read, so that a mistake in them is

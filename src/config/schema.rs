@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use self::kinds::{duration, mapping, rate};
 use self::rules::{
-    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, FIXED_WINDOW, INTERVAL_REFILL, LIMIT, OVERRIDE, RESOURCE,
-    SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM,
+    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, FIXED_WINDOW, GROUP, INTERVAL_REFILL, LIMIT, OVERRIDE,
+    RESOURCE, SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM,
 };
 use self::service::{REDIS, ROOT, STORE};
 use crate::algorithm::{MAX_ENTRIES, MAX_LIMITS};
@@ -70,6 +70,11 @@ fn definitions() -> Value {
         "bucketed_window": mapping(BUCKETED_WINDOW),
         "sliding_log": sliding_log(),
         "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
+        "groups": {
+            "type": ["object", "null"],
+            "propertyNames": { "minLength": 1, "maxLength": MAX_PART },
+            "additionalProperties": mapping(GROUP),
+        },
         "overrides": { "type": ["array", "null"], "items": mapping(OVERRIDE) },
         "changes": {
             "type": "object", "minProperties": 1,
@@ -86,7 +91,7 @@ fn store() -> Value {
     store
 }
 
-/// Certificate and key go together; sentinels need the name of the master, and nobody else has one.
+/// Certificate and key go together; only a cluster has shards; sentinels need the name of the master, and nobody else has one.
 fn redis() -> Value {
     let mut redis = mapping(REDIS);
     redis["properties"]["tls"]["dependentRequired"] =
@@ -94,6 +99,10 @@ fn redis() -> Value {
     redis["allOf"] = json!([
         { "not": { "required": ["password", "password_file"] } },
         { "not": { "required": ["sentinel_password", "sentinel_password_file"] } },
+        {
+            "if": { "properties": { "topology": { "const": "cluster" } }, "required": ["topology"] },
+            "else": { "properties": { "shards": false } },
+        },
     ]);
     redis["if"] = json!({ "properties": { "topology": { "const": "sentinel" } }, "required": ["topology"] });
     redis["then"] = json!({ "required": ["master_name"] });

@@ -23,6 +23,8 @@ pub(super) struct StoreSection {
     pub(super) store: StoreConfig,
     pub(super) key_secret: Option<KeySecret>,
     pub(super) namespace: Namespace,
+    /// How many shards the cluster has.
+    pub(super) shards: Option<u16>,
 }
 
 /// The `store` section with the settings that go before it.
@@ -56,15 +58,15 @@ pub(super) fn store(
     // Both are read where both are there: a setting that picks one hides no mistake of the other.
     let none = ConfigOverrides::default();
     let memory = self::memory(memory, if use_redis { &none } else { settings }, report);
-    let store = if use_redis {
-        StoreConfig::Redis(self::redis(redis, settings, namespace.clone(), report))
+    let redis = if use_redis {
+        Some(self::redis(redis, settings, namespace.clone(), report))
     } else {
-        if redis_in_file {
-            self::redis(redis, &none, namespace.clone(), report);
-        }
-        StoreConfig::Memory(memory)
+        redis_in_file.then(|| self::redis(redis, &none, namespace.clone(), report))
     };
-    StoreSection { store, key_secret, namespace }
+    let shards = redis.as_ref().and_then(|redis| redis.placements.shards());
+    let redis = redis.filter(|_| use_redis);
+    let store = redis.map_or(StoreConfig::Memory(memory), StoreConfig::Redis);
+    StoreSection { store, key_secret, namespace, shards }
 }
 
 fn namespace(scalar: Scalar<'_>) -> Result<Namespace, String> {

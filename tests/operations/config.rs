@@ -4,6 +4,7 @@
 
 mod exceptions;
 mod files;
+mod groups;
 mod limits;
 mod properties;
 mod redis;

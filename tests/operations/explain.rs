@@ -148,7 +148,7 @@ fn machines_are_told_the_same() {
         "strategy": "feeding", "strategy_named_by": "resource",
         "access": null,
         "override": { "consumer": "gold-*", "resource": "*" },
-        "on_store_failure": "error", "tag": "[resource]", "slot": 6287,
+        "on_store_failure": "error", "tag": "[resource]", "slot": 6287, "part": null,
         "limits": [
             {
                 "name": "everyone", "per": ["resource"], "limit": 100, "renewal_us": 10_000_000,

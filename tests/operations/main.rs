@@ -19,6 +19,7 @@ mod metrics;
 mod namespace;
 mod open_files;
 mod outage;
+mod placement;
 mod redis_health;
 mod short_deadlines;
 #[path = "../support/support.rs"]

@@ -2,7 +2,7 @@
 
 mod secret;
 
-use weir_core::key::Namespace;
+use weir_core::key::{Namespace, Placements};
 use weir_units::Micros;
 
 pub use self::secret::{MAX_SECRET, Secret, SecretError};
@@ -46,6 +46,8 @@ pub enum WhenFull {
 pub struct RedisConfig {
     /// The first part of every key.
     pub namespace: Namespace,
+    /// Where routing groups lie that must lie apart.
+    pub placements: Placements,
     /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
     pub nodes: Vec<String>,
     /// Which of these they are.
@@ -127,6 +129,7 @@ impl Default for RedisConfig {
     fn default() -> Self {
         Self {
             namespace: Namespace::DEFAULT,
+            placements: Placements::default(),
             nodes: Vec::new(),
             topology: Topology::Single,
             deadline: Micros::from_millis(50),

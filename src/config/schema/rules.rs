@@ -94,6 +94,12 @@ pub(super) const RESOURCE: &[Key] = &[
     may("group", Defined("part"), "Resources of one routing group share a shard."),
 ];
 
+pub(super) const GROUP: &[Key] = &[must(
+    "apart_from",
+    Set(&Defined("part"), 1, usize::MAX),
+    "Groups of other resources that must not be on its shard.",
+)];
+
 pub(super) const OVERRIDE: &[Key] = &[
     must("consumer", NAMES, "A consumer, or the beginning of many and a final *."),
     must("strategy", Defined("reference"), "One of `strategies`."),

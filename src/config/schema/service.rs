@@ -11,6 +11,7 @@ use super::kinds::ValueKind::{
     self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
 };
 use super::kinds::{Key, may, must};
+use crate::key::MAX_SHARDS;
 
 const ADDRESS: ValueKind = Pattern("^\\S+:[0-9]+$");
 const LISTEN: ValueKind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
@@ -23,6 +24,7 @@ pub(super) const ROOT: &[Key] = &[
     may("store", Defined("store"), "Where state lives: memory (the default) or redis."),
     may("strategies", Defined("strategies"), "Named lists of limits that decide together."),
     may("resources", Defined("resources"), "Which strategy a resource has when the caller names none."),
+    may("groups", Defined("groups"), "Which routing groups must lie on different shards of a cluster."),
     may("overrides", Defined("overrides"), "Other numbers for some consumers; a pattern makes a tier."),
     may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
     may("messages", Mapping(MESSAGES), "The sentences for people on denial."),
@@ -144,6 +146,7 @@ pub(super) const REDIS: &[Key] = &[
         "redis://HOST:PORT, or rediss: for TLS: the server, some of the cluster, or the sentinels.",
     ),
     may("topology", Choice(&["single", "cluster", "sentinel"]), "What the nodes are.").or("single"),
+    may("shards", Count(1, MAX_SHARDS as u64), "How many masters the cluster has; only for `groups`."),
     may("deadline", Duration, "How long one decision may wait for Redis; 1ms to 60s.").or("50ms"),
     may("connect_timeout", Duration, "How long connecting may take; 1ms to 60s.").or("200ms"),
     may("max_waiting", Count(1, MAX_WAITING as u64), "Decisions that may wait for one node, per worker.")

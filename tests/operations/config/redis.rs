@@ -107,12 +107,35 @@ fn sentinels() {
     assert!(parse(&file(r#"nodes: ["redis://a"], topology: sentinel, master_name: """#)).is_err());
 }
 
+#[test]
+fn shards_of_a_cluster() {
+    refused(
+        &[
+            (
+                r#"nodes: ["redis://a"], shards: 3"#,
+                "1:49: store.redis.shards: is for `topology: cluster` only",
+            ),
+            (
+                r#"nodes: ["redis://a"], topology: cluster, shards: 0"#,
+                "1:68: store.redis.shards: 0 is out of bounds: it must be from 1 to 1000",
+            ),
+            (
+                r#"nodes: ["redis://a"], topology: cluster, shards: 1001"#,
+                "1:68: store.redis.shards: 1001 is out of bounds: it must be from 1 to 1000",
+            ),
+        ],
+        file,
+    );
+    let shards = redis(r#"nodes: ["redis://a"], topology: cluster, shards: 3"#).placements.shards();
+    assert_eq!(shards, Some(3));
+}
+
 /// Where nothing is alike, all that could be written is listed, once each.
 #[test]
 fn unknown_keys_list_the_known_ones() {
     let file = file(r#"nodes: ["redis://a"], topology: single, zzz: 1"#);
     let expected = "weir.yaml:1:59: store.redis.zzz: unknown key; known are: nodes, deadline, connect_timeout, \
                     max_waiting, denials_max_age, coalesce, topology, username, password, password_file, \
-                    tls, master_name, sentinel_username, sentinel_password, sentinel_password_file";
+                    shards, tls, master_name, sentinel_username, sentinel_password, sentinel_password_file";
     assert_eq!(parse(&file).unwrap_err(), expected);
 }

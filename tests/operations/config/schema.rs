@@ -37,7 +37,7 @@ server:
 store:
   key_secret: secret
   namespace: shop
-  redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, username: weir, password: secret }
+  redis: { nodes: ["redis://a:1", "redis://b"], topology: cluster, shards: 3, deadline: 5ms, connect_timeout: 1s, max_waiting: 9, denials_max_age: 0s, username: weir, password: secret }
 strategies:
   all:
     single_slot: true
@@ -59,6 +59,8 @@ strategies:
     single_slot: true
 resources:
   - { match: "a/*", strategy: all, group: one }
+  - { match: "b/*", strategy: all, group: two }
+groups: { one: { apart_from: [two] } }
 overrides:
   - { consumer: "gold-*", strategy: all, resource: a/b, limits: { c: { gcra: { rate: 50/s } }, d: { uniform: { interval: 1s } } } }
 access: { allow: [keeper], deny: [mallory] }
@@ -67,8 +69,9 @@ messages: { limited: "in {wait}", never: "{cost}" }
 
 /// The same with the other store.
 fn full_on_memory() -> String {
-    let redis = FULL.lines().find(|line| line.starts_with("  redis:")).unwrap();
-    FULL.replace(redis, "  memory: { budget: 512MiB, when_full: refuse, share: 64MiB }")
+    let line = |begin: &str| FULL.lines().find(|line| line.starts_with(begin)).unwrap();
+    let text = FULL.replace(line("groups:"), "");
+    text.replace(line("  redis:"), "  memory: { budget: 512MiB, when_full: refuse, share: 64MiB }")
 }
 
 fn validator() -> Validator {

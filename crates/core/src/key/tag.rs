@@ -6,11 +6,7 @@ use crate::strategy::{Field, Strategy, Tag};
 
 /// Appends what the tag is the hash of.
 pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
-    let mut part = |kind: u8, text: &str| {
-        out.push(kind);
-        out.extend_from_slice(&(text.len() as u64).to_le_bytes());
-        out.extend_from_slice(text.as_bytes());
-    };
+    let mut part = |kind: u8, text: &str| write_part(out, kind, text);
     match strategy.tag() {
         Tag::Strategy(name) => part(b's', name),
         Tag::Fields(scope) => {
@@ -27,6 +23,17 @@ pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) 
             }
         }
     }
+}
+
+/// Appends what the tag is the hash of where it is of a routing group alone.
+pub(super) fn write_group(out: &mut Vec<u8>, group: &str) {
+    write_part(out, b'g', group);
+}
+
+fn write_part(out: &mut Vec<u8>, kind: u8, text: &str) {
+    out.push(kind);
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each of its

@@ -80,6 +80,11 @@ impl<T> Patterns<T> {
         exact.into_iter().chain(prefixes)
     }
 
+    /// What is configured for any name, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.exact.values().chain(self.prefixes.iter().map(|prefix| &prefix.value))
+    }
+
     /// How many patterns there are.
     #[must_use]
     pub fn len(&self) -> usize {

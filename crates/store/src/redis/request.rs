@@ -61,8 +61,7 @@ impl Request {
     ) -> Self {
         let Decision { strategy, subject, .. } = decision;
         let mut keys = Vec::with_capacity(160);
-        key::write_tag(&mut keys, strategy, subject);
-        let tag = secret.hash(&keys);
+        let tag = config.placements.tag(secret, strategy, subject, &mut keys);
         keys.clear();
         let prefix = config.namespace.prefix(tag);
         let mut ends = SmallVec::new();

@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 21] = [
+const HEADINGS: [(&str, &str); 22] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
@@ -27,6 +27,7 @@ const HEADINGS: [(&str, &str); 21] = [
     ("bucketed_window", "/$defs/bucketed_window"),
     ("sliding_log", "/$defs/sliding_log"),
     ("resources", "/$defs/resources/items"),
+    ("groups", "/$defs/groups/additionalProperties"),
     ("overrides", "/$defs/overrides/items"),
     ("access", "/$defs/access"),
     ("messages", "/properties/messages"),

@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 27] = [
+const MAPPINGS: [(&str, &str); 28] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -20,6 +20,7 @@ const MAPPINGS: [(&str, &str); 27] = [
     ("/$defs/redis", "store: { redis: { zzzz: 1 } }"),
     ("/$defs/redis/properties/tls", "store: { redis: { tls: { zzzz: 1 } } }"),
     ("/$defs/resources/items", "resources: [{ zzzz: 1 }]"),
+    ("/$defs/groups/additionalProperties", "groups: { a: { zzzz: 1 } }"),
     ("/$defs/overrides/items", "overrides: [{ zzzz: 1 }]"),
     ("/$defs/changes/additionalProperties", "overrides: [{ limits: { a: { zzzz: 1 } } }]"),
     ("/$defs/access", "access: { zzzz: 1 }"),
