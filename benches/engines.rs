@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use divan::{Bencher, black_box};
 use weir::algorithm::{Algorithm, Cells, Kept, Op, Rate, State, decide};
-use weir::store::Ended;
+use weir::store::Answers;
 use weir::units::Micros;
 
 fn main() {
@@ -66,10 +66,10 @@ fn slots(limit: u64) -> Algorithm {
 
 /// One decision a microsecond on one key.
 fn run(bencher: Bencher<'_, '_>, limits: &[Algorithm]) {
-    let (mut cells, mut now, mut out) = (Cell::default(), START, Ended::default());
+    let (mut cells, mut now, mut out) = (Cell::default(), START, Answers::default());
     bencher.bench_local(|| {
         now.0 += 1;
-        out.decisions.clear();
+        out.each.clear();
         out.limits.clear();
         let Ok(()) = decide(limits, &mut cells, Op::Charge, black_box(1), now, &mut out);
         black_box(&out);

@@ -16,7 +16,7 @@ use weir::clock::Clock;
 use weir::config::MemoryConfig;
 use weir::key::{KeySecret, Subject};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Ended, Part, Single, Store, Verdicts};
+use weir::store::{Answers, Decision, Store as _, decide_one};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -46,10 +46,8 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 fn decide(store: &MemoryStore, strategy: &Arc<Strategy>, consumer: &str) -> bool {
     let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer, ..Subject::default() };
-    let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
-    let mut out = Verdicts::default();
-    now(store.decide(&decision, Op::Charge, &[1], &mut out)).unwrap();
-    out.decisions[0].allowed
+    let decided = decide_one(store, &Decision::new(strategy, subject, Op::Charge, &[1]));
+    now(decided.verdicts()).unwrap().decisions[0].allowed
 }
 
 /// One decision on one of so many live keys.
@@ -99,14 +97,13 @@ fn two_workers_one_key_together(bencher: Bencher<'_, '_>, together: usize) {
     let (store, strategy) = (store(), strategy());
     let subject = Subject { resource: "zewtopia.com/tigerfeeding", consumer: "hot", ..Subject::default() };
     bencher.counter(ItemsCount::new(MANY)).bench(|| {
-        let singles = vec![Single { strategy: &strategy, subject, cost: 1, peek: false }; together];
-        let mut out = Ended::default();
+        let decisions = vec![Decision::new(&strategy, subject, Op::Charge, &[1]); together];
+        let mut answers = Answers::default();
         for _ in 0..MANY / together {
-            out.decisions.clear();
-            out.limits.clear();
-            store.decide_each(black_box(&singles), &mut out);
+            answers.clear();
+            store.decide(black_box(&decisions), &mut answers);
         }
-        black_box(&out);
+        black_box(&answers.each.len());
     });
 }
 

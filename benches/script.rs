@@ -12,13 +12,14 @@
 #![allow(clippy::disallowed_methods)] // reads its own arguments
 
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
 use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 use weir_testing::RedisServer;
@@ -222,9 +223,9 @@ async fn run(store: &Arc<RedisStore>, strategy: &Arc<Strategy>, ready: usize, de
                 for round in 0..decisions / ready {
                     let consumer = format!("user_{}", (round * ready + task) * 7919 % KEYS);
                     let subject = Subject { resource: "api", consumer: &consumer, ..Subject::default() };
-                    let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+                    let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
                     let mut out = Verdicts::default();
-                    store.decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();
+                    store.decide_one(&decision, Op::Charge, &[1], &mut out).await.unwrap();
                 }
             })
         })

@@ -5,7 +5,7 @@
 //! * `weir-units` ([`units`]): integer time and cost. `weir-time` ([`clock`]): the only reader of clocks.
 //! * `weir-core`: [`algorithm`], what every limit means, as pure arithmetic; [`strategy`], which limits apply;
 //!   [`key`], the names of their states; [`envoy`], which rule of Envoy's files a descriptor matches.
-//! * `weir-store` ([`store`]): where state lives; one seam, two engines. [`tls`]: certificates for Redis.
+//! * `weir-store` ([`store`]): where state lives; one interface, two engines. [`tls`]: certificates for Redis.
 //! * `weir-proto` ([`proto`]): the wire's types. [`weir_grpc`]: gRPC over HTTP/2, from bytes to bytes.
 //! * [`config`]: the configuration, parsed once.
 //! * [`telemetry`], [`readiness`]: what operators see.

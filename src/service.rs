@@ -32,9 +32,6 @@ use crate::deadlines::Deadlines;
 use crate::limiter::Limiter;
 use crate::store::Store;
 
-/// What a call takes when it does not say.
-const DEFAULT_COST: u64 = 1;
-
 /// The largest message of the admin service either way.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow};
 use weir::config::{Config, ConfigOverrides, StoreConfig};
 use weir::key::{KeySecret, Namespace, Placements, Subject};
-use weir::limiter::{self, Ask};
+use weir::limiter::{self, Question};
 use weir::strategy::{Attributes, Resolved, Rules};
 
 use super::allow::AllowOutput;
@@ -96,8 +96,9 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let attributes = Attributes::of(&attributes);
     let (resource, consumer) = (args.resource.as_str(), args.consumer.as_str());
     let strategy = args.strategy.as_str();
-    let ask = Ask { resource, consumer, strategy, cost: 1, peek: false, attributes, deadline: None };
-    let resolved = limiter::resolve(&config.rules, &ask)?;
+    let pairs = attributes.iter().collect();
+    let question = Question { resource, consumer, strategy, attributes: pairs, ..Question::until(None) };
+    let resolved = limiter::resolve(&config.rules, &question)?;
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let (explicit, namespace) = (!strategy.is_empty(), &config.namespace);

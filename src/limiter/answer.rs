@@ -1,52 +1,37 @@
-//! A question, its answer, and why there may be none.
-
-use std::time::Instant;
+//! What becomes of a question, and why there may be no answer.
 
 use super::InvalidField;
+use super::waiting::Waiting;
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::store::StoreError;
-use crate::strategy::{Attributes, Listed, Strategy, Unknown};
+use crate::strategy::{Listed, Strategy, Unknown};
 
-/// One question: may this consumer use this resource now?
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// What is used.
-    pub resource: &'a str,
-    /// Who uses it; may be empty where no limit is scoped to the consumer.
-    pub consumer: &'a str,
-    /// A configured strategy; empty means the resource's own.
-    pub strategy: &'a str,
-    /// How much the call takes; 0 looks.
-    pub cost: u64,
-    /// Answer as if charged, and charge nothing.
-    pub peek: bool,
-    /// Further facts, by name; scopes may count by them.
-    pub attributes: Attributes<'a>,
-    /// When the caller stops waiting.
-    pub deadline: Option<Instant>,
+/// What becomes of a question at first.
+pub enum Begun<'a, 'l> {
+    /// It has an answer.
+    Answered(Result<Answer<'a, 'l>, LimiterError>),
+    /// The store must be waited for.
+    Waiting(Waiting),
 }
 
-/// What each limit says.
-pub type Limits = smallvec::SmallVec<[LimitVerdict; 2]>;
-
-/// An answer, and the strategy that it is under. What its limits say is its own, or borrowed.
+/// An answer, and the strategy that it is under. What its limits say is borrowed.
 #[derive(Debug, Clone)]
-pub struct Answer<'a, L = Limits> {
+pub struct Answer<'a, 'l> {
     /// The strategy that applied.
     pub strategy: &'a Strategy,
     /// What it says.
-    pub outcome: Outcome<L>,
+    pub outcome: Outcome<'l>,
 }
 
 /// What was decided, and by whom.
 #[derive(Debug, Clone)]
-pub enum Outcome<L = Limits> {
+pub enum Outcome<'l> {
     /// The store decided.
     Decided {
         /// Over all limits.
         verdict: Verdict,
         /// Of each limit, in the order of the strategy.
-        limits: L,
+        limits: &'l [LimitVerdict],
     },
     /// The consumer is on a list; no limit was asked and nothing was charged.
     Listed(Listed),
@@ -63,14 +48,17 @@ pub enum LimiterError {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
+    /// The request lacks something.
+    #[error("{0}")]
+    Incomplete(String),
     /// The configuration does not know what was named.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// The store could not decide, and the strategy's policy is to say so.
-    #[error("strategy `{strategy}`: {error}")]
+    /// The store could not decide, and the policy is to say so.
+    #[error("{whose}: {error}")]
     Store {
-        /// The strategy that applied.
-        strategy: Box<str>,
+        /// Whose policy: "strategy `name`", or "rule `name`" of Envoy's.
+        whose: Box<str>,
         /// Why the store could not decide.
         error: StoreError,
     },

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Ask;
+use super::Question;
 use crate::algorithm::MAX_LIMITS;
 use crate::key::MAX_PART;
-use crate::strategy::{Attributes, MAX_ATTRIBUTES, Strategy, Unknown};
+use crate::strategy::{MAX_ATTRIBUTES, Strategy, Unknown};
 
 /// The most questions that one batch may hold.
 pub const MAX_BATCH: usize = 1000;
@@ -26,28 +26,30 @@ pub struct InvalidField {
 }
 
 /// Checks what holds whatever the strategy.
-pub(super) fn check(ask: &Ask<'_>) -> Result<(), InvalidField> {
-    if ask.resource.is_empty() {
+pub(super) fn check(question: &Question<'_>) -> Result<(), InvalidField> {
+    if question.resource.is_empty() {
         return Err(invalid("resource", "", format!("it must be 1 to {MAX_PART} bytes")));
     }
-    for (field, text) in [("resource", ask.resource), ("consumer", ask.consumer), ("strategy", ask.strategy)]
+    for (field, text) in
+        [("resource", question.resource), ("consumer", question.consumer), ("strategy", question.strategy)]
     {
         check_length(field, text)?;
     }
-    check_attributes(&ask.attributes)
+    check_attributes(&question.attributes)
 }
 
 /// Checks that the request has whatever a limit counts by.
-pub(super) fn check_needed(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
-    if ask.consumer.is_empty() && strategy.names_consumer() {
+pub(super) fn check_needed(question: &Question<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
+    if question.consumer.is_empty() && strategy.names_consumer() {
         let bound = format!(
             "it must be 1 to {MAX_PART} bytes, because a limit of strategy `{}` counts by consumer",
             strategy.name()
         );
         return Err(invalid("consumer", "", bound));
     }
-    let lacking = |name: &str| ask.attributes.get(name).is_empty();
-    match strategy.needed_attributes().iter().find(|one| lacking(&one.attribute)) {
+    let has =
+        |name: &str| question.attributes.iter().any(|(known, value)| *known == name && !value.is_empty());
+    match strategy.needed_attributes().iter().find(|one| !has(&one.attribute)) {
         Some(one) => {
             let bound = format!(
                 "it must be 1 to {MAX_PART} bytes, because limit `{}` of strategy `{}` counts by it",
@@ -60,13 +62,13 @@ pub(super) fn check_needed(ask: &Ask<'_>, strategy: &Strategy) -> Result<(), Inv
     }
 }
 
-fn check_attributes(attributes: &Attributes<'_>) -> Result<(), InvalidField> {
+fn check_attributes(attributes: &[(&str, &str)]) -> Result<(), InvalidField> {
     let count = attributes.len();
     if count > MAX_ATTRIBUTES {
         let (value, bound) = (format!("{count} entries"), format!("there may be at most {MAX_ATTRIBUTES}"));
         return Err(InvalidField { field: "attributes", value, bound });
     }
-    for (name, value) in attributes.iter() {
+    for (name, value) in attributes {
         check_length("attributes (name)", name)?;
         check_length("attributes (value)", value)?;
     }

@@ -4,6 +4,7 @@
 //! over does not keep the others from being charged: that is what the reference service does too. Unlike
 //! there, a denied descriptor charges nothing, but where its rule says `count_rejected`.
 
+mod decide;
 mod given;
 mod name;
 mod order;
@@ -15,7 +16,6 @@ mod status;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::join_all;
 use smallvec::SmallVec;
 
 use self::given::Given;
@@ -23,14 +23,12 @@ pub use self::overall::Overall;
 use self::questions::questions;
 use self::rule::FoundLimit;
 pub use self::status::{Code, DescriptorStatus};
-use super::{InvalidField, Limiter, deadline};
+use super::{InvalidField, Limiter, LimiterError};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
 use crate::config::EnvoyConfig;
 use crate::envoy::{Domain, Domains, Rule};
-use crate::key::Subject;
-use crate::store::{Decision, Part, Store, StoreError, Verdicts, no_verdict};
-use crate::strategy::FailurePolicy;
+use crate::store::{Store, StoreError};
 use crate::telemetry::{
     AnswerCode, CountedMethod, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Rejection,
     RuleCounts,
@@ -155,6 +153,19 @@ impl RateLimitError {
     }
 }
 
+impl From<RateLimitError> for LimiterError {
+    fn from(error: RateLimitError) -> Self {
+        match error {
+            RateLimitError::NoDomain | RateLimitError::NoDescriptors => Self::Incomplete(error.to_string()),
+            RateLimitError::Invalid(invalid) => Self::Invalid(invalid),
+            RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
+            RateLimitError::Store { rule, error } => {
+                Self::Store { whose: format!("rule `{rule}`").into(), error }
+            }
+        }
+    }
+}
+
 /// Counts how a request ended, also where it was given up before there was an answer.
 struct EndOfRequest<'e> {
     recorder: &'e EnvoyRecorder,
@@ -223,21 +234,6 @@ impl EnvoyLimiter {
     }
 }
 
-/// Puts the questions about one counter, run by run, and says which answer is whose.
-async fn in_order<'q, T, F: Future<Output = T>>(
-    questions: &'q [DescriptorQuestion<'q>],
-    runs: Vec<order::EqualDescriptors>,
-    one: impl Fn(&'q DescriptorQuestion<'q>) -> F,
-) -> Vec<(usize, T)> {
-    let mut decided = Vec::new();
-    for run in runs {
-        let asked = run.iter().filter_map(|&place| questions.get(place)).map(&one);
-        let answers = join_all(asked).await;
-        decided.extend(run.into_iter().zip(answers));
-    }
-    decided
-}
-
 impl<S: Store> Limiter<S> {
     /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
     pub async fn rate_limit<'a>(
@@ -283,73 +279,5 @@ impl<S: Store> Limiter<S> {
         }
         tracing::debug!(domain = ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
         Ok(RateLimitAnswer { overall, statuses })
-    }
-
-    /// One answer per question; none where no limit applies.
-    async fn decide_all(
-        &self,
-        envoy: &EnvoyLimiter,
-        questions: &[DescriptorQuestion<'_>],
-        deadline: Option<Instant>,
-        started: Instant,
-    ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
-        let deadline = deadline.map(|deadline| deadline::for_store(deadline, started));
-        let one = |question| self.decide_question(envoy, question, deadline, started);
-        // Where nothing is in flight there is no need for a list of it.
-        if S::AT_ONCE || questions.len() == 1 {
-            let mut decided = SmallVec::<[_; 2]>::new();
-            for question in questions {
-                decided.push(one(question).await);
-            }
-            return decided.into_iter().collect();
-        }
-        match order::runs(questions) {
-            None => join_all(questions.iter().map(one)).await.into_iter().collect(),
-            Some(counters) => {
-                let counters = counters.into_iter().map(|runs| in_order(questions, runs, &one));
-                let mut decided: Vec<_> = join_all(counters).await.into_iter().flatten().collect();
-                decided.sort_unstable_by_key(|(place, _)| *place);
-                decided.into_iter().map(|(_, decided)| decided).collect()
-            }
-        }
-    }
-
-    async fn decide_question(
-        &self,
-        envoy: &EnvoyLimiter,
-        question: &DescriptorQuestion<'_>,
-        deadline: Option<Instant>,
-        started: Instant,
-    ) -> Result<Option<Decided>, RateLimitError> {
-        let Some(limit) = question.found.limit() else { return Ok(None) };
-        let decision = Decision {
-            strategy: limit.strategy(),
-            subject: Subject { resource: &question.name, ..Subject::default() },
-            deadline,
-            part: Part::ALL,
-        };
-        let mut verdicts = Verdicts::default();
-        let result = self.store.decide(&decision, question.op, &[question.hits], &mut verdicts).await;
-        if !S::AT_ONCE || result.is_err() {
-            let took = clock::monotonic().saturating_duration_since(started);
-            self.recorder.store_called(took, result.as_ref().err());
-        }
-        let verdict = result.and_then(|()| {
-            let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
-            Ok((*verdict, *limits.first().ok_or_else(no_verdict)?))
-        });
-        match (verdict, limit.strategy().on_store_failure()) {
-            (Ok((verdict, limit)), _) => Ok(Some(Decided::Verdict(verdict, limit))),
-            (Err(error), policy) => {
-                envoy.recorder.happened(EnvoyEvent::StoreError);
-                match policy {
-                    FailurePolicy::Allow => Ok(Some(Decided::Policy { allowed: true })),
-                    FailurePolicy::Deny => Ok(Some(Decided::Policy { allowed: false })),
-                    FailurePolicy::Error => {
-                        Err(RateLimitError::Store { rule: question.found.path().into(), error })
-                    }
-                }
-            }
-        }
     }
 }

@@ -1,51 +1,55 @@
-//! The log line of a decision.
+//! What the log line of a decision says of its question.
 
-use std::time::Duration;
-
-use super::{Ask, LimiterError, Outcome};
-use crate::key::Subject;
-use crate::store::Single;
+use crate::algorithm::Op;
+use crate::store::Decision;
 use crate::strategy::Strategy;
-use crate::telemetry::CountedOutcome as Counted;
 
-/// What a log line says of a question.
-pub(super) struct Logged<'a> {
-    strategy: &'a Strategy,
-    resource: &'a str,
-    consumer: &'a str,
+use super::Question;
+
+/// The fields, borrowed.
+pub(super) struct LogFields<'a> {
+    pub(super) strategy: &'a Strategy,
+    pub(super) resource: &'a str,
+    pub(super) consumer: &'a str,
+    pub(super) cost: u64,
+    pub(super) peek: bool,
+}
+
+/// The same for a question that waits.
+pub(super) struct OwnedLogFields {
+    resource: String,
+    consumer: String,
     cost: u64,
     peek: bool,
 }
 
-impl<'a> Logged<'a> {
-    pub(super) fn of(ask: &Ask<'a>, strategy: &'a Strategy) -> Self {
-        let Ask { resource, consumer, cost, peek, .. } = *ask;
+impl<'a> LogFields<'a> {
+    pub(super) fn of(question: &'a Question<'_>, strategy: &'a Strategy) -> Self {
+        let Question { resource, consumer, cost, peek, .. } = *question;
         Self { strategy, resource, consumer, cost, peek }
     }
 
-    pub(super) fn of_single(single: &Single<'a>) -> Self {
-        let Single { strategy, subject: Subject { resource, consumer, .. }, cost, peek } = *single;
-        Self { strategy, resource, consumer, cost, peek }
+    pub(super) fn of_decision(decision: &Decision<'a>) -> Self {
+        let Decision { strategy, ref subject, op, costs, .. } = *decision;
+        let cost = costs.first().copied().unwrap_or_default();
+        let peek = op == Op::Peek;
+        Self { strategy, resource: subject.resource, consumer: subject.consumer, cost, peek }
+    }
+
+    /// A copy, if there is a log that takes such lines.
+    pub(super) fn owned_if_logged(&self) -> Option<OwnedLogFields> {
+        tracing::enabled!(tracing::Level::DEBUG).then(|| OwnedLogFields {
+            resource: self.resource.to_owned(),
+            consumer: self.consumer.to_owned(),
+            cost: self.cost,
+            peek: self.peek,
+        })
     }
 }
 
-/// The line itself.
-#[inline]
-pub(super) fn log<L>(
-    asked: &Logged<'_>,
-    took: Option<Duration>,
-    counted: Counted,
-    answer: &Result<Outcome<L>, LimiterError>,
-) {
-    tracing::debug!(
-        strategy = asked.strategy.name(),
-        resource = asked.resource,
-        consumer = asked.consumer,
-        cost = asked.cost,
-        peek = asked.peek,
-        outcome = counted.name(),
-        error = answer.as_ref().err().map(tracing::field::display),
-        took_us = took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
-        "decided"
-    );
+impl OwnedLogFields {
+    pub(super) fn of<'a>(&'a self, strategy: &'a Strategy) -> LogFields<'a> {
+        let Self { resource, consumer, cost, peek } = self;
+        LogFields { strategy, resource, consumer, cost: *cost, peek: *peek }
+    }
 }

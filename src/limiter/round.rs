@@ -1,24 +1,36 @@
-//! Questions, one after the other, on a store that answers at once: timed and counted together.
+//! The pipeline: resolve → decide → fall back → record → answer, for one question or many.
+//!
+//! Questions that arrived together are decided in one round. They cost less when they are put to the store together,
+//! and are timed and counted together.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Limiter, LimiterError, Outcome, fall_back};
+use smallvec::SmallVec;
+
+use super::answer::{Answer, Begun, LimiterError, Outcome};
+use super::log::LogFields;
+use super::waiting::Waiting;
+use super::{Limiter, Question, bounds, deadline, settle};
+use crate::algorithm::{LimitVerdict, Verdict};
 use crate::clock;
-use crate::store::{Ended, Store, StoreError};
-use crate::strategy::Strategy;
+use crate::store::{
+    Answers, Decision, LaterVerdicts, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict,
+};
+use crate::strategy::{Listed, Resolved, Strategy};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted};
 
 /// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
 /// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
 pub struct Round<'a, S: Store> {
-    pub(super) limiter: &'a Limiter<S>,
+    limiter: &'a Limiter<S>,
     started: Instant,
     decided: u64,
     store_answers: u64,
     /// The decisions since the last that ended otherwise or under another strategy.
     run: SameOutcomes,
-    /// What the store last said to several questions; kept for its room.
-    pub(super) ended: Ended,
+    /// What the store last answered; kept for its memory.
+    answers: Answers,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,35 +40,176 @@ struct SameOutcomes {
     count: u64,
 }
 
+/// A question, in its turn.
+enum RoundSlot<'a, 'q> {
+    /// The next one that the store is asked, under the strategy of this number.
+    Asked(usize, &'a Arc<Strategy>),
+    /// It needs no store.
+    Listed(usize, &'a Arc<Strategy>, LogFields<'q>, Listed),
+    /// It cannot be asked.
+    Refused(LimiterError),
+}
+
+/// The resource and the strategy that a question has named, and what they are: the next question mostly
+/// names the same.
+struct Named<'a, 'q> {
+    resource: &'q str,
+    strategy: &'q str,
+    resolved: Resolved<'a>,
+}
+
 impl<S: Store> Limiter<S> {
-    /// Begins a round: for stores that answer at once ([`Store::AT_ONCE`]), or for what a store knows.
+    /// Begins a round.
     pub fn round(&self) -> Round<'_, S> {
         let run = SameOutcomes { strategy: 0, outcome: Counted::Allowed, count: 0 };
-        let ended = Ended::default();
-        Round { limiter: self, started: clock::monotonic(), decided: 0, store_answers: 0, run, ended }
+        let (started, answers) = (clock::monotonic(), Answers::default());
+        Round { limiter: self, started, decided: 0, store_answers: 0, run, answers }
     }
 }
 
-impl<S: Store> Round<'_, S> {
-    /// The store has answered.
-    pub(super) fn answered(&mut self) {
-        self.store_answers += 1;
+impl<'a, S: Store> Round<'a, S> {
+    /// Decides several questions, each for itself, and gives `each` what becomes of them in their order. More than
+    /// [`TOGETHER`] at a time save nothing more.
+    pub fn decide<'q, 'm: 'q>(
+        &mut self,
+        questions: impl Iterator<Item = &'q Question<'m>>,
+        mut each: impl FnMut(Begun<'a, '_>),
+    ) where
+        'a: 'q,
+    {
+        let mut turns = SmallVec::<[RoundSlot<'a, 'q>; TOGETHER]>::new();
+        let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
+        let mut named = None;
+        for question in questions {
+            if let Err(error) = self.resolve(question, &mut named, &mut turns, &mut decisions) {
+                turns.push(RoundSlot::Refused(self.limiter.refused(error)));
+            }
+        }
+        let mut answers = std::mem::take(&mut self.answers);
+        answers.clear();
+        self.limiter.store.decide(&decisions, &mut answers);
+        let mut asked = decisions.iter().zip(answers.each.drain(..));
+        let mut limits = &answers.limits[..];
+        for turn in turns {
+            each(match turn {
+                RoundSlot::Asked(index, strategy) => match asked.next() {
+                    Some((decision, StoreAnswer::Later(later))) => {
+                        Begun::Waiting(self.waiting(index, decision, later))
+                    }
+                    Some((decision, StoreAnswer::Ready(decided))) => {
+                        let outcome = self.outcome(strategy, decided, &mut limits);
+                        let asked = LogFields::of_decision(decision);
+                        Begun::Answered(self.record(index, strategy, &asked, outcome))
+                    }
+                    Some((_, StoreAnswer::Unknown)) | None => {
+                        let answer = self.failed(strategy, no_verdict());
+                        Begun::Answered(answer.map(|outcome| Answer { strategy, outcome }))
+                    }
+                },
+                RoundSlot::Listed(index, strategy, asked, listed) => {
+                    Begun::Answered(self.record(index, strategy, &asked, Ok(Outcome::Listed(listed))))
+                }
+                RoundSlot::Refused(error) => Begun::Answered(Err(error)),
+            });
+        }
+        drop(asked);
+        self.answers = answers;
+    }
+
+    /// Appends what becomes of a question; what the store is asked goes to `decisions`.
+    #[inline]
+    fn resolve<'q, 'm: 'q>(
+        &self,
+        question: &'q Question<'m>,
+        named: &mut Option<Named<'a, 'q>>,
+        turns: &mut SmallVec<[RoundSlot<'a, 'q>; TOGETHER]>,
+        decisions: &mut SmallVec<[Decision<'q>; TOGETHER]>,
+    ) -> Result<(), LimiterError>
+    where
+        'a: 'q,
+    {
+        bounds::check(question)?;
+        let rules = &self.limiter.rules;
+        let resolved = match named {
+            Some(named) if named.is_by(question) => named.resolved,
+            _ => {
+                let resolved =
+                    rules.resolve(question.resource, question.strategy).map_err(bounds::shortened)?;
+                *named = Some(Named { resource: question.resource, strategy: question.strategy, resolved });
+                resolved
+            }
+        };
+        let Resolved { index, strategy, group, listing, .. } =
+            rules.excepted(resolved, question.resource, question.consumer);
+        bounds::check_needed(question, strategy)?;
+        if let Some(listing) = listing {
+            turns.push(RoundSlot::Listed(index, strategy, LogFields::of(question, strategy), listing.listed));
+            return Ok(());
+        }
+        // A store that answers at once is waited for by nobody.
+        let deadline = question.deadline.filter(|_| !S::AT_ONCE);
+        decisions.push(Decision {
+            strategy,
+            subject: question.subject(group),
+            op: question.op(),
+            costs: std::slice::from_ref(&question.cost),
+            part: Part::ALL,
+            deadline: deadline.map(|deadline| deadline::for_store(deadline, self.started)),
+        });
+        turns.push(RoundSlot::Asked(index, strategy));
+        Ok(())
+    }
+
+    fn waiting(&self, index: usize, decision: &Decision<'_>, later: LaterVerdicts) -> Waiting {
+        let log = LogFields::of_decision(decision).owned_if_logged();
+        let (strategy, verdicts) = (Arc::clone(decision.strategy), Verdicts::default());
+        Waiting { index, strategy, asked: self.started, later, verdicts, log }
+    }
+
+    /// What the store said, or its strategy instead. `limits` begins with what its limits say.
+    #[inline]
+    fn outcome<'l>(
+        &mut self,
+        strategy: &'a Strategy,
+        decided: Result<Verdict, StoreError>,
+        limits: &mut &'l [LimitVerdict],
+    ) -> Result<Outcome<'l>, LimiterError> {
+        match decided {
+            Ok(verdict) => {
+                self.store_answers += 1;
+                let (own, others) = limits.split_at(strategy.limits().len().min(limits.len()));
+                *limits = others;
+                Ok(Outcome::Decided { verdict, limits: own })
+            }
+            Err(error) => self.failed(strategy, error),
+        }
     }
 
     /// What is said when the store has failed.
     #[cold]
-    pub(super) fn failed<L>(
-        &mut self,
-        strategy: &Strategy,
-        error: StoreError,
-    ) -> Result<Outcome<L>, LimiterError> {
+    fn failed<'l>(&mut self, strategy: &Strategy, error: StoreError) -> Result<Outcome<'l>, LimiterError> {
         let took = clock::monotonic().saturating_duration_since(self.started);
         self.limiter.recorder.store_called(took, Some(&error));
-        fall_back(strategy, error)
+        settle::fall_back(strategy, error)
+    }
+
+    /// The one event of a decision.
+    #[inline]
+    fn record<'l>(
+        &mut self,
+        index: usize,
+        strategy: &'a Strategy,
+        asked: &LogFields<'_>,
+        outcome: Result<Outcome<'l>, LimiterError>,
+    ) -> Result<Answer<'a, 'l>, LimiterError> {
+        let counted = settle::count_as(&outcome);
+        self.count(index, counted);
+        settle::log(asked, None, counted, outcome.as_ref().err());
+        outcome.map(|outcome| Answer { strategy, outcome })
     }
 
     #[inline]
-    pub(super) fn count(&mut self, strategy: usize, outcome: Counted) {
+    fn count(&mut self, strategy: usize, outcome: Counted) {
         self.decided += 1;
         if (self.run.strategy, self.run.outcome) != (strategy, outcome) {
             self.count_run();
@@ -73,8 +226,25 @@ impl<S: Store> Round<'_, S> {
 
 impl<S: Store> Drop for Round<'_, S> {
     fn drop(&mut self) {
+        if self.decided == 0 {
+            return;
+        }
         let took = clock::monotonic().saturating_duration_since(self.started);
         self.count_run();
         self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
     }
+}
+
+impl Named<'_, '_> {
+    #[inline]
+    fn is_by(&self, question: &Question<'_>) -> bool {
+        is_same(self.resource, question.resource) && is_same(self.strategy, question.strategy)
+    }
+}
+
+/// Whether both are the same text. Mostly they lie at the same place; and an empty text may lie nowhere,
+/// where some C libraries are slow to compare none of its bytes.
+#[inline]
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && (one.is_empty() || one.as_ptr() == other.as_ptr() || one == other)
 }

@@ -2,11 +2,10 @@
 //!
 //! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
 
-use super::{Ask, Limiter, LimiterError, bounds, deadline};
+use super::{Limiter, LimiterError, Question, bounds, deadline};
 use crate::algorithm::{LimitVerdict, Op};
 use crate::clock;
-use crate::key::Subject;
-use crate::store::{Decision, LimitSet, Part, Store, StoreError, Verdicts};
+use crate::store::{Decision, LimitSet, Part, Store, no_verdict};
 use crate::strategy::{Field, Limit, Resolved, Strategy};
 use crate::telemetry::Rejection;
 
@@ -23,20 +22,24 @@ impl<S: Store> Limiter<S> {
     /// Gives the cost back to the limits that are named, or to all; under an `id`, only once.
     pub async fn refund(
         &self,
-        ask: &Ask<'_>,
+        question: &Question<'_>,
         limits: &[String],
         id: &str,
     ) -> Result<Undone<'_>, LimiterError> {
-        let resolved = self.resolve(ask)?;
-        let limits = self.counted(check_refund(ask, resolved.strategy, limits, id))?;
-        self.undo(ask, &resolved, Op::Refund, Part { limits, id }).await
+        let resolved = self.resolve(question)?;
+        let limits = self.counted(check_refund(question, resolved.strategy, limits, id))?;
+        self.undo(question, &resolved, Op::Refund, Part { limits, id }).await
     }
 
     /// Forgets what the limits that are named have counted, or those that count by consumer.
-    pub async fn reset(&self, ask: &Ask<'_>, limits: &[String]) -> Result<Undone<'_>, LimiterError> {
-        let resolved = self.resolve(ask)?;
+    pub async fn reset(
+        &self,
+        question: &Question<'_>,
+        limits: &[String],
+    ) -> Result<Undone<'_>, LimiterError> {
+        let resolved = self.resolve(question)?;
         let limits = self.counted(check_reset(resolved.strategy, limits))?;
-        self.undo(ask, &resolved, Op::Reset, Part { limits, id: "" }).await
+        self.undo(question, &resolved, Op::Reset, Part { limits, id: "" }).await
     }
 
     fn counted<T>(&self, checked: Result<T, LimiterError>) -> Result<T, LimiterError> {
@@ -45,40 +48,34 @@ impl<S: Store> Limiter<S> {
 
     async fn undo<'a>(
         &self,
-        ask: &Ask<'_>,
+        question: &Question<'_>,
         resolved: &Resolved<'a>,
         op: Op,
         part: Part<'_>,
     ) -> Result<Undone<'a>, LimiterError> {
-        let started = clock::monotonic();
-        let decision = Decision {
-            strategy: resolved.strategy,
-            subject: Subject {
-                resource: ask.resource,
-                consumer: ask.consumer,
-                group: resolved.group,
-                attributes: ask.attributes,
-            },
-            deadline: ask.deadline.map(|deadline| deadline::for_store(deadline, started)),
-            part,
-        };
-        let mut verdicts = Verdicts::default();
-        let result = self.store.decide(&decision, op, &[ask.cost], &mut verdicts).await;
-        let took = clock::monotonic().saturating_duration_since(started);
-        self.recorder.store_called(took, result.as_ref().err());
+        let deadline = question.deadline.map(|deadline| deadline::for_store(deadline, clock::monotonic()));
+        let result = self
+            .ask(&Decision {
+                strategy: resolved.strategy,
+                subject: question.subject(resolved.group),
+                op,
+                costs: &[question.cost],
+                part,
+                deadline,
+            })
+            .await;
         tracing::debug!(
             strategy = resolved.strategy.name(),
-            resource = ask.resource,
-            consumer = ask.consumer,
+            resource = question.resource,
+            consumer = question.consumer,
             ?op,
-            cost = ask.cost,
+            cost = question.cost,
             error = result.as_ref().err().map(tracing::field::display),
             "undone"
         );
-        result.map_err(LimiterError::NotUndone)?;
-        let no_verdict = || StoreError::Refused("it answered without a verdict".into());
-        let granted =
-            verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?.granted;
+        let verdicts = result.map_err(LimiterError::NotUndone)?;
+        let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?;
+        let granted = verdict.granted;
         let limits = resolved.strategy.limits().iter().enumerate();
         let limits = limits.filter(|(index, _)| part.limits.has(*index)).map(|(_, limit)| limit);
         Ok(Undone { applied: granted > 0, limits: limits.zip(verdicts.limits).collect() })
@@ -86,12 +83,12 @@ impl<S: Store> Limiter<S> {
 }
 
 fn check_refund(
-    ask: &Ask<'_>,
+    question: &Question<'_>,
     strategy: &Strategy,
     names: &[String],
     id: &str,
 ) -> Result<LimitSet, LimiterError> {
-    bounds::check_refund(ask.cost, id)?;
+    bounds::check_refund(question.cost, id)?;
     let limits = if names.is_empty() { LimitSet::ALL } else { named(strategy, names)? };
     let denied = |(index, limit): &(usize, &Limit)| limits.has(*index) && limit.algorithm.counts_denied();
     match strategy.limits().iter().enumerate().find(denied) {

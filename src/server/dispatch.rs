@@ -64,10 +64,6 @@ impl<S: Store> HotService for Services<S> {
         self.decisions.answer_each(pending, each)
     }
 
-    fn wait(&self, pending: &mut PendingCall) -> Call {
-        self.decisions.wait(pending)
-    }
-
     fn other(&self, context: CallContext, mut request: http::Request<RequestBody>) -> Call {
         let (deadlines, deadline) = (self.decisions.deadlines().clone(), context.deadline);
         request.extensions_mut().insert(context);

@@ -6,12 +6,12 @@ use std::time::Instant;
 use tonic::{Request, Response, Status};
 
 use super::incoming::context;
+use super::wire::attributes;
 use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
-use crate::limiter::Ask;
+use crate::limiter::Question;
 use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use crate::proto::v1::{ResetRequest, ResetResponse};
 use crate::store::Store;
-use crate::strategy::Attributes;
 
 /// The service over the same limiter as the decisions.
 pub struct AdminApi<S>(Arc<DecisionService<S>>);
@@ -30,20 +30,19 @@ impl<S: Store> AdminService for AdminApi<S> {
     async fn reset(&self, mut request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
         let deadline = context(&mut request).deadline;
         let request = request.get_ref();
-        let ask = ask(request, deadline);
-        let undone = self.0.limiter.reset(&ask, &request.limits).await.map_err(status::of)?;
+        let question = question(request, deadline);
+        let undone = self.0.limiter.reset(&question, &request.limits).await.map_err(status::of)?;
         Ok(Response::new(ResetResponse { limits: refund::states(&undone) }))
     }
 }
 
-fn ask(request: &ResetRequest, deadline: Option<Instant>) -> Ask<'_> {
-    Ask {
+fn question(request: &ResetRequest, deadline: Option<Instant>) -> Question<'_> {
+    Question {
         resource: &request.resource,
         consumer: &request.consumer,
         strategy: &request.strategy,
         cost: 0,
-        peek: false,
-        attributes: Attributes::of(&request.attributes),
-        deadline,
+        attributes: attributes(&request.attributes),
+        ..Question::until(deadline)
     }
 }

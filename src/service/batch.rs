@@ -6,12 +6,12 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use tonic::Status;
-use weir_grpc::{BegunCall, Call, CallContext, IncomingCall, Reply, turn};
+use weir_grpc::{BegunCall, Call, CallContext, IncomingCall, PREFIX, Reply, turn};
 
-use super::wire::{self, MessageFields, WireQuestion};
+use super::several::LaterResult;
+use super::wire::MessageFields;
 use super::{DecisionService, status};
-use crate::algorithm::LimitVerdict;
-use crate::limiter::{Answer, LimiterError, check_batch};
+use crate::limiter::{LimiterError, check_batch};
 use crate::store::{Store, TOGETHER, at_once};
 
 /// Bytes of an ordinary result.
@@ -21,88 +21,69 @@ const RESULT_BYTES: usize = 80;
 const RESPONSE_FIELD: u32 = 1;
 
 impl<S: Store> DecisionService<S> {
-    /// Answers up to a thousand questions; at once, where they have arrived and the store can.
+    /// Answers up to a thousand questions; at once, where they have arrived and the store does.
     pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
         let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
-        let arrived = match at_once(messages.only()).transpose() {
-            Ok(arrived) => arrived,
-            Err(status) => return BegunCall::Call(status.into()),
-        };
-        if let Some(message) = &arrived {
-            match count(message) {
-                Ok(count) if turn::exceeds(count) => return BegunCall::Postponed(message.clone()),
-                Ok(count) if S::AT_ONCE => {
-                    return BegunCall::Call(Call::done(
-                        Ok(self.decide_all_at_once(message, count, deadline)),
-                    ));
-                }
-                Ok(_) => {}
-                Err(status) => return BegunCall::Call(status.into()),
+        match at_once(messages.only()).transpose() {
+            Ok(Some(message)) => match count(&message) {
+                Ok(count) if turn::exceeds(count) => BegunCall::Postponed(message),
+                Ok(count) => BegunCall::Call(self.decide_batch(&message, count, deadline)),
+                Err(status) => BegunCall::Call(status.into()),
+            },
+            Ok(None) => {
+                let service = Arc::clone(self);
+                BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
+                    let message = messages.only().await?;
+                    let count = count(&message)?;
+                    turn::wait_for(count).await;
+                    service.decide_batch(&message, count, deadline).await
+                }))
             }
+            Err(status) => BegunCall::Call(status.into()),
         }
-        let service = Arc::clone(self);
-        BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
-            let message = match arrived {
-                Some(message) => message,
-                None => messages.only().await?,
-            };
-            let count = count(&message)?;
-            turn::wait_for(count).await;
-            if S::AT_ONCE {
-                return Ok(service.decide_all_at_once(&message, count, deadline));
-            }
-            Ok(service.decide_all(&message, count, deadline).await)
-        }))
-    }
-
-    /// In order, one after the other.
-    fn decide_all_at_once(&self, batch: &[u8], count: usize, deadline: Option<Instant>) -> Reply {
-        turn::spend(count);
-        let mut round = self.limiter.round();
-        Reply::message(count * RESULT_BYTES, |out| {
-            let mut questions = questions(batch).map(|question| (0, Ok(question)));
-            let most = TOGETHER;
-            while self.decide_next(&mut round, out, RESPONSE_FIELD, deadline, most, || questions.next()) > 0 {
-            }
-        })
     }
 
     /// All questions are put to the store before any answer is awaited, in order and from one task: Redis
     /// is sent what is for one node together.
-    async fn decide_all(&self, batch: &Bytes, count: usize, deadline: Option<Instant>) -> Reply {
+    fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, deadline: Option<Instant>) -> Call {
         turn::spend(count);
-        let answers = questions(batch).map(|question| self.answer(question, deadline));
-        let answers = join_all(answers).await;
-        Reply::message(count * RESULT_BYTES, |out| {
-            answers.iter().for_each(|answer| self.push(out, RESPONSE_FIELD, 0, answer));
+        let mut later = Vec::new();
+        let mut round = self.limiter.round();
+        let reply = Reply::message(count * RESULT_BYTES, |out| {
+            let start = out.len();
+            let mut questions = questions(batch).map(|question| (0, Ok(question)));
+            let mut decide_next = |out: &mut Vec<u8>| {
+                let next = || questions.next();
+                self.decide_next(&mut round, (out, &mut later), RESPONSE_FIELD, deadline, TOGETHER, next)
+            };
+            while decide_next(out) > 0 {}
+            later.iter_mut().for_each(|later: &mut LaterResult| later.at -= start);
+        });
+        match reply {
+            Reply::Message(there) if !later.is_empty() => {
+                let service = Arc::clone(self);
+                let there = there.slice(PREFIX.min(there.len())..);
+                let all = async move { Ok(service.complete(there, later).await) };
+                Call::waiting(&self.deadlines, deadline, all)
+            }
+            reply => Call::done(Ok(reply)),
+        }
+    }
+
+    /// The results that are there, and those that come later, in their places.
+    async fn complete(self: Arc<Self>, there: Bytes, later: Vec<LaterResult>) -> Reply {
+        let places: Vec<usize> = later.iter().map(|later| later.at).collect();
+        let results = join_all(later.into_iter().map(|later| Arc::clone(&self).result(later))).await;
+        let bytes = there.len() + results.iter().map(Vec::len).sum::<usize>();
+        Reply::message(bytes, |out| {
+            let mut from = 0;
+            for (at, result) in places.into_iter().zip(results) {
+                out.extend_from_slice(there.get(from..at).unwrap_or(&[]));
+                out.extend_from_slice(&result);
+                from = at;
+            }
+            out.extend_from_slice(there.get(from..).unwrap_or(&[]));
         })
-    }
-
-    /// The answer to one question, with its cost.
-    pub(super) async fn answer(
-        &self,
-        question: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<(Answer<'_>, u64), Status> {
-        let question = WireQuestion::read(question, None).map_err(status::malformed)?;
-        let ask = question.ask(deadline);
-        Ok((self.limiter.decide(&ask).await.map_err(status::of)?, ask.cost))
-    }
-
-    /// Appends how a question ended: its `id`, which is 0 where there is none, then the response in field
-    /// `first`, or the error in the one after it.
-    #[inline]
-    pub(super) fn push<L: AsRef<[LimitVerdict]>>(
-        &self,
-        out: &mut Vec<u8>,
-        first: u32,
-        id: u64,
-        answered: &Result<(Answer<'_, L>, u64), Status>,
-    ) {
-        let write = answered
-            .as_ref()
-            .map(|(answer, cost)| |out: &mut Vec<u8>| wire::response(out, answer, *cost, &self.templates));
-        wire::result(out, first, |out| wire::number(out, 1, id), write);
     }
 }
 

@@ -60,21 +60,13 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
 }
 
 impl<S: Store> DecisionService<S> {
-    /// The answer of a call that is not answered together with others.
+    /// The answer of a call outside a connection of weir_grpc.
     async fn alone(self: &Arc<Self>, begun: BegunCall) -> Result<Reply, Status> {
-        let mut pending = match begun {
-            BegunCall::Call(call) => return call.await,
-            BegunCall::Pending(pending) => pending,
-            // Outside a connection of weir_grpc there are no turns.
-            BegunCall::Postponed(_) => return Err(Status::internal("the call is larger than a turn")),
-        };
-        let mut answered = None;
-        self.answer_each(std::slice::from_ref(&pending), |_, answer| {
-            answered = Some(answer.map(|message| Reply::Message(message.to_vec().into())));
-        });
-        match answered {
-            Some(answer) => answer,
-            None => self.wait(&mut pending).await,
+        match begun {
+            BegunCall::Call(call) => call.await,
+            BegunCall::Pending(pending) => self.answer(pending).await,
+            // There are no turns.
+            BegunCall::Postponed(_) => Err(Status::internal("the call is larger than a turn")),
         }
     }
 }

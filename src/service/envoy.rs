@@ -15,8 +15,8 @@ use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 pub use headers::HeaderNames;
 pub use service::EnvoyService;
 
-use super::{DecisionService, wire};
-use crate::limiter::envoy::{EnvoyLimiter, Loaded, RateLimitError};
+use super::{DecisionService, status, wire};
+use crate::limiter::envoy::{EnvoyLimiter, Loaded};
 use crate::store::{Store, at_once};
 use crate::telemetry::AnswerCode;
 
@@ -84,25 +84,12 @@ impl<S: Store> EnvoyRateLimit<S> {
         };
         let ask = wire::rate_limit(message, deadline).map_err(|error| {
             self.envoy.unread(AnswerCode::Internal);
-            super::status::malformed(error)
+            status::malformed(error)
         })?;
         turn::spend(ask.descriptors.len());
-        let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await.map_err(status)?;
+        let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await;
+        let answer = answer.map_err(status::of)?;
         let bytes = STATUS_BYTES * (1 + answer.statuses.len());
         Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))
-    }
-}
-
-fn status(error: RateLimitError) -> Status {
-    match &error {
-        RateLimitError::NoDomain | RateLimitError::NoDescriptors | RateLimitError::Invalid(_) => {
-            Status::invalid_argument(error.to_string())
-        }
-        RateLimitError::NoRefund(_) => Status::failed_precondition(error.to_string()),
-        RateLimitError::Store { rule, error } => Status::unavailable(format!(
-            "the store could not decide ({}); try again later, or set `on_store_failure` of rule `{rule}` to \
-             allow or deny, which answers without the store",
-            error.kind()
-        )),
     }
 }

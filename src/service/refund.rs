@@ -6,22 +6,22 @@ use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
 
-use super::{DEFAULT_COST, DecisionService, status};
-use crate::limiter::{Ask, Undone};
+use super::wire::attributes;
+use super::{DecisionService, status};
+use crate::limiter::{Question, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
 use crate::store::Store;
-use crate::strategy::Attributes;
 use crate::units::Micros;
 
-fn ask(request: &RefundRequest, deadline: Option<Instant>) -> Ask<'_> {
-    Ask {
+fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> {
+    let question = Question::until(deadline);
+    Question {
         resource: &request.resource,
         consumer: &request.consumer,
         strategy: &request.strategy,
-        cost: request.cost.unwrap_or(DEFAULT_COST),
-        peek: false,
-        attributes: Attributes::of(&request.attributes),
-        deadline,
+        cost: request.cost.unwrap_or(question.cost),
+        attributes: attributes(&request.attributes),
+        ..question
     }
 }
 
@@ -33,7 +33,7 @@ impl<S: Store> DecisionService<S> {
         deadline: Option<Instant>,
     ) -> Result<RefundResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let undone = self.limiter.refund(&ask(request, deadline), &request.limits, &request.id).await;
+        let undone = self.limiter.refund(&question(request, deadline), &request.limits, &request.id).await;
         Ok(response(&undone.map_err(status::of)?))
     }
 }

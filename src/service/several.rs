@@ -1,53 +1,93 @@
 //! Questions that have arrived in one message, answered as many at a time as are worth it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 use tonic::Status;
 
-use super::wire::WireQuestion;
-use super::{DecisionService, status};
-use crate::limiter::{Lent, Round};
+use super::{DecisionService, status, wire};
+use crate::limiter::{Answer, Begun, Question, Round, Waiting};
 use crate::store::{Store, TOGETHER};
 
+/// A question of a message whose answer the store gives later.
+pub(super) struct LaterResult {
+    /// Where its result belongs among the bytes of those that are there.
+    pub(super) at: usize,
+    id: u64,
+    cost: u64,
+    /// The number of the response's field in a result; that of the error is the next one.
+    field: u32,
+    waiting: Waiting,
+}
+
 impl<S: Store> DecisionService<S> {
-    /// Answers the next questions of a message, `most` of them, each with its id, and appends the results; says how
-    /// many there were. More than [`TOGETHER`] at a time save nothing more.
+    /// Decides the next questions of a message, `most` of them, each with its id. The results that are there are
+    /// appended to `out`, the others to `later`. Says how many questions there were. More than [`TOGETHER`] at a time
+    /// save nothing more. `field` is the number of the response's field in a result.
     pub(super) fn decide_next<'a: 'q, 'q>(
         &'a self,
         round: &mut Round<'a, S>,
-        out: &mut Vec<u8>,
-        first: u32,
+        (out, later): (&mut Vec<u8>, &mut Vec<LaterResult>),
+        field: u32,
         deadline: Option<Instant>,
         most: usize,
         mut next: impl FnMut() -> Option<(u64, Result<&'q [u8], Status>)>,
     ) -> usize {
-        let mut questions = SmallVec::<[(u64, WireQuestion<'q>); TOGETHER]>::new();
+        let mut questions = SmallVec::<[(u64, Question<'q>); TOGETHER]>::new();
         let mut malformed = None;
         while questions.len() < most
             && malformed.is_none()
             && let Some((id, question)) = next()
         {
             let like = questions.last().map(|(_, question)| question);
-            let read = question.and_then(|bytes| WireQuestion::read(bytes, like).map_err(status::malformed));
-            match read {
+            let read = |bytes| wire::question(bytes, deadline, like).map_err(status::malformed);
+            match question.and_then(read) {
                 Ok(question) => questions.push((id, question)),
                 Err(status) => malformed = Some((id, status)),
             }
         }
-        let asks = questions.iter().map(|(_, question)| question.ask(deadline));
         let mut asked = questions.iter();
-        round.decide_each(asks, |answer| {
-            if let Some((id, question)) = asked.next() {
-                let answered = answer.map(|answer| (answer, question.cost())).map_err(status::of);
-                self.push(out, first, *id, &answered);
+        round.decide(questions.iter().map(|(_, question)| question), |begun| {
+            let Some(&(id, Question { cost, .. })) = asked.next() else { return };
+            match begun {
+                Begun::Answered(answer) => self.push(out, field, id, cost, answer.map_err(status::of)),
+                Begun::Waiting(waiting) => {
+                    later.push(LaterResult { at: out.len(), id, cost, field, waiting });
+                }
             }
         });
         let mut count = questions.len();
         if let Some((id, status)) = malformed {
-            self.push::<&[_]>(out, first, id, &Err::<(Lent<'_, '_>, u64), _>(status));
+            self.push(out, field, id, 0, Err(status));
             count += 1;
         }
         count
+    }
+
+    /// The result of a question, once the store has answered.
+    pub(super) async fn result(self: Arc<Self>, mut later: LaterResult) -> Vec<u8> {
+        let LaterResult { id, cost, field, .. } = later;
+        let answer = self.limiter.wait(&mut later.waiting).await.map_err(status::of);
+        let mut out = Vec::new();
+        self.push(&mut out, field, id, cost, answer);
+        out
+    }
+
+    /// Appends how a question ended: its `id`, which is 0 where there is none, then the response, or the error in the
+    /// field after it.
+    #[inline]
+    fn push(
+        &self,
+        out: &mut Vec<u8>,
+        field: u32,
+        id: u64,
+        cost: u64,
+        answer: Result<Answer<'_, '_>, Status>,
+    ) {
+        let write = answer
+            .as_ref()
+            .map(|answer| |out: &mut Vec<u8>| wire::response(out, answer, cost, &self.templates));
+        wire::result(out, field, |out| wire::number(out, 1, id), write);
     }
 }

@@ -9,9 +9,10 @@ use super::wire::Malformed;
 use crate::limiter::LimiterError;
 use crate::store::StoreError;
 
-pub(super) fn of(error: LimiterError) -> Status {
-    match error {
+pub(super) fn of(error: impl Into<LimiterError>) -> Status {
+    match error.into() {
         LimiterError::Invalid(invalid) => Status::invalid_argument(invalid.to_string()),
+        LimiterError::Incomplete(what) => Status::invalid_argument(what),
         LimiterError::Unknown(unknown) => Status::not_found(unknown.to_string()),
         LimiterError::Unsupported(why) => Status::failed_precondition(why),
         LimiterError::NotUndone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
@@ -20,9 +21,9 @@ pub(super) fn of(error: LimiterError) -> Status {
              same id",
             error.kind()
         )),
-        LimiterError::Store { strategy, error } => Status::unavailable(format!(
-            "the store could not decide ({}); try again later, or set `on_store_failure` of strategy \
-             `{strategy}` to allow or deny, which answers without the store",
+        LimiterError::Store { whose, error } => Status::unavailable(format!(
+            "the store could not decide ({}); try again later, or set `on_store_failure` of {whose} to allow \
+             or deny, which answers without the store",
             error.kind()
         )),
     }

@@ -18,6 +18,7 @@ use tokio::time::Sleep;
 use tonic::Status;
 use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
 
+use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
 use super::{DecisionService, status};
 use crate::store::{Store, TOGETHER};
@@ -151,26 +152,40 @@ impl<S: Store> DecisionStream<S> {
 
     /// Appends the next answers that are there or can be had at once.
     fn answer_more(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
-        if S::AT_ONCE {
+        loop {
             self.decide_next(out, context);
-        } else {
-            self.ask_next(out, context);
+            // At the end of a turn as well: what was just put in flight asks the store when it is first polled.
+            if out.len() >= ENOUGH_BYTES {
+                return;
+            }
+            match Pin::new(&mut self.in_flight).poll_next(context) {
+                Poll::Ready(Some(results)) => out.extend_from_slice(&results),
+                Poll::Ready(None) | Poll::Pending => return,
+            }
         }
     }
 
+    /// Decides questions that have arrived, as long as there is a place for their answers.
     fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         let (service, deadline) = (Arc::clone(&self.service), self.deadline());
         let mut round = None;
-        while self.wants_more(out) && self.has_more(context) {
+        while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
             let rest = std::mem::take(&mut self.rest);
             let mut fields = MessageFields::of(&rest);
             loop {
+                let mut later = Vec::new();
+                let places = MAX_IN_FLIGHT.saturating_sub(self.in_flight.len());
                 let next = || self.next_in(&mut fields).map(identified);
-                let most = turn::remaining().min(TOGETHER);
-                let answered = service.decide_next(round, out, RESPONSE_FIELD, deadline, most, next);
-                turn::spend(answered);
-                if answered == 0 || !self.wants_more(out) {
+                let most = turn::remaining().min(TOGETHER).min(places);
+                let start = out.len();
+                let decided =
+                    service.decide_next(round, (out, &mut later), RESPONSE_FIELD, deadline, most, next);
+                turn::spend(decided);
+                if !(self.in_flight.is_empty() && later.is_empty()) {
+                    self.put_in_flight(&rest, out.split_off(start), start, later);
+                }
+                if decided == 0 || !self.wants_more(out) || self.in_flight.len() >= MAX_IN_FLIGHT {
                     break;
                 }
             }
@@ -178,39 +193,28 @@ impl<S: Store> DecisionStream<S> {
         }
     }
 
-    fn ask_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
-        while self.wants_more(out) {
-            while self.in_flight.len() < MAX_IN_FLIGHT && turn::remaining() > 0 && self.has_more(context) {
-                let rest = std::mem::take(&mut self.rest);
-                let mut fields = MessageFields::of(&rest);
-                if let Some(streamed) = self.next_in(&mut fields) {
-                    turn::spend(1);
-                    self.in_flight.push_back(self.ask(rest.slice_ref(streamed)));
-                }
-                self.rest = rest.slice(rest.len() - fields.left()..);
-            }
-            match Pin::new(&mut self.in_flight).poll_next(context) {
-                Poll::Ready(Some(result)) => {
-                    out.extend_from_slice(&result);
-                }
-                Poll::Ready(None) | Poll::Pending => return,
-            }
+    /// Puts results that are there and those that come later in flight, in their order. `start` is where those that
+    /// are there stood. Questions in flight are parts of their `message`, which so counts as buffered.
+    fn put_in_flight(&mut self, message: &Bytes, there: Vec<u8>, start: usize, later: Vec<LaterResult>) {
+        let mut from = 0;
+        for later in later {
+            let at = later.at - start;
+            self.put_results(there.get(from..at));
+            let (service, held) = (Arc::clone(&self.service), message.clone());
+            self.in_flight.push_back(Box::pin(async move {
+                let result = service.result(later).await;
+                drop(held);
+                result
+            }));
+            from = at;
         }
+        self.put_results(there.get(from..));
     }
 
-    /// One question, put to the store when it is first polled.
-    fn ask(&self, streamed: Bytes) -> Pin<Box<dyn Future<Output = Vec<u8>> + Send>> {
-        let (service, deadline) = (Arc::clone(&self.service), self.deadline());
-        Box::pin(async move {
-            let (id, question) = identified(&streamed);
-            let answered = match question {
-                Ok(question) => service.answer(question, deadline).await,
-                Err(status) => Err(status),
-            };
-            let mut out = Vec::new();
-            service.push(&mut out, RESPONSE_FIELD, id, &answered);
-            out
-        })
+    fn put_results(&mut self, results: Option<&[u8]>) {
+        if let Some(results) = results.filter(|results| !results.is_empty()) {
+            self.in_flight.push_back(Box::pin(std::future::ready(results.to_vec())));
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -11,13 +11,14 @@ mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op};
 use weir::clock::Clock;
 use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -187,7 +188,7 @@ async fn callers_that_are_gone_are_not_charged() {
     let strategy = strategy();
     let gone = Decision { deadline: Some(Instant::now()), ..decision(&strategy, "r") };
     let mut out = Verdicts::default();
-    assert!(store.decide(&gone, Op::Charge, &[1], &mut out).await.is_err());
+    assert!(store.decide_one(&gone, Op::Charge, &[1], &mut out).await.is_err());
     redis.restart();
     recovered("an untouched bucket", async || charge(&store, "r", 0).await == Ok(100_000)).await;
 }
@@ -214,7 +215,7 @@ pub(crate) async fn in_time(store: &RedisStore, resource: &str) -> Result<bool, 
     let (strategy, mut out) = (strategy(), Verdicts::default());
     let deadline = Some(Instant::now() + DEADLINE);
     let decision = Decision { deadline, ..decision(&strategy, resource) };
-    store.decide(&decision, Op::Charge, &[1], &mut out).await?;
+    store.decide_one(&decision, Op::Charge, &[1], &mut out).await?;
     Ok(out.decisions[0].allowed)
 }
 
@@ -249,18 +250,18 @@ pub(crate) fn strategy() -> Arc<Strategy> {
 
 pub(crate) fn decision<'a>(strategy: &'a Arc<Strategy>, resource: &'a str) -> Decision<'a> {
     let subject = Subject { resource, consumer: "", ..Subject::default() };
-    Decision { strategy, subject, deadline: None, part: Part::ALL }
+    Decision::new(strategy, subject, Op::Peek, &[])
 }
 
 /// Charges `cost` and tells what remains.
 pub(crate) async fn charge(store: &RedisStore, resource: &str, cost: u64) -> Result<u64, StoreError> {
     let (strategy, mut out) = (strategy(), Verdicts::default());
-    store.decide(&decision(&strategy, resource), Op::Charge, &[cost], &mut out).await?;
+    store.decide_one(&decision(&strategy, resource), Op::Charge, &[cost], &mut out).await?;
     Ok(out.limits[0].remaining)
 }
 
 pub(crate) async fn allow(store: &RedisStore, resource: &str) -> Result<bool, StoreError> {
     let (strategy, mut out) = (strategy(), Verdicts::default());
-    store.decide(&decision(&strategy, resource), Op::Charge, &[1], &mut out).await?;
+    store.decide_one(&decision(&strategy, resource), Op::Charge, &[1], &mut out).await?;
     Ok(out.decisions[0].allowed)
 }

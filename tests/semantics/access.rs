@@ -5,6 +5,7 @@ mod naive;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
@@ -12,7 +13,7 @@ use weir::config::{Config, ConfigOverrides, MemoryConfig, Topology};
 use weir::key::Subject;
 use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Verdicts};
 
 use crate::support;
 use crate::support::Counting;
@@ -163,8 +164,8 @@ async fn overrides_keep_the_order_on_shared_counters() {
                 let strategy = rules.resolve_for(resource, consumer, "").unwrap().strategy;
                 let subject = Subject { resource, consumer, ..Subject::default() };
                 let mut out = Verdicts::default();
-                let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
-                store.decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();
+                let decision = Decision::new(strategy, subject, Op::Peek, &[]);
+                store.decide_one(&decision, Op::Charge, &[1], &mut out).await.unwrap();
                 out.limits[0].remaining
             }
         };

@@ -6,13 +6,14 @@ mod restarted;
 mod rows;
 
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{LimitVerdict, Op};
 use weir::clock::{Clock, ManualClock};
 use weir::config::{Config, ConfigOverrides, MemoryConfig, Topology};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Store, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{Micros, Retry};
 
@@ -120,9 +121,10 @@ impl<S: Store> Case<'_, S> {
     async fn ask(&self, store: &S, algorithm: &str, op: Op, cost: u64, at: u64) -> LimitVerdict {
         self.stores.clock.set(Micros(START + at));
         let subject = Subject { resource: "changed", consumer: &self.consumer, ..Subject::default() };
-        let decision = Decision { strategy: &strategy(algorithm), subject, deadline: None, part: Part::ALL };
+        let strategy = strategy(algorithm);
+        let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
         let mut out = Verdicts::default();
-        store.decide(&decision, op, &[cost], &mut out).await.unwrap();
+        store.decide_one(&decision, op, &[cost], &mut out).await.unwrap();
         out.limits[0]
     }
 }

@@ -7,6 +7,8 @@ mod order;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weir_testing::DecideOne as _;
+use weir_testing::stores::OwnedDecision;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -17,7 +19,7 @@ use weir::key::Subject;
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -32,19 +34,18 @@ struct Gated {
 }
 
 impl Store for Gated {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.calls.lock().push((op, costs.to_vec()));
-        self.gate.acquire().await.unwrap().forget();
-        if costs.contains(&999) {
-            return Err(StoreError::Full(999));
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decision in decisions.iter().map(OwnedDecision::of) {
+            let this = self.clone();
+            answers.later(async move {
+                this.calls.lock().push((decision.op, decision.costs.clone()));
+                this.gate.acquire().await.unwrap().forget();
+                if decision.costs.contains(&999) {
+                    return Err(StoreError::Full(999));
+                }
+                decision.ask(&this.store).await
+            });
         }
-        self.store.decide(decision, op, costs, out).await
     }
 }
 
@@ -98,9 +99,9 @@ impl World {
         let (coalesce, strategy) = (Arc::clone(&self.coalesce), Arc::clone(&self.strategy));
         let caller = tokio::spawn(async move {
             let subject = Subject { resource: "r", consumer, ..Subject::default() };
-            let decision = Decision { strategy: &strategy, subject, deadline, part: Part::ALL };
+            let decision = Decision { deadline, ..Decision::new(&strategy, subject, Op::Peek, &[]) };
             let mut out = Verdicts::default();
-            coalesce.decide(&decision, op, &[cost], &mut out).await?;
+            coalesce.decide_one(&decision, op, &[cost], &mut out).await?;
             let (verdict, limits) = out.get(0).unwrap();
             Ok((verdict.allowed, limits[0].remaining))
         });

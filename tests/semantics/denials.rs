@@ -5,6 +5,8 @@ pub mod random;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use weir_testing::DecideOne as _;
+use weir_testing::stores::{OwnedDecision, known};
 
 use crate::support::Counting;
 use futures_util::FutureExt as _;
@@ -14,7 +16,7 @@ use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::memory::MemoryStore;
-use weir::store::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::{Micros, Retry};
 
@@ -50,22 +52,17 @@ impl Node {
         self.clock.set(Micros(START.0 + at));
         let before = self.asked.load(SeqCst);
         let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
-        let decision = Decision { strategy: s, subject, deadline: None, part: Part::ALL };
-        let (mut out, mut ended, mut known) = (Verdicts::default(), Ended::default(), AreKnown::new());
-        if let Op::Charge | Op::Peek = op {
-            let single = Single { strategy: s, subject, cost, peek: op == Op::Peek };
-            self.workers[worker].known_each(&[single], &mut known, &mut ended);
-        }
-        let is_known = known.contains(&true);
-        self.workers[worker].decide(&decision, op, &[cost], &mut out).await.unwrap();
+        let costs = [cost];
+        let decision = Decision::new(s, subject, op, &costs);
+        let mut out = Verdicts::default();
+        let known = known(&self.workers[worker], &decision);
+        let is_known = known.is_some();
+        self.workers[worker].decide_one(&decision, op, &[cost], &mut out).await.unwrap();
         let asked = self.asked.load(SeqCst) > before;
         // Who need not wait is told the same, and is told whenever the store is not asked.
         assert_eq!(is_known, !asked);
-        if is_known {
-            assert_eq!(
-                (&ended.decisions[..], &ended.limits[..]),
-                (&[Ok(out.decisions[0])][..], &out.limits[..])
-            );
+        if let Some(known) = known {
+            assert_eq!((known.decisions, &known.limits), (out.decisions.clone(), &out.limits));
         }
         (out.decisions[0], out.limits[0], asked)
     }
@@ -81,9 +78,9 @@ async fn a_flood_of_many_keys_is_known() {
         for key in 0..KEYS {
             let consumer = key.to_string();
             let subject = Subject { resource: "r", consumer: &consumer, ..Subject::default() };
-            let decision = Decision { strategy: &gate, subject, deadline: None, part: Part::ALL };
+            let decision = Decision::new(&gate, subject, Op::Peek, &[]);
             let mut out = Verdicts::default();
-            node.workers[0].decide(&decision, Op::Charge, &[1], &mut out).await.unwrap();
+            node.workers[0].decide_one(&decision, Op::Charge, &[1], &mut out).await.unwrap();
         }
         asked.push(node.asked.swap(0, SeqCst));
     }
@@ -183,15 +180,14 @@ async fn off_and_counting_strategies_are_asked_every_time() {
 struct Lost(MemoryStore);
 
 impl Store for Lost {
-    async fn decide(
-        &self,
-        d: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.0.decide(d, op, costs, out).await?;
-        std::future::pending().await
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decision in decisions.iter().map(OwnedDecision::of) {
+            let memory = self.0.clone();
+            answers.later(async move {
+                decision.ask(&memory).await?;
+                std::future::pending().await
+            });
+        }
     }
 }
 
@@ -204,18 +200,18 @@ async fn what_nobody_waits_for_any_more_is_not_hidden_either() {
     let (worker, other) = (denials.before(memory.clone()), denials.before(Lost(memory)));
     let bucket = strategy(&[bucket(10)]);
     let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
-    let decision = Decision { strategy: &bucket, subject, deadline: None, part: Part::ALL };
+    let decision = Decision::new(&bucket, subject, Op::Peek, &[]);
     let ask = async |cost| {
         let mut out = Verdicts::default();
-        worker.decide(&decision, Op::Charge, &[cost], &mut out).await.unwrap();
+        worker.decide_one(&decision, Op::Charge, &[cost], &mut out).await.unwrap();
         (out.decisions[0].allowed, out.limits[0].remaining)
     };
     assert_eq!(ask(8).await, (true, 2));
     assert_eq!(ask(3).await, (false, 2));
     let mut out = Verdicts::default();
-    assert!(other.decide(&decision, Op::Charge, &[1], &mut out).now_or_never().is_none());
+    assert!(other.decide_one(&decision, Op::Charge, &[1], &mut out).now_or_never().is_none());
     assert_eq!(ask(3).await, (false, 1));
-    assert!(other.decide(&decision, Op::Refund, &[2], &mut out).now_or_never().is_none());
+    assert!(other.decide_one(&decision, Op::Refund, &[2], &mut out).now_or_never().is_none());
     assert_eq!(ask(3).await, (true, 0));
 }
 
@@ -231,16 +227,16 @@ async fn what_one_has_seen_no_later_one_is_told_otherwise() {
     let (worker, other, slow) = (worker(), worker(), denials.before(Lost(memory.clone())));
     let bucket = strategy(&[bucket(10)]);
     let subject = Subject { resource: "r", consumer: "c", ..Subject::default() };
-    let decision = Decision { strategy: &bucket, subject, deadline: None, part: Part::ALL };
+    let decision = Decision::new(&bucket, subject, Op::Peek, &[]);
     let ask = async |worker: &Denials<Counting>, op, cost| {
         let mut out = Verdicts::default();
-        worker.decide(&decision, op, &[cost], &mut out).await.unwrap();
+        worker.decide_one(&decision, op, &[cost], &mut out).await.unwrap();
         (out.decisions[0].allowed, out.limits[0].remaining)
     };
     assert_eq!(ask(&worker, Op::Charge, 8).await, (true, 2));
     assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 2));
     let (mut first, mut second) = (Verdicts::default(), Verdicts::default());
-    let mut charge = Box::pin(slow.decide(&decision, Op::Charge, &[1], &mut first));
+    let mut charge = Box::pin(slow.decide_one(&decision, Op::Charge, &[1], &mut first));
     assert!(charge.as_mut().now_or_never().is_none());
     assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 2), "nobody has heard of it");
     assert_eq!(ask(&other, Op::Charge, 3).await, (false, 1));
@@ -248,7 +244,7 @@ async fn what_one_has_seen_no_later_one_is_told_otherwise() {
     asked.store(0, SeqCst);
     assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1));
     assert_eq!(asked.swap(0, SeqCst), 0, "it is known all the same");
-    let mut refund = Box::pin(slow.decide(&decision, Op::Refund, &[3], &mut second));
+    let mut refund = Box::pin(slow.decide_one(&decision, Op::Refund, &[3], &mut second));
     assert!(refund.as_mut().now_or_never().is_none());
     assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1), "nobody has heard of it");
     assert_eq!(ask(&other, Op::Peek, 4).await, (true, 4));

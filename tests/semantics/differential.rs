@@ -8,6 +8,7 @@ mod together;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use weir_testing::DecideOne as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -16,7 +17,7 @@ use weir::clock::{Clock, ManualClock};
 use weir::config::Topology;
 use weir::key::Subject;
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Store as _, Verdicts};
+use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::{CEILING, Micros};
 
@@ -207,9 +208,9 @@ impl World {
             let mut costs = vec![first];
             costs.extend(call.more_costs.iter().map(|&cost| pure.machine.cost(cost)));
             self.clock.set(pure.machine.now);
-            let decision = Decision { strategy: rules, subject, deadline: None, part: Part::ALL };
+            let decision = Decision::new(rules, subject, Op::Peek, &[]);
             let mut out = Verdicts::default();
-            self.runtime.block_on(self.store.decide(&decision, op, &costs, &mut out)).unwrap();
+            self.runtime.block_on(self.store.decide_one(&decision, op, &costs, &mut out)).unwrap();
             for (index, &cost) in costs.iter().enumerate() {
                 agree(&mut pure, rules, &subject, (op, cost), out.get(index), number)?;
                 decisions += 1;

@@ -12,13 +12,14 @@ mod together;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock};
 use weir::config::{MemoryConfig, WhenFull};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
+use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Strategy};
 use weir::units::Micros;
 
@@ -68,7 +69,7 @@ fn decide_for(
     cost: u64,
 ) -> Result<Verdict, StoreError> {
     let subject = Subject { resource: "", consumer, ..Subject::default() };
-    let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
+    let decision = Decision::new(strategy, subject, Op::Peek, &[]);
     decide(store, &decision, op, cost).map(|out| *out.get(0).unwrap().0)
 }
 
@@ -77,7 +78,7 @@ fn decide(store: &MemoryStore, decision: &Decision<'_>, op: Op, cost: u64) -> Re
     let mut out = Verdicts::default();
     let costs = [cost];
     let decided = {
-        let future = pin!(store.decide(decision, op, &costs, &mut out));
+        let future = pin!(store.decide_one(decision, op, &costs, &mut out));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(decided) => decided,
             Poll::Pending => panic!("the memory store waits"),

@@ -7,9 +7,8 @@ use weir::config::Config;
 use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 
 use tonic::{Code, Request};
-use weir::algorithm::Op;
 use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, StoreError};
 use weir::units::Micros;
 
 use crate::support::rules::strategy;
@@ -149,18 +148,17 @@ struct Failing {
 }
 
 impl Store for Failing {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        _: Op,
-        _: &[u64],
-        _: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        if self.slowly {
-            let deadline = decision.deadline.expect("the caller named a deadline");
-            tokio::time::sleep_until(deadline.into()).await;
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decision in decisions {
+            let (slowly, error, deadline) = (self.slowly, self.error.clone(), decision.deadline);
+            answers.later(async move {
+                if slowly {
+                    let deadline = deadline.expect("the caller named a deadline");
+                    tokio::time::sleep_until(deadline.into()).await;
+                }
+                Err(error)
+            });
         }
-        Err(self.error.clone())
     }
 }
 

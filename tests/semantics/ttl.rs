@@ -7,13 +7,14 @@ mod together;
 mod unreadable;
 
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::Clock;
 use weir::config::Topology;
 use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
+use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -44,9 +45,9 @@ impl World {
         op: Op,
         costs: &[u64],
     ) -> Result<Vec<(Verdict, LimitVerdict)>, StoreError> {
-        let decision = Decision { strategy, subject: SUBJECT, deadline: None, part: Part::ALL };
+        let decision = Decision::new(strategy, SUBJECT, Op::Peek, &[]);
         let mut out = Verdicts::default();
-        self.store.decide(&decision, op, costs, &mut out).await?;
+        self.store.decide_one(&decision, op, costs, &mut out).await?;
         Ok(out.decisions.iter().copied().zip(out.limits.iter().copied()).collect())
     }
 

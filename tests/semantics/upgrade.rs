@@ -9,6 +9,7 @@ mod rows;
 
 use std::path::Path;
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use redis::Value;
 use serde_json::{Value as Json, json};
@@ -17,7 +18,7 @@ use weir::clock::{Clock, ManualClock};
 use weir::config::Topology;
 use weir::key::Subject;
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Part, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{Micros, Retry};
 
@@ -105,9 +106,9 @@ impl<'a> World<'a> {
     async fn decide(&self, after: u64, op: Op, cost: u64) -> Json {
         self.clock.set(Micros(self.clock.now().0 + after));
         let part = if op == Op::Refund { Part { id: "once", ..Part::ALL } } else { Part::ALL };
-        let decision = Decision { strategy: self.strategy, subject: SUBJECT, deadline: None, part };
+        let decision = Decision { part, ..Decision::new(self.strategy, SUBJECT, op, &[]) };
         let mut verdicts = Verdicts::default();
-        self.store.decide(&decision, op, &[cost], &mut verdicts).await.unwrap();
+        self.store.decide_one(&decision, op, &[cost], &mut verdicts).await.unwrap();
         let (verdict, limits) = verdicts.get(0).unwrap();
         answer(verdict, limits)
     }

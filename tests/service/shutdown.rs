@@ -9,9 +9,9 @@ use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
-use weir::algorithm::{Op, Verdict};
+use weir::algorithm::{Verdict, VerdictSink as _};
 use weir::config::{Config, ServerConfig};
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::units::Micros;
 
 use crate::support::server::{BASE, Server, ask_under, config};
@@ -34,17 +34,19 @@ impl Gated {
 }
 
 impl Store for Gated {
-    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], out: &mut Verdicts) -> Result<(), StoreError> {
-        self.waiting.fetch_add(1, SeqCst);
-        self.gate.acquire().await.unwrap().forget();
-        allow(out);
-        Ok(())
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for _ in decisions {
+            let this = self.clone();
+            answers.later(async move {
+                this.waiting.fetch_add(1, SeqCst);
+                this.gate.acquire().await.unwrap().forget();
+                Ok(Verdicts { decisions: [ALLOWED].into(), ..Verdicts::default() })
+            });
+        }
     }
 }
 
-fn allow(out: &mut Verdicts) {
-    out.decisions.push(Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO });
-}
+const ALLOWED: Verdict = Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
 
 fn health_of(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }
@@ -164,10 +166,9 @@ async fn a_call_that_never_ends_is_cut_off_at_the_drain_timeout() {
 struct Counting(usize, Arc<[AtomicUsize; 2]>);
 
 impl Store for Counting {
-    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], out: &mut Verdicts) -> Result<(), StoreError> {
-        self.1[self.0].fetch_add(1, SeqCst);
-        allow(out);
-        Ok(())
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        self.1[self.0].fetch_add(decisions.len(), SeqCst);
+        decisions.iter().for_each(|_| answers.all(ALLOWED));
     }
 }
 
@@ -194,16 +195,11 @@ async fn connections_are_dealt_out_evenly() {
 struct Panics;
 
 impl Store for Panics {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        _: Op,
-        _: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        assert!(decision.subject.consumer != "mallory", "a bug that this test planted");
-        allow(out);
-        Ok(())
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decision in decisions {
+            assert!(decision.subject.consumer != "mallory", "a bug that this test planted");
+            answers.all(ALLOWED);
+        }
     }
 }
 

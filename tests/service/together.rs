@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use prost::Message as _;
 use tonic::Code;
-use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::config::MemoryConfig;
 use weir::proto::v1::{
@@ -15,7 +14,7 @@ use weir::proto::v1::{
 };
 use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store, StoreError, TOGETHER, Verdicts};
+use weir::store::{Answers, Decision, Store, TOGETHER};
 use weir::units::Micros;
 
 use crate::support::Counting;
@@ -188,15 +187,10 @@ struct Breaks(MemoryStore);
 impl Store for Breaks {
     const AT_ONCE: bool = true;
 
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        assert_ne!(decision.subject.consumer, "mallory", "a test of what a panic ends");
-        self.0.decide(decision, op, costs, out).await
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        let is_mallory = |decision: &Decision<'_>| decision.subject.consumer == "mallory";
+        assert!(!decisions.iter().any(is_mallory), "a test of what a panic ends");
+        self.0.decide(decisions, answers);
     }
 }
 

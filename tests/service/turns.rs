@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use weir::algorithm::{Op, Verdict};
+use weir::algorithm::{Verdict, VerdictSink as _};
 use weir::config::{Config, ServerConfig};
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store};
 use weir::units::Micros;
 
 use crate::support::frames::{END_HEADERS, END_STREAM, PREFACE, frame, settings, window_update};
@@ -32,20 +32,14 @@ struct Counting {
 impl Store for Counting {
     const AT_ONCE: bool = true;
 
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        _: Op,
-        _: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        let before = self.made.fetch_add(1, SeqCst);
-        if decision.subject.consumer == "honest" {
-            self.before_honest.store(before, SeqCst);
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decision in decisions {
+            let before = self.made.fetch_add(1, SeqCst);
+            if decision.subject.consumer == "honest" {
+                self.before_honest.store(before, SeqCst);
+            }
+            answers.all(Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO });
         }
-        let allowed = Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
-        out.decisions.push(allowed);
-        Ok(())
     }
 }
 

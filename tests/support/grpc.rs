@@ -1,6 +1,7 @@
 //! gRPC without generated types: messages as bytes, calls without a connection.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
+use std::sync::Arc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 use weir::service::DecisionService;
@@ -29,7 +30,7 @@ pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> Inco
 
 /// How a call that asks one question ends, if it is answered alone.
 pub(crate) async fn ended_alone<S: Store>(
-    service: &DecisionService<S>,
+    service: &Arc<DecisionService<S>>,
     begun: BegunCall,
 ) -> Result<Vec<u8>, Code> {
     match begun {
@@ -41,7 +42,7 @@ pub(crate) async fn ended_alone<S: Store>(
 
 /// What questions that have arrived together are answered with.
 pub(crate) fn together<S: Store>(
-    service: &DecisionService<S>,
+    service: &Arc<DecisionService<S>>,
     pending: &[PendingCall],
 ) -> Vec<Result<Vec<u8>, Code>> {
     let mut answers: Vec<_> = pending.iter().map(|_| None).collect();

@@ -27,7 +27,7 @@ impl PendingBatch {
         session: &mut Session,
         in_flight: &InFlightCalls,
     ) {
-        for (calls, streams) in self.calls.chunks_mut(BATCH).zip(self.streams.chunks_mut(BATCH)) {
+        for (calls, streams) in self.calls.chunks(BATCH).zip(self.streams.chunks_mut(BATCH)) {
             let answer = || {
                 service.answer_each(calls, |place, answer| {
                     let Some(stream) = streams.get_mut(place).and_then(Option::take) else { return };
@@ -39,9 +39,9 @@ impl PendingBatch {
             };
             match catch_unwind(AssertUnwindSafe(answer)) {
                 Ok(unanswered) => {
-                    for place in unanswered {
-                        if let (Some(call), Some(Some(stream))) = (calls.get_mut(place), streams.get(place)) {
-                            in_flight.call(*stream, service.wait(call));
+                    for (place, call) in unanswered {
+                        if let Some(Some(stream)) = streams.get(place) {
+                            in_flight.call(*stream, call);
                         }
                     }
                 }

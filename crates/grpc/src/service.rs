@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
-use smallvec::SmallVec;
 use tokio::sync::watch;
 use tonic::Status;
 
@@ -157,12 +156,12 @@ pub struct PendingCall {
     pub context: CallContext,
 }
 
-/// Places in a slice of pending calls that have no answer yet, because it must be waited for.
-pub type Unanswered = SmallVec<[usize; BATCH]>;
+/// Places in a slice of pending calls whose answers must be waited for, and what their calls go on as.
+pub type Unanswered = Vec<(usize, Call)>;
 
 /// A call that has begun.
 pub enum BegunCall {
-    /// It may be answered together with others: by [`HotService::answer_each`], or else [`HotService::wait`].
+    /// It may be answered together with others, by [`HotService::answer_each`].
     Pending(PendingCall),
     /// It is answered by itself.
     Call(Call),
@@ -187,15 +186,12 @@ pub trait HotService: Send + Sync + 'static {
     fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> BegunCall;
 
     /// Answers calls, each for itself and in their order. `each` gets their places and the answers: messages
-    /// with their prefixes. Calls whose answers must be waited for stay unanswered.
+    /// with their prefixes. Calls whose answers must be waited for are returned.
     fn answer_each(
         &self,
         pending: &[PendingCall],
         each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered;
-
-    /// Goes on with a pending call that has no answer yet. Its message is taken.
-    fn wait(&self, pending: &mut PendingCall) -> Call;
 
     /// Begins a call of any other method.
     fn other(&self, context: CallContext, request: http::Request<RequestBody>) -> Call;

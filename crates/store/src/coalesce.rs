@@ -21,10 +21,10 @@
 //! Decisions that share some of their keys only (a counter for all beside one for each) are passed through:
 //! between them there would be no order.
 
-mod owned;
 mod queue;
 
 use std::collections::HashMap;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -32,9 +32,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use self::owned::Owned;
 use self::queue::{ByKey, Queue, Waiter};
-use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
+use super::{
+    Answers, Decision, DecisionAnswer, OwnedSubject, Part, Store, StoreAnswer, StoreError, Verdicts,
+    decide_one,
+};
 use crate::config::RedisConfig;
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
@@ -61,8 +63,8 @@ struct Inner<S> {
 enum Join {
     /// There is no call in flight: it makes one.
     First,
-    /// Its answer was known.
-    Known(Verdicts),
+    /// Its answer is known.
+    Known(DecisionAnswer),
     /// It waits for the next call, but no longer than until its deadline.
     Waits(Instant, VerdictReceiver),
 }
@@ -88,68 +90,80 @@ impl<S: Store> Coalesce<S> {
 }
 
 impl<S: Store> Store for Coalesce<S> {
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        if decisions.iter().any(|decision| decision.costs.len() != 1) {
+            for decision in decisions {
+                self.0.begin(decision, answers);
+            }
+            return;
+        }
+        let first = answers.each.len();
+        self.known(decisions, answers);
+        for (place, decision) in (first..).zip(decisions) {
+            if matches!(answers.each.get(place), Some(StoreAnswer::Unknown)) {
+                let end = answers.end();
+                self.0.begin(decision, answers);
+                // What its limits say would stand behind those of later decisions.
+                if let Some(StoreAnswer::Ready(Ok(_))) = answers.each.last() {
+                    let verdicts = answers.take_from(end).verdicts();
+                    answers.later(verdicts);
+                }
+                // It has one answer, which takes the place of the unknown one.
+                answers.each.swap_remove(place);
+            }
+        }
+    }
+
     fn knows_some(&self) -> bool {
         self.0.store.knows_some()
     }
 
-    fn known_each(&self, singles: &[Single<'_>], known: &mut AreKnown, out: &mut Ended) {
-        self.0.store.known_each(singles, known, out);
-    }
-
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        let inner = &self.0;
-        let [cost] = *costs else { return inner.store.decide(decision, op, costs, out).await };
-        if !inner.coalesces(decision, op) {
-            return inner.store.decide(decision, op, costs, out).await;
-        }
-        // Of a strategy and its overrides, which have keys in common.
-        let family = decision.strategy.family() as u64;
-        let key = inner.secret.hash_fields(family, decision.strategy, &decision.subject);
-        let (deadline, waiting) = match inner.join(key, decision, op, cost)? {
-            Join::Waits(deadline, waiting) => (deadline, waiting),
-            Join::Known(known) => {
-                *out = known;
-                return Ok(());
-            }
-            Join::First => {
-                let _flight = Flight { inner, key, decision };
-                return inner.store.decide(decision, op, costs, out).await;
-            }
-        };
-        let _place = WaitingPlace(&inner.waiting);
-        match inner.deadlines.until(deadline, waiting).await {
-            Ok(Ok(answer)) => {
-                *out = answer?;
-                Ok(())
-            }
-            Ok(Err(_)) => Err(StoreError::Unavailable("the worker stops".into())),
-            Err(Passed) => Err(StoreError::Timeout),
+    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        if self.knows_some() {
+            self.0.store.known(decisions, answers);
+        } else {
+            answers.each.extend(decisions.iter().map(|_| StoreAnswer::Unknown));
         }
     }
 }
 
 impl<S: Store> Inner<S> {
-    fn coalesces(&self, decision: &Decision<'_>, op: Op) -> bool {
+    /// Waits for the next call for the same keys if one is in flight, or else makes it.
+    fn begin(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
+        let &[cost] = decision.costs else { return self.store.decide(slice::from_ref(decision), answers) };
+        if !self.coalesces(decision) {
+            return self.store.decide(slice::from_ref(decision), answers);
+        }
+        // Of a strategy and its overrides, which have keys in common.
+        let family = decision.strategy.family() as u64;
+        let key = self.secret.hash_fields(family, decision.strategy, &decision.subject);
+        match self.join(key, decision, cost) {
+            Ok(Join::First) => self.fly(key, decision, answers),
+            Ok(Join::Known(decided)) => answers.put(1, decided),
+            Ok(Join::Waits(deadline, waiting)) => {
+                let place = WaitingPlace(Arc::clone(self));
+                answers.later(async move { place.0.wait(deadline, waiting).await });
+            }
+            Err(error) => answers.fail(1, &error),
+        }
+    }
+
+    fn coalesces(&self, decision: &Decision<'_>) -> bool {
         self.enabled
-            && matches!(op, Op::Charge | Op::Peek)
+            && matches!(decision.op, Op::Charge | Op::Peek)
             && decision.part == Part::ALL
             && !decision.strategy.shares_counters()
     }
 
     /// Waits for the next call, where one is in flight.
-    fn join(&self, key: u128, decision: &Decision<'_>, op: Op, cost: u64) -> Result<Join, StoreError> {
+    fn join(&self, key: u128, decision: &Decision<'_>, cost: u64) -> Result<Join, StoreError> {
         let mut flights = self.flights.lock();
         let Some(queue) = flights.get_mut(&key) else {
             flights.insert(key, Queue::default());
             return Ok(Join::First);
         };
-        if let Some(known) = self.known(decision, op, cost) {
+        // Whether or not it was worth looking before: the call in flight may hang.
+        if let Some(known) = self.known(decision) {
             return Ok(Join::Known(known));
         }
         if self.waiting.fetch_add(1, Relaxed) >= self.max_waiting {
@@ -160,25 +174,42 @@ impl<S: Store> Inner<S> {
         let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
-        queue.push(Waiter { strategy, op, cost, deadline, reply });
+        queue.push(Waiter { strategy, op: decision.op, cost, deadline, reply });
         Ok(Join::Waits(deadline, waiting))
     }
 
-    /// The answer, if the store knows it without a call: one in flight may hang.
-    fn known(&self, decision: &Decision<'_>, op: Op, cost: u64) -> Option<Verdicts> {
-        if !self.store.knows_some() {
-            return None;
+    fn known(&self, decision: &Decision<'_>) -> Option<DecisionAnswer> {
+        let mut answers = Answers::default();
+        self.store.known(slice::from_ref(decision), &mut answers);
+        let is_known = matches!(answers.each.first(), Some(StoreAnswer::Ready(_)));
+        is_known.then(|| answers.take_from((0, 0)))
+    }
+
+    async fn wait(&self, deadline: Instant, waiting: VerdictReceiver) -> Result<Verdicts, StoreError> {
+        match self.deadlines.until(deadline, waiting).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(StoreError::Unavailable("the worker stops".into())),
+            Err(Passed) => Err(StoreError::Timeout),
         }
-        let Decision { strategy, subject, .. } = *decision;
-        let single = Single { strategy, subject, cost, peek: op == Op::Peek };
-        let (mut known, mut ended) = (AreKnown::new(), Ended::default());
-        self.store.known_each(&[single], &mut known, &mut ended);
-        let verdict = ended.decisions.pop()?.ok()?;
-        Some(Verdicts { decisions: [verdict].into(), limits: ended.limits.as_slice().into() })
+    }
+
+    /// Makes the call of one caller.
+    fn fly(self: &Arc<Self>, key: u128, decision: &Decision<'_>, answers: &mut Answers) {
+        let end = answers.end();
+        self.store.decide(slice::from_ref(decision), answers);
+        let subject = OwnedSubject::of(&decision.subject);
+        let flight = Flight { inner: Arc::clone(self), key, subject };
+        match answers.take_from(end) {
+            DecisionAnswer::Later(verdicts) => answers.later(async move {
+                let _flight = flight;
+                verdicts.await
+            }),
+            now @ DecisionAnswer::Now(_) => answers.put(1, now),
+        }
     }
 
     /// Decides for all who wait, until nobody does.
-    async fn serve(self: Arc<Self>, key: u128, whose: Owned) {
+    async fn serve(self: Arc<Self>, key: u128, whose: OwnedSubject) {
         let served = Served { inner: &self, key };
         loop {
             let next = {
@@ -193,29 +224,31 @@ impl<S: Store> Inner<S> {
                 std::mem::forget(served);
                 return;
             };
-            let mut out = Verdicts::default();
-            let decision = whose.decision(call.strategy(), call.deadline());
-            let result = self.store.decide(&decision, call.op(), &call.costs(), &mut out).await;
-            call.answer(result.map(|()| out));
+            let decided = {
+                let costs = call.costs();
+                let decision = Decision::new(call.strategy(), whose.subject(), call.op(), &costs);
+                decide_one(&self.store, &Decision { deadline: call.deadline(), ..decision })
+            };
+            call.answer(decided.verdicts().await);
         }
     }
 }
 
 /// The call of one caller. However it ends, who came meanwhile goes on.
-struct Flight<'a, 'd, S: Store> {
-    inner: &'a Arc<Inner<S>>,
+struct Flight<S: Store> {
+    inner: Arc<Inner<S>>,
     key: u128,
-    decision: &'a Decision<'d>,
+    subject: OwnedSubject,
 }
 
-impl<S: Store> Drop for Flight<'_, '_, S> {
+impl<S: Store> Drop for Flight<S> {
     fn drop(&mut self) {
         let mut flights = self.inner.flights.lock();
         let waited_for = flights.get(&self.key).is_some_and(|queue| !queue.is_empty());
         // No runtime: the worker stops, and waiting callers get an error.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if waited_for => {
-                runtime.spawn(Arc::clone(self.inner).serve(self.key, Owned::of(&self.decision.subject)));
+                runtime.spawn(Arc::clone(&self.inner).serve(self.key, self.subject.clone()));
             }
             _ => {
                 flights.remove(&self.key);
@@ -237,10 +270,10 @@ impl<S> Drop for Served<'_, S> {
 }
 
 /// One of the bounded places of those who wait.
-struct WaitingPlace<'a>(&'a AtomicUsize);
+struct WaitingPlace<S>(Arc<Inner<S>>);
 
-impl Drop for WaitingPlace<'_> {
+impl<S> Drop for WaitingPlace<S> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.0.waiting.fetch_sub(1, Relaxed);
     }
 }

@@ -32,25 +32,32 @@ mod epochs;
 mod holds;
 mod known;
 
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
-use self::epochs::{Changes, EPOCHS, Epochs, LastSeenStates, TOLD, UnderWay};
+use self::epochs::{EPOCHS, Epochs, LastSeenStates, StateChange, TOLD};
 use self::holds::holds;
-use self::known::{DenialTable, Known, Question};
-use super::{AreKnown, Decision, Ended, Part, Single, Store, StoreError, Verdicts};
+use self::known::{DenialTable, Known, KnownQuestion};
+use super::{Answers, Decision, DecisionAnswer, Part, Store, StoreAnswer, Verdicts};
+
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
+use weir_core::strategy::Strategy;
 use weir_time::clock::Monotonic;
 use weir_units::Micros;
 
-/// One worker's denials in front of its store.
-pub struct Denials<S> {
+/// One worker's denials in front of its store. Answers that are waited for keep them.
+pub struct Denials<S>(Arc<WorkerDenials<S>>);
+
+struct WorkerDenials<S> {
     store: S,
-    shared: DenialsShared,
+    /// Its own handle, so that no other worker counts on it.
+    shared: Arc<DenialsShared>,
     known: Mutex<DenialTable>,
     /// How much it is worth to look before a call is begun: as long as one in nine is found.
     worth: AtomicU32,
@@ -90,99 +97,160 @@ impl DenialsShared {
     /// One worker's denials, in front of `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
-        Denials { store, shared: self.clone(), known: Mutex::default(), worth: AtomicU32::new(0) }
+        let (shared, known, worth) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
+        Denials(Arc::new(WorkerDenials { store, shared, known, worth }))
     }
 
     /// Whether denials of such decisions are kept.
-    fn keeps(&self, decision: &Decision<'_>, op: Op) -> bool {
+    fn keeps(&self, decision: &Decision<'_>) -> bool {
         let counts_denied = || decision.strategy.algorithms().iter().any(|limit| limit.counts_denied());
-        matches!(op, Op::Charge | Op::Peek) && decision.part == Part::ALL && !counts_denied()
+        matches!(decision.op, Op::Charge | Op::Peek) && decision.part == Part::ALL && !counts_denied()
     }
 }
 
 impl<S: Store> Store for Denials<S> {
-    fn knows_some(&self) -> bool {
-        self.worth.load(Relaxed) > 0
-    }
-
-    fn known_each(&self, singles: &[Single<'_>], known: &mut AreKnown, out: &mut Ended) {
-        let (now, table) = (self.shared.clock.now(), self.known.lock());
-        known.extend(singles.iter().map(|single| {
-            let decision = single.decision();
-            if single.cost == 0 || !self.shared.keeps(&decision, single.op()) {
-                return false;
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        if self.0.shared.max_age.is_zero() {
+            return self.0.store.decide(decisions, answers);
+        }
+        for decision in decisions {
+            if self.0.shared.keeps(decision) {
+                self.0.decide(decision, answers);
+            } else {
+                self.0.pass(decision, answers);
             }
-            let epochs = self.shared.epochs(&decision);
-            let answer = table.answer(&epochs.question(&decision, single.cost), epochs.sum(), now);
-            self.looked(if answer.is_some() { FOUND } else { NOT_FOUND });
-            let Some((verdict, answer)) = answer.and_then(|answer| Some((answer.verdict()?, answer))) else {
-                return false;
-            };
-            out.decisions.push(Ok(verdict));
-            out.limits.extend(answer.limits());
-            true
-        }));
+        }
     }
 
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        if self.shared.max_age.is_zero() {
-            return self.store.decide(decision, op, costs, out).await;
+    fn knows_some(&self) -> bool {
+        self.0.worth.load(Relaxed) > 0
+    }
+
+    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        let WorkerDenials { shared, known, .. } = &*self.0;
+        let (now, table) = (shared.clock.now(), known.lock());
+        for decision in decisions {
+            let answer = match *decision.costs {
+                [cost] if cost > 0 && shared.keeps(decision) => {
+                    let epochs = shared.epochs(decision);
+                    let question = epochs.question(decision.strategy.id(), cost);
+                    let answer = table.answer(&question, epochs.sum(shared), now);
+                    self.0.looked(if answer.is_some() { FOUND } else { NOT_FOUND });
+                    answer.and_then(|answer| Some((answer.verdict()?, answer)))
+                }
+                _ => None,
+            };
+            match answer {
+                Some((verdict, answer)) => {
+                    answers.each.push(StoreAnswer::Ready(Ok(verdict)));
+                    answers.limits.extend(answer.limits());
+                }
+                None => answers.each.push(StoreAnswer::Unknown),
+            }
         }
-        let epochs = self.shared.epochs(decision);
-        if !self.shared.keeps(decision, op) {
-            // A cost of nothing changes nothing, but a reset has no cost at all.
-            let changes = op == Op::Reset || op != Op::Peek && costs.iter().any(|&cost| cost > 0);
-            // It ends after its epoch has been raised.
-            let _under_way = UnderWay::of(&epochs, changes);
-            let _changes = Changes(changes.then_some(epochs.tag));
-            self.store.decide(decision, op, costs, out).await?;
-            epochs.told(out, false);
-            return Ok(());
-        }
-        let (sent, epoch) = (self.shared.clock.now(), epochs.sum());
-        let mut asked = StoreQuestion { decision, costs, epochs, epoch, sent };
-        if self.knows_all(&asked, out) {
-            return Ok(());
-        }
-        let takes = op == Op::Charge && costs.iter().any(|&cost| cost > 0);
-        let mut changes = Changes(takes.then_some(asked.epochs.keys));
-        self.store.decide(decision, op, costs, out).await?;
-        // Of several costs those are denied by the state as it is now that come after the last admitted one.
-        let admitted = out.decisions.iter().zip(costs).rposition(|(one, &cost)| one.allowed && cost > 0);
-        let last = admitted.filter(|_| takes);
-        changes.0 = None;
-        if asked.epochs.told(out, last.is_some()) {
-            asked.epoch = epoch.wrapping_add(asked.epochs.step());
-        }
-        let first = last.map_or(0, |last| last + 1);
-        self.learn(&asked, first, out);
-        Ok(())
     }
 }
 
 /// What the store is asked, and when.
-struct StoreQuestion<'a, 'd> {
-    decision: &'a Decision<'d>,
-    costs: &'a [u64],
-    epochs: Epochs<'a>,
-    /// What it knew of: the sum of the epochs.
+struct StoreQuestion {
+    strategy: Arc<Strategy>,
+    op: Op,
+    costs: SmallVec<[u64; 2]>,
+    epochs: Epochs,
+    /// The sum of the epochs before the store was asked.
     epoch: u64,
     sent: Instant,
 }
 
-impl StoreQuestion<'_, '_> {
-    fn question(&self, cost: u64) -> Question {
-        self.epochs.question(self.decision, cost)
+impl<S: Store> WorkerDenials<S> {
+    /// Passes a decision on whose denials are not kept, but which may change a state.
+    fn pass(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
+        let epochs = self.shared.epochs(decision);
+        // A cost of nothing changes nothing, but a reset has no cost at all.
+        let charges = decision.op != Op::Peek && decision.costs.iter().any(|&cost| cost > 0);
+        let changes = decision.op == Op::Reset || charges;
+        let change = changes.then(|| StateChange::of_tag(&self.shared, epochs));
+        let end = answers.end();
+        self.store.decide(slice::from_ref(decision), answers);
+        let this = Arc::clone(self);
+        let after = move |verdicts: &Verdicts| {
+            epochs.told(&this.shared, verdicts, false);
+            drop(change);
+        };
+        then(answers, end, decision.costs.len(), after);
+    }
+
+    /// Answers from what is known, or asks the store and learns from its answer.
+    fn decide(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
+        let epochs = self.shared.epochs(decision);
+        let mut asked = StoreQuestion {
+            strategy: Arc::clone(decision.strategy),
+            op: decision.op,
+            costs: decision.costs.into(),
+            epochs,
+            epoch: epochs.sum(&self.shared),
+            sent: self.shared.clock.now(),
+        };
+        if self.knows_all(&asked, answers) {
+            return;
+        }
+        let change = asked.takes().then(|| StateChange::of_keys(&self.shared, epochs));
+        let end = answers.end();
+        self.store.decide(slice::from_ref(decision), answers);
+        let this = Arc::clone(self);
+        let after = move |verdicts: &Verdicts| this.learn_from(&mut asked, change, verdicts);
+        then(answers, end, decision.costs.len(), after);
+    }
+
+    fn learn_from(&self, asked: &mut StoreQuestion, change: Option<StateChange>, verdicts: &Verdicts) {
+        // Of several costs those are denied by the state as it is now that come after the last admitted one.
+        let mut costs = verdicts.decisions.iter().zip(&asked.costs);
+        let last = costs.rposition(|(one, &cost)| one.allowed && cost > 0).filter(|_| asked.takes());
+        // What was admitted raises the epoch below, and nothing else has changed a state.
+        change.into_iter().for_each(StateChange::forget);
+        if asked.epochs.told(&self.shared, verdicts, last.is_some()) {
+            asked.epoch = asked.epoch.wrapping_add(asked.epochs.step());
+        }
+        let first = last.map_or(0, |last| last + 1);
+        self.learn(asked, first, verdicts);
     }
 }
 
-impl<S> Denials<S> {
+/// Lets `after` see the verdicts that were appended since `end`, or those that come later. If there are none, it is
+/// dropped.
+fn then(
+    answers: &mut Answers,
+    end: (usize, usize),
+    costs: usize,
+    after: impl FnOnce(&Verdicts) + Send + 'static,
+) {
+    match answers.take_from(end) {
+        DecisionAnswer::Now(verdicts) => {
+            if let Ok(verdicts) = &verdicts {
+                after(verdicts);
+            }
+            answers.put(costs, DecisionAnswer::Now(verdicts));
+        }
+        DecisionAnswer::Later(verdicts) => answers.later(async move {
+            let verdicts = verdicts.await?;
+            after(&verdicts);
+            Ok(verdicts)
+        }),
+    }
+}
+
+impl StoreQuestion {
+    fn question(&self, cost: u64) -> KnownQuestion {
+        self.epochs.question(self.strategy.id(), cost)
+    }
+
+    /// Whether it may take something from the limits.
+    fn takes(&self) -> bool {
+        self.op == Op::Charge && self.costs.iter().any(|&cost| cost > 0)
+    }
+}
+
+impl<S> WorkerDenials<S> {
     /// A worker's own count: what two threads would lose of it is no matter.
     fn looked(&self, worth: i32) {
         let sum = self.worth.load(Relaxed).saturating_add_signed(worth);
@@ -190,29 +258,29 @@ impl<S> Denials<S> {
     }
 
     /// Answers all costs, if each is known to be denied: no denial changes the answer to the next one.
-    fn knows_all(&self, asked: &StoreQuestion<'_, '_>, out: &mut Verdicts) -> bool {
+    fn knows_all(&self, asked: &StoreQuestion, answers: &mut Answers) -> bool {
         let known = self.known.lock();
         let answer = |&cost: &u64| known.answer(&asked.question(cost), asked.epoch, asked.sent);
         if asked.costs.is_empty() || !asked.costs.iter().all(|cost| answer(cost).is_some()) {
             return false;
         }
         for answer in asked.costs.iter().filter_map(answer) {
-            out.decisions.extend(answer.verdict());
-            out.limits.extend(answer.limits());
+            answers.each.extend(answer.verdict().map(|verdict| StoreAnswer::Ready(Ok(verdict))));
+            answers.limits.extend(answer.limits());
         }
         self.looked(FOUND);
         true
     }
 
     /// Keeps the denials of the costs from `first` on, each for as long as it holds.
-    fn learn(&self, asked: &StoreQuestion<'_, '_>, first: usize, answers: &Verdicts) {
+    fn learn(&self, asked: &StoreQuestion, first: usize, answers: &Verdicts) {
         let mut received = None;
         for (index, &cost) in asked.costs.iter().enumerate().skip(first) {
             // All say the same that ask for the same.
             let again = asked.costs.get(index + 1) == Some(&cost);
             let denied = answers.get(index).filter(|(verdict, _)| !verdict.allowed && !again);
             let Some((&verdict, limits)) = denied else { continue };
-            let holds = holds(asked.decision.strategy, limits, cost).min(self.shared.max_age);
+            let holds = holds(&asked.strategy, limits, cost).min(self.shared.max_age);
             let received = *received.get_or_insert_with(|| self.shared.clock.now());
             let answer = Verdicts { decisions: [verdict].into(), limits: limits.into() };
             let known = Known { epoch: asked.epoch, received, until: asked.sent + holds, answer };

@@ -26,7 +26,7 @@ use self::cells::{NoRoom, ShardCells};
 use self::once::Marker;
 use self::place::StatePlace;
 use self::table::ShardTable;
-use super::{Decision, Ended, Single, Store, StoreError, Verdicts, check_supported};
+use super::{Answers, Decision, Store, check_supported};
 use crate::config::{MemoryConfig, WhenFull};
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, VerdictSink, decide};
 use weir_core::key::{self, KeySecret};
@@ -137,64 +137,54 @@ impl MemoryStore {
             shard.0.lock().sweep(SLOTS_A_SHARD, second, &self.0.budget);
         }
     }
-
-    fn decide_now(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        check_supported(decision, op)?;
-        let shared = &*self.0;
-        let mut at = StatePlace::default();
-        shared.locate(|locator| locator.locate(decision, &mut at));
-        let limits = &*decision.algorithms();
-        let now = shared.clock.now();
-        let marker = shared.marker(decision, op, now);
-        let mut table = shared.shards[at.shard].lock();
-        // Nothing follows under the lock, so that it goes with the decision.
-        if let ([cost], None) = (costs, marker) {
-            let decided = shared.decide_at(&at, table, (decision.strategy, limits), (op, *cost, now), out);
-            return decided.map_err(|NoRoom| shared.budget.refuse());
-        }
-        for &cost in costs {
-            let first = marker.filter(|marker| !marker.is_set(&table));
-            // What has happened before takes nothing and only says how the limits stand.
-            let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
-            if let Some(marker) = first {
-                marker.set(shared, &mut table, decision.strategy.owner())?;
-            }
-            let rules = (&**decision.strategy, limits);
-            let decided = shared.decide_at(&at, &mut *table, rules, (op, cost, now), out);
-            if let (Some(marker), Err(_)) = (first, &decided) {
-                marker.clear(&mut table, &shared.budget);
-            }
-            decided.map_err(|NoRoom| shared.budget.refuse())?;
-        }
-        Ok(())
-    }
 }
 
 impl Store for MemoryStore {
     const AT_ONCE: bool = true;
 
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.decide_now(decision, op, costs, out)
-    }
-
-    fn decide_each(&self, singles: &[Single<'_>], out: &mut Ended) {
-        self.0.decide_together(singles, out);
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        if decisions.iter().all(Decision::is_simple) {
+            return self.0.decide_together(decisions, answers);
+        }
+        for decision in decisions {
+            if let Err(error) = check_supported(decision) {
+                answers.fail(decision.costs.len(), &error);
+            } else {
+                self.0.decide_alone(decision, answers);
+            }
+        }
     }
 }
 
 impl SharedMemory {
+    /// Decides all costs of one decision, under one lock.
+    fn decide_alone(&self, decision: &Decision<'_>, answers: &mut Answers) {
+        let mut at = StatePlace::default();
+        self.locate(|locator| locator.locate(decision, &mut at));
+        let limits = &*decision.algorithms();
+        let now = self.clock.now();
+        let marker = self.marker(decision, now);
+        let mut table = self.shards[at.shard].lock();
+        for &cost in decision.costs {
+            let first = marker.filter(|marker| !marker.is_set(&table));
+            // What has happened before takes nothing and only says how the limits stand.
+            let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
+            if let Some(marker) = first
+                && let Err(error) = marker.set(self, &mut table, decision.strategy.owner())
+            {
+                answers.fail(1, &error);
+                continue;
+            }
+            let rules = (&**decision.strategy, limits);
+            if let Err(NoRoom) = self.decide_at(&at, &mut *table, rules, (decision.op, cost, now), answers) {
+                if let Some(marker) = first {
+                    marker.clear(&mut table, &self.budget);
+                }
+                answers.fail(1, &self.budget.refuse());
+            }
+        }
+    }
+
     /// Decides once, in a shard that is locked. A lock that is given with its table is released as soon as the
     /// decision is written.
     #[inline]
@@ -219,8 +209,8 @@ impl SharedMemory {
     }
 
     /// The marker of a decision that may happen only once.
-    fn marker(&self, decision: &Decision<'_>, op: Op, now: Micros) -> Option<Marker> {
-        let id = decision.once(op)?;
+    fn marker(&self, decision: &Decision<'_>, now: Micros) -> Option<Marker> {
+        let id = decision.once()?;
         let Decision { strategy, subject, .. } = decision;
         let write = |text: &mut Vec<u8>| key::write_refund_name(text, strategy, subject, id);
         let digest = self.locate(|locator| locator.digest(write));

@@ -69,17 +69,17 @@ impl<'a> Decision<'a> {
         Cow::Owned(self.limits().map(|limit| limit.algorithm).collect())
     }
 
-    /// The id under which `op` may happen only once.
-    pub(super) fn once(&self, op: Op) -> Option<&'a str> {
-        (op == Op::Refund && !self.part.id.is_empty()).then_some(self.part.id)
+    /// The id under which it may happen only once.
+    pub(super) fn once(&self) -> Option<&'a str> {
+        (self.op == Op::Refund && !self.part.id.is_empty()).then_some(self.part.id)
     }
 }
 
 /// Refuses what an operation does not mean for these limits, before the store is asked.
-pub(super) fn check_supported(decision: &Decision<'_>, op: Op) -> Result<(), StoreError> {
+pub(super) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError> {
     let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
     let unsupported = |why| Err(StoreError::Unsupported(why));
-    match op {
+    match decision.op {
         Op::AtMost | Op::Reserve { .. } if !matches!(&*decision.algorithms(), [one] if is_bucket(one)) => {
             unsupported("at_most and reserve are defined for a strategy of one bucket limit only")
         }

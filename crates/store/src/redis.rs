@@ -24,7 +24,7 @@ mod trials;
 mod watch;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::context::LinkContext;
 use self::fault::Fault;
@@ -34,9 +34,8 @@ use self::request::Request;
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
 use self::trials::SingleSlotNodes;
-use super::{Decision, Store, StoreError, Verdicts, check_supported};
+use super::{Answers, Decision, Store, StoreError, Verdicts, check_supported};
 use crate::config::RedisConfig;
-use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
@@ -55,8 +54,10 @@ pub struct RedisShared {
     health: StoreHealth,
 }
 
-/// One worker's store: its own connections.
-pub struct RedisStore {
+/// One worker's store: its own connections. Answers that are waited for keep them.
+pub struct RedisStore(Arc<WorkerConnections>);
+
+struct WorkerConnections {
     shared: RedisShared,
     links: Arc<Links>,
     deadlines: Deadlines,
@@ -78,7 +79,7 @@ impl RedisShared {
     pub fn store(&self) -> RedisStore {
         let deadlines = Deadlines::exact();
         let links = Links::open(Arc::clone(&self.context), deadlines.clone());
-        RedisStore { shared: self.clone(), links, deadlines }
+        RedisStore(Arc::new(WorkerConnections { shared: self.clone(), links, deadlines }))
     }
 
     /// How many script calls went to nodes of a cluster that get one for each slot.
@@ -108,34 +109,35 @@ impl RedisShared {
 }
 
 impl Store for RedisStore {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        check_supported(decision, op)?;
-        let own = monotonic() + Duration::from(self.shared.context.config.deadline);
-        let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
-        let (secret, cluster) = (&self.shared.secret, self.topology().is_cluster());
-        let config = &self.shared.context.config;
-        let request = Arc::new(Request::new(config, secret, cluster, decision, op, costs));
-        match self.deadlines.until(deadline, self.route(&request)).await {
-            Ok(Ok(answer)) => {
-                *out = answer;
-                Ok(())
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        let shared = &self.0.shared;
+        let cluster = shared.context.topology.is_cluster();
+        for decision in decisions {
+            if let Err(error) = check_supported(decision) {
+                answers.fail(decision.costs.len(), &error);
+                continue;
             }
-            Ok(Err(error)) => Err(error),
+            let own = monotonic() + Duration::from(shared.context.config.deadline);
+            let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
+            let request = Request::new(&shared.context.config, &shared.secret, cluster, decision);
+            let request = Arc::new(request);
+            let connections = Arc::clone(&self.0);
+            answers.later(async move { connections.ask(&request, deadline).await });
+        }
+    }
+}
+
+impl WorkerConnections {
+    async fn ask(&self, request: &Arc<Request>, deadline: Instant) -> Result<Verdicts, StoreError> {
+        match self.deadlines.until(deadline, self.route(request)).await {
+            Ok(answer) => answer,
             Err(Passed) => {
                 self.topology().suspect();
                 Err(StoreError::Timeout)
             }
         }
     }
-}
 
-impl RedisStore {
     /// Asks the slot's node, and follows where it points.
     async fn route(&self, request: &Arc<Request>) -> Result<Verdicts, StoreError> {
         let mut address = self.topology().owner(request.slot)?;

@@ -32,7 +32,7 @@ pub use self::cluster::{Cluster, Migration};
 pub use self::process::Process;
 pub use self::proxy::{Proxy, ProxyMode};
 pub use self::redis::{RedisBuilder, RedisServer};
-pub use self::stores::{Accelerators, Counting, redis_config, redis_store, watched};
+pub use self::stores::{Accelerators, Counting, DecideOne, redis_config, redis_store, watched};
 pub use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};
 
 /// The one Redis that tests share because starting a server each is slow. Use keys of your own in it,

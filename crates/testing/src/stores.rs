@@ -2,16 +2,18 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Once};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
-use weir_core::algorithm::Op;
+use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::key::KeySecret;
+use weir_core::strategy::Strategy;
 use weir_store::coalesce::Coalesce;
 use weir_store::config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisShared, RedisStore};
-use weir_store::{Decision, Store, StoreError, Verdicts};
+use weir_store::{Answers, Decision, OwnedSubject, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock::{Clock, Monotonic};
 use weir_units::Micros;
 
@@ -129,14 +131,85 @@ fn without_spans() -> Login {
 pub struct Counting<S = MemoryStore>(pub S, pub Arc<AtomicUsize>);
 
 impl<S: Store> Store for Counting<S> {
-    async fn decide(
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        self.1.fetch_add(decisions.len(), SeqCst);
+        self.0.decide(decisions, answers);
+    }
+}
+
+/// A decision that borrows from nobody, for stores that answer later.
+#[derive(Debug, Clone)]
+pub struct OwnedDecision {
+    strategy: Arc<Strategy>,
+    subject: OwnedSubject,
+    /// What is done with each cost.
+    pub op: Op,
+    /// The costs.
+    pub costs: Vec<u64>,
+    deadline: Option<Instant>,
+}
+
+impl OwnedDecision {
+    /// A copy of a decision over all limits.
+    pub fn of(decision: &Decision<'_>) -> Self {
+        let Decision { strategy, ref subject, op, costs, deadline, .. } = *decision;
+        let (strategy, subject, costs) = (Arc::clone(strategy), OwnedSubject::of(subject), costs.to_vec());
+        Self { strategy, subject, op, costs, deadline }
+    }
+
+    /// The verdicts of `store`.
+    pub async fn ask<S: Store>(&self, store: &S) -> Result<Verdicts, StoreError> {
+        let decision = Decision::new(&self.strategy, self.subject.subject(), self.op, &self.costs);
+        let decided = decide_one(store, &Decision { deadline: self.deadline, ..decision });
+        decided.verdicts().await
+    }
+}
+
+/// What a store that answers at once answers to several decisions, and what the limits of those that did not fail say.
+pub fn decide_ready<S: Store>(
+    store: &S,
+    decisions: &[Decision<'_>],
+) -> (Vec<Result<Verdict, StoreError>>, Vec<LimitVerdict>) {
+    let mut answers = Answers::default();
+    store.decide(decisions, &mut answers);
+    let ready = |answer| match answer {
+        StoreAnswer::Ready(decided) => decided,
+        StoreAnswer::Later(_) | StoreAnswer::Unknown => panic!("the store does not answer at once"),
+    };
+    (answers.each.into_iter().map(ready).collect(), answers.limits)
+}
+
+/// What a store knows without asking.
+pub fn known<S: Store>(store: &S, decision: &Decision<'_>) -> Option<Verdicts> {
+    let mut answers = Answers::default();
+    store.known(std::slice::from_ref(decision), &mut answers);
+    match answers.each.pop() {
+        Some(StoreAnswer::Ready(verdict)) => {
+            let decisions = [verdict.expect("what is known is no error")].into();
+            Some(Verdicts { decisions, limits: answers.limits.into() })
+        }
+        _ => None,
+    }
+}
+
+/// A store that is asked for one decision at a time.
+pub trait DecideOne: Store + Sized {
+    /// Decides each of `costs` in turn, under these limits and for this subject, and appends the verdicts to `out`.
+    fn decide_one(
         &self,
         decision: &Decision<'_>,
         op: Op,
         costs: &[u64],
         out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.1.fetch_add(1, SeqCst);
-        self.0.decide(decision, op, costs, out).await
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async move {
+            let decided = decide_one(self, &Decision { op, costs, ..*decision });
+            let verdicts = decided.verdicts().await?;
+            out.decisions.extend(verdicts.decisions);
+            out.limits.extend(verdicts.limits);
+            Ok(())
+        }
     }
 }
+
+impl<S: Store> DecideOne for S {}

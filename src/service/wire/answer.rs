@@ -19,15 +19,10 @@ const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 
 /// Appends the response for `answer` to a question of `cost`.
-pub(crate) fn response<L: AsRef<[LimitVerdict]>>(
-    out: &mut Vec<u8>,
-    answer: &Answer<'_, L>,
-    cost: u64,
-    templates: &Templates,
-) {
+pub(crate) fn response(out: &mut Vec<u8>, answer: &Answer<'_, '_>, cost: u64, templates: &Templates) {
     match &answer.outcome {
         Outcome::Decided { verdict, limits } => {
-            decided(out, answer.strategy, verdict, limits.as_ref(), cost, templates);
+            decided(out, answer.strategy, verdict, limits, cost, templates);
         }
         Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
         Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),

@@ -4,9 +4,10 @@ use weir::algorithm::{Algorithm, Op, Rate};
 use weir::config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir::key::Subject;
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_testing::DecideOne as _;
 
 use super::{allow, charge, config, shared, store_unwatched};
 use crate::support::server::{Server, ask_under};
@@ -86,8 +87,8 @@ async fn every_engine(store: &RedisStore) {
         let subject = Subject { resource: "r", consumer: "", ..Subject::default() };
         for op in [Op::Charge, Op::Peek, Op::Charge, Op::Refund, Op::Force, Op::Reset, Op::Charge] {
             let mut out = Verdicts::default();
-            let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
-            let decided = store.decide(&decision, op, &[2], &mut out).await;
+            let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
+            let decided = store.decide_one(&decision, op, &[2], &mut out).await;
             let unsupported = matches!(decided, Err(StoreError::Unsupported(_)));
             assert!(decided.is_ok() || unsupported, "{algorithm:?} {op:?}: {decided:?}");
         }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weir_testing::DecideOne as _;
 
 use redis::Connection;
 use weir::algorithm::Op;
@@ -100,7 +101,7 @@ async fn settle() {
 
 async fn charge<S: Store>(store: &S, strategy: &Arc<Strategy>, resource: &str) -> Result<u64, StoreError> {
     let mut out = Verdicts::default();
-    store.decide(&decision(strategy, resource), Op::Charge, &[1], &mut out).await?;
+    store.decide_one(&decision(strategy, resource), Op::Charge, &[1], &mut out).await?;
     Ok(out.limits[0].remaining)
 }
 

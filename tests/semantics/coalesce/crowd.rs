@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::time::Instant;
+use weir_testing::DecideOne as _;
 
 use tokio::sync::Barrier;
 use weir::algorithm::{Algorithm, Op, Rate};
@@ -12,7 +13,7 @@ use weir::key::{KeySecret, Subject};
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::DenialsShared;
 use weir::store::redis::RedisShared;
-use weir::store::{Decision, Part, Store as _, Verdicts};
+use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
 
@@ -100,9 +101,9 @@ async fn callers(
             for round in 0..ROUNDS {
                 let cost = 1 + ((node + 3 * caller + 7 * round) % 5) as u64;
                 let subject = Subject { resource: "hot", consumer: "crowd", ..Subject::default() };
-                let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+                let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
                 let (asked, mut out) = (Instant::now(), Verdicts::default());
-                store.decide(&decision, Op::Charge, &[cost], &mut out).await.unwrap();
+                store.decide_one(&decision, Op::Charge, &[cost], &mut out).await.unwrap();
                 let (verdict, limits) = out.get(0).unwrap();
                 let (allowed, remaining) = (verdict.allowed, limits[0].remaining);
                 seen.push(Seen { asked, answered: Instant::now(), cost, allowed, remaining });

@@ -10,6 +10,8 @@ mod truth;
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
+use weir_testing::stores::known;
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -19,7 +21,7 @@ use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::{Denials, DenialsShared};
-use weir::store::{AreKnown, Decision, Ended, Part, Single, Store as _, StoreError, Verdicts};
+use weir::store::{Decision, StoreError, Verdicts};
 use weir::units::Micros;
 
 use self::gate::Gate;
@@ -172,9 +174,9 @@ impl World {
         let task = self.runtime.spawn(async move {
             let Asked { strategy, whose, op, costs, .. } = of;
             let subject = SUBJECTS[whose];
-            let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+            let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
             let mut out = Verdicts::default();
-            store.decide(&decision, op, &costs, &mut out).await.map(|()| out)
+            store.decide_one(&decision, op, &costs, &mut out).await.map(|()| out)
         });
         asked.by = Some(task.id());
         self.gate.with(|at| at.truth.asks(task.id()));
@@ -190,12 +192,9 @@ impl World {
     /// As a connection does with all that has arrived: whether the answer is known.
     fn look(&mut self, worker: usize, asked: &Asked) -> Result<bool, String> {
         let ([cost], Op::Charge | Op::Peek) = (&asked.costs[..], asked.op) else { return Ok(false) };
-        let (subject, peek) = (SUBJECTS[asked.whose], asked.op == Op::Peek);
-        let single = Single { strategy: &asked.strategy, subject, cost: *cost, peek };
-        let (mut known, mut ended) = (AreKnown::new(), Ended::default());
-        self.workers[worker].known_each(&[single], &mut known, &mut ended);
-        let Some(verdict) = ended.decisions.pop() else { return Ok(false) };
-        let answers = Verdicts { decisions: [verdict.unwrap()].into(), limits: ended.limits.into() };
+        let costs = [*cost];
+        let decision = Decision::new(&asked.strategy, SUBJECTS[asked.whose], asked.op, &costs);
+        let Some(answers) = known(&*self.workers[worker], &decision) else { return Ok(false) };
         self.known += 1;
         let (first, now) = (self.heard(asked), self.clock.now());
         self.gate.with(|at| at.truth.hear(asked, &answers, first, now)).map(|()| true)
@@ -238,8 +237,8 @@ impl World {
                 let (store, strategy) = (Arc::clone(store), Arc::clone(&rules[usize::from(whose == RAISED)]));
                 let before = self.gate.arrived();
                 let task = self.runtime.spawn(async move {
-                    let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
-                    store.decide(&decision, Op::Peek, &[NEW], &mut Verdicts::default()).await
+                    let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
+                    store.decide_one(&decision, Op::Peek, &[NEW], &mut Verdicts::default()).await
                 });
                 self.settle();
                 if self.gate.arrived() == before {

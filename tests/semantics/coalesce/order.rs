@@ -1,10 +1,11 @@
 //! Questions about the same keys keep their order, whatever else they differ in.
 
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op};
 use weir::key::Subject;
-use weir::store::{Decision, Part, Store as _, Verdicts};
+use weir::store::{Decision, Verdicts};
 use weir::strategy::{Field, Strategy};
 use weir::units::Micros;
 
@@ -26,9 +27,9 @@ impl World {
         let (coalesce, strategy) = (Arc::clone(&self.coalesce), Arc::clone(strategy));
         let caller = tokio::spawn(async move {
             let subject = Subject { resource, consumer: "bob", group, ..Subject::default() };
-            let decision = Decision { strategy: &strategy, subject, deadline: None, part: Part::ALL };
+            let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
             let mut out = Verdicts::default();
-            coalesce.decide(&decision, Op::Charge, &[cost], &mut out).await?;
+            coalesce.decide_one(&decision, Op::Charge, &[cost], &mut out).await?;
             let (verdict, limits) = out.get(0).unwrap();
             Ok((verdict.allowed, limits[0].remaining))
         });

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Engine, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock, Monotonic};
@@ -13,7 +14,7 @@ use weir::config::Topology;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::{Micros, Retry};
 
@@ -72,9 +73,9 @@ impl Nodes {
 
 async fn decide<S: Store>(store: &S, rules: &Arc<Strategy>, consumer: &str, op: Op, cost: u64) -> Answer {
     let subject = Subject { resource: "r", consumer, ..Subject::default() };
-    let decision = Decision { strategy: rules, subject, deadline: None, part: Part::ALL };
+    let decision = Decision::new(rules, subject, Op::Peek, &[]);
     let mut out = Verdicts::default();
-    store.decide(&decision, op, &[cost], &mut out).await.unwrap();
+    store.decide_one(&decision, op, &[cost], &mut out).await.unwrap();
     (out.decisions[0], out.limits.to_vec())
 }
 

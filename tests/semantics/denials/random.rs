@@ -7,16 +7,17 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use weir_testing::DecideOne as _;
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use weir::algorithm::{Algorithm, Cause, LimitVerdict, Op};
+use weir::algorithm::{Algorithm, Cause, LimitVerdict, Op, VerdictSink as _};
 use weir::clock::{Clock, ManualClock, Monotonic};
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
 
@@ -118,20 +119,16 @@ struct Pure {
 }
 
 impl Store for Pure {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.calls.fetch_add(1, SeqCst);
-        for &cost in costs {
-            let answer = self.named.lock().decide(decision.strategy, &decision.subject, op, cost);
-            out.decisions.push(answer.verdict);
-            out.limits.extend(answer.limits);
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decision in decisions {
+            self.calls.fetch_add(1, SeqCst);
+            for &cost in decision.costs {
+                let mut named = self.named.lock();
+                let answer = named.decide(decision.strategy, &decision.subject, decision.op, cost);
+                answers.all(answer.verdict);
+                answers.limits.extend(answer.limits);
+            }
         }
-        Ok(())
     }
 }
 
@@ -171,10 +168,10 @@ impl Both {
             let subject = SUBJECTS[*whose];
             let truth = costs.iter().map(|&cost| pure.decide(strategy, &subject, op, cost));
             let truth: Vec<_> = truth.collect();
-            let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
+            let decision = Decision::new(strategy, subject, Op::Peek, &[]);
             let mut out = Verdicts::default();
             let before = self.store.calls.load(SeqCst);
-            let asked = self.workers[*worker].decide(&decision, op, &costs, &mut out).now_or_never();
+            let asked = self.workers[*worker].decide_one(&decision, op, &costs, &mut out).now_or_never();
             asked.unwrap().unwrap();
             let is_known = self.store.calls.load(SeqCst) == before;
             known += usize::from(is_known);

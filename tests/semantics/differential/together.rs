@@ -3,8 +3,10 @@
 //! one after the other.
 
 use std::collections::HashSet;
+use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
+use weir::store::Part;
 use weir::store::coalesce::Coalesce;
 use weir::store::{LimitSet, Store, StoreError};
 
@@ -178,9 +180,9 @@ impl<S: Store> Asks<S> {
 
     async fn store_says(&self, question: &Question<'_>) -> Result<Verdicts, StoreError> {
         let Question { rules, subject, op, ref costs, part } = *question;
-        let decision = Decision { strategy: rules, subject, deadline: None, part };
+        let decision = Decision { part, ..Decision::new(rules, subject, op, costs) };
         let mut out = Verdicts::default();
-        self.store.decide(&decision, op, costs, &mut out).await.map(|()| out)
+        self.store.decide_one(&decision, op, costs, &mut out).await.map(|()| out)
     }
 }
 

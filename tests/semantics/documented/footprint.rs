@@ -3,13 +3,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use weir_testing::DecideOne as _;
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
 use weir::config::{MemoryConfig, Topology, WhenFull};
 use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
@@ -83,7 +84,7 @@ fn in_memory(row: &Row) -> f64 {
             let consumer = format!("customer-{key:010}");
             let decision = decision(row, &consumer);
             let mut out = Verdicts::default();
-            let decided = pin!(store.decide(&decision, Op::Charge, &[1], &mut out));
+            let decided = pin!(store.decide_one(&decision, Op::Charge, &[1], &mut out));
             let Poll::Ready(Ok(())) = decided.poll(&mut Context::from_waker(Waker::noop())) else {
                 panic!("the memory store answers at once")
             };
@@ -100,7 +101,7 @@ async fn in_redis(row: &Row) -> f64 {
     let store = support::redis_store(vec![redis.url()], Topology::Single, Clock::Manual(clock.clone())).await;
     let decision = decision(row, "customer-0000000001");
     for op in std::iter::once(Op::Reset).chain((0..row.calls).map(|_| Op::Charge)) {
-        store.decide(&decision, op, &[1], &mut Verdicts::default()).await.unwrap();
+        store.decide_one(&decision, op, &[1], &mut Verdicts::default()).await.unwrap();
         clock.set(Micros(clock.now().0 + row.apart));
     }
     let (mut tag, mut key) = (Vec::new(), Vec::new());
@@ -119,5 +120,5 @@ async fn in_redis(row: &Row) -> f64 {
 
 fn decision<'a>(row: &'a Row, consumer: &'a str) -> Decision<'a> {
     let subject = Subject { resource: "shop.example/v1/orders", consumer, ..Subject::default() };
-    Decision { strategy: &row.rules, subject, deadline: None, part: Part::ALL }
+    Decision::new(&row.rules, subject, Op::Peek, &[])
 }

@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::config::WhenFull;
 use weir::key::Subject;
-use weir::store::{Ended, Single, Store as _, StoreError, TOGETHER};
+use weir::store::{Decision, StoreError, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
+use weir_testing::stores::decide_ready;
 
 use super::{Fixture, HOUR, MIB, SECOND, decide, hourly_log, per_consumer, slow_bucket};
 use crate::properties::random::{config, limits};
@@ -35,12 +36,11 @@ proptest! {
         let (alone, together) = (fixture(), fixture());
         for (asked, pause) in &messages {
             let expected: Vec<_> = asked.iter().map(|asked| one(&alone, &pair, asked)).collect();
-            let mut ended = Ended::default();
             let names: Vec<String> = asked.iter().map(|asked| format!("consumer {}", asked.1)).collect();
-            let singles: Vec<_> = asked.iter().zip(&names).map(|(asked, name)| single(&pair, asked, name)).collect();
-            together.store.decide_each(&singles, &mut ended);
-            let told: Vec<_> = singles.iter().zip(ended.decisions).scan(0, |from, (single, decided)| {
-                let limits = &ended.limits[*from..*from + single.strategy.limits().len()];
+            let decisions: Vec<_> = asked.iter().zip(&names).map(|(asked, name)| decision(&pair, asked, name)).collect();
+            let (each, limits) = decide_ready(&together.store, &decisions);
+            let told: Vec<_> = decisions.iter().zip(each).scan(0, |from, (decision, decided)| {
+                let limits = &limits[*from..*from + decision.strategy.limits().len()];
                 *from += limits.len();
                 Some((decided.unwrap(), limits.to_vec()))
             }).collect();
@@ -70,16 +70,13 @@ fn many_threads_get_exactly_the_limit() {
                 for message in 0..MESSAGES {
                     let key = |index| if thread % 2 == 0 { index } else { KEYS - 1 - index };
                     let keys: Vec<usize> = (0..KEYS).map(|index| key((index + message) % KEYS)).collect();
-                    let of = |&key: &usize| Single {
-                        strategy: rules,
-                        subject: Subject { consumer: &names[key], ..Subject::default() },
-                        cost: 1,
-                        peek: false,
+                    let of = |&key: &usize| {
+                        let subject = Subject { consumer: &names[key], ..Subject::default() };
+                        Decision::new(rules, subject, Op::Charge, &[1])
                     };
-                    let singles: Vec<Single<'_>> = keys.iter().map(of).collect();
-                    let mut ended = Ended::default();
-                    fixture.store.decide_each(&singles, &mut ended);
-                    for (key, decided) in keys.into_iter().zip(ended.decisions) {
+                    let decisions: Vec<Decision<'_>> = keys.iter().map(of).collect();
+                    let (each, _) = decide_ready(&fixture.store, &decisions);
+                    for (key, decided) in keys.into_iter().zip(each) {
                         admitted[key].fetch_add(u64::from(decided.unwrap().allowed), Relaxed);
                     }
                 }
@@ -103,18 +100,14 @@ fn one_that_fails_fails_alone() {
         fixture.store.stats().bytes > MIB
     };
     assert!((0..100_000).any(is_over));
-    let of = |strategy, consumer| Single {
-        strategy,
-        subject: Subject { consumer, ..Subject::default() },
-        cost: 1,
-        peek: false,
+    let of = |strategy, consumer| {
+        Decision::new(strategy, Subject { consumer, ..Subject::default() }, Op::Charge, &[1])
     };
-    let singles = [of(&bucket, "known"), of(&log, "new"), of(&bucket, "known")];
-    let mut ended = Ended::default();
-    fixture.store.decide_each(&singles, &mut ended);
-    let told: Vec<_> = ended.decisions.iter().map(|one| one.as_ref().map(|one| one.allowed)).collect();
+    let decisions = [of(&bucket, "known"), of(&log, "new"), of(&bucket, "known")];
+    let (each, limits) = decide_ready(&fixture.store, &decisions);
+    let told: Vec<_> = each.iter().map(|one| one.as_ref().map(|one| one.allowed)).collect();
     assert_eq!(told, [Ok(true), Err(&StoreError::Full(MIB)), Ok(true)]);
-    let remaining: Vec<u64> = ended.limits.iter().map(|limit| limit.remaining).collect();
+    let remaining: Vec<u64> = limits.iter().map(|limit| limit.remaining).collect();
     assert_eq!(remaining, [8, 7]);
 }
 
@@ -126,16 +119,12 @@ fn what_is_fetched_may_be_gone() {
     let names: Vec<String> = (0..4_000).map(|key| format!("consumer {key}")).collect();
     for _ in 0..3 {
         for some in names.chunks(3 * TOGETHER + 1) {
-            let of = |name| Single {
-                strategy: &rules,
-                subject: Subject { consumer: name, ..Subject::default() },
-                cost: 10,
-                peek: false,
+            let of = |name| {
+                Decision::new(&rules, Subject { consumer: name, ..Subject::default() }, Op::Charge, &[10])
             };
-            let singles: Vec<Single<'_>> = some.iter().map(|name| of(name)).collect();
-            let mut ended = Ended::default();
-            fixture.store.decide_each(&singles, &mut ended);
-            assert!(ended.decisions.iter().all(|one| one.as_ref().is_ok_and(|one| one.allowed)));
+            let decisions: Vec<Decision<'_>> = some.iter().map(|name| of(name)).collect();
+            let (each, _) = decide_ready(&fixture.store, &decisions);
+            assert!(each.iter().all(|one| one.as_ref().is_ok_and(|one| one.allowed)));
         }
         fixture.pass(Micros(600 * SECOND.0));
     }
@@ -145,17 +134,17 @@ fn fixture() -> Fixture {
     Fixture::new(64 * MIB, WhenFull::Refuse)
 }
 
-fn single<'a>((one, other): &'a (Rules, Rules), asked: &Asked, consumer: &'a str) -> Single<'a> {
-    let (is_one, _, cost, peek) = *asked;
+fn decision<'a>((one, other): &'a (Rules, Rules), asked: &'a Asked, consumer: &'a str) -> Decision<'a> {
+    let (is_one, _, cost, peek) = asked;
     let subject = Subject { resource: "api", consumer, ..Subject::default() };
-    Single { strategy: if is_one { one } else { other }, subject, cost, peek }
+    let op = if *peek { Op::Peek } else { Op::Charge };
+    Decision::new(if *is_one { one } else { other }, subject, op, std::slice::from_ref(cost))
 }
 
 fn one(fixture: &Fixture, pair: &(Rules, Rules), asked: &Asked) -> (Verdict, Vec<LimitVerdict>) {
     let name = format!("consumer {}", asked.1);
-    let single = single(pair, asked, &name);
-    let op = if single.peek { Op::Peek } else { Op::Charge };
-    let out = decide(&fixture.store, &single.decision(), op, single.cost).unwrap();
+    let decision = decision(pair, asked, &name);
+    let out = decide(&fixture.store, &decision, decision.op, asked.2).unwrap();
     let (verdict, limits) = out.get(0).unwrap();
     (*verdict, limits.to_vec())
 }

@@ -1,14 +1,15 @@
 //! The memory store answers what the pure driver answers, whatever keys share its tables.
 
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use proptest::prelude::*;
-use weir::algorithm::Algorithm;
+use weir::algorithm::{Algorithm, Op};
 use weir::clock::{Clock, ManualClock};
 use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Part, Store, Verdicts};
+use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
 
@@ -34,9 +35,9 @@ proptest! {
             let (op, cost) = pure.machine.advance(step);
             let expected = pure.decide(&rules, &subject, op, cost);
             clock.set(pure.machine.now);
-            let decision = Decision { strategy: &rules, subject, deadline: None, part: Part::ALL };
+            let decision = Decision::new(&rules, subject, Op::Peek, &[]);
             let mut out = Verdicts::default();
-            runtime.block_on(store.decide(&decision, op, &[cost], &mut out)).unwrap();
+            runtime.block_on(store.decide_one(&decision, op, &[cost], &mut out)).unwrap();
             let (verdict, limits) = out.get(0).unwrap();
             prop_assert_eq!((*verdict, limits.to_vec()), (expected.verdict, expected.limits));
         }

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Request};
-use weir::algorithm::Op;
 use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::proto::v1::ShouldAllowStreamRequest;
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store};
 use weir::units::Micros;
 
 use super::{all, message, next, open, open_with};
@@ -66,16 +65,21 @@ async fn a_reader_that_does_not_read_holds_up_its_own_stream_only() {
 struct Silent(Arc<AtomicU64>);
 
 impl Store for Silent {
-    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], _: &mut Verdicts) -> Result<(), StoreError> {
-        struct Waits<'a>(&'a AtomicU64);
-        impl Drop for Waits<'_> {
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        struct Waits(Arc<AtomicU64>);
+        impl Drop for Waits {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, SeqCst);
             }
         }
-        self.0.fetch_add(1, SeqCst);
-        let _waits = Waits(&self.0);
-        std::future::pending().await
+        for _ in decisions {
+            let waiting = Arc::clone(&self.0);
+            answers.later(async move {
+                waiting.fetch_add(1, SeqCst);
+                let _waits = Waits(waiting);
+                std::future::pending().await
+            });
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 //! decided as if it were alone.
 
 use std::sync::Arc;
+use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
 use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
-use weir::store::{Decision, Part, Store as _, StoreError, Verdicts};
+use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 
 use super::{LONG, World, strategy};
@@ -64,9 +65,9 @@ pub(super) async fn everyone(
     let ask = async |caller: usize| {
         let consumer = format!("consumer-{caller}");
         let subject = subject(&consumer);
-        let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
+        let decision = Decision::new(strategy, subject, Op::Peek, &[]);
         let mut out = Verdicts::default();
-        world.store.decide(&decision, op, &[1], &mut out).await.map(|()| out)
+        world.store.decide_one(&decision, op, &[1], &mut out).await.map(|()| out)
     };
     join_all((0..CALLERS).map(ask)).await
 }

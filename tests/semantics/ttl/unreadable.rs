@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
-use weir::store::{StoreError, Verdicts};
+use weir::store::StoreError;
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
@@ -216,15 +216,9 @@ async fn callers_that_share_a_call_get_exactly_the_limit() {
 }
 
 async fn admitted(world: &World, strategy: &Arc<Strategy>) -> bool {
-    let decision = weir::store::Decision {
-        strategy,
-        subject: super::SUBJECT,
-        deadline: None,
-        part: weir::store::Part::ALL,
-    };
-    let mut out = Verdicts::default();
-    weir::store::Store::decide(&world.store, &decision, Op::Charge, &[1], &mut out).await.unwrap();
-    out.decisions[0].allowed
+    let decision = weir::store::Decision::new(strategy, super::SUBJECT, Op::Charge, &[1]);
+    let decided = weir::store::decide_one(&world.store, &decision).verdicts().await;
+    decided.unwrap().decisions[0].allowed
 }
 
 /// Script calls that the server has answered.

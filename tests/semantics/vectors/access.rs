@@ -7,10 +7,10 @@ use prometheus::Registry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use weir::algorithm::{Algorithm, Summary};
-use weir::limiter::{Ask, Limiter, Outcome};
+use weir::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
 use weir::store::Store;
 use weir::strategy::{
-    Access, Attributes, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
+    Access, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
 };
 use weir::telemetry::Metrics;
 use weir::units::{Micros, Retry};
@@ -74,16 +74,27 @@ fn of<E: std::fmt::Debug>(
 pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store) -> BTreeMap<String, Value> {
     let recorder = Metrics::register(&Registry::new(), rules).unwrap().recorder();
     let limiter = Limiter::new(Arc::new(rules.clone()), store, recorder);
-    let ask = Ask {
+    let question = Question {
         resource: &row.resource,
         consumer: &row.consumer,
         strategy: table.strategy.name(),
         cost: row.cost,
-        peek: false,
-        attributes: Attributes::NONE,
-        deadline: None,
+        ..Question::until(None)
     };
-    let answer = limiter.decide(&ask).await.unwrap_or_else(|e| panic!("{}: {e}", table.id));
+    let (mut observed, mut waiting) = (None, None);
+    limiter.round().decide([&question].into_iter(), |begun| match begun {
+        Begun::Answered(answer) => observed = Some(as_written(table, answer)),
+        Begun::Waiting(later) => waiting = Some(later),
+    });
+    match (observed, waiting) {
+        (Some(observed), _) => observed,
+        (None, Some(mut waiting)) => as_written(table, limiter.wait(&mut waiting).await),
+        (None, None) => panic!("{}: there is no answer", table.id),
+    }
+}
+
+fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BTreeMap<String, Value> {
+    let answer = answer.unwrap_or_else(|e| panic!("{}: {e}", table.id));
     let said = match answer.outcome {
         // No wait helps whom a list denies, and who is let through need not wait.
         Outcome::Listed(Listed::Deny) => {
@@ -93,7 +104,7 @@ pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store
             json!({"allowed": true, "reason": "allow_list", "retry_after_us": 0})
         }
         Outcome::Decided { verdict, limits } => {
-            let summary = Summary::of(answer.strategy.algorithms(), &limits);
+            let summary = Summary::of(answer.strategy.algorithms(), limits);
             let reason = if verdict.allowed { "ok" } else { "limit" };
             assert!(!verdict.allowed || summary.retry == Retry::Now, "{}", table.id);
             json!({

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
 use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
@@ -12,7 +13,7 @@ use weir::store::coalesce::Coalesce;
 use weir::store::denials::Denials;
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::strategy::{Field, Limit, Strategy};
 use weir::units::{LONGEST_SPAN, Micros};
 
@@ -50,14 +51,14 @@ impl Fork for Pure {
 }
 
 impl Store for Pure {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        let Decision { strategy, subject, .. } = decision;
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        decisions.iter().for_each(|decision| self.decide_in_turn(decision, answers));
+    }
+}
+
+impl Pure {
+    fn decide_in_turn(&self, decision: &Decision<'_>, answers: &mut Answers) {
+        let Decision { strategy, subject, op, costs, .. } = decision;
         let mut states = self.states.lock().unwrap();
         let names = strategy.limits().iter().map(|limit| {
             let mut name = Vec::new();
@@ -66,10 +67,9 @@ impl Store for Pure {
         });
         let mut cells = MapCells { names: names.collect(), states: &mut states };
         let now = Clock::Manual(self.clock.clone()).now();
-        for &cost in costs {
-            let Ok(()) = decide(strategy.algorithms(), &mut cells, op, cost, now, out);
+        for &cost in *costs {
+            let Ok(()) = decide(strategy.algorithms(), &mut cells, *op, cost, now, answers);
         }
-        Ok(())
     }
 }
 
@@ -148,9 +148,9 @@ impl<S: Store> Stored<S> {
     }
 
     async fn decide(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> (Verdict, Vec<LimitVerdict>) {
-        let decision = Decision { strategy, subject: subject(row), deadline: None, part: Part::ALL };
+        let decision = Decision::new(strategy, subject(row), Op::Peek, &[]);
         let mut out = Verdicts::default();
-        let decided = self.at(now).decide(&decision, row.op, &[row.cost], &mut out).await;
+        let decided = self.at(now).decide_one(&decision, row.op, &[row.cost], &mut out).await;
         decided.unwrap_or_else(|e| panic!("{}: {e}", strategy.name()));
         let (verdict, limits) = out.get(0).expect("one verdict for one cost");
         assert_eq!(verdict.now, now, "the store decided at another time");
@@ -189,14 +189,8 @@ impl<S: Fork> Stored<S> {
 pub struct Shared<S>(Arc<S>);
 
 impl<S: Store> Store for Shared<S> {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        self.0.decide(decision, op, costs, out).await
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        self.0.decide(decisions, answers);
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Semaphore;
-use weir::algorithm::{Op, Verdict};
+use weir::algorithm::Verdict;
 use weir::config::{Config, ServerConfig, ServerLimits};
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::units::Micros;
 
 use super::session::Session;
@@ -97,13 +97,18 @@ impl Gated {
 }
 
 impl Store for Gated {
-    async fn decide(&self, _: &Decision<'_>, _: Op, _: &[u64], out: &mut Verdicts) -> Result<(), StoreError> {
-        let waits = Waits::new(&self.waiting);
-        self.gate.acquire().await.unwrap().forget();
-        drop(waits);
-        let allowed = Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
-        out.decisions.push(allowed);
-        Ok(())
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for _ in decisions {
+            let this = self.clone();
+            answers.later(async move {
+                let waits = Waits::new(&this.waiting);
+                this.gate.acquire().await.unwrap().forget();
+                drop(waits);
+                let allowed =
+                    Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+                Ok(Verdicts { decisions: [allowed].into(), ..Verdicts::default() })
+            });
+        }
     }
 }
 

@@ -144,7 +144,12 @@ impl HotService for Echo {
         let mut buffer = Vec::new();
         for (place, call) in pending.iter().enumerate() {
             if call.message.starts_with(b"wait") {
-                unanswered.push(place);
+                let message = call.message.clone();
+                let answer = self.waiting(&call.context, async move {
+                    tokio::task::yield_now().await;
+                    echo(&message)
+                });
+                unanswered.push((place, answer));
             } else if call.message.starts_with(b"fail") {
                 let text = String::from_utf8_lossy(&call.message);
                 each(place, Err(Status::invalid_argument(format!("it was asked to {text}"))));
@@ -155,14 +160,6 @@ impl HotService for Echo {
             }
         }
         unanswered
-    }
-
-    fn wait(&self, pending: &mut PendingCall) -> Call {
-        let message = std::mem::take(&mut pending.message);
-        self.waiting(&pending.context, async move {
-            tokio::task::yield_now().await;
-            echo(&message)
-        })
     }
 
     fn other(&self, context: CallContext, request: http::Request<RequestBody>) -> Call {

@@ -1,16 +1,15 @@
 //! Counters that show whether anything may have changed since a denial.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-
-use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use super::DenialsShared;
-use super::known::Question;
+use super::known::KnownQuestion;
 use crate::{Decision, Verdicts};
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::key;
-use weir_core::strategy::Field;
+use weir_core::strategy::{Field, StrategyId};
 
 thread_local! {
     /// What a tag is the hash of is built here, hashed, and forgotten.
@@ -45,44 +44,46 @@ impl LastSeenStates {
 }
 
 /// What may change under a decision: its tag, which refunds and the like raise, and its keys, which charges
-/// do. Where other decisions share some of its counters only, both are the tag's.
-pub(super) struct Epochs<'a> {
-    pub(super) tag: &'a AtomicU64,
-    pub(super) keys: &'a AtomicU64,
-    /// How many changes of the tag are under way.
-    under_way: &'a AtomicU64,
-    /// The states that were seen last of its keys.
-    told: &'a Mutex<LastSeenStates>,
+/// do. Where other decisions share some of its counters only, both are the tag's. Numbers of places in
+/// [`DenialsShared`].
+#[derive(Clone, Copy)]
+pub(super) struct Epochs {
+    /// Of the tag's epoch, and of its changes under way.
+    tag: usize,
+    /// Of the keys' epoch.
+    keys: usize,
+    /// Of the states that were seen last of its keys.
+    told: usize,
     /// The hash of the fields of its keys.
     fields: u128,
 }
 
-impl Epochs<'_> {
+impl Epochs {
     /// An override has its strategy's keys, but other numbers; and so has the same strategy of a configuration
     /// that has changed. Each has a number of its own, which is never used again.
-    pub(super) fn question(&self, decision: &Decision<'_>, cost: u64) -> Question {
-        Question { fields: self.fields, strategy: decision.strategy.id(), cost }
+    pub(super) fn question(&self, strategy: StrategyId, cost: u64) -> KnownQuestion {
+        KnownQuestion { fields: self.fields, strategy, cost }
     }
 
     /// Both counters only grow, so their sum changes whenever either one does.
-    pub(super) fn sum(&self) -> u64 {
-        self.tag.load(SeqCst).wrapping_add(self.keys.load(SeqCst))
+    pub(super) fn sum(&self, shared: &DenialsShared) -> u64 {
+        shared.epochs[self.tag].load(SeqCst).wrapping_add(shared.epochs[self.keys].load(SeqCst))
     }
 
     /// Raises the epoch of the keys if they are `changed`, or if the store tells of a state that nobody has been told
     /// of: somebody's change has been executed, and its caller may not have heard of it. So all denials that are known
     /// of some keys are of one state, the last one that anybody was told of. Returns whether it has raised it.
-    pub(super) fn told(&self, answers: &Verdicts, changed: bool) -> bool {
+    pub(super) fn told(&self, shared: &DenialsShared, answers: &Verdicts, changed: bool) -> bool {
         let Some(newest) = answers.decisions.len().checked_sub(1).and_then(|last| answers.get(last)) else {
             return false;
         };
         let state = Self::state(newest);
-        let mut told = self.told.lock();
+        let mut told = shared.told[self.told].lock();
         // What is forced may change no more than a wait, and what is given back may undo a charge.
-        let is_unsure = self.under_way.load(SeqCst) > 0;
+        let is_unsure = shared.under_way[self.tag].load(SeqCst) > 0;
         let is_raised = told.is_new(self.fields as u64, state) || changed || is_unsure;
         if is_raised {
-            self.keys.fetch_add(1, SeqCst);
+            shared.epochs[self.keys].fetch_add(1, SeqCst);
         }
         is_raised
     }
@@ -97,53 +98,59 @@ impl Epochs<'_> {
 
     /// By how much the sum grows when the epoch of the keys is raised.
     pub(super) fn step(&self) -> u64 {
-        1 + u64::from(std::ptr::eq(self.tag, self.keys))
+        1 + u64::from(self.tag == self.keys)
     }
 }
 
 /// Something that may change a state, and raises its epoch when it has ended, before its caller hears of it.
 /// However it ends: after an error it may have been executed, and after a caller that has gone as well.
-pub(super) struct Changes<'a>(pub(super) Option<&'a AtomicU64>);
+pub(super) struct StateChange {
+    /// The worker's own.
+    shared: Arc<DenialsShared>,
+    /// Which epoch is raised, if any is.
+    raises: Option<usize>,
+    /// Of a change of a tag, where it is counted until the epoch has been raised.
+    under_way: Option<usize>,
+}
 
-impl Drop for Changes<'_> {
-    fn drop(&mut self) {
-        if let Some(epoch) = self.0 {
-            epoch.fetch_add(1, SeqCst);
-        }
+impl StateChange {
+    /// A change of the keys.
+    pub(super) fn of_keys(shared: &Arc<DenialsShared>, Epochs { keys, .. }: Epochs) -> Self {
+        Self { shared: Arc::clone(shared), raises: Some(keys), under_way: None }
+    }
+
+    /// A change of the tag, which is under way from now on.
+    pub(super) fn of_tag(shared: &Arc<DenialsShared>, Epochs { tag, .. }: Epochs) -> Self {
+        shared.under_way[tag].fetch_add(1, SeqCst);
+        Self { shared: Arc::clone(shared), raises: Some(tag), under_way: Some(tag) }
+    }
+
+    /// Nothing has changed that is not seen otherwise.
+    pub(super) fn forget(mut self) {
+        self.raises = None;
     }
 }
 
-/// A change of a tag, from before the store is asked until its epoch has been raised.
-pub(super) struct UnderWay<'a>(Option<&'a AtomicU64>);
-
-impl<'a> UnderWay<'a> {
-    pub(super) fn of(epochs: &Epochs<'a>, changes: bool) -> Self {
-        let count = changes.then_some(epochs.under_way);
-        if let Some(count) = count {
-            count.fetch_add(1, SeqCst);
-        }
-        Self(count)
-    }
-}
-
-impl Drop for UnderWay<'_> {
+impl Drop for StateChange {
     fn drop(&mut self) {
-        if let Some(count) = self.0 {
-            count.fetch_sub(1, SeqCst);
+        if let Some(epoch) = self.raises {
+            self.shared.epochs[epoch].fetch_add(1, SeqCst);
+        }
+        if let Some(tag) = self.under_way {
+            self.shared.under_way[tag].fetch_sub(1, SeqCst);
         }
     }
 }
 
 impl DenialsShared {
-    pub(super) fn epochs(&self, decision: &Decision<'_>) -> Epochs<'_> {
+    pub(super) fn epochs(&self, decision: &Decision<'_>) -> Epochs {
         let Decision { strategy, ref subject, .. } = *decision;
         let named = TEXT.with_borrow_mut(|text| {
             text.clear();
             key::write_tag(text, strategy, subject);
             self.secret.digest(text)
         });
-        let epoch = |hash: u64| &self.epochs[hash as usize % EPOCHS];
-        let tag = epoch(named as u64);
+        let tag = named as usize % EPOCHS;
         // Of a strategy and its overrides, which have keys in common.
         let family = strategy.family() as u64;
         // Mostly the tag is made of all fields, and its hash tells them apart too. The hashes of others are
@@ -151,10 +158,8 @@ impl DenialsShared {
         let by_group = subject.group.is_some() && strategy.fields().has(Field::Resource);
         let is_whole = strategy.tag_is_whole() && !by_group;
         let fields = if is_whole { named } else { !self.secret.hash_fields(family, strategy, subject) };
-        let of_keys = ((fields >> 64) as u64).wrapping_add(family);
-        let keys = if strategy.shares_counters() { tag } else { epoch(of_keys) };
-        let told = &self.told[(fields >> 32) as usize % TOLD];
-        let under_way = &self.under_way[named as usize % EPOCHS];
-        Epochs { tag, keys, under_way, told, fields }
+        let of_keys = ((fields >> 64) as u64).wrapping_add(family) as usize % EPOCHS;
+        let keys = if strategy.shares_counters() { tag } else { of_keys };
+        Epochs { tag, keys, told: (fields >> 32) as usize % TOLD, fields }
     }
 }

@@ -18,7 +18,7 @@ const CHOICES: usize = 4;
 
 /// A decision that may be known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct KnownQuestion {
     /// The hash of the fields of its keys.
     pub(super) fields: u128,
     pub(super) strategy: StrategyId,
@@ -42,7 +42,7 @@ pub(super) struct Aged<'a> {
 }
 
 /// Denials by the place of their question.
-pub(super) struct DenialTable(Vec<Option<(Question, Known)>>);
+pub(super) struct DenialTable(Vec<Option<(KnownQuestion, Known)>>);
 
 impl Default for DenialTable {
     fn default() -> Self {
@@ -50,7 +50,7 @@ impl Default for DenialTable {
     }
 }
 
-impl Question {
+impl KnownQuestion {
     /// The first of its places. The fields' hash alone would do but for several costs of the same keys.
     fn place(&self) -> usize {
         let spread = self.cost.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -64,7 +64,7 @@ impl Question {
 
 impl DenialTable {
     /// The answer that is known, as it is now.
-    pub(super) fn answer(&self, question: &Question, epoch: u64, now: Instant) -> Option<Aged<'_>> {
+    pub(super) fn answer(&self, question: &KnownQuestion, epoch: u64, now: Instant) -> Option<Aged<'_>> {
         let (_, known) = self.0.get(question.places())?.iter().flatten().find(|(of, _)| of == question)?;
         // A clock that is moved by hand may have been moved back.
         let in_time = (known.received..known.until).contains(&now);
@@ -74,9 +74,9 @@ impl DenialTable {
     }
 
     /// Keeps a denial in the place of the same question, or a free one, or that of what ends first.
-    pub(super) fn keep(&mut self, question: Question, known: Known) {
+    pub(super) fn keep(&mut self, question: KnownQuestion, known: Known) {
         let places = self.0.get_mut(question.places()).into_iter().flatten();
-        let worth = |place: &&mut Option<(Question, Known)>| match place {
+        let worth = |place: &&mut Option<(KnownQuestion, Known)>| match place {
             Some((of, _)) if *of == question => (0, None),
             None => (1, None),
             Some((_, known)) => (2, Some(known.until)),

@@ -145,7 +145,7 @@ mod tests {
     use crate::config::MemoryConfig;
     use crate::memory::MemoryStore;
     use crate::memory::owners::KEY_BYTES;
-    use crate::{Decision, Part, Store as _, Verdicts, at_once};
+    use crate::{Decision, decide_one};
 
     fn strategy(name: &str, algorithms: &[Algorithm]) -> Arc<Strategy> {
         let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
@@ -181,8 +181,7 @@ mod tests {
                 2 => Op::Force,
                 _ => Op::Charge,
             };
-            let decision = Decision { strategy, subject, deadline: None, part: Part::ALL };
-            let _ = at_once(store.decide(&decision, op, &[1 + (random >> 50) % 3], &mut Verdicts::default()));
+            let _ = decide_one(&store, &Decision::new(strategy, subject, op, &[1 + (random >> 50) % 3]));
             clock.set(Micros(clock.now().0 + 1_000));
             if step % 20_000 == 19_999 {
                 let mut held = [0; 3];

@@ -29,11 +29,11 @@ pub(super) struct StatePlace {
 pub(super) struct Locator<'s, 'd> {
     secret: &'s KeySecret,
     text: &'s mut Vec<u8>,
-    begun: Option<Begun<'d>>,
+    begun: Option<BegunDigest<'d>>,
 }
 
 /// What the keys of one limit and one resource begin with. The next decision is mostly about the same.
-struct Begun<'d> {
+struct BegunDigest<'d> {
     strategy: &'d Arc<Strategy>,
     resource: &'d str,
     digester: Digester,
@@ -85,7 +85,7 @@ impl<'d> Locator<'_, 'd> {
     /// The digest of the identity of a strategy's only limit.
     #[inline]
     fn only_name(&mut self, strategy: &'d Arc<Strategy>, subject: &Subject<'d>) -> u128 {
-        let is_by = |begun: &Begun<'_>| {
+        let is_by = |begun: &BegunDigest<'_>| {
             Arc::ptr_eq(begun.strategy, strategy) && std::ptr::eq(begun.resource, subject.resource)
         };
         let (digester, fields) = match &self.begun {
@@ -101,7 +101,7 @@ impl<'d> Locator<'_, 'd> {
         self.text.clear();
         let fields = key::begin_identity(self.text, strategy, 0, resource);
         let digester = self.secret.digester().and(self.text);
-        self.begun = Some(Begun { strategy, resource, digester, fields });
+        self.begun = Some(BegunDigest { strategy, resource, digester, fields });
         (digester, fields)
     }
 }
@@ -109,10 +109,9 @@ impl<'d> Locator<'_, 'd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Part;
     use crate::config::MemoryConfig;
     use crate::memory::MemoryStore;
-    use weir_core::algorithm::Algorithm;
+    use weir_core::algorithm::{Algorithm, Op};
     use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
     use weir_time::clock::Clock;
     use weir_units::Micros;
@@ -132,7 +131,7 @@ mod tests {
             for resource in resources {
                 for consumer in ["a", "b"] {
                     let subject = Subject { resource, consumer, ..Subject::default() };
-                    decisions.push(Decision { strategy, subject, deadline: None, part: Part::ALL });
+                    decisions.push(Decision::new(strategy, subject, Op::Charge, &[1]));
                 }
             }
         }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::place::StatePlace;
 use super::table::ShardTable;
 use super::{NoRoom, SHARDS, SharedMemory};
-use crate::{Ended, Single, TOGETHER};
+use crate::{Answers, Decision, TOGETHER};
 use weir_units::Micros;
 
 // A set of shards is a bit for each.
@@ -28,19 +28,20 @@ struct Locked<'a> {
 }
 
 impl SharedMemory {
-    pub(super) fn decide_together(&self, singles: &[Single<'_>], out: &mut Ended) {
-        for singles in singles.chunks(TOGETHER) {
+    /// Decides simple decisions, each for itself and in their order.
+    pub(super) fn decide_together(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        for decisions in decisions.chunks(TOGETHER) {
             let mut places: [StatePlace; TOGETHER] = Default::default();
             self.locate(|locator| {
-                for (single, place) in singles.iter().zip(&mut places) {
-                    locator.locate(&single.decision(), place);
+                for (decision, place) in decisions.iter().zip(&mut places) {
+                    locator.locate(decision, place);
                 }
             });
             let now = self.clock.now();
-            let (mut singles, mut places) = (singles, &places[..singles.len()]);
-            while !singles.is_empty() {
-                let made = self.decide_some(singles, places, now, out);
-                (singles, places) = (&singles[made..], &places[made..]);
+            let (mut decisions, mut places) = (decisions, &places[..decisions.len()]);
+            while !decisions.is_empty() {
+                let made = self.decide_some(decisions, places, now, answers);
+                (decisions, places) = (&decisions[made..], &places[made..]);
             }
         }
     }
@@ -48,19 +49,21 @@ impl SharedMemory {
     /// Decides the first ones, as far as nobody else holds their shards, and at least one; says how many.
     fn decide_some(
         &self,
-        singles: &[Single<'_>],
+        decisions: &[Decision<'_>],
         places: &[StatePlace],
         now: Micros,
-        out: &mut Ended,
+        answers: &mut Answers,
     ) -> usize {
         let mut locked = self.lock(places);
         fetch(&locked, places);
-        for ((single, place), &of) in singles.iter().zip(places).zip(&locked.of).take(locked.decisions) {
-            let rules = (&**single.strategy, single.strategy.algorithms());
-            let asked = (single.op(), single.cost, now);
+        for ((decision, place), &of) in decisions.iter().zip(places).zip(&locked.of).take(locked.decisions) {
+            let rules = (&**decision.strategy, decision.strategy.algorithms());
+            // They are simple: each has one cost.
+            let cost = decision.costs.first().copied().unwrap_or_default();
+            let asked = (decision.op, cost, now);
             let table = &mut *locked.tables[usize::from(of)].1;
-            if let Err(NoRoom) = self.decide_at(place, table, rules, asked, out) {
-                out.decisions.push(Err(self.budget.refuse()));
+            if let Err(NoRoom) = self.decide_at(place, table, rules, asked, answers) {
+                answers.fail(1, &self.budget.refuse());
             }
         }
         locked.decisions

@@ -56,10 +56,8 @@ impl Request {
         secret: &KeySecret,
         cluster: bool,
         decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
     ) -> Self {
-        let Decision { strategy, subject, .. } = decision;
+        let Decision { strategy, subject, op, costs, .. } = decision;
         let mut keys = Vec::with_capacity(160);
         let tag = config.placements.tag(secret, strategy, subject, &mut keys);
         keys.clear();
@@ -69,7 +67,7 @@ impl Request {
             key::write_key(&mut keys, prefix, strategy, limit, subject);
             ends.push(keys.len());
         }
-        let id = decision.once(op);
+        let id = decision.once();
         if let Some(id) = id {
             key::write_refund_key(&mut keys, prefix, strategy, subject, id);
             ends.push(keys.len());
@@ -78,7 +76,7 @@ impl Request {
         let (limits, once) = (decision.part.limits, id.is_some());
         let (strategy, phases) = (Arc::clone(strategy), decision.phases());
         let form = plain::form_of(decision.limits().map(|limit| &limit.algorithm));
-        Self { strategy, limits, form, op, once, costs: costs.into(), phases, slot, keys, ends }
+        Self { strategy, limits, form, op: *op, once, costs: (*costs).into(), phases, slot, keys, ends }
     }
 
     /// A charge of 1 on the probe's key under `tag`. The strategy has one limit.

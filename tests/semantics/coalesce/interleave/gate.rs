@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use weir::algorithm::Op;
 use weir::clock::ManualClock;
 use weir::key::Subject;
-use weir::store::{Decision, Store, StoreError, Verdicts};
+use weir::store::{Answers, Decision, Store, StoreError, Verdicts};
 
 use super::truth::{Asked, Truth};
 use crate::denials::random::SUBJECTS;
@@ -89,27 +88,29 @@ impl Gate {
 }
 
 impl Store for Gate {
-    async fn decide(
-        &self,
-        decision: &Decision<'_>,
-        op: Op,
-        costs: &[u64],
-        out: &mut Verdicts,
-    ) -> Result<(), StoreError> {
-        let (reply, answered) = oneshot::channel();
+    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+        decisions.iter().for_each(|decision| self.take(decision, answers));
+    }
+}
+
+impl Gate {
+    fn take(&self, decision: &Decision<'_>, answers: &mut Answers) {
         let Subject { resource, consumer, group, .. } = decision.subject;
         let who = |subject: &Subject<'_>| {
             (subject.resource, subject.consumer, subject.group) == (resource, consumer, group)
         };
         let whose = SUBJECTS.iter().position(who).unwrap();
-        let (strategy, by) = (Arc::clone(decision.strategy), tokio::task::id());
-        let asked = Asked { strategy, whose, op, costs: costs.to_vec(), by: Some(by) };
-        let call = Call { asked, sent: self.clock.now().0, executed: None, reply };
-        self.with(|at| {
-            at.calls.push(call);
-            at.arrived += 1;
+        let (strategy, op, costs) = (Arc::clone(decision.strategy), decision.op, decision.costs.to_vec());
+        let gate = self.clone();
+        answers.later(async move {
+            let (reply, answered) = oneshot::channel();
+            let asked = Asked { strategy, whose, op, costs, by: Some(tokio::task::id()) };
+            let call = Call { asked, sent: gate.clock.now().0, executed: None, reply };
+            gate.with(|at| {
+                at.calls.push(call);
+                at.arrived += 1;
+            });
+            answered.await.unwrap_or(Err(StoreError::Timeout))
         });
-        *out = answered.await.unwrap_or(Err(StoreError::Timeout))?;
-        Ok(())
     }
 }

@@ -1,0 +1,98 @@
+//! What a store is asked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::Part;
+use weir_core::algorithm::Op;
+use weir_core::key::{self, Subject};
+use weir_core::strategy::{Attributes, Limit, Strategy};
+
+/// A resolved question: one operation on the limits of one strategy for one subject.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision<'a> {
+    /// The limits.
+    pub strategy: &'a Arc<Strategy>,
+    /// Whose state.
+    pub subject: Subject<'a>,
+    /// What is done with each cost.
+    pub op: Op,
+    /// The costs, which are decided in this order. Several of them are callers of the same keys; each has an answer
+    /// of its own.
+    pub costs: &'a [u64],
+    /// Which of the limits, where not all are meant.
+    pub part: Part<'a>,
+    /// When the caller stops waiting. A store that waits answers by then, or by its own deadline if that is earlier.
+    pub deadline: Option<Instant>,
+}
+
+/// For each limit of a decision its key's phase, 0 where its windows are not spread; empty where none is.
+pub(crate) type Phases = SmallVec<[u64; 1]>;
+
+impl<'a> Decision<'a> {
+    /// A decision over all limits, for a caller without a deadline.
+    #[must_use]
+    pub fn new(strategy: &'a Arc<Strategy>, subject: Subject<'a>, op: Op, costs: &'a [u64]) -> Self {
+        Self { strategy, subject, op, costs, part: Part::ALL, deadline: None }
+    }
+
+    /// Whether it is one charge, peek or debit over all limits: what nearly every call asks.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.costs.len() == 1
+            && matches!(self.op, Op::Charge | Op::Peek | Op::Force)
+            && self.part == Part::ALL
+    }
+
+    /// The phases of the keys; a name is built only where a limit is spread.
+    pub(crate) fn phases(&self) -> Phases {
+        if !self.limits().any(|limit| limit.algorithm.is_spread()) {
+            return Phases::new();
+        }
+        let phase = |limit: &Limit| {
+            if !limit.algorithm.is_spread() {
+                return 0;
+            }
+            let mut name = Vec::new();
+            key::write_name(&mut name, self.strategy, limit, &self.subject);
+            key::phase(&name)
+        };
+        self.limits().map(phase).collect()
+    }
+}
+
+/// A subject that borrows from no caller, for work that may outlive it.
+#[derive(Debug, Clone)]
+pub struct OwnedSubject {
+    resource: String,
+    consumer: String,
+    group: Option<String>,
+    attributes: HashMap<String, String>,
+}
+
+impl OwnedSubject {
+    /// A copy of `subject`.
+    #[must_use]
+    pub fn of(subject: &Subject<'_>) -> Self {
+        let Subject { resource, consumer, group, attributes } = *subject;
+        Self {
+            resource: resource.to_owned(),
+            consumer: consumer.to_owned(),
+            group: group.map(str::to_owned),
+            attributes: attributes.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        }
+    }
+
+    /// The subject.
+    #[must_use]
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            resource: &self.resource,
+            consumer: &self.consumer,
+            group: self.group.as_deref(),
+            attributes: Attributes::of(&self.attributes),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Why a store could not decide.
+
+use std::sync::Arc;
+
+/// Why a store could not decide.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// No answer within the deadline.
+    #[error("the store did not answer in time")]
+    Timeout,
+    /// No connection to the node that holds the keys.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(Arc<str>),
+    /// Too many decisions wait already.
+    #[error("{0} decisions wait for the store already")]
+    Overloaded(usize),
+    /// The memory budget is used up and nothing may be dropped.
+    #[error("the memory store is full: its budget of {0} bytes is used by keys that still count")]
+    Full(usize),
+    /// The key holds something that is not this limit's state.
+    #[error("the stored state cannot be read: {0}")]
+    Unreadable(Arc<str>),
+    /// The store answered with an error.
+    #[error("the store refused: {0}")]
+    Refused(Arc<str>),
+    /// The operation is not defined for these limits.
+    #[error("{0}")]
+    Unsupported(&'static str),
+}
+
+impl StoreError {
+    /// The kind of error, as a metric label.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Unavailable(_) => "unavailable",
+            Self::Overloaded(_) => "overloaded",
+            Self::Full(_) => "full",
+            Self::Unreadable(_) => "unreadable",
+            Self::Refused(_) => "refused",
+            Self::Unsupported(_) => "unsupported",
+        }
+    }
+
+    /// Every kind there is.
+    pub const KINDS: [&'static str; 7] =
+        ["timeout", "unavailable", "overloaded", "full", "unreadable", "refused", "unsupported"];
+}
