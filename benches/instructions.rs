@@ -19,10 +19,11 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{DenialMessages as Sentences, MemoryConfig, TransportKind};
+use weir::config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::service::{DecisionService, Templates};
+use weir::store::coalesce::Coalesce;
 use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
 use weir::store::{Store, TOGETHER};
@@ -98,7 +99,11 @@ fn perform(work: &str, calls: u64) {
     }
     if work == "known together" {
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&clock));
-        return perform_on(&service(denials.before(store)), work, calls);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _runtime = runtime.enter();
+        // As a service puts them before Redis.
+        let store = Coalesce::before(denials.before(store), &RedisConfig::default());
+        return perform_on(&service(store), work, calls);
     }
     perform_on(&service(store), work, calls);
 }

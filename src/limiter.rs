@@ -12,6 +12,7 @@ mod undo;
 mod waiting;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 pub use answer::{Answer, Begun, LimiterError, Outcome};
 pub use bounds::{InvalidField, MAX_BATCH, MAX_REFUND_ID, check_batch};
@@ -37,6 +38,13 @@ impl<S: Store> Limiter<S> {
     #[must_use]
     pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
         Self { rules, store, recorder }
+    }
+
+    /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that
+    /// answers at once is waited for by nobody.
+    #[inline]
+    pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
+        deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))
     }
 
     /// The strategy that applies, if the question can be asked at all.

@@ -26,7 +26,7 @@ pub struct Question<'a> {
     pub peek: bool,
     /// Further facts, by name, each name once; scopes may count by them.
     pub attributes: SmallVec<[(&'a str, &'a str); 2]>,
-    /// When the caller stops waiting.
+    /// When the store must have answered, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
     pub deadline: Option<Instant>,
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Questions that arrived together are decided in one round. They cost less when they are put to the store together,
 //! and are timed and counted together.
+//!
+//! The steps of a round are inlined by force: the calls and copies between them took 3 % of a decision's instructions.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,11 +13,11 @@ use smallvec::SmallVec;
 use super::answer::{Answer, Begun, LimiterError, Outcome};
 use super::log::LogFields;
 use super::waiting::Waiting;
-use super::{Limiter, Question, bounds, deadline, settle};
+use super::{Limiter, Question, bounds, settle};
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::clock;
 use crate::store::{
-    Answers, Decision, LaterVerdicts, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict,
+    Answers, Decision, LaterVerdicts, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict,
 };
 use crate::strategy::{Listed, Resolved, Strategy};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted};
@@ -68,6 +70,12 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<'a, S: Store> Round<'a, S> {
+    /// When the store must have answered a caller with this deadline.
+    #[inline]
+    pub fn store_deadline(&self, deadline: Option<Instant>) -> Option<Instant> {
+        self.limiter.store_deadline(deadline, self.started)
+    }
+
     /// Decides several questions, each for itself, and gives `each` what becomes of them in their order. More than
     /// [`TOGETHER`] at a time save nothing more.
     pub fn decide<'q, 'm: 'q>(
@@ -117,7 +125,7 @@ impl<'a, S: Store> Round<'a, S> {
     }
 
     /// Appends what becomes of a question; what the store is asked goes to `decisions`.
-    #[inline]
+    #[inline(always)]
     fn resolve<'q, 'm: 'q>(
         &self,
         question: &'q Question<'m>,
@@ -146,15 +154,13 @@ impl<'a, S: Store> Round<'a, S> {
             turns.push(RoundSlot::Listed(index, strategy, LogFields::of(question, strategy), listing.listed));
             return Ok(());
         }
-        // A store that answers at once is waited for by nobody.
-        let deadline = question.deadline.filter(|_| !S::AT_ONCE);
         decisions.push(Decision {
             strategy,
             subject: question.subject(group),
             op: question.op(),
             costs: std::slice::from_ref(&question.cost),
-            part: Part::ALL,
-            deadline: deadline.map(|deadline| deadline::for_store(deadline, self.started)),
+            part: None,
+            deadline: question.deadline.as_ref(),
         });
         turns.push(RoundSlot::Asked(index, strategy));
         Ok(())
@@ -167,7 +173,7 @@ impl<'a, S: Store> Round<'a, S> {
     }
 
     /// What the store said, or its strategy instead. `limits` begins with what its limits say.
-    #[inline]
+    #[inline(always)]
     fn outcome<'l>(
         &mut self,
         strategy: &'a Strategy,
@@ -194,7 +200,7 @@ impl<'a, S: Store> Round<'a, S> {
     }
 
     /// The one event of a decision.
-    #[inline]
+    #[inline(always)]
     fn record<'l>(
         &mut self,
         index: usize,
@@ -208,7 +214,7 @@ impl<'a, S: Store> Round<'a, S> {
         outcome.map(|outcome| Answer { strategy, outcome })
     }
 
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, strategy: usize, outcome: Counted) {
         self.decided += 1;
         if (self.run.strategy, self.run.outcome) != (strategy, outcome) {

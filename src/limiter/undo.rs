@@ -2,7 +2,7 @@
 //!
 //! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
 
-use super::{Limiter, LimiterError, Question, bounds, deadline};
+use super::{Limiter, LimiterError, Question, bounds};
 use crate::algorithm::{LimitVerdict, Op};
 use crate::clock;
 use crate::store::{Decision, LimitSet, Part, Store, no_verdict};
@@ -53,15 +53,15 @@ impl<S: Store> Limiter<S> {
         op: Op,
         part: Part<'_>,
     ) -> Result<Undone<'a>, LimiterError> {
-        let deadline = question.deadline.map(|deadline| deadline::for_store(deadline, clock::monotonic()));
+        let deadline = self.store_deadline(question.deadline, clock::monotonic());
         let result = self
             .ask(&Decision {
                 strategy: resolved.strategy,
                 subject: question.subject(resolved.group),
                 op,
                 costs: &[question.cost],
-                part,
-                deadline,
+                part: Some(&part),
+                deadline: deadline.as_ref(),
             })
             .await;
         tracing::debug!(

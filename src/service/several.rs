@@ -36,12 +36,13 @@ impl<S: Store> DecisionService<S> {
     ) -> usize {
         let mut questions = SmallVec::<[(u64, Question<'q>); TOGETHER]>::new();
         let mut malformed = None;
+        let store_deadline = round.store_deadline(deadline);
         while questions.len() < most
             && malformed.is_none()
             && let Some((id, question)) = next()
         {
             let like = questions.last().map(|(_, question)| question);
-            let read = |bytes| wire::question(bytes, deadline, like).map_err(status::malformed);
+            let read = |bytes| wire::question(bytes, store_deadline, like).map_err(status::malformed);
             match question.and_then(read) {
                 Ok(question) => questions.push((id, question)),
                 Err(status) => malformed = Some((id, status)),

@@ -56,21 +56,22 @@ impl<S: Store> DecisionService<S> {
         mut each: impl FnMut(usize, Result<&[u8], Status>),
     ) -> Unanswered {
         let mut unanswered = Unanswered::new();
-        let mut questions = SmallVec::<[(usize, Question<'_>); TOGETHER]>::new();
+        let mut round = self.limiter.round();
+        let mut questions = SmallVec::<[(usize, Question<'_>, Option<Instant>); TOGETHER]>::new();
         for (number, PendingCall { message, context }) in pending.iter().enumerate() {
-            let like = questions.last().map(|(_, question)| question);
-            match wire::question(message, context.deadline, like) {
-                Ok(question) => questions.push((number, question)),
+            let like = questions.last().map(|(_, question, _)| question);
+            match wire::question(message, round.store_deadline(context.deadline), like) {
+                Ok(question) => questions.push((number, question, context.deadline)),
                 Err(malformed) => each(number, Err(status::malformed(malformed))),
             }
         }
         let mut asked = questions.iter();
         let mut message = Vec::with_capacity(PREFIX + ANSWER_BYTES);
-        self.limiter.round().decide(questions.iter().map(|(_, question)| question), |begun| {
-            let Some((number, question)) = asked.next() else { return };
+        round.decide(questions.iter().map(|(_, question, _)| question), |begun| {
+            let Some((number, question, deadline)) = asked.next() else { return };
             let answer = match begun {
                 Begun::Waiting(waiting) => {
-                    unanswered.push((*number, self.wait(waiting, question.cost, question.deadline)));
+                    unanswered.push((*number, self.wait(waiting, question.cost, *deadline)));
                     return;
                 }
                 Begun::Answered(answer) => answer,

@@ -186,7 +186,8 @@ async fn callers_that_are_gone_are_not_charged() {
     redis.kill();
     let store = store_unwatched(&config(vec![redis.url()], Topology::Single));
     let strategy = strategy();
-    let gone = Decision { deadline: Some(Instant::now()), ..decision(&strategy, "r") };
+    let now = Instant::now();
+    let gone = Decision { deadline: Some(&now), ..decision(&strategy, "r") };
     let mut out = Verdicts::default();
     assert!(store.decide_one(&gone, Op::Charge, &[1], &mut out).await.is_err());
     redis.restart();
@@ -214,7 +215,7 @@ pub(crate) fn watchful(nodes: Vec<String>, topology: Topology) -> RedisConfig {
 pub(crate) async fn in_time(store: &RedisStore, resource: &str) -> Result<bool, StoreError> {
     let (strategy, mut out) = (strategy(), Verdicts::default());
     let deadline = Some(Instant::now() + DEADLINE);
-    let decision = Decision { deadline, ..decision(&strategy, resource) };
+    let decision = Decision { deadline: deadline.as_ref(), ..decision(&strategy, resource) };
     store.decide_one(&decision, Op::Charge, &[1], &mut out).await?;
     Ok(out.decisions[0].allowed)
 }

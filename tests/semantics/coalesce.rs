@@ -99,7 +99,8 @@ impl World {
         let (coalesce, strategy) = (Arc::clone(&self.coalesce), Arc::clone(&self.strategy));
         let caller = tokio::spawn(async move {
             let subject = Subject { resource: "r", consumer, ..Subject::default() };
-            let decision = Decision { deadline, ..Decision::new(&strategy, subject, Op::Peek, &[]) };
+            let decision =
+                Decision { deadline: deadline.as_ref(), ..Decision::new(&strategy, subject, Op::Peek, &[]) };
             let mut out = Verdicts::default();
             coalesce.decide_one(&decision, op, &[cost], &mut out).await?;
             let (verdict, limits) = out.get(0).unwrap();

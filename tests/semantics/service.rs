@@ -150,7 +150,7 @@ struct Failing {
 impl Store for Failing {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         for decision in decisions {
-            let (slowly, error, deadline) = (self.slowly, self.error.clone(), decision.deadline);
+            let (slowly, error, deadline) = (self.slowly, self.error.clone(), decision.deadline.copied());
             answers.later(async move {
                 if slowly {
                     let deadline = deadline.expect("the caller named a deadline");

@@ -106,7 +106,7 @@ impl<'a> World<'a> {
     async fn decide(&self, after: u64, op: Op, cost: u64) -> Json {
         self.clock.set(Micros(self.clock.now().0 + after));
         let part = if op == Op::Refund { Part { id: "once", ..Part::ALL } } else { Part::ALL };
-        let decision = Decision { part, ..Decision::new(self.strategy, SUBJECT, op, &[]) };
+        let decision = Decision { part: Some(&part), ..Decision::new(self.strategy, SUBJECT, op, &[]) };
         let mut verdicts = Verdicts::default();
         self.store.decide_one(&decision, op, &[cost], &mut verdicts).await.unwrap();
         let (verdict, limits) = verdicts.get(0).unwrap();

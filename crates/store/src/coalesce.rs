@@ -34,8 +34,7 @@ use tokio::sync::oneshot;
 
 use self::queue::{ByKey, Queue, Waiter};
 use super::{
-    Answers, Decision, DecisionAnswer, OwnedSubject, Part, Store, StoreAnswer, StoreError, Verdicts,
-    decide_one,
+    Answers, Decision, DecisionAnswer, OwnedSubject, Store, StoreAnswer, StoreError, Verdicts, decide_one,
 };
 use crate::config::RedisConfig;
 use weir_core::algorithm::Op;
@@ -151,7 +150,7 @@ impl<S: Store> Inner<S> {
     fn coalesces(&self, decision: &Decision<'_>) -> bool {
         self.enabled
             && matches!(decision.op, Op::Charge | Op::Peek)
-            && decision.part == Part::ALL
+            && decision.part.is_none()
             && !decision.strategy.shares_counters()
     }
 
@@ -171,7 +170,7 @@ impl<S: Store> Inner<S> {
             return Err(StoreError::Overloaded(self.max_waiting));
         }
         let own = monotonic() + self.patience;
-        let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
+        let deadline = decision.deadline.map_or(own, |callers| own.min(*callers));
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
         queue.push(Waiter { strategy, op: decision.op, cost, deadline, reply });
@@ -227,7 +226,8 @@ impl<S: Store> Inner<S> {
             let decided = {
                 let costs = call.costs();
                 let decision = Decision::new(call.strategy(), whose.subject(), call.op(), &costs);
-                decide_one(&self.store, &Decision { deadline: call.deadline(), ..decision })
+                let deadline = call.deadline();
+                decide_one(&self.store, &Decision { deadline: deadline.as_ref(), ..decision })
             };
             call.answer(decided.verdicts().await);
         }

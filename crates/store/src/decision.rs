@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::Part;
+use super::{LimitSet, Part};
 use weir_core::algorithm::Op;
 use weir_core::key::{self, Subject};
 use weir_core::strategy::{Attributes, Limit, Strategy};
@@ -24,10 +24,13 @@ pub struct Decision<'a> {
     /// of its own.
     pub costs: &'a [u64],
     /// Which of the limits, where not all are meant.
-    pub part: Part<'a>,
-    /// When the caller stops waiting. A store that waits answers by then, or by its own deadline if that is earlier.
-    pub deadline: Option<Instant>,
+    pub part: Option<&'a Part<'a>>,
+    /// When the answer must be there. A store that waits answers by then, or by its own deadline if that is earlier.
+    pub deadline: Option<&'a Instant>,
 }
+
+// A larger one is copied by a call of `memcpy`, at every step of its way.
+const _: () = assert!(size_of::<Decision<'static>>() <= 128);
 
 /// For each limit of a decision its key's phase, 0 where its windows are not spread; empty where none is.
 pub(crate) type Phases = SmallVec<[u64; 1]>;
@@ -36,14 +39,17 @@ impl<'a> Decision<'a> {
     /// A decision over all limits, for a caller without a deadline.
     #[must_use]
     pub fn new(strategy: &'a Arc<Strategy>, subject: Subject<'a>, op: Op, costs: &'a [u64]) -> Self {
-        Self { strategy, subject, op, costs, part: Part::ALL, deadline: None }
+        Self { strategy, subject, op, costs, part: None, deadline: None }
     }
 
     /// Whether it is one charge, peek or debit over all limits: what nearly every call asks.
     pub(crate) fn is_simple(&self) -> bool {
-        self.costs.len() == 1
-            && matches!(self.op, Op::Charge | Op::Peek | Op::Force)
-            && self.part == Part::ALL
+        self.costs.len() == 1 && matches!(self.op, Op::Charge | Op::Peek | Op::Force) && self.part.is_none()
+    }
+
+    /// The limits that it is about.
+    pub(crate) fn limit_set(&self) -> LimitSet {
+        self.part.map_or(LimitSet::ALL, |part| part.limits)
     }
 
     /// The phases of the keys; a name is built only where a limit is spread.

@@ -43,7 +43,7 @@ use smallvec::SmallVec;
 use self::epochs::{EPOCHS, Epochs, LastSeenStates, StateChange, TOLD};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
-use super::{Answers, Decision, DecisionAnswer, Part, Store, StoreAnswer, Verdicts};
+use super::{Answers, Decision, DecisionAnswer, Store, StoreAnswer, Verdicts};
 
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
@@ -104,7 +104,7 @@ impl DenialsShared {
     /// Whether denials of such decisions are kept.
     fn keeps(&self, decision: &Decision<'_>) -> bool {
         let counts_denied = || decision.strategy.algorithms().iter().any(|limit| limit.counts_denied());
-        matches!(decision.op, Op::Charge | Op::Peek) && decision.part == Part::ALL && !counts_denied()
+        matches!(decision.op, Op::Charge | Op::Peek) && decision.part.is_none() && !counts_denied()
     }
 }
 

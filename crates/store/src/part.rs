@@ -55,7 +55,7 @@ impl Part<'_> {
 impl<'a> Decision<'a> {
     /// The limits that it is about, in the order of the strategy.
     pub fn limits(&self) -> impl Iterator<Item = &'a Limit> + use<'a> {
-        let part = self.part.limits;
+        let part = self.limit_set();
         let all = self.strategy.limits().iter().enumerate();
         all.filter(move |(index, _)| part.has(*index)).map(|(_, limit)| limit)
     }
@@ -63,7 +63,7 @@ impl<'a> Decision<'a> {
     /// Their algorithms.
     #[inline]
     pub(super) fn algorithms(&self) -> Cow<'a, [Algorithm]> {
-        if self.part.limits == LimitSet::ALL {
+        if self.limit_set() == LimitSet::ALL {
             return Cow::Borrowed(self.strategy.algorithms());
         }
         Cow::Owned(self.limits().map(|limit| limit.algorithm).collect())
@@ -71,7 +71,8 @@ impl<'a> Decision<'a> {
 
     /// The id under which it may happen only once.
     pub(super) fn once(&self) -> Option<&'a str> {
-        (self.op == Op::Refund && !self.part.id.is_empty()).then_some(self.part.id)
+        let id = self.part.map_or("", |part| part.id);
+        (self.op == Op::Refund && !id.is_empty()).then_some(id)
     }
 }
 

@@ -118,7 +118,7 @@ impl Store for RedisStore {
                 continue;
             }
             let own = monotonic() + Duration::from(shared.context.config.deadline);
-            let deadline = decision.deadline.map_or(own, |callers| callers.min(own));
+            let deadline = decision.deadline.map_or(own, |callers| own.min(*callers));
             let request = Request::new(&shared.context.config, &shared.secret, cluster, decision);
             let request = Arc::new(request);
             let connections = Arc::clone(&self.0);

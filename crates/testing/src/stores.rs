@@ -153,6 +153,7 @@ impl OwnedDecision {
     /// A copy of a decision over all limits.
     pub fn of(decision: &Decision<'_>) -> Self {
         let Decision { strategy, ref subject, op, costs, deadline, .. } = *decision;
+        let deadline = deadline.copied();
         let (strategy, subject, costs) = (Arc::clone(strategy), OwnedSubject::of(subject), costs.to_vec());
         Self { strategy, subject, op, costs, deadline }
     }
@@ -160,7 +161,7 @@ impl OwnedDecision {
     /// The verdicts of `store`.
     pub async fn ask<S: Store>(&self, store: &S) -> Result<Verdicts, StoreError> {
         let decision = Decision::new(&self.strategy, self.subject.subject(), self.op, &self.costs);
-        let decided = decide_one(store, &Decision { deadline: self.deadline, ..decision });
+        let decided = decide_one(store, &Decision { deadline: self.deadline.as_ref(), ..decision });
         decided.verdicts().await
     }
 }

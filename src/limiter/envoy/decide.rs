@@ -12,8 +12,8 @@ use crate::algorithm::{LimitVerdict, Verdict};
 use crate::clock;
 use crate::envoy::RateLimit;
 use crate::key::Subject;
+use crate::limiter::Limiter;
 use crate::limiter::settle::policy_answer;
-use crate::limiter::{Limiter, deadline};
 use crate::store::{Answers, Decision, Store, StoreAnswer, StoreError, no_verdict};
 use crate::telemetry::EnvoyEvent;
 
@@ -26,7 +26,7 @@ impl<S: Store> Limiter<S> {
         deadline: Option<Instant>,
         started: Instant,
     ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
-        let deadline = deadline.map(|deadline| deadline::for_store(deadline, started));
+        let deadline = self.store_deadline(deadline, started);
         let together = |places: EqualDescriptors| self.decide_together(envoy, questions, places, deadline);
         let all = || (0..questions.len()).collect();
         // A store that answers at once decides in the order of the descriptors.
@@ -59,7 +59,7 @@ impl<S: Store> Limiter<S> {
         let started = clock::monotonic();
         let mut answers = Answers::default();
         {
-            let asked = places.iter().filter_map(|&place| questions.get(place)?.decision(deadline));
+            let asked = places.iter().filter_map(|&place| questions.get(place)?.decision(deadline.as_ref()));
             self.store.decide(&asked.collect::<SmallVec<[_; 2]>>(), &mut answers);
         }
         let (mut each, mut limits) = (answers.each.into_iter(), answers.limits.into_iter());
@@ -109,7 +109,7 @@ impl<S: Store> Limiter<S> {
 
 impl DescriptorQuestion<'_> {
     /// What the store is asked, if a limit applies.
-    fn decision(&self, deadline: Option<Instant>) -> Option<Decision<'_>> {
+    fn decision<'q>(&'q self, deadline: Option<&'q Instant>) -> Option<Decision<'q>> {
         let subject = Subject { resource: &self.name, ..Subject::default() };
         let decision =
             Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits));

@@ -180,7 +180,7 @@ impl<S: Store> Asks<S> {
 
     async fn store_says(&self, question: &Question<'_>) -> Result<Verdicts, StoreError> {
         let Question { rules, subject, op, ref costs, part } = *question;
-        let decision = Decision { part, ..Decision::new(rules, subject, op, costs) };
+        let decision = Decision { part: Some(&part), ..Decision::new(rules, subject, op, costs) };
         let mut out = Verdicts::default();
         self.store.decide_one(&decision, op, costs, &mut out).await.map(|()| out)
     }

@@ -52,13 +52,14 @@ impl<'d> Locator<'_, 'd> {
     /// the shard, so that one lock holds them all; a single one is enough by itself, and a hash less to make.
     #[inline]
     pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut StatePlace) {
-        let Decision { strategy, ref subject, part, .. } = *decision;
+        let Decision { strategy, ref subject, .. } = *decision;
+        let limits_meant = decision.limit_set();
         let digests = &mut place.digests;
         digests.clear();
         let tag = match strategy.limits() {
             [_] => {
                 let name = self.only_name(strategy, subject);
-                if part.limits.has(0) {
+                if limits_meant.has(0) {
                     digests.push(name);
                 }
                 name
@@ -66,7 +67,7 @@ impl<'d> Locator<'_, 'd> {
             limits => {
                 let mut name =
                     |index| self.digest(|text| key::write_identity(text, strategy, index, subject));
-                digests.extend((0..limits.len()).filter(|&index| part.limits.has(index)).map(&mut name));
+                digests.extend((0..limits.len()).filter(|&index| limits_meant.has(index)).map(&mut name));
                 self.digest(|text| key::write_tag(text, strategy, subject))
             }
         };

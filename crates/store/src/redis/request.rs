@@ -73,7 +73,7 @@ impl Request {
             ends.push(keys.len());
         }
         let slot = if cluster { key::slot(tag) } else { 0 };
-        let (limits, once) = (decision.part.limits, id.is_some());
+        let (limits, once) = (decision.limit_set(), id.is_some());
         let (strategy, phases) = (Arc::clone(strategy), decision.phases());
         let form = plain::form_of(decision.limits().map(|limit| &limit.algorithm));
         Self { strategy, limits, form, op: *op, once, costs: (*costs).into(), phases, slot, keys, ends }
