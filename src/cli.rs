@@ -14,6 +14,7 @@ mod schema;
 mod serve;
 mod settings;
 mod signals;
+mod simulate;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ Examples:
   weir serve --envoy-config ratelimit/config           serve envoyproxy/ratelimit's files to Envoy
   weir check ratelimit/config                          find every mistake in them
   weir import-envoy ratelimit/config > weir.yaml       the same limits as strategies of Weir
+  weir simulate --pattern burst:100x5s                 see what limits do, without a server
   weir load                                            see how much a server takes";
 
 const ENVIRONMENT: &str = "\
@@ -77,6 +79,9 @@ enum Command {
     /// Print the limits of Envoy's rate limit files as a configuration of Weir
     #[command(before_help = import_envoy::EXAMPLES)]
     ImportEnvoy(import_envoy::ImportEnvoyArgs),
+    /// See what strategies would decide of a pattern of calls, without a server
+    #[command(before_help = simulate::EXAMPLES)]
+    Simulate(Box<simulate::SimulateArgs>),
     /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
     Load(Box<load::LoadArgs>),
 }
@@ -105,6 +110,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Schema(schema::SchemaArgs {}) => schema::run(),
         Command::Explain(args) => explain::run(args),
         Command::ImportEnvoy(args) => import_envoy::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Load(args) => load::run(*args),
     }
 }

@@ -53,6 +53,7 @@ pub use envoy::{
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use listen::ListenAddress;
 pub use overrides::ConfigOverrides;
+pub use quantities::{rate_of, span};
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
 pub use weir_store::config::{

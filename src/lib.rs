@@ -11,6 +11,7 @@
 //! * [`telemetry`], [`readiness`]: what operators see.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`service`]: wire ⇄ domain.
+//! * [`simulation`]: calls in, decisions out, on a clock that it moves.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
 //! * `weir-load` ([`load`], [`client`]): the other side. It puts load on a server, and asks one question.
 //! * [`app`]: a configuration and sockets in, a running service out.
@@ -22,6 +23,7 @@ pub mod limiter;
 pub mod readiness;
 pub mod server;
 pub mod service;
+pub mod simulation;
 pub mod telemetry;
 
 pub use weir_core::{algorithm, envoy, key, strategy};

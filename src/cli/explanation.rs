@@ -3,6 +3,8 @@
 mod algorithm;
 mod state;
 
+pub(super) use self::state::renewal;
+
 use std::fmt::Write as _;
 
 use anyhow::Result;

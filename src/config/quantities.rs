@@ -16,7 +16,11 @@ pub(super) fn duration_within(scalar: Scalar<'_>, min: Micros, max: Micros) -> R
 
 /// A rate: `30/1m`, `5/s`.
 pub(super) fn rate(scalar: Scalar<'_>) -> Result<Rate, String> {
-    let text = scalar.text;
+    rate_of(scalar.text)
+}
+
+/// A rate as the configuration writes it: `30/1m`, `5/s`. An error is a sentence that quotes the text.
+pub fn rate_of(text: &str) -> Result<Rate, String> {
     let Some((count, period)) = text.split_once('/') else {
         return Err(format!("{} is not a rate; write COUNT/DURATION, such as 30/1m or 5/s", quote(text)));
     };
@@ -77,7 +81,8 @@ const SIZES: [(&str, u64); 7] = [
     ("GB", 1_000_000_000),
 ];
 
-fn span(text: &str) -> Result<Micros, String> {
+/// A duration as the configuration writes it: `10s`, `1m30s`, `250ms`. An error is a sentence that quotes the text.
+pub fn span(text: &str) -> Result<Micros, String> {
     let shown = quote(text);
     if let Digits::Number(_) | Digits::TooLarge = digits(text) {
         return Err(format!("{shown} has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s"));

@@ -22,5 +22,6 @@ mod outage;
 mod placement;
 mod redis_health;
 mod short_deadlines;
+mod simulate;
 #[path = "../support/support.rs"]
 mod support;

@@ -16,6 +16,7 @@ mod long_valkey;
 mod memory;
 mod properties;
 mod service;
+mod simulation;
 mod stream;
 #[path = "../support/support.rs"]
 mod support;

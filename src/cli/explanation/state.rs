@@ -20,7 +20,7 @@ pub(super) struct Size {
 }
 
 /// How long until a limit is full again after all of it was spent at the start of a window.
-pub(super) fn renewal(algorithm: &Algorithm) -> Micros {
+pub(in crate::cli) fn renewal(algorithm: &Algorithm) -> Micros {
     let mut verdicts = Verdicts::default();
     charge(algorithm, &mut None, algorithm.limit(), Micros::ZERO, &mut verdicts);
     verdicts.limits.first().map_or(Micros::ZERO, |verdict| verdict.reset_after)

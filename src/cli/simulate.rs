@@ -1,0 +1,208 @@
+//! `weir simulate`: what strategies would decide of a pattern of calls, without a server.
+
+mod chart;
+mod numbers;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::ValueEnum;
+use weir::config::{Config, ConfigOverrides, span};
+use weir::simulation::{CallPattern, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
+use weir::strategy::Rules;
+use weir::units::Micros;
+
+use super::explanation::renewal;
+use super::{attribute, fail, print};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir simulate --pattern constant:20/s --for 30s                       the built-in example's strategies
+  weir simulate --config weir.yaml --strategy api --pattern burst:100x5s
+  weir simulate --config weir.yaml --pattern poisson:50/s --seed 7 --svg limits.svg
+  weir simulate --config weir.yaml --pattern calls.csv --output json    columns at_s,resource,consumer,cost";
+
+/// The largest file of calls, in bytes.
+const MAX_FILE: u64 = 1 << 30;
+
+/// Columns of a plot.
+const COLUMNS: usize = 60;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SimulateArgs {
+    /// The configuration file; without one, the built-in example is simulated
+    #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A strategy to simulate; may be given several times [default: all]
+    #[arg(long = "strategy", value_name = "NAME")]
+    strategies: Vec<String>,
+    /// When calls are made: constant:50/s, burst:100x5s, poisson:50/s, or a CSV file
+    #[arg(long, value_name = "PATTERN")]
+    pattern: String,
+    /// How long the calls of a pattern go on; a file has its own times
+    #[arg(long = "for", default_value = "1m", value_parser = span, value_name = "TIME")]
+    time: Micros,
+    /// The resource of a pattern's calls
+    #[arg(long, default_value = "resource", value_name = "NAME")]
+    resource: String,
+    /// How many consumers make a pattern's calls, in turn
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    consumers: u32,
+    /// The cost of each of a pattern's calls
+    #[arg(long, default_value_t = 1)]
+    cost: u64,
+    /// A further fact about all calls, such as region=eu; may be given several times
+    #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
+    attributes: Vec<(String, String)>,
+    /// What `poisson` draws from; the same seed makes the same calls
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The window of "most in any" [default: each strategy's own: the time until its first limit is full again]
+    #[arg(long, value_parser = span, value_name = "TIME")]
+    window: Option<Micros>,
+    /// The form of the result
+    #[arg(long, value_enum, default_value_t = SimulationOutput::Text)]
+    output: SimulationOutput,
+    /// Also write a picture to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Also write a page with the picture and the table to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SimulationOutput {
+    /// A table and a plot.
+    Text,
+    Json,
+    /// One line for each strategy and column of the plot.
+    Csv,
+}
+
+/// A simulation that has run.
+struct Simulated {
+    pattern: String,
+    seed: u64,
+    calls: SimulatedCalls,
+    /// How long a column of the plots is.
+    column: Micros,
+    /// What calls cost in each column.
+    offered: Vec<u64>,
+    strategies: Vec<SimulatedRow>,
+}
+
+/// One strategy of it.
+struct SimulatedRow {
+    result: SimulatedStrategy,
+    window: Micros,
+    /// The largest cost that was admitted in any `window`.
+    most: u64,
+    /// The cost that was admitted in each column.
+    admitted: Vec<u64>,
+}
+
+pub(crate) fn run(args: &SimulateArgs) -> ExitCode {
+    match simulated(args).and_then(|simulated| show(args, &simulated)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}"), 2),
+    }
+}
+
+fn show(args: &SimulateArgs, simulated: &Simulated) -> Result<()> {
+    let write = |file: &Path, text: String| {
+        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    if let Some(file) = &args.svg {
+        write(file, chart::svg(simulated))?;
+    }
+    if let Some(file) = &args.html {
+        write(file, chart::html(simulated))?;
+    }
+    let text = match args.output {
+        SimulationOutput::Text => text::text(simulated),
+        SimulationOutput::Json => numbers::json(simulated)?,
+        SimulationOutput::Csv => numbers::csv(simulated),
+    };
+    print(&text).context("the result cannot be printed")
+}
+
+fn simulated(args: &SimulateArgs) -> Result<Simulated> {
+    let overrides = ConfigOverrides::default();
+    let config = match &args.config {
+        Some(file) => Config::load(file, &overrides),
+        None => Config::built_in_with(&overrides),
+    };
+    let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+    let calls = calls(args)?;
+    let Some(last) = calls.calls.last() else {
+        bail!("there are no calls: --for is too short, or the file empty")
+    };
+    let end = if is_file(&args.pattern) { Micros(last.at.0 + 1) } else { args.time };
+    let column = Micros(end.0.div_ceil(COLUMNS as u64).max(1));
+    let rules = Arc::new(config.rules);
+    let mut strategies = Vec::new();
+    for name in names(&rules, &args.strategies)? {
+        let result = simulate(&rules, &name, &args.attributes, &calls)
+            .with_context(|| format!("strategy `{name}` cannot be simulated"))?;
+        let window = args.window.unwrap_or_else(|| own_window(&rules, &name));
+        let most = result.most_in(window, &calls);
+        let admitted = calls.calls.iter().zip(&result.admitted).filter(|(_, admitted)| **admitted);
+        let admitted = in_columns(admitted.map(|(call, _)| (call.at, call.cost)), column);
+        strategies.push(SimulatedRow { result, window, most, admitted });
+    }
+    let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column);
+    Ok(Simulated { pattern: args.pattern.clone(), seed: args.seed, calls, column, offered, strategies })
+}
+
+fn calls(args: &SimulateArgs) -> Result<SimulatedCalls> {
+    if !is_file(&args.pattern) {
+        let pattern = CallPattern::parse(&args.pattern)?;
+        let who = (args.resource.as_str(), args.consumers as usize);
+        return Ok(pattern.calls(args.time, who, args.cost, args.seed)?);
+    }
+    let file = &args.pattern;
+    let bytes = std::fs::metadata(file).with_context(|| format!("cannot read {file}"))?.len();
+    if bytes > MAX_FILE {
+        bail!("{file} has {bytes} bytes; at most {MAX_FILE} are read");
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    read_trace(&text).with_context(|| format!("{file} cannot be read"))
+}
+
+/// A pattern has a colon behind its name; a file that has one too ends in `.csv`.
+fn is_file(pattern: &str) -> bool {
+    Path::new(pattern).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+}
+
+/// The strategies that are meant.
+fn names(rules: &Rules, wanted: &[String]) -> Result<Vec<String>> {
+    if wanted.is_empty() {
+        return Ok(rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect());
+    }
+    for name in wanted {
+        rules.resolve("", name)?;
+    }
+    Ok(wanted.to_vec())
+}
+
+/// The time until the strategy's first limit is full again.
+fn own_window(rules: &Rules, name: &str) -> Micros {
+    let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name);
+    let first = strategy.and_then(|strategy| strategy.algorithms().first());
+    first.map_or(Micros::from_secs(1), renewal)
+}
+
+fn in_columns(costs: impl Iterator<Item = (Micros, u64)>, column: Micros) -> Vec<u64> {
+    let mut columns = vec![0_u64; COLUMNS];
+    for (at, cost) in costs {
+        let place = usize::try_from(at.0 / column.0).unwrap_or(COLUMNS).min(COLUMNS - 1);
+        if let Some(sum) = columns.get_mut(place) {
+            *sum = sum.saturating_add(cost);
+        }
+    }
+    columns
+}

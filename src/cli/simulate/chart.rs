@@ -1,0 +1,89 @@
+//! The result of a simulation as a picture, and as a page. Both need nothing beside themselves, and follow the reader's
+//! choice of light or dark.
+
+use std::fmt::Write as _;
+
+use super::text::{HEADER, cells, span};
+use super::{COLUMNS, Simulated};
+
+const WIDTH: usize = 800;
+/// Of one strategy's row, with its title.
+const ROW: usize = 90;
+const BAR_HEIGHT: usize = 60;
+const TITLE: usize = 24;
+
+const COLORS: &str = "\
+.weir{--text:#1f2328;--offered:#d0d7de;--admitted:#1f6feb;font:12px system-ui,sans-serif}\
+@media(prefers-color-scheme:dark){.weir{--text:#e6edf3;--offered:#3d444d;--admitted:#58a6ff}}\
+.weir text{fill:var(--text)}.weir .o{fill:var(--offered)}.weir .a{fill:var(--admitted)}";
+
+/// A row of bars for each strategy: what was offered, and before it what was admitted.
+pub(super) fn svg(simulated: &Simulated) -> String {
+    let height = simulated.strategies.len() * ROW + TITLE;
+    let highest = simulated.offered.iter().copied().max().unwrap_or(0).max(1);
+    let bar =
+        |sum: u64| usize::try_from(u128::from(sum) * BAR_HEIGHT as u128 / u128::from(highest)).unwrap_or(0);
+    let width = WIDTH / COLUMNS;
+    let mut out = format!(
+        "<svg class=\"weir\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         aria-label=\"What each strategy admits\">\n<style>{COLORS}</style>\n\
+         <text x=\"0\" y=\"14\">{}: a bar is {}, the highest is {highest}</text>\n",
+        escaped(&simulated.pattern),
+        span(simulated.column),
+    );
+    for (place, row) in simulated.strategies.iter().enumerate() {
+        let top = TITLE + place * ROW;
+        let floor = top + 18 + BAR_HEIGHT;
+        let _ = writeln!(
+            out,
+            "<text x=\"0\" y=\"{}\">{}: {} of {} allowed, at most {} in any {}</text>",
+            top + 12,
+            escaped(&row.result.strategy),
+            row.result.allowed,
+            simulated.calls.calls.len(),
+            row.most,
+            span(row.window),
+        );
+        for (column, (&offered, &admitted)) in simulated.offered.iter().zip(&row.admitted).enumerate() {
+            for (class, sum) in [("o", offered), ("a", admitted)].into_iter().filter(|(_, sum)| *sum > 0) {
+                let (x, height) = (column * width, bar(sum).max(1));
+                let _ = writeln!(
+                    out,
+                    "<rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{height}\"/>",
+                    floor - height,
+                    width - 1,
+                );
+            }
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// The picture and the table.
+pub(super) fn html(simulated: &Simulated) -> String {
+    let mut rows = String::new();
+    for row in &simulated.strategies {
+        let cells = cells(simulated, row);
+        let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
+        let _ = writeln!(rows, "<tr>{cells}</tr>");
+    }
+    let header: String = HEADER.iter().map(|name| format!("<th>{name}</th>")).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>weir simulate</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\n\
+         <style>body{{font:14px system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem}}\
+         svg{{width:100%}}table{{border-collapse:collapse;display:block;overflow-x:auto}}\
+         td,th{{padding:.2rem .6rem;text-align:right}}td:first-child,th:first-child{{text-align:left}}</style></head>\n\
+         <body><h1>{}</h1>\n<p>{} calls, seed {}</p>\n<table><thead><tr>{header}</tr></thead><tbody>\n{rows}</tbody></table>\n{}\
+         </body></html>\n",
+        escaped(&simulated.pattern),
+        simulated.calls.calls.len(),
+        simulated.seed,
+        svg(simulated),
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,55 @@
+//! The result of a simulation for programs.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Simulated;
+
+/// All times in microseconds.
+pub(super) fn json(simulated: &Simulated) -> Result<String> {
+    let rows = simulated.strategies.iter().map(|row| {
+        let result = &row.result;
+        json!({
+            "strategy": result.strategy,
+            "allowed": result.allowed,
+            "allowed_cost": result.allowed_cost,
+            "denied": result.denied,
+            "never": result.never,
+            "window_us": row.window.0,
+            "most_in_any_window": row.most,
+            "mean_wait_us": result.mean_wait().0,
+            "longest_wait_us": result.longest_wait.0,
+            "admitted": row.admitted,
+        })
+    });
+    let all = json!({
+        "pattern": simulated.pattern,
+        "seed": simulated.seed,
+        "calls": simulated.calls.calls.len(),
+        "column_us": simulated.column.0,
+        "offered": simulated.offered,
+        "strategies": rows.collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&all)? + "\n")
+}
+
+/// The cost that was offered and admitted in each column of time.
+pub(super) fn csv(simulated: &Simulated) -> String {
+    let mut out = String::from("at_s,strategy,offered,admitted\n");
+    for row in &simulated.strategies {
+        for (place, (offered, admitted)) in (0_u64..).zip(simulated.offered.iter().zip(&row.admitted)) {
+            let at = place * simulated.column.0;
+            // Names have no comma and no quote.
+            let _ = writeln!(
+                out,
+                "{}.{:06},{},{offered},{admitted}",
+                at / 1_000_000,
+                at % 1_000_000,
+                row.result.strategy
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,111 @@
+//! The result of a simulation for a terminal: a table, and what was admitted over time.
+
+use std::fmt::Write as _;
+
+use weir::units::Micros;
+
+use super::{Simulated, SimulatedRow};
+
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+pub(super) fn text(simulated: &Simulated) -> String {
+    let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
+    rows.extend(simulated.strategies.iter().map(|row| cells(simulated, row)));
+    let mut out = aligned(&rows);
+    let width = simulated.strategies.iter().map(|row| row.result.strategy.len()).max().unwrap_or(0).max(7);
+    let highest = simulated.offered.iter().copied().max().unwrap_or(0);
+    let _ = writeln!(out, "\nadmitted over time; a column is {}, █ is {highest}", span(simulated.column));
+    let _ = writeln!(out, "{:width$} |{}|", "offered", bars(&simulated.offered, highest));
+    for row in &simulated.strategies {
+        let _ = writeln!(out, "{:width$} |{}|", row.result.strategy, bars(&row.admitted, highest));
+    }
+    out
+}
+
+pub(super) const HEADER: [&str; 7] =
+    ["strategy", "offered", "allowed", "denied", "most in any", "mean wait", "longest wait"];
+
+/// The cells of one strategy, in the order of [`HEADER`].
+pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
+    let result = &row.result;
+    vec![
+        result.strategy.clone(),
+        simulated.calls.calls.len().to_string(),
+        result.allowed.to_string(),
+        result.denied.to_string(),
+        format!("{}: {}", span(row.window), row.most),
+        span(result.mean_wait()),
+        span(result.longest_wait),
+    ]
+}
+
+fn aligned(rows: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            let width = width(column);
+            let _ = match column {
+                0 => write!(out, "{cell:width$}"),
+                _ => write!(out, "  {cell:>width$}"),
+            };
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// One character a column. What is above nothing is never drawn as nothing.
+fn bars(columns: &[u64], highest: u64) -> String {
+    let height = |sum: u64| {
+        let eighths = (u128::from(sum) * 8).div_ceil(u128::from(highest.max(1)));
+        usize::try_from(eighths).unwrap_or(8).min(8)
+    };
+    columns.iter().map(|&sum| BARS.get(height(sum)).copied().unwrap_or(' ')).collect()
+}
+
+/// A span of time, as people read it: two units at most.
+pub(super) fn span(Micros(us): Micros) -> String {
+    match us {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{us}us"),
+        1_000..1_000_000 => format!("{}ms", decimals(us, 1_000)),
+        1_000_000..60_000_000 => format!("{}s", decimals(us, 1_000_000)),
+        60_000_000..3_600_000_000 => two(us, (60_000_000, "m"), (1_000_000, "s")),
+        3_600_000_000..86_400_000_000 => two(us, (3_600_000_000, "h"), (60_000_000, "m")),
+        _ => two(us, (86_400_000_000, "d"), (3_600_000_000, "h")),
+    }
+}
+
+/// With at most two decimals, and none that are 0.
+fn decimals(us: u64, unit: u64) -> String {
+    let hundredths = us * 100 / unit;
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn two(us: u64, (large, large_name): (u64, &str), (small, small_name): (u64, &str)) -> String {
+    match us % large / small {
+        0 => format!("{}{large_name}", us / large),
+        rest => format!("{}{large_name}{rest}{small_name}", us / large),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_short() {
+        let shown = [0, 999, 1_500, 12_345_678, 60_000_000, 90_000_000, 5_400_000_000, 90_000_000_000];
+        let expected = ["0s", "999us", "1.5ms", "12.34s", "1m", "1m30s", "1h30m", "1d1h"];
+        assert_eq!(shown.map(|us| span(Micros(us))), expected);
+    }
+
+    #[test]
+    fn bars_stand_for_their_share() {
+        assert_eq!(bars(&[0, 1, 50, 100], 100), " ▁▄█");
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs the calls of a simulation through one strategy.
+
+use std::sync::Arc;
+
+use prometheus::Registry;
+
+use super::{START, SimulatedCalls};
+use crate::algorithm::LimitVerdict;
+use crate::clock::{Clock, ManualClock};
+use crate::config::MemoryConfig;
+use crate::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
+use crate::store::memory::MemoryStore;
+use crate::strategy::{Listed, Rules};
+use crate::telemetry::Metrics;
+use crate::units::{Micros, Retry};
+
+/// Bytes that the keys of a simulation may use: it never evicts a key, which would change decisions.
+const BUDGET: usize = 1 << 32;
+
+/// What one strategy has decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SimulatedStrategy {
+    /// Its name.
+    pub strategy: String,
+    /// Whether each call was admitted, in their order.
+    pub admitted: Vec<bool>,
+    /// How many calls were admitted, and what they cost.
+    pub allowed: u64,
+    /// The costs of those that were admitted.
+    pub allowed_cost: u64,
+    /// How many calls were denied.
+    pub denied: u64,
+    /// How many of those no wait would have helped.
+    pub never: u64,
+    /// The sum of the shortest waits that denied calls were told.
+    pub waits: u128,
+    /// The longest of them.
+    pub longest_wait: Micros,
+}
+
+/// Why a simulation cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The limiter refuses a call.
+    #[error("call {call} at {at_us} us: {error}")]
+    Refused {
+        /// Its number, from 1.
+        call: usize,
+        /// When it was made.
+        at_us: u64,
+        /// Why.
+        error: LimiterError,
+    },
+    /// The metrics that the limiter counts in cannot be made.
+    #[error(transparent)]
+    Metrics(#[from] prometheus::Error),
+}
+
+/// What `strategy` decides of `calls`, one after the other, on a store of its own.
+pub fn simulate(
+    rules: &Arc<Rules>,
+    strategy: &str,
+    attributes: &[(String, String)],
+    calls: &SimulatedCalls,
+) -> Result<SimulatedStrategy, SimulationError> {
+    let clock = ManualClock::at(START);
+    let config = MemoryConfig { budget: BUDGET, ..MemoryConfig::default() };
+    let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
+    let recorder = Metrics::register(&Registry::new(), rules)?.recorder();
+    let limiter = Limiter::new(Arc::clone(rules), store, recorder);
+    let mut result = SimulatedStrategy { strategy: strategy.to_owned(), ..SimulatedStrategy::default() };
+    for (number, call) in (1..).zip(&calls.calls) {
+        clock.set(Micros(START.0.saturating_add(call.at.0)));
+        let Some((resource, consumer)) = calls.subjects.get(call.subject) else { continue };
+        let question = Question {
+            resource,
+            consumer,
+            strategy,
+            cost: call.cost,
+            attributes: attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            ..Question::until(None)
+        };
+        let mut refused = None;
+        limiter.round().decide(std::iter::once(&question), |begun| match begun {
+            Begun::Answered(Ok(answer)) => result.count(&answer, call.cost),
+            Begun::Answered(Err(error)) => refused = Some(error),
+            // The memory store answers at once.
+            Begun::Waiting(_) => {}
+        });
+        if let Some(error) = refused {
+            return Err(SimulationError::Refused { call: number, at_us: call.at.0, error });
+        }
+    }
+    Ok(result)
+}
+
+impl SimulatedStrategy {
+    fn count(&mut self, answer: &Answer<'_, '_>, cost: u64) {
+        let admitted = match answer.outcome {
+            Outcome::Decided { verdict, .. } => verdict.allowed,
+            Outcome::Listed(listed) => listed == Listed::Allow,
+            Outcome::Policy { allowed } => allowed,
+        };
+        self.admitted.push(admitted);
+        if admitted {
+            self.allowed += 1;
+            self.allowed_cost = self.allowed_cost.saturating_add(cost);
+            return;
+        }
+        self.denied += 1;
+        if let Outcome::Decided { limits, .. } = answer.outcome {
+            self.count_wait(limits);
+        } else {
+            self.never += 1;
+        }
+    }
+
+    fn count_wait(&mut self, limits: &[LimitVerdict]) {
+        match limits.iter().fold(Retry::Now, |longest, limit| longest.max(limit.retry)) {
+            Retry::After(wait) => {
+                self.waits += u128::from(wait.0);
+                self.longest_wait = self.longest_wait.max(wait);
+            }
+            Retry::Never => self.never += 1,
+            Retry::Now => {}
+        }
+    }
+
+    /// The mean of the waits that denied calls were told.
+    #[must_use]
+    pub fn mean_wait(&self) -> Micros {
+        let waited = u128::from(self.denied - self.never).max(1);
+        Micros(u64::try_from(self.waits / waited).unwrap_or(u64::MAX))
+    }
+
+    /// The largest cost that was admitted within any `window`: from a call on, shorter than the window.
+    #[must_use]
+    pub fn most_in(&self, window: Micros, calls: &SimulatedCalls) -> u64 {
+        let admitted = || calls.calls.iter().zip(&self.admitted).filter(|(_, admitted)| **admitted);
+        let (mut first, mut within, mut most) = (admitted(), 0_u64, 0_u64);
+        let mut oldest = first.next();
+        for (call, _) in admitted() {
+            within = within.saturating_add(call.cost);
+            while let Some((left, _)) =
+                oldest.filter(|(old, _)| old.at.0.saturating_add(window.0) <= call.at.0)
+            {
+                within = within.saturating_sub(left.cost);
+                oldest = first.next();
+            }
+            most = most.max(within);
+        }
+        most
+    }
+}

@@ -1,0 +1,94 @@
+//! `weir simulate`: the same bytes for the same seed, the documented example, and mistakes with their places.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::command::{text, weir};
+
+const COMPARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/compare.yaml");
+
+/// Exit code, stdout and stderr.
+fn simulate(args: &[&str]) -> (Option<i32>, String, String) {
+    let out = weir(&[&["simulate"], args].concat());
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |seed: &str, number: u8| {
+        let file =
+            |ending: &str| folder.path().join(format!("{number}.{ending}")).to_str().unwrap().to_owned();
+        let (svg, html) = (file("svg"), file("html"));
+        let args = ["--config", COMPARE, "--pattern", "poisson:50/s", "--consumers", "3", "--seed", seed];
+        let written = ["--svg", &svg, "--html", &html];
+        let outputs = ["text", "json", "csv"].map(|output| {
+            let (code, out, err) = simulate(&[&args[..], &written, &["--output", output]].concat());
+            assert_eq!((code, err.as_str()), (Some(0), ""));
+            out
+        });
+        (outputs, fs::read(svg).unwrap(), fs::read(html).unwrap())
+    };
+    let first = run("7", 1);
+    assert_eq!(first, run("7", 2));
+    assert_ne!(first.0, run("8", 3).0);
+}
+
+/// Every command of docs/simulate.md prints what stands under it.
+#[test]
+fn the_documented_example_is_what_the_command_prints() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/simulate.md")).unwrap();
+    let blocks: Vec<&str> =
+        page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 4);
+    for block in blocks {
+        let (command, expected) = block.split_once('\n').unwrap();
+        let args =
+            command.strip_prefix("$ weir simulate ").unwrap().replace("docs/examples/compare.yaml", COMPARE);
+        let (code, out, err) = simulate(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{command}");
+        assert_eq!(out, expected, "{command}");
+    }
+}
+
+#[test]
+fn a_file_of_calls_is_simulated_at_its_own_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("calls.csv");
+    fs::write(&file, "at_s,resource,consumer,cost\n0,r,bob,1\n0.1,r,bob,1\n0.1,r,ann,2\n0.3,r,bob,1\n")
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let (code, out, _) =
+        simulate(&["--config", COMPARE, "--strategy", "gate", "--pattern", file, "--output", "json"]);
+    assert_eq!(code, Some(0));
+    let result: Value = serde_json::from_str(&out).unwrap();
+    let gate = &result["strategies"][0];
+    assert_eq!(
+        (&result["calls"], &gate["allowed"], &gate["denied"], &gate["never"]),
+        (&4.into(), &2.into(), &2.into(), &1.into())
+    );
+    assert_eq!(gate["longest_wait_us"], 200_000);
+}
+
+#[test]
+fn a_mistake_says_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("calls.csv");
+    fs::write(&file, "at_s,resource\n0,r\nsoon,r\n").unwrap();
+    let file = file.to_str().unwrap();
+    let wrong = |pattern: &str, part: &str| {
+        let (code, out, err) = simulate(&["--config", COMPARE, "--pattern", pattern]);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{pattern}");
+        assert!(err.contains(part), "{pattern}: {err}");
+    };
+    wrong(file, "line 3, column 1: at_s \"soon\" is no number of seconds");
+    wrong("missing.csv", "cannot read missing.csv");
+    wrong("burst:100", "column 7: write CALLSxPAUSE");
+    wrong("constant:100000000/s", "it makes more than 10000000 calls");
+    let (code, _, err) = simulate(&["--config", COMPARE, "--strategy", "gates", "--pattern", "constant:1/s"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("there is no strategy `gates` (configured: gate"), "{err}");
+    let (code, _, err) = simulate(&["--config", COMPARE, "--pattern", "constant:1/h", "--for", "0s"]);
+    assert_eq!((code, err.contains("there are no calls")), (Some(2), true), "{err}");
+}
