@@ -1,7 +1,8 @@
 -- Token bucket, leaky bucket as a meter, GCRA, uniform gate. Twin: src/algorithm/bucket.rs.
 --
 -- Stored: level, at, per_token, when the key goes in ms (four doubles). Of the limit: p1 = drain,
--- weight = per_token.
+-- weight = per_token; p2 = 1 for a queue, whose level up to p3 is not delayed, 2 where calls pay afterwards, above a
+-- level of p3, and else 0.
 
 -- level · new / old, rounded up, saturating at the ceiling. The product does not fit a double, so the
 -- quotient is built bit by bit of `new`; only a changed rate comes here.

@@ -2,9 +2,14 @@
 -- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
 local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8
-local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS = 1, 2, 3, 4, 5, 6
+local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP = 1, 2, 3, 4, 5, 6, 7
+local QUEUE, CHARGE_AFTER = 1, 2 -- what a bucket is besides a meter
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
+
+-- Operations under an id, and what they do the first time.
+local CANCEL = 13
+local OF_ONCE = { [9] = CHARGE, [10] = FORCE, [11] = AT_MOST, [12] = RESERVE, [CANCEL] = CANCEL }
 
 -- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in crates/store/src/part.rs.
 local REFUND_ID_PX = 86400000
@@ -16,6 +21,7 @@ local function read(limit, key, now)
   if engine == INTERVAL then return interval_read(key, now, limit.ceiling, limit.p1, limit.p2, limit.p3) end
   if engine == SLIDING then return sliding_read(key, now, limit.p1) end
   if engine == SLOTS then return slots_read(key, now, limit.p1, limit.p2) end
+  if engine == WARM_UP then return warm_read(key, now, limit.p1, limit.p2, limit.p3) end
   return log_read(key, now, limit.p1)
 end
 
@@ -26,15 +32,19 @@ local function wait(limit, key, one, excess)
   if engine == INTERVAL then return interval_wait(one.at, one.origin, excess, limit.p1, limit.p2) end
   if engine == SLIDING then return sliding_wait(one, excess, limit.p1) end
   if engine == SLOTS then return slots_wait(one, excess) end
+  if engine == WARM_UP then return excess end
   return log_wait(key, one, excess, limit.p1)
 end
 
 local function reset_after(limit, key, one)
+  if limit.hold then return held_reset(limit, one) end
   if one.level == 0 then return 0 end
   return wait(limit, key, one, one.level)
 end
 
 local function remaining(limit, one)
+  if limit.hold and one.ahead then return 0 end
+  if limit.engine == WARM_UP then return floor(one.extra) end
   local room = limit.capacity - one.level
   if room <= 0 then return 0 end
   return floor_div(room, limit.weight)
@@ -62,6 +72,7 @@ end
 -- Makes the stored level `level`. The key goes once the state is as good as absent, rounded up, by the
 -- state's own time, which is ahead of now after a step back.
 local function write(limit, key, one, level)
+  if limit.hold then return held_write(limit, key, keys[key_at + limit.held_at], one, level) end
   if level == 0 then
     one.level = 0
     return call('DEL', key)
@@ -73,6 +84,7 @@ local function write(limit, key, one, level)
   elseif engine == WINDOW then lasts = one.origin + one.extra - one.at
   elseif engine == INTERVAL then lasts = interval_wait(one.at, one.origin, level, limit.p1, limit.p2)
   elseif engine == SLIDING then lasts = sliding_wait(one, level, limit.p1)
+  elseif engine == WARM_UP then lasts = level
   elseif engine == SLOTS then
     slots_change(one, cost, limit.p1, limit.p2)
     lasts = slots_wait(one, level)
@@ -87,6 +99,7 @@ local function write(limit, key, one, level)
   if engine == INTERVAL then return interval_write(key, level, one.origin, goes) end
   if engine == SLIDING then return sliding_write(key, one, limit.p1, goes) end
   if engine == SLOTS then return slots_write(key, one, goes) end
+  if engine == WARM_UP then return warm_write(key, one, goes) end
   local keep
   if limit.count_denied == 1 then keep = limit.limit + 1 end
   return log_write(key, one, cost, keep, goes)
@@ -96,7 +109,17 @@ end
 local function judge(limit, key, one, cost)
   one.cause, one.retry = ABOVE, NEVER
   if cost > limit.limit then return end
-  local excess, left = one.level + cost * limit.weight - limit.capacity, 0
+  if limit.hold then
+    one.retry = held_start_of(limit, key, one, cost) - one.at
+    one.cause = one.retry > 0 and COUNT or FITS
+    return
+  end
+  if limit.engine == WARM_UP then
+    -- It waits for the backlog only.
+    one.cause, one.retry = one.origin > 0 and COUNT or FITS, one.origin
+    return
+  end
+  local excess, left = one.level + cost * limit.upfront - limit.capacity, 0
   if cost > 0 then left = gap(limit, one) end
   one.cause, one.retry = FITS, 0
   if excess > 0 then one.cause = COUNT elseif left > 0 then one.cause = MIN_GAP else return end
@@ -106,20 +129,27 @@ local function judge(limit, key, one, cost)
   if excess > 0 then one.retry = max(wait(limit, key, one, excess), left) else one.retry = left end
 end
 
+-- How much of `cost` could be granted. Who pays afterwards gets all or nothing.
 local function judge_at_most(limit, key, one, cost)
-  local granted = min(cost, remaining(limit, one))
-  if granted > 0 then
-    one.cause, one.retry = FITS, 0
-    return granted
-  end
-  judge(limit, key, one, min(cost, 1))
-  return 0
+  local least = min(cost, 1)
+  if limit.upfront == 0 then least = cost end
+  judge(limit, key, one, least)
+  if one.cause ~= FITS then return 0 end
+  if limit.upfront == 0 then return cost end
+  return min(cost, remaining(limit, one))
 end
 
 local function judge_reserve(limit, key, one, cost, max_wait)
   if one.retry <= 0 then return 0 end
-  local beyond = max(one.level + cost * limit.weight - limit.ceiling, 0)
-  local excess = max(wait(limit, key, one, beyond), one.retry - max_wait)
+  if limit.hold then max_wait = min(max_wait, limit.p1) end
+  local after = one.level + cost * limit.weight
+  if limit.engine == WARM_UP then
+    local _, time = warm_time(one.span, one.extra, cost)
+    after = one.origin + time
+  end
+  local beyond = max(after - limit.ceiling, 0)
+  if beyond > 0 then beyond = wait(limit, key, one, beyond) end
+  local excess = max(beyond, one.retry - max_wait)
   if excess > 0 then
     one.retry = excess
     return 0
@@ -127,6 +157,19 @@ local function judge_reserve(limit, key, one, cost, max_wait)
   local place = one.retry
   one.cause, one.retry = FITS, 0
   return place
+end
+
+-- How long a call that is let through waits for its turn, where the limit paces its calls.
+local function pace(limit, one)
+  if not limit.undelayed or one.level <= limit.undelayed then return 0 end
+  return ceil_div(one.level - limit.undelayed, limit.p1)
+end
+
+-- What a forced debit charges.
+local function debited(limit, one, cost)
+  local units = floor_div(max(min(limit.debt_level, limit.ceiling) - one.level, 0), limit.weight)
+  if limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
+  return min(cost, units)
 end
 
 -- The level to write, or nil if the decision leaves this limit's state as it is.
@@ -139,6 +182,12 @@ local function next_level(limit, one, op, allowed, cost, granted)
     return max(one.level - cost * limit.weight, 0)
   end
   if cost == 0 then return nil end
+  if op == FORCE and limit.debt_level >= 0 then
+    local charged = debited(limit, one, cost)
+    if charged == 0 then return nil end
+    return one.level + charged * limit.weight
+  end
+  if allowed and limit.engine == WARM_UP then return warm_spend(one, granted) end
   -- More would be dropped again, and a level at its ceiling could record no attempt after it.
   local recorded = attempt(limit, granted)
   if allowed and recorded > 0 then granted = recorded end
@@ -146,60 +195,141 @@ local function next_level(limit, one, op, allowed, cost, granted)
   if op == CHARGE and limit.count_denied == 1 then
     return min(one.level + min(cost, limit.limit + 1) * limit.weight, limit.ceiling)
   end
-  if one.shift > 0 then return one.level end
+  if one.shift > 0 or limit.hold and one.span > 0 then return one.level end
   return nil
 end
 
--- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
-local function decide(limits, count, ones, op, cost, max_wait)
-  -- What has happened before takes nothing and only tells how things stand.
-  local marker
-  if op == REFUND_ONCE then
-    op, marker = REFUND, keys[key_at + count + 1]
-    if call('EXISTS', marker) == 1 then cost, marker = 0, nil end
-  end
-  local fitted, granted, place = true, cost, 0
+-- Reads the state of a limit as it is now. Returns what is wrong with it, if anything is.
+local function read_one(limit, one, key)
+  local level, at, origin, extra, shift, span, held = read(limit, key, now)
+  if not level then return at end
+  one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
+  one.before, one.span, one.held = level, span, held
+  one.cause, one.retry = FITS, 0
+  if limit.hold then return held_read(limit, one, keys[key_at + limit.held_at]) end
+end
+
+local function read_all(limits, count, ones)
   for i = 1, count do
-    local limit, one, key = limits[i], ones[i], keys[key_at + i]
-    local level, at, origin, extra, shift, span, held = read(limit, key, now)
-    if not level then return nil, at end
-    one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
-    one.before = level
-    one.span, one.held = span, held
-    judge(limit, key, one, cost)
-    if op == AT_MOST then granted = judge_at_most(limit, key, one, cost)
-    elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
-    fitted = fitted and one.cause == FITS
+    local why = read_one(limits[i], ones[i], keys[key_at + i])
+    if why then return why end
   end
-  local allowed = fitted or op == FORCE or op == REFUND or op == RESET
-  if not allowed then granted = 0 end
-  if marker then
-    local reply = call('SET', marker, 1, 'PX', REFUND_ID_PX)
-    if refused(reply) then return nil, reply.err end
-  end
-  for i = 1, count do
-    local level = next_level(limits[i], ones[i], op, allowed, cost, granted)
-    if level then
-      local reply = write(limits[i], keys[key_at + i], ones[i], level)
-      if refused(reply) then return nil, reply.err end
-    end
-  end
-  local answer = pack_struct('<dddd', allowed and 1 or 0, fitted and 1 or 0, granted, place)
+end
+
+-- The packed answer. allowed: 0 denied, 1 allowed, 2 allowed as it was before.
+local function answer_of(limits, count, ones, allowed, fitted, granted, place, op, cost)
+  local answer = pack_struct('<dddd', allowed, fitted and 1 or 0, granted, place)
   for i = 1, count do
     local limit, one = limits[i], ones[i]
     local retry = one.retry
-    if allowed then retry = 0 end
+    if allowed > 0 then retry = 0 end
     answer = answer .. pack_struct('<ddddd', one.cause, remaining_after(limit, one, op, cost), retry,
       reset_after(limit, keys[key_at + i], one), one.before)
   end
   return answer
 end
 
+-- Gives back what no later reservation depends on, if the start of the reserved call has not come.
+local function cancel(limits, count, ones, record, record_key)
+  local why = read_all(limits, count, ones)
+  if why then return nil, why end
+  local cancelled = record and record_wait(record, now) > 0
+  if cancelled then
+    local one, level = ones[1], nil
+    if not limits[1].hold then level = record_cancelled(limits[1], one, record)
+    elseif one.held.length > 0 or #one.starts > 0 then
+      held_release(one, record.level, record.cost)
+      level = one.level
+    end
+    local reply = level and write(limits[1], keys[key_at + 1], one, level)
+    if refused(reply) then return nil, reply.err end
+    call('DEL', record_key)
+  end
+  return answer_of(limits, count, ones, cancelled and 1 or 2, true, 0, 0, PEEK, 0)
+end
+
+-- Remembers what is admitted, before it is charged: a charge without a record could be made twice.
+local function remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
+  local one, limit = ones[1], limits[1]
+  local record = { cost = cost, granted = granted, fitted = fitted and 1 or 0, start = now + place, wait = place,
+    level = 0, at = 0, limit = 0, weight = 0, p1 = 0, p2 = 0 }
+  record.ends = record.start + RECORD_LASTS
+  if op == FORCE then record.ends = now + DEBIT_LASTS end
+  if op == RESERVE then
+    record.level, record.at = levels[1] or one.level, one.at
+    -- What is held is named by its number.
+    if limit.hold then record.level = one.start and granted > 0 and held_number(one) or 0 end
+    record.limit, record.weight, record.p1, record.p2 = record_numbers(limit, limit.engine)
+  end
+  return record_write(record_key, record)
+end
+
+-- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
+local function decide(limits, count, ones, op, cost, max_wait, last_key)
+  -- What has happened before takes nothing and only tells how things stand.
+  local marker, record_key, known, why
+  if op == REFUND_ONCE then
+    op, marker = REFUND, keys[key_at + last_key]
+    if call('EXISTS', marker) == 1 then cost, marker = 0, nil end
+  elseif OF_ONCE[op] then
+    op, record_key = OF_ONCE[op], keys[key_at + last_key]
+    known, why = record_read(record_key, now)
+    if known == false then return nil, why end
+    if op == CANCEL then return cancel(limits, count, ones, known, record_key) end
+    if known then
+      if known.cost ~= cost then return nil, OTHER_COST .. whole(known.cost) end
+      why = read_all(limits, count, ones)
+      if why then return nil, why end
+      return answer_of(limits, count, ones, 2, known.fitted == 1, known.granted, record_wait(known, now), PEEK, 0)
+    end
+  end
+  local fitted, granted, place = true, cost, 0
+  for i = 1, count do
+    local limit, one, key = limits[i], ones[i], keys[key_at + i]
+    why = read_one(limit, one, key)
+    if why then return nil, why end
+    judge(limit, key, one, cost)
+    if op == AT_MOST then granted = min(granted, judge_at_most(limit, key, one, cost))
+    elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
+    place = max(place, pace(limit, one))
+    fitted = fitted and one.cause == FITS
+  end
+  local forced = op == FORCE or op == REFUND or op == RESET
+  local allowed = fitted or forced
+  if not allowed then granted = 0 end
+  if forced or not fitted then place = 0 end
+  if marker then
+    local reply = call('SET', marker, 1, 'PX', REFUND_ID_PX)
+    if refused(reply) then return nil, reply.err end
+  end
+  for i = 1, count do
+    ones[i].forget = op == RESET
+    if op == RESERVE and place > 0 then ones[i].start = ones[i].at + place end
+  end
+  local levels = {}
+  for i = 1, count do levels[i] = next_level(limits[i], ones[i], op, allowed, cost, granted) or false end
+  if record_key and allowed then
+    local reply = remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
+    if refused(reply) then return nil, reply.err end
+  end
+  for i = 1, count do
+    if levels[i] then
+      local reply = write(limits[i], keys[key_at + i], ones[i], levels[i])
+      if refused(reply) then return nil, reply.err end
+    end
+  end
+  return answer_of(limits, count, ones, allowed and 1 or 0, fitted, granted, place, op, cost)
+end
+
 local function read_limit(request, position)
   local limit = {}
   limit.engine, limit.limit, limit.weight, limit.ceiling, limit.count_denied, limit.p1, limit.p2, limit.p3, position =
     unpack_struct('<dddddddd', request, position)
-  limit.capacity = limit.limit * limit.weight
+  limit.capacity, limit.upfront = limit.limit * limit.weight, limit.weight
+  if limit.engine == BUCKET and limit.p2 == QUEUE then limit.undelayed = limit.p3 end
+  if limit.engine == BUCKET and limit.p2 == CHARGE_AFTER then limit.capacity, limit.upfront = limit.p3, 0 end
+  if limit.engine == WARM_UP then limit.upfront = 0 end
+  limit.hold = limit.engine == LOG and limit.p3 == 1
   limit.spread = limit.engine == WINDOW and limit.p2 == SPREAD
   return limit, position
 end
@@ -212,6 +342,16 @@ local function decide_group(ones)
     limits[i], position = read_limit(request, position)
     runs_alone, spread = runs_alone or limits[i].engine == LOG, spread or limits[i].spread
     ones[i] = ones[i] or {}
+  end
+  -- After the keys of the limits come those of what they hold, and that of an id.
+  local last_key = count
+  for i = 1, count do
+    if limits[i].hold then last_key = last_key + 1 end
+    limits[i].held_at = last_key
+  end
+  if op >= REFUND_ONCE then last_key = last_key + 1 end
+  if op == FORCE or OF_ONCE[op] == FORCE then
+    for i = 1, count do limits[i].debt_level, position = unpack_struct('<d', request, position) end
   end
   local phase_from, cost = position + 8 * told, nil
   local phase_at = phase_from
@@ -228,8 +368,8 @@ local function decide_group(ones)
       if number > skip then
         local ran, answer, why
         -- A log's entries are looked at one by one, and any of them may be something else.
-        if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait)
-        else ran, answer, why = true, decide(limits, count, ones, op, cost, max_wait) end
+        if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait, last_key)
+        else ran, answer, why = true, decide(limits, count, ones, op, cost, max_wait, last_key) end
         if not (ran and answer) then
           reasons = reasons or {}
           reasons[#reasons + 1] = why or answer
@@ -238,7 +378,7 @@ local function decide_group(ones)
         reply[#reply + 1] = answer
       end
     end
-    if number > skip then key_at = key_at + count + (op == REFUND_ONCE and 1 or 0) end
+    if number > skip then key_at = key_at + last_key end
   end
   position, skip = phase_at, 0
 end

@@ -2,9 +2,9 @@
 --
 -- Stored: a list  base, t1, total1, t2, total2, …  Entry k (from 0) has its time at index 2k+1 and the
 -- running total up to it at 2k+2, so the total before it is at 2k. Totals are modulo CEILING. Of the
--- limit: p1 = span, p2 = min_gap. A reading's origin is the newest entry's time, its extra the number of entries
--- that no longer count; it holds the list's length, the total before what counts, the newest entry's time and
--- total, because each look at the list is a command.
+-- limit: p1 = span, p2 = min_gap, p3 = 1 if it accepts reservations (held.lua). A reading's origin is the newest
+-- entry's time, its extra the number of entries that no longer count; it holds the list's length, the total before what
+-- counts, the newest entry's time and total, because each look at the list is a command.
 
 local LOG_ENTRIES = 10000
 
@@ -120,30 +120,42 @@ local function log_beyond(key, extra, length, newest, keep)
   end)
 end
 
+-- What was read at once no longer holds.
+local function log_forget()
+  log_at_once = nil
+end
+
+-- Records `cost` at `at`, after the `extra` entries that no longer count and those that do.
+local function log_push(key, held, extra, at, cost)
+  local length, entries = held.length, 0
+  if length >= 3 then entries = (length - 1) / 2 - extra end
+  local total = held.total or length > 0 and log_number(key, -1) or 0
+  total = total + cost
+  if total >= CEILING then total = total - CEILING end
+  local reply
+  if entries > 0 and (held.newest == at or entries >= LOG_ENTRIES) then
+    reply = call('LSET', key, -1, whole(total))
+    if not refused(reply) then reply = call('LSET', key, -2, whole(at)) end
+  elseif length > 0 then
+    reply, held.length = call('RPUSH', key, whole(at), whole(total)), length + 2
+  else
+    reply, held.length = call('RPUSH', key, 0, whole(at), whole(total)), 3
+  end
+  held.newest, held.total = at, total
+  return reply
+end
+
 -- Drops what no longer counts, or is beyond what is kept, and records `cost`. The write that needs memory comes
 -- first, so that a server without any refuses before something has changed.
 local function log_write(key, one, cost, keep, goes)
   cost = max(cost, 0)
-  local at, extra, held = one.at, one.extra, one.held
+  local extra, held = one.extra, one.held
   local length = held.length
   if one.shift > 0 then log_move(key, one.shift, length) end
   if keep and length >= 3 then extra = log_beyond(key, extra, length, held.total, max(keep - cost, 0)) end
   log_at_once = nil
   if cost > 0 then
-    local entries = 0
-    if length >= 3 then entries = (length - 1) / 2 - extra end
-    local total = held.total or length > 0 and log_number(key, -1) or 0
-    total = total + cost
-    if total >= CEILING then total = total - CEILING end
-    local reply
-    if entries > 0 and (held.newest == at or entries >= LOG_ENTRIES) then
-      reply = call('LSET', key, -1, whole(total))
-      if not refused(reply) then reply = call('LSET', key, -2, whole(at)) end
-    elseif length > 0 then
-      reply = call('RPUSH', key, whole(at), whole(total))
-    else
-      reply = call('RPUSH', key, 0, whole(at), whole(total))
-    end
+    local reply = log_push(key, held, extra, one.at, cost)
     if refused(reply) then return reply end
   end
   if extra > 0 then call('LTRIM', key, 2 * extra, -1) end

@@ -4,7 +4,7 @@ use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, rate};
 use super::values::{Scalar, boolean, integer, quote};
-use crate::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS};
+use crate::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS, Rate};
 use crate::units::{CEILING, Micros};
 
 /// What stands for a span while another number is checked.
@@ -14,11 +14,13 @@ const SECOND: Micros = Micros::from_secs(1);
 /// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
 type AlgorithmReader = fn(&mut Mapping<'_>, &mut MistakeReport) -> Option<Result<Algorithm, Invalid>>;
 
-const ALGORITHMS: [(&str, AlgorithmReader); 9] = [
+const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
     ("uniform", uniform),
     ("token_bucket", bucket),
     ("gcra", bucket),
     ("leaky_bucket", leaky_bucket),
+    ("leaky_queue", leaky_queue),
+    ("warm_up", warm_up),
     ("fixed_window", fixed_window),
     ("interval_refill", interval_refill),
     ("sliding_window", sliding_window),
@@ -29,7 +31,7 @@ const ALGORITHMS: [(&str, AlgorithmReader); 9] = [
 /// Algorithms that are meant for a later version.
 const LATER: [&str; 1] = ["concurrency"];
 
-/// The one algorithm among the keys of a limit.
+/// The one algorithm among the keys of a limit, with the bound of its debts.
 pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
     let later = LATER.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
     let mut found: Vec<(KeyedValue<'_>, Option<AlgorithmReader>)> = later.collect();
@@ -55,7 +57,19 @@ pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> 
             }
         }
     }
-    algorithm
+    let max_debt = limit.read("max_debt", report, max_debt);
+    algorithm.map(|made| made.with_max_debt(max_debt.unwrap_or(Some(made.limit()))))
+}
+
+/// How far debits may go above the limit: a number of units, or `None` for as far as can be counted.
+fn max_debt(s: Scalar<'_>) -> Result<Option<u64>, String> {
+    match s.text {
+        "unlimited" => Ok(None),
+        _ => match integer(s)? {
+            units if units < CEILING => Ok(Some(units)),
+            units => Err(out_of_bounds(&units.to_string(), "it must be below 2^52, or `unlimited`")),
+        },
+    }
 }
 
 fn read(entry: &KeyedValue<'_>, reader: AlgorithmReader, report: &mut MistakeReport) -> Option<Algorithm> {
@@ -78,18 +92,59 @@ fn uniform(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Resul
 }
 
 fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
-    let given = fields.require("rate", "say how fast units come back, such as 30/1m", report);
-    let given =
-        given.and_then(|value| value.read(report, |s| bounded(rate(s)?, |rate| Algorithm::bucket(0, rate))));
+    let given = required_rate(fields, report);
     let burst = fields.read("burst", report, integer);
+    let charge_after = fields.read("charge_after", report, boolean).unwrap_or(false);
+    let max_cost = fields.take_entry("max_cost");
+    if let Some(entry) = max_cost.as_ref().filter(|_| !charge_after) {
+        let reason = "is for calls that pay afterwards; add `charge_after: true`, or remove `max_cost`";
+        report.at(entry.key_at, entry.value.path(), reason);
+    }
+    let max_cost = max_cost.map(|entry| entry.value.read(report, integer));
     let rate = given?;
-    Some(Algorithm::bucket(burst.unwrap_or(rate.count), rate))
+    let burst = burst.unwrap_or(rate.count);
+    if !charge_after {
+        return Some(Algorithm::bucket(burst, rate));
+    }
+    let max_cost = max_cost.unwrap_or_else(|| Some(burst.saturating_mul(10)))?;
+    Some(Algorithm::charge_after(burst, rate, max_cost))
 }
 
-/// As a meter it is the token bucket; as a queue it would make callers wait.
+/// As a meter it is the token bucket; as a queue it makes callers wait.
 fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
-    fields.refuse(&["queue", "delay", "max_delay", "max_wait"], report);
+    let reason = "is for a queue, and leaky_bucket is a meter; write `leaky_queue`, which makes callers wait";
+    fields.refuse(&["queue", "delay", "nodelay", "max_delay", "max_wait"], reason, report);
     bucket(fields, report)
+}
+
+/// nginx's `limit_req`: `delay` calls of the burst go ahead at once, with `nodelay` all.
+fn leaky_queue(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let rate = required_rate(fields, report);
+    let burst = fields.read("burst", report, integer);
+    let nodelay = fields.read("nodelay", report, boolean).unwrap_or(false);
+    let delay = fields.take_entry("delay");
+    if let Some(entry) = delay.as_ref().filter(|_| nodelay) {
+        let reason = "cannot stand beside `nodelay`, which delays nothing; remove one of them";
+        report.at(entry.key_at, entry.value.path(), reason);
+    }
+    let delay = delay.map(|entry| entry.value.read(report, integer));
+    let burst = burst.unwrap_or(0);
+    let delay = if nodelay { burst } else { delay.unwrap_or(Some(0))? };
+    Some(Algorithm::leaky_queue(burst, rate?, delay))
+}
+
+/// Guava's SmoothWarmingUp.
+fn warm_up(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let rate = required_rate(fields, report);
+    let period = span(fields, "period", report);
+    let cold_factor = fields.read("cold_factor", report, integer).unwrap_or(3);
+    let max_cost = fields.read("max_cost", report, integer);
+    Some(Algorithm::warm_up(rate?, period?, cold_factor, max_cost))
+}
+
+fn required_rate(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Rate> {
+    let given = fields.require("rate", "say how fast units come back, such as 30/1m", report);
+    given.and_then(|value| value.read(report, |s| bounded(rate(s)?, |rate| Algorithm::bucket(0, rate))))
 }
 
 fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
@@ -203,6 +258,15 @@ fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<R
     let window = span(fields, "window", report);
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     let min_gap = fields.read("min_gap", report, duration).unwrap_or(Micros::ZERO);
+    let hold = fields.take_entry("hold");
+    if hold.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
+        if let Some(entry) = hold.filter(|_| count_denied || min_gap > Micros::ZERO) {
+            let reason =
+                "cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        return Some(Algorithm::held_log(limit?, window?));
+    }
     Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
 }
 

@@ -255,12 +255,12 @@ impl<'t> Mapping<'t> {
         setting.read(&self.path_of(name), report, path).or(from_file)
     }
 
-    /// Refuses `names`, which are meant for a later version: they must not look as if they worked.
-    pub(super) fn refuse(&mut self, names: &[&'static str], report: &mut MistakeReport) {
+    /// Refuses `names`, which belong elsewhere, for `reason`.
+    pub(super) fn refuse(&mut self, names: &[&'static str], reason: &str, report: &mut MistakeReport) {
         for name in names {
             let entry = self.entries.iter().find(|entry| entry.name == *name);
             if let Some(KeyedValue { key_at, value, .. }) = entry {
-                report.at(*key_at, value.path(), format!("`{name}` is not supported yet"));
+                report.at(*key_at, value.path(), reason);
             }
         }
         self.entries.retain(|entry| !names.contains(&entry.name));

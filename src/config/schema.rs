@@ -15,13 +15,14 @@ use serde_json::{Value, json};
 
 use self::kinds::{duration, mapping, rate};
 use self::rules::{
-    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, FIXED_WINDOW, GROUP, INTERVAL_REFILL, LIMIT, OVERRIDE,
-    RESOURCE, SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM,
+    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL, LEAKY_QUEUE,
+    LIMIT, OVERRIDE, RESOURCE, SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
 };
 use self::service::{REDIS, ROOT, STORE};
 use crate::algorithm::{MAX_ENTRIES, MAX_LIMITS};
 use crate::key::{MAX_NAMESPACE, MAX_PART};
 use crate::strategy::MAX_NAME;
+use crate::units::CEILING;
 
 /// The schema of a configuration file.
 #[must_use]
@@ -63,7 +64,13 @@ fn definitions() -> Value {
         },
         "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
         "uniform": mapping(UNIFORM),
-        "bucket": mapping(BUCKET),
+        "bucket": bucket(),
+        "leaky_queue": leaky_queue(),
+        "warm_up": mapping(WARM_UP),
+        "max_debt": { "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": CEILING - 1 },
+            { "type": "string", "pattern": "^([0-9]+(_[0-9]+)+|unlimited)$" },
+        ] },
         "fixed_window": fixed_window(),
         "interval_refill": mapping(INTERVAL_REFILL),
         "sliding_window": mapping(SLIDING_WINDOW),
@@ -119,12 +126,28 @@ fn limit() -> Value {
 
 /// With exactly one of the algorithms besides.
 fn one_algorithm(mut limit: Value) -> Value {
-    for key in ALGORITHMS {
+    for key in ALGORITHMS.iter().chain([&DEBT]) {
         limit["properties"][key.name] = key.described();
     }
     limit["type"] = json!("object");
     limit["oneOf"] = ALGORITHMS.iter().map(|key| json!({ "required": [key.name] })).collect();
     limit
+}
+
+/// The largest cost is a number of those who pay afterwards.
+fn bucket() -> Value {
+    let mut bucket = mapping(BUCKET);
+    bucket["if"] =
+        json!({ "properties": { "charge_after": { "const": true } }, "required": ["charge_after"] });
+    bucket["else"] = json!({ "properties": { "max_cost": false } });
+    bucket
+}
+
+fn leaky_queue() -> Value {
+    let mut queue = mapping(LEAKY_QUEUE);
+    queue["if"] = json!({ "properties": { "nodelay": { "const": true } }, "required": ["nodelay"] });
+    queue["then"] = json!({ "properties": { "delay": false } });
+    queue
 }
 
 /// Windows come from the calendar or have a length; those of a length may begin elsewhere in one way.
@@ -142,6 +165,7 @@ fn fixed_window() -> Value {
 fn sliding_log() -> Value {
     let mut log = mapping(SLIDING_LOG);
     log["if"] = json!({ "properties": { "count_denied": { "const": true } }, "required": ["count_denied"] });
-    log["then"] = json!({ "properties": { "limit": { "not": { "const": MAX_ENTRIES } } } });
+    log["then"] =
+        json!({ "properties": { "limit": { "not": { "const": MAX_ENTRIES } }, "hold": { "const": false } } });
     log
 }

@@ -70,6 +70,11 @@ fn strategy(text: &str) -> String {
     format!("strategies:\n  {text}")
 }
 
+/// As a file has it that says nothing of debts: they go as far above the limit as it is large.
+fn configured(algorithm: Algorithm) -> Algorithm {
+    algorithm.with_max_debt(Some(algorithm.limit()))
+}
+
 fn algorithm(text: &str) -> Algorithm {
     accepted(&limit(text)).rules.strategies()[0].algorithms()[0]
 }
@@ -90,8 +95,8 @@ fn the_example_is_what_runs_without_a_file() {
     assert_eq!((&*everyone.name, &*each.name), ("everyone", "each"));
     assert_eq!(everyone.scope, Scope::of(&[Field::Resource]));
     assert_eq!(each.scope, Scope::of(&[Field::Resource, Field::Consumer]));
-    assert_eq!(everyone.algorithm, Algorithm::sliding_log(100, Micros::from_secs(10)).unwrap());
-    assert_eq!(each.algorithm, Algorithm::uniform(Micros::from_secs(10)).unwrap());
+    assert_eq!(everyone.algorithm, configured(Algorithm::sliding_log(100, Micros::from_secs(10)).unwrap()));
+    assert_eq!(each.algorithm, configured(Algorithm::uniform(Micros::from_secs(10)).unwrap()));
     assert_eq!(config.rules.strategies().len(), 1);
 }
 
@@ -181,12 +186,12 @@ messages:
     assert_eq!(login.strategy.on_store_failure(), FailurePolicy::Allow);
     let window = Algorithm::fixed_window(5, Micros::from_secs(90), true, true).unwrap();
     let refill = Algorithm::interval_refill(10, 2, Micros::from_secs(3600), true).unwrap();
-    assert_eq!(login.strategy.algorithms(), [window, refill]);
+    assert_eq!(login.strategy.algorithms(), [configured(window), configured(refill)]);
     let other = config.rules.resolve("zoo/tiger", "").unwrap();
     assert_eq!((other.index, other.group), (1, Some("animals")));
     assert_eq!(other.strategy.on_store_failure(), FailurePolicy::Error);
     let gcra = Algorithm::bucket(2, Rate { count: 5, period: Micros::from_secs(1) }).unwrap();
-    assert_eq!(other.strategy.algorithms(), [gcra]);
+    assert_eq!(other.strategy.algorithms(), [configured(gcra)]);
 }
 
 #[test]
@@ -241,7 +246,7 @@ weir.yaml:9:17: strategies.login.limits[1].name: two limits are named `all`
 weir.yaml:9:61: strategies.login.limits[1].token_bucket.rate: "5" is not a rate; write COUNT/DURATION, such as 30/1m or 5/s
 weir.yaml:9:66: strategies.login.limits[1].gcra: a limit has one algorithm, and this one has `token_bucket` already
 weir.yaml:9:72: strategies.login.limits[1].gcra.rate: is missing; say how fast units come back, such as 30/1m
-weir.yaml:10:9: strategies.login.limits[2]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log
+weir.yaml:10:9: strategies.login.limits[2]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log
 weir.yaml:10:9: strategies.login.limits[2].name: is missing; it is told to callers that this limit denies
 weir.yaml:10:17: strategies.login.limits[2].per[0]: "Country" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
 weir.yaml:11:23: strategies.login.on_store_failure: `local` is not supported yet

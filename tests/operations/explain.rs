@@ -75,7 +75,7 @@ tag       [resource], slot …
 limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
     key    weir:{*}:feeding:everyone:log:r8:zoo/lion
-    state  log, 164 bytes in the memory store after one call, at most 2148
+    state  log, 172 bytes in the memory store after one call, at most 2156
   each per [resource, consumer]: uniform: { interval: 10s }; full again 10s after being emptied
     key    weir:{*}:feeding:each:bucket:r8:zoo/lion:c3:bob
     state  bucket, 60 bytes in the memory store
@@ -93,7 +93,7 @@ tag       [resource], slot …
 limits    all are charged, or none is
   everyone per [resource]: sliding_log: { limit: 100, window: 10s }; full again 10s after being emptied
     key    weir:{*}:feeding:everyone:log:r4:shop
-    state  log, 164 bytes in the memory store after one call, at most 2148
+    state  log, 172 bytes in the memory store after one call, at most 2156
   each per [resource, consumer]: token_bucket: { rate: 30/m, burst: 30 }; full again 60s after being emptied, by the override
     key    weir:{*}:feeding:each:bucket:r4:shop:c8:gold-bob
     state  bucket, 60 bytes in the memory store
@@ -155,7 +155,7 @@ fn machines_are_told_the_same() {
                 "algorithm": "sliding_log: { limit: 100, window: 10s }",
                 "engine": "log", "overridden": false,
                 "key": "weir:{661aa22d513a3c1d}:feeding:everyone:log:r8:zoo/lion",
-                "state_bytes": { "one": 164, "most": 2148 },
+                "state_bytes": { "one": 172, "most": 2156 },
             },
             {
                 "name": "each", "per": ["resource", "consumer"], "limit": 30, "renewal_us": 60_000_000,

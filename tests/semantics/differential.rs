@@ -3,6 +3,7 @@
 //!
 //! A case that differs is shrunk to the shortest story, and kept beside this file.
 
+mod once;
 mod together;
 
 use std::cell::Cell;
@@ -274,7 +275,10 @@ impl ClockStep {
 fn story() -> impl Strategy<Value = Story> {
     let pair = || {
         prop_oneof![
-            3 => (random::bucket(), random::bucket()),
+            2 => (random::bucket(), random::bucket()),
+            3 => (random::any_bucket(), random::any_bucket()),
+            2 => (random::warm_up(), random::warm_up()),
+            2 => (random::held_log(), random::held_log()),
             3 => (random::window(), random::window()),
             3 => (random::interval(), random::interval()),
             3 => (random::log(), random::log()),
@@ -294,6 +298,10 @@ fn story() -> impl Strategy<Value = Story> {
 }
 
 fn call() -> impl Strategy<Value = Call> {
+    call_of(random::op().boxed())
+}
+
+fn call_of(op: BoxedStrategy<Op>) -> impl Strategy<Value = Call> {
     let clock = prop_oneof![
         12 => Just(ClockStep::None),
         2 => (1..50_u64).prop_map(ClockStep::Back),
@@ -301,7 +309,7 @@ fn call() -> impl Strategy<Value = Call> {
         1 => any::<u32>().prop_map(|by| ClockStep::Back(by.into())),
         1 => (0..=CEILING).prop_map(ClockStep::To),
     ];
-    let step = (random::step(random::op()), clock);
+    let step = (random::step(op), clock);
     let more = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec(random::cost(), 1..6)];
     (step, more, prop::bool::weighted(0.15)).prop_map(|((step, clock), more_costs, changed)| Call {
         step,

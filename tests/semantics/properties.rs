@@ -10,4 +10,5 @@ mod extremes;
 pub mod machine;
 mod memory;
 pub mod random;
+mod reservations;
 mod untouched;

@@ -22,12 +22,18 @@ use weir::store::{Decision, Part, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{Micros, Retry};
 
-use self::rows::{Row, rows};
+use self::rows::{Row, rows, rows_of_shaping};
 use crate::support::RedisServer;
 use crate::support::server::BASE;
 use crate::support::stores::redis_store;
 
-const FIXTURE: &str = include_str!("upgrade/states-1.json");
+/// A fixture, by its name, and what its version was asked.
+type Fixture = (&'static str, &'static str, fn() -> Vec<Row>);
+
+const FIXTURES: [Fixture; 2] = [
+    ("states-1.json", include_str!("upgrade/states-1.json"), rows),
+    ("states-2.json", include_str!("upgrade/states-2.json"), rows_of_shaping),
+];
 
 const SUBJECT: Subject<'static> = Subject {
     resource: "zoo/lion",
@@ -40,29 +46,28 @@ const SUBJECT: Subject<'static> = Subject {
 #[tokio::test]
 async fn the_states_are_written_as_ever() {
     let redis = RedisServer::start();
-    let mut written = Vec::new();
-    for row in rows() {
-        redis.flush_all();
-        let world = World::new(&redis, &row.strategy).await;
-        for step in &row.before {
-            world.decide(step.0, step.1, step.2).await;
+    for (name, fixture, rows) in FIXTURES {
+        let mut written = Vec::new();
+        for row in rows() {
+            redis.flush_all();
+            let world = World::new(&redis, &row.strategy).await;
+            for step in &row.before {
+                world.decide(step.0, step.1, step.2).await;
+            }
+            let keys = keys(&redis);
+            let mut answers = Vec::new();
+            for (after, op, cost) in &row.after {
+                answers.push(world.decide(*after, *op, *cost).await);
+            }
+            written.push(json!({ "name": row.name, "keys": keys, "answers": answers }));
         }
-        let keys = keys(&redis);
-        let mut answers = Vec::new();
-        for (after, op, cost) in &row.after {
-            answers.push(world.decide(*after, *op, *cost).await);
+        let text = written.iter().map(Json::to_string).collect::<Vec<_>>().join(",\n");
+        let text = format!("[\n{text}\n]\n");
+        if text != fixture {
+            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            std::fs::write(&path, &text).unwrap();
+            panic!("other states are written than in tests/semantics/upgrade/{name}; see {}", path.display());
         }
-        written.push(json!({ "name": row.name, "keys": keys, "answers": answers }));
-    }
-    let text = written.iter().map(Json::to_string).collect::<Vec<_>>().join(",\n");
-    let text = format!("[\n{text}\n]\n");
-    if text != FIXTURE {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("states.json");
-        std::fs::write(&path, &text).unwrap();
-        panic!(
-            "other states are written than in tests/semantics/upgrade/states-1.json; see {}",
-            path.display()
-        );
     }
 }
 
@@ -70,10 +75,14 @@ async fn the_states_are_written_as_ever() {
 #[tokio::test]
 async fn the_states_are_read_as_ever() {
     let redis = RedisServer::start();
-    let fixture: Vec<Json> = serde_json::from_str(FIXTURE).unwrap();
-    let rows = rows();
-    assert_eq!(rows.len(), fixture.len());
-    for (row, old) in rows.into_iter().zip(fixture) {
+    let mut all = Vec::new();
+    for (name, fixture, rows) in FIXTURES {
+        let fixture: Vec<Json> = serde_json::from_str(fixture).unwrap();
+        let rows = rows();
+        assert_eq!(rows.len(), fixture.len(), "{name}");
+        all.extend(rows.into_iter().zip(fixture));
+    }
+    for (row, old) in all {
         assert_eq!(old["name"], row.name);
         redis.flush_all();
         let world = World::new(&redis, &row.strategy).await;
@@ -105,7 +114,8 @@ impl<'a> World<'a> {
     /// Decides so many microseconds later, and tells the answer.
     async fn decide(&self, after: u64, op: Op, cost: u64) -> Json {
         self.clock.set(Micros(self.clock.now().0 + after));
-        let part = if op == Op::Refund { Part { id: "once", ..Part::ALL } } else { Part::ALL };
+        let once = matches!(op, Op::Refund | Op::Reserve { .. } | Op::Cancel);
+        let part = if once { Part { id: "once", ..Part::ALL } } else { Part::ALL };
         let decision = Decision { part: Some(&part), ..Decision::new(self.strategy, SUBJECT, op, &[]) };
         let mut verdicts = Verdicts::default();
         self.store.decide_one(&decision, op, &[cost], &mut verdicts).await.unwrap();
@@ -170,7 +180,10 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// The steps of a row leave states of every kind, or the fixture shows nothing.
 #[test]
 fn every_engine_has_a_row() {
-    let engines: std::collections::BTreeSet<_> = rows()
+    let engines: std::collections::BTreeSet<_> = FIXTURES
+        .iter()
+        .flat_map(|(_, _, rows)| rows())
+        .collect::<Vec<_>>()
         .iter()
         .flat_map(|Row { strategy, .. }| strategy.limits().to_vec())
         .map(|limit| limit.algorithm.engine().name())

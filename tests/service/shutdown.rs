@@ -46,7 +46,8 @@ impl Store for Gated {
     }
 }
 
-const ALLOWED: Verdict = Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+const ALLOWED: Verdict =
+    Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO, applied: true };
 
 fn health_of(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }

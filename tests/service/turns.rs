@@ -38,7 +38,14 @@ impl Store for Counting {
             if decision.subject.consumer == "honest" {
                 self.before_honest.store(before, SeqCst);
             }
-            answers.all(Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO });
+            answers.all(Verdict {
+                now: BASE,
+                allowed: true,
+                fitted: true,
+                granted: 1,
+                wait: Micros::ZERO,
+                applied: true,
+            });
         }
     }
 }

@@ -9,16 +9,22 @@
 //!
 //! Each engine has a twin of the same stem in `lua/`, and rows in `tests/vectors/`.
 
+mod abilities;
 mod bucket;
 mod cells;
 mod decide;
+mod held;
 mod interval;
+mod judge;
 mod log;
 mod new;
+mod once;
 mod sliding;
 mod slots;
+mod state;
 mod stored;
 mod verdict;
+mod warm_up;
 mod window;
 
 pub use bucket::Bucket;
@@ -26,13 +32,17 @@ pub use cells::{Cells, Kept, VerdictSink};
 pub use decide::decide;
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
-pub use new::{Calendar, Invalid, Rate};
+pub use new::{Calendar, Invalid, MAX_COLD_FACTOR, Rate};
+pub use once::{DEBIT_LASTS, NotOnce, OnceRecord, RECORD_LASTS, RecordCells, decide_once};
 pub use sliding::Sliding;
 pub use slots::{MAX_BUCKETS, Slots};
+pub use state::State;
 pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
+pub use warm_up::WarmUp;
 pub use window::{Grid, Window};
 
-use weir_units::Micros;
+/// Stands for a debt that only the ceiling bounds.
+const UNLIMITED_DEBT: u64 = u64::MAX;
 
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
 /// arithmetic would leave the exact range.
@@ -42,8 +52,14 @@ pub struct Algorithm {
     limit: u64,
     /// Level that one unit of cost takes (a bucket counts in ticks, the others in units).
     weight: u64,
-    /// The most a level can reach through forced debits.
+    /// Level of a unit that must fit before it is charged: the weight, or 0 where calls pay afterwards.
+    upfront: u64,
+    /// The level above which nothing is admitted.
+    capacity: u64,
+    /// The most a level can reach.
     ceiling: u64,
+    /// The level up to which forced debits charge; `u64::MAX` where only the ceiling bounds them.
+    debt_level: u64,
     /// Whether denied attempts are charged too.
     count_denied: bool,
     engine: Engine,
@@ -64,6 +80,8 @@ pub enum Engine {
     Sliding(Sliding),
     /// Bucketed window.
     Slots(Slots),
+    /// Warm-up.
+    WarmUp(WarmUp),
 }
 
 /// The one list of engines, with their numbers and names.
@@ -104,6 +122,8 @@ engine_kinds! {
     Sliding = 5, "sliding";
     /// [`Engine::Slots`].
     Slots = 6, "slots";
+    /// [`Engine::WarmUp`].
+    WarmUp = 7, "warm_up";
 }
 
 // The place of an engine in the list follows from its number.
@@ -127,28 +147,6 @@ impl EngineKind {
     pub fn of_number(number: usize) -> Option<Self> {
         Self::ALL.get(number.wrapping_sub(1)).copied()
     }
-}
-
-/// What a store keeps for one key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// Of a [`Bucket`].
-    Bucket(bucket::State),
-    /// Of a [`Window`].
-    Window(window::State),
-    /// Of an [`Interval`].
-    Interval(interval::State),
-    /// Of a [`Log`]; boxed, so that the others stay small.
-    Log(Box<log::State>),
-    /// Of a [`Sliding`]; boxed.
-    Sliding(Box<sliding::State>),
-    /// Of [`Slots`]; boxed.
-    Slots(Box<slots::State>),
-    /// Of no limit: that something has happened which may happen only once. To limits it is absent.
-    Marker {
-        /// When it no longer counts.
-        until: Micros,
-    },
 }
 
 /// What a stored state means now. Numbers only: the driver carries them from reading to writing.
@@ -175,31 +173,6 @@ impl Reading {
     }
 }
 
-impl State {
-    /// Bytes that it holds beside its own.
-    #[must_use]
-    pub fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Log(log) => size_of::<log::State>() + log.heap_bytes(),
-            Self::Sliding(_) => size_of::<sliding::State>(),
-            Self::Slots(slots) => size_of::<slots::State>() + slots.heap_bytes(),
-            Self::Bucket(_) | Self::Window(_) | Self::Interval(_) | Self::Marker { .. } => 0,
-        }
-    }
-}
-
-impl State {
-    /// Bytes by which what it holds beside its own may grow with a charge by `limit` at `now`.
-    #[must_use]
-    pub fn growth(&self, limit: &Algorithm, now: Micros) -> usize {
-        match (self, &limit.engine) {
-            (Self::Log(state), Engine::Log(log)) => state.growth(log, now.0),
-            (Self::Slots(state), Engine::Slots(slots)) => state.growth(slots, now.0),
-            _ => 0,
-        }
-    }
-}
-
 impl Engine {
     /// Which engine it is.
     #[must_use]
@@ -211,6 +184,7 @@ impl Engine {
             Self::Log(_) => EngineKind::Log,
             Self::Sliding(_) => EngineKind::Sliding,
             Self::Slots(_) => EngineKind::Slots,
+            Self::WarmUp(_) => EngineKind::WarmUp,
         }
     }
 
@@ -223,7 +197,7 @@ impl Engine {
     /// Whether its states hold bytes beside their own, which no room for a key provides for.
     #[must_use]
     pub const fn is_boxed(&self) -> bool {
-        matches!(self, Self::Log(_) | Self::Sliding(_) | Self::Slots(_))
+        matches!(self, Self::Log(_) | Self::Sliding(_) | Self::Slots(_) | Self::WarmUp(_))
     }
 }
 
@@ -240,7 +214,7 @@ impl Algorithm {
         self.weight
     }
 
-    /// The most a level can reach through forced debits.
+    /// The most a level can reach.
     #[must_use]
     pub const fn ceiling(&self) -> u64 {
         self.ceiling
@@ -264,9 +238,16 @@ impl Algorithm {
         matches!(self.engine, Engine::Window(Window { grid: Grid::Spread, .. }))
     }
 
-    /// The level above which the limit is in debt.
-    const fn capacity(&self) -> u64 {
-        self.limit * self.weight
+    /// The level above which nothing is admitted: what the limit takes, or the burst where calls pay afterwards.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The level up to which forced debits charge, if not only the ceiling bounds them.
+    #[must_use]
+    pub const fn debt_level(&self) -> Option<u64> {
+        if self.debt_level == UNLIMITED_DEBT { None } else { Some(self.debt_level) }
     }
 
     fn read(&self, state: Option<&State>, now: u64, phase: u64) -> Reading {
@@ -285,6 +266,8 @@ impl Algorithm {
             (Engine::Sliding(sliding), _) => sliding.read(None, now),
             (Engine::Slots(slots), Some(State::Slots(state))) => slots.read(Some(state), now),
             (Engine::Slots(slots), _) => slots.read(None, now),
+            (Engine::WarmUp(warm_up), Some(State::WarmUp(state))) => warm_up.read(Some(state), now),
+            (Engine::WarmUp(warm_up), _) => warm_up.read(None, now),
         }
     }
 
@@ -298,6 +281,7 @@ impl Algorithm {
             (Engine::Sliding(sliding), _) => sliding.wait(reading, excess),
             (Engine::Slots(slots), Some(State::Slots(state))) => slots.wait(Some(state), reading, excess),
             (Engine::Slots(slots), _) => slots.wait(None, reading, excess),
+            (Engine::WarmUp(_), _) => excess,
         }
     }
 
@@ -312,6 +296,13 @@ impl Algorithm {
     /// Makes the stored level `level`; a level of nothing is the absent state.
     fn write(&self, state: &mut Option<State>, reading: &mut Reading, level: u64) {
         match &self.engine {
+            Engine::Log(log) if log.hold => {
+                let mut entries = match state.take() {
+                    Some(State::Log(entries)) => entries,
+                    _ => Box::default(),
+                };
+                *state = log.write_held(&mut entries, reading, level).then_some(State::Log(entries));
+            }
             _ if level == 0 => *state = None,
             Engine::Bucket(bucket) => *state = Some(State::Bucket(bucket.write(reading, level))),
             Engine::Window(_) => *state = Some(State::Window(Window::write(reading, level))),
@@ -339,6 +330,7 @@ impl Algorithm {
                     slots.write(state, reading, level);
                 }
             }
+            Engine::WarmUp(warm_up) => *state = Some(State::WarmUp(Box::new(warm_up.write(reading)))),
         }
         reading.level = level;
     }

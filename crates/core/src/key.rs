@@ -19,7 +19,10 @@ mod secret;
 mod tag;
 
 pub use identity::{begin_identity, end_identity, write_identity};
-pub use name::{write_key, write_name, write_probe_key, write_refund_key, write_refund_name};
+pub use name::{
+    Operation, write_held_key, write_key, write_name, write_probe_key, write_record_key, write_record_name,
+    write_refund_key, write_refund_name,
+};
 pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use placement::{Apart, MAX_SHARDS, NoPartFree, Placements, SlotPart};
 pub use secret::{Digester, KeySecret};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{LimitSet, Part};
+use super::{LimitSet, Part, check_supported};
 use weir_core::algorithm::Op;
 use weir_core::key::{self, Subject};
 use weir_core::strategy::{Attributes, Limit, Strategy};
@@ -44,7 +44,13 @@ impl<'a> Decision<'a> {
 
     /// Whether it is one charge, peek or debit over all limits: what nearly every call asks.
     pub(crate) fn is_simple(&self) -> bool {
-        self.costs.len() == 1 && matches!(self.op, Op::Charge | Op::Peek | Op::Force) && self.part.is_none()
+        self.costs.len() == 1
+            && self.part.is_none()
+            && match self.op {
+                Op::Charge | Op::Peek => true,
+                Op::Force => check_supported(self).is_ok(),
+                _ => false,
+            }
     }
 
     /// The limits that it is about.

@@ -166,9 +166,9 @@ impl<S: Store> WorkerDenials<S> {
     /// Passes a decision on whose denials are not kept, but which may change a state.
     fn pass(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
         let epochs = self.shared.epochs(decision);
-        // A cost of nothing changes nothing, but a reset has no cost at all.
+        // A cost of nothing changes nothing, but a reset and a cancellation have no cost at all.
         let charges = decision.op != Op::Peek && decision.costs.iter().any(|&cost| cost > 0);
-        let changes = decision.op == Op::Reset || charges;
+        let changes = matches!(decision.op, Op::Reset | Op::Cancel) || charges;
         let change = changes.then(|| StateChange::of_tag(&self.shared, epochs));
         let end = answers.end();
         self.store.decide(slice::from_ref(decision), answers);

@@ -26,6 +26,9 @@ pub enum StoreError {
     /// The operation is not defined for these limits.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// The id is that of a decision with another cost. Nothing is charged.
+    #[error("the id is known with another cost: {0}")]
+    OtherCost(u64),
 }
 
 impl StoreError {
@@ -40,10 +43,19 @@ impl StoreError {
             Self::Unreadable(_) => "unreadable",
             Self::Refused(_) => "refused",
             Self::Unsupported(_) => "unsupported",
+            Self::OtherCost(_) => "other_cost",
         }
     }
 
     /// Every kind there is.
-    pub const KINDS: [&'static str; 7] =
-        ["timeout", "unavailable", "overloaded", "full", "unreadable", "refused", "unsupported"];
+    pub const KINDS: [&'static str; 8] = [
+        "timeout",
+        "unavailable",
+        "overloaded",
+        "full",
+        "unreadable",
+        "refused",
+        "unsupported",
+        "other_cost",
+    ];
 }

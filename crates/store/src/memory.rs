@@ -23,13 +23,14 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::budget::Budget;
 use self::cells::{NoRoom, ShardCells};
-use self::once::Marker;
+use self::once::{Marker, OnceCells};
 use self::place::StatePlace;
 use self::table::ShardTable;
-use super::{Answers, Decision, Store, check_supported};
+use super::part::Once;
+use super::{Answers, Decision, Store, StoreError, check_supported};
 use crate::config::{MemoryConfig, WhenFull};
-use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, VerdictSink, decide};
-use weir_core::key::{self, KeySecret};
+use weir_core::algorithm::{Algorithm, NotOnce, Op, VerdictSink, decide, decide_once};
+use weir_core::key::{self, KeySecret, Operation};
 use weir_core::strategy::{Owner, Strategy};
 use weir_time::clock::Clock;
 use weir_units::Micros;
@@ -149,6 +150,8 @@ impl Store for MemoryStore {
         for decision in decisions {
             if let Err(error) = check_supported(decision) {
                 answers.fail(decision.costs.len(), &error);
+            } else if let Some(Once::Record(operation, id)) = decision.once() {
+                self.0.decide_once(decision, (operation, id), answers);
             } else {
                 self.0.decide_alone(decision, answers);
             }
@@ -196,10 +199,7 @@ impl SharedMemory {
         (op, cost, now): (Op, u64, Micros),
         sink: &mut impl VerdictSink,
     ) -> Result<(), NoRoom> {
-        let mut slots = [None; MAX_LIMITS];
-        for (slot, &digest) in slots.iter_mut().zip(&at.digests) {
-            *slot = table.find(digest);
-        }
+        let mut slots = at.slots(&table);
         // Of several limits the first: a shard has one hot key, and those of a decision are asked for together.
         if let Some(slot) = slots[0] {
             table.asked(slot);
@@ -208,9 +208,37 @@ impl SharedMemory {
         decide(limits, cells, op, cost, now, sink)
     }
 
-    /// The marker of a decision that may happen only once.
+    /// Decides under an id, which a record in the same shard remembers.
+    fn decide_once(
+        &self,
+        decision: &Decision<'_>,
+        (operation, id): (Operation, &str),
+        answers: &mut Answers,
+    ) {
+        let mut at = StatePlace::default();
+        self.locate(|locator| locator.locate(decision, &mut at));
+        let Decision { strategy, subject, op, costs, .. } = *decision;
+        let limits = &*decision.algorithms();
+        let write = |text: &mut Vec<u8>| key::write_record_name(text, operation, strategy, &subject, id);
+        let digest = self.locate(|locator| locator.digest(write));
+        let now = self.clock.now();
+        let mut table = self.shards[at.shard].lock();
+        for &cost in costs {
+            let mut slots = at.slots(&table);
+            let (table, at) = (&mut *table, &at);
+            let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, now };
+            let decided = decide_once(limits, OnceCells { cells, digest }, op, cost, now, answers);
+            match decided {
+                Ok(()) => {}
+                Err(NotOnce::OtherCost(known)) => answers.fail(1, &StoreError::OtherCost(known)),
+                Err(NotOnce::Full(NoRoom)) => answers.fail(1, &self.budget.refuse()),
+            }
+        }
+    }
+
+    /// The marker of a refund that may happen only once.
     fn marker(&self, decision: &Decision<'_>, now: Micros) -> Option<Marker> {
-        let id = decision.once()?;
+        let Some(Once::Marker(id)) = decision.once() else { return None };
         let Decision { strategy, subject, .. } = decision;
         let write = |text: &mut Vec<u8>| key::write_refund_name(text, strategy, subject, id);
         let digest = self.locate(|locator| locator.digest(write));

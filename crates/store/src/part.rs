@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::{Decision, StoreError};
-use weir_core::algorithm::{Algorithm, Engine, MAX_LIMITS, Op};
+use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
+use weir_core::key::Operation;
 use weir_core::strategy::Limit;
 use weir_units::Micros;
 
@@ -23,8 +24,12 @@ const _: () = assert!(MAX_LIMITS <= u8::BITS as usize);
 pub struct Part<'a> {
     /// The limits.
     pub limits: LimitSet,
-    /// Of a refund: the id under which it happens once within [`REFUND_ID_LASTS`], for this strategy,
-    /// resource and consumer. Empty: it happens each time. Other operations have none.
+    /// The id under which the operation happens once, for this strategy, resource and consumer: a refund within
+    /// [`REFUND_ID_LASTS`], a forced debit within [`DEBIT_LASTS`], and what is let through until [`RECORD_LASTS`] after
+    /// its start. Empty: it happens each time. A cancelled reservation is named by it. A reset has none.
+    ///
+    /// [`DEBIT_LASTS`]: weir_core::algorithm::DEBIT_LASTS
+    /// [`RECORD_LASTS`]: weir_core::algorithm::RECORD_LASTS
     pub id: &'a str,
 }
 
@@ -69,24 +74,54 @@ impl<'a> Decision<'a> {
         Cow::Owned(self.limits().map(|limit| limit.algorithm).collect())
     }
 
-    /// The id under which it may happen only once.
-    pub(super) fn once(&self) -> Option<&'a str> {
+    /// What remembers that it has happened, if it may happen only once.
+    #[inline]
+    pub(super) fn once(&self) -> Option<Once<'a>> {
         let id = self.part.map_or("", |part| part.id);
-        (self.op == Op::Refund && !id.is_empty()).then_some(id)
+        if id.is_empty() {
+            return None;
+        }
+        match self.op {
+            Op::Refund => Some(Once::Marker(id)),
+            Op::Charge | Op::AtMost => Some(Once::Record(Operation::Charge, id)),
+            Op::Force => Some(Once::Record(Operation::Debit, id)),
+            Op::Reserve { .. } | Op::Cancel => Some(Once::Record(Operation::Reserve, id)),
+            Op::Peek | Op::Reset => None,
+        }
     }
+}
+
+/// What remembers that something has happened, and the caller's id of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Once<'a> {
+    /// A refund: that it has happened.
+    Marker(&'a str),
+    /// Another operation: what was decided.
+    Record(Operation, &'a str),
 }
 
 /// Refuses what an operation does not mean for these limits, before the store is asked.
 pub(super) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError> {
-    let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
-    let unsupported = |why| Err(StoreError::Unsupported(why));
-    match decision.op {
-        Op::AtMost | Op::Reserve { .. } if !matches!(&*decision.algorithms(), [one] if is_bucket(one)) => {
-            unsupported("at_most and reserve are defined for a strategy of one bucket limit only")
+    let counts_denied = || decision.limits().any(|limit| limit.algorithm.counts_denied());
+    let is_fixed = || decision.limits().any(|limit| !limit.algorithm.is_adjustable());
+    let why = match decision.op {
+        Op::AtMost if counts_denied() => {
+            "at_most is not defined for limits that count denied attempts; it is for every limit without `count_denied`"
         }
-        Op::Refund if decision.limits().any(|limit| limit.algorithm.counts_denied()) => {
-            unsupported("refund is not defined for limits that count denied attempts")
+        Op::Reserve { .. } if !matches!(&*decision.algorithms(), [one] if one.reserves()) => {
+            "a reservation needs a strategy of exactly one limit, which is a token_bucket, a warm_up, a sliding_log with \
+             `hold: true`, or an interval_refill whose refill is at most its capacity"
         }
-        _ => Ok(()),
-    }
+        Op::Cancel if !matches!(&*decision.algorithms(), [one] if one.cancels()) => {
+            "a reservation can be cancelled where the strategy has exactly one limit, which is a token_bucket without \
+             `charge_after`, a sliding_log with `hold: true`, or an interval_refill whose refill is at most its capacity"
+        }
+        Op::Refund if counts_denied() => "refund is not defined for limits that count denied attempts",
+        Op::Refund if is_fixed() => "refund is not defined for warm_up; it is for every other algorithm",
+        Op::Force if is_fixed() => {
+            "a forced debit is not defined for warm_up; it is for every other algorithm"
+        }
+        _ => return Ok(()),
+    };
+    Err(StoreError::Unsupported(why))
 }

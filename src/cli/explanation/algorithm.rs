@@ -3,7 +3,7 @@
 //! Some algorithms have several names or forms; they come back under one. `gcra`, `leaky_bucket` and
 //! `token_bucket` are the same, and a bucket of one unit is `uniform`.
 
-use weir::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, Window};
+use weir::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window};
 
 const UNITS: [(u64, &str); 6] = [
     (86_400_000_000, "d"),
@@ -16,11 +16,26 @@ const UNITS: [(u64, &str); 6] = [
 const MINUTE: u64 = 60_000_000;
 const DAY: u64 = 86_400_000_000;
 
-/// `token_bucket: { rate: 50/s, burst: 100 }`
+/// `token_bucket: { rate: 50/s, burst: 100 }`, and how far debits may go where that is not as far as the limit.
 pub(super) fn text(algorithm: &Algorithm) -> String {
+    let usual = algorithm.with_max_debt(Some(algorithm.limit()));
+    let debt = match algorithm.debt_level() {
+        debt if debt == usual.debt_level() => String::new(),
+        None => ", max_debt: unlimited".to_owned(),
+        Some(level) => {
+            format!(", max_debt: {}", (level / algorithm.weight()).saturating_sub(algorithm.limit()))
+        }
+    };
+    numbers(algorithm) + &debt
+}
+
+fn numbers(algorithm: &Algorithm) -> String {
     let limit = algorithm.limit();
     match algorithm.engine() {
-        Engine::Bucket(Bucket { drain: 1, per_token }) if limit == 1 => {
+        Engine::Bucket(bucket) if bucket.undelayed.is_some() || algorithm.charges_after() => {
+            shaped(algorithm, bucket)
+        }
+        Engine::Bucket(Bucket { drain: 1, per_token, .. }) if limit == 1 => {
             format!("uniform: {{ interval: {} }}", span(*per_token))
         }
         Engine::Bucket(bucket) => format!("token_bucket: {{ rate: {}, burst: {limit} }}", rate(bucket)),
@@ -34,6 +49,9 @@ pub(super) fn text(algorithm: &Algorithm) -> String {
                 span(*period)
             )
         }
+        Engine::Log(Log { span: window, hold: true, .. }) => {
+            format!("sliding_log: {{ limit: {limit}, window: {}, hold: true }}", span(*window))
+        }
         Engine::Log(Log { span: window, min_gap, .. }) => {
             let gap = if *min_gap > 0 { format!(", min_gap: {}", span(*min_gap)) } else { String::new() };
             let denied = denied(algorithm);
@@ -42,11 +60,40 @@ pub(super) fn text(algorithm: &Algorithm) -> String {
         Engine::Sliding(Sliding { span: window }) => {
             format!("sliding_window: {{ limit: {limit}, window: {} }}", span(*window))
         }
+        Engine::WarmUp(numbers) => {
+            let WarmUp { count, period, warm_up, cold_factor } = *numbers;
+            format!(
+                "warm_up: {{ rate: {count}/{}, period: {}, cold_factor: {cold_factor}, max_cost: {limit} }}",
+                span(period),
+                span(warm_up)
+            )
+        }
         Engine::Slots(Slots { width, count }) => {
             // A strict window counts one part more than it has.
             let (buckets, strict) = if *count > 1 { (count - 1, "") } else { (1, ", strict: false") };
             let window = span(width.saturating_mul(buckets));
             format!("bucketed_window: {{ limit: {limit}, window: {window}, buckets: {buckets}{strict} }}")
+        }
+    }
+}
+
+/// A bucket that makes its callers wait, or pay afterwards.
+fn shaped(algorithm: &Algorithm, bucket: &Bucket) -> String {
+    let (limit, rate) = (algorithm.limit(), rate(bucket));
+    let units = |level: u64| level / algorithm.weight();
+    match bucket.undelayed.map(units) {
+        None => {
+            let burst = units(algorithm.capacity());
+            format!("token_bucket: {{ rate: {rate}, burst: {burst}, charge_after: true, max_cost: {limit} }}")
+        }
+        Some(delay) => {
+            let burst = limit.saturating_sub(1);
+            let delay = match delay {
+                0 => String::new(),
+                delay if delay == burst => ", nodelay: true".to_owned(),
+                delay => format!(", delay: {delay}"),
+            };
+            format!("leaky_queue: {{ rate: {rate}, burst: {burst}{delay} }}")
         }
     }
 }

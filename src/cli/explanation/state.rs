@@ -35,7 +35,11 @@ pub(super) fn size(algorithm: &Algorithm) -> Size {
             (charges, (log.span / (charges + 1)).max(log.min_gap).max(1))
         }
         Engine::Slots(slots) => (slots.count, slots.width),
-        Engine::Bucket(_) | Engine::Window(_) | Engine::Interval(_) | Engine::Sliding(_) => (1, 0),
+        Engine::Bucket(_)
+        | Engine::Window(_)
+        | Engine::Interval(_)
+        | Engine::Sliding(_)
+        | Engine::WarmUp(_) => (1, 0),
     };
     let (mut state, mut size) = (None, None);
     for charge in 0..charges {

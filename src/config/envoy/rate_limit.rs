@@ -86,6 +86,14 @@ fn kind(map: &Map<'_>, requests: u32, report: &mut MistakeReport) -> Option<Kind
         "sliding_log" => (Kind::SlidingLog { count_rejected }, false, true),
         "token_bucket" | "gcra" | "leaky_bucket" => (Kind::Bucket { burst: size }, true, false),
         "interval_refill" => (Kind::IntervalRefill { burst: size }, true, false),
+        "leaky_queue" => {
+            if let Some(node) = node {
+                let reason = "algorithm leaky_queue makes a call wait for its turn, and Envoy cannot hold a request; use \
+                              token_bucket, or gcra";
+                report.at(node.at, "", reason);
+            }
+            return None;
+        }
         other => {
             if let Some(node) = node {
                 report.at(node.at, "", format!("algorithm {} is not one of {ALGORITHMS}", quote(other)));

@@ -2,7 +2,7 @@
 
 use super::kinds::ValueKind::{self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set};
 use super::kinds::{Key, may, must};
-use crate::algorithm::{MAX_BUCKETS, MAX_ENTRIES};
+use crate::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES};
 use crate::strategy::MAX_ATTRIBUTES;
 use crate::units::CEILING;
 
@@ -33,6 +33,12 @@ pub(super) const ALGORITHMS: &[Key] = &[
     may("token_bucket", Defined("bucket"), "Bursts, then an even rate."),
     may("gcra", Defined("bucket"), "The same as token_bucket."),
     may("leaky_bucket", Defined("bucket"), "The same as token_bucket."),
+    may(
+        "leaky_queue",
+        Defined("leaky_queue"),
+        "Admitted calls wait for their turn, as nginx's limit_req makes them.",
+    ),
+    may("warm_up", Defined("warm_up"), "A rate that is reached over a while after a time without calls."),
     may("fixed_window", Defined("fixed_window"), "So many in each window."),
     may("interval_refill", Defined("interval_refill"), "A stock that gets some back every period."),
     may("sliding_window", Defined("sliding_window"), "So many in a window that slides, from two counters."),
@@ -45,7 +51,32 @@ pub(super) const UNIFORM: &[Key] = &[must("interval", Duration, "Between two cal
 pub(super) const BUCKET: &[Key] = &[
     must("rate", Rate, "How fast units come back: COUNT/DURATION, such as 30/1m."),
     may("burst", UNITS, "How many may pass at once; default the count of the rate."),
+    may("charge_after", Boolean, "A call waits only for what earlier calls have used; the next pays for it.")
+        .or("false"),
+    may("max_cost", UNITS, "With charge_after: the largest cost; default ten times the burst."),
 ];
+
+pub(super) const LEAKY_QUEUE: &[Key] = &[
+    must("rate", Rate, "How fast calls leave the queue: COUNT/DURATION, such as 10/1s."),
+    may("burst", UNITS, "How many may wait.").or("0"),
+    may("delay", UNITS, "How many of them go ahead at once.").or("0"),
+    may("nodelay", Boolean, "All of them go ahead at once.").or("false"),
+];
+
+pub(super) const WARM_UP: &[Key] = &[
+    must("rate", Rate, "How fast calls go when it is warm: COUNT/DURATION, such as 100/1s."),
+    must("period", Duration, "How long it takes to become warm; 1us to 100 years."),
+    may("cold_factor", Count(1, MAX_COLD_FACTOR), "How many times as far apart calls are when it is cold.")
+        .or("3"),
+    may("max_cost", UNITS, "The largest cost; default ten times what is stored when it is cold."),
+];
+
+/// Of a limit, next to its algorithm, also where an override has another one.
+pub(super) const DEBT: Key = may(
+    "max_debt",
+    Defined("max_debt"),
+    "How far debits may go above the limit: units, or `unlimited`; default as many as the limit.",
+);
 
 pub(super) const FIXED_WINDOW: &[Key] = &[
     must("limit", UNITS, "How many pass in each window."),
@@ -86,6 +117,7 @@ pub(super) const SLIDING_LOG: &[Key] = &[
     must("window", Duration, "How long the span is; 1us to 100 years."),
     may("count_denied", Boolean, "Denied calls are charged too; the limit is then at most 9999.").or("false"),
     may("min_gap", Duration, "Between two calls, at least; at most the window.").or("0s"),
+    may("hold", Boolean, "Calls may be reserved; not with count_denied or min_gap.").or("false"),
 ];
 
 pub(super) const RESOURCE: &[Key] = &[

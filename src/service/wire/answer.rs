@@ -188,8 +188,14 @@ mod tests {
                 reset_after: Micros(number / 2),
                 level_before: 0,
             };
-            let verdict =
-                Verdict { now: Micros::ZERO, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+            let verdict = Verdict {
+                now: Micros::ZERO,
+                allowed: true,
+                fitted: true,
+                granted: 1,
+                wait: Micros::ZERO,
+                applied: true,
+            };
             let mut out = Vec::new();
             decided(&mut out, &strategy, &verdict, std::slice::from_ref(&said), 1, &templates);
             let (limit, remaining) = (number.max(1), number / 3);

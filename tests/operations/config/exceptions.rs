@@ -4,7 +4,7 @@ use weir::algorithm::{Algorithm, Rate};
 use weir::strategy::Listed;
 use weir::units::Micros;
 
-use super::{accepted, parse, refused, section};
+use super::{accepted, configured, parse, refused, section};
 
 /// Two strategies with limits that can be overridden and some that cannot, from line 2 on.
 fn with_strategies(text: &str) -> String {
@@ -191,7 +191,7 @@ fn the_most_particular_override_applies() {
         assert_eq!((strategy.name(), strategy.tag()), (base.name(), base.tag()));
         let [everyone, each, regional] = strategy.algorithms() else { panic!("three limits") };
         let second = Micros::from_secs(1);
-        let bucket = |burst| Algorithm::bucket(burst, Rate { count: 1, period: second }).unwrap();
+        let bucket = |burst| configured(Algorithm::bucket(burst, Rate { count: 1, period: second }).unwrap());
         let own = expected.map_or(base.algorithms()[1], |(burst, ..)| bucket(burst));
         assert_eq!([*everyone, *each, *regional], [base.algorithms()[0], own, base.algorithms()[2]]);
         assert_eq!(strategy.limits()[1].algorithm, own, "keys and verdicts know the same");

@@ -3,7 +3,7 @@
 use weir::algorithm::{Algorithm, Calendar, Rate};
 use weir::units::Micros;
 
-use super::{algorithm, limit, refused};
+use super::{algorithm, configured, limit, refused};
 
 #[test]
 fn a_limit_has_one_algorithm() {
@@ -11,7 +11,7 @@ fn a_limit_has_one_algorithm() {
         &[
             (
                 "uniformly: { interval: 1s }",
-                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
+                "4:9: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log\n4:37: strategies.a.limits[0].uniformly: unknown key; did you mean `uniform`?",
             ),
             (
                 "uniform: { interval: 1s }, gcra: { rate: 1/s }",
@@ -208,12 +208,39 @@ fn numbers_that_no_limit_has() {
 }
 
 #[test]
-fn options_left_for_later() {
+fn options_of_shaping() {
+    let meter = "is for a queue, and leaky_bucket is a meter; write `leaky_queue`, which makes callers wait";
+    let queues = format!(
+        "4:64: strategies.a.limits[0].leaky_bucket.queue: {meter}\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: {meter}"
+    );
     refused(
-        &[(
-            "leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }",
-            "4:64: strategies.a.limits[0].leaky_bucket.queue: `queue` is not supported yet\n4:74: strategies.a.limits[0].leaky_bucket.max_delay: `max_delay` is not supported yet",
-        )],
+        &[
+            ("leaky_bucket: { rate: 1/s, queue: 5, max_delay: 1s }", &queues),
+            (
+                "leaky_queue: { rate: 1/s, burst: 5, delay: 6 }",
+                "4:80: strategies.a.limits[0].leaky_queue.delay: 6 is out of bounds: it must be at most the burst, 5",
+            ),
+            (
+                "leaky_queue: { rate: 1/s, burst: 5, delay: 5, nodelay: true }",
+                "4:73: strategies.a.limits[0].leaky_queue.delay: cannot stand beside `nodelay`, which delays nothing; remove one of them",
+            ),
+            (
+                "token_bucket: { rate: 1/s, max_cost: 5 }",
+                "4:64: strategies.a.limits[0].token_bucket.max_cost: is for calls that pay afterwards; add `charge_after: true`, or remove `max_cost`",
+            ),
+            (
+                "sliding_log: { limit: 1, window: 1s, min_gap: 1ms, hold: true }",
+                "4:88: strategies.a.limits[0].sliding_log.hold: cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log",
+            ),
+            (
+                "token_bucket: { rate: 1/s }, max_debt: much",
+                "4:76: strategies.a.limits[0].max_debt: \"much\" is not a whole number of at least 0",
+            ),
+            (
+                "token_bucket: { rate: 1/s }, max_debt: 4503599627370496",
+                "4:76: strategies.a.limits[0].max_debt: 4503599627370496 is out of bounds: it must be below 2^52, or `unlimited`",
+            ),
+        ],
         limit,
     );
 }
@@ -230,6 +257,26 @@ fn algorithms_that_are_taken() {
         ("token_bucket: { rate: 30/500ms500us }", bucket(30, 30, Micros(500_500))),
         ("gcra: { rate: 5/s, burst: 7 }", bucket(7, 5, second)),
         ("leaky_bucket: { rate: 5/s }", bucket(5, 5, second)),
+        (
+            "leaky_queue: { rate: 10/1s, burst: 20 }",
+            Algorithm::leaky_queue(20, Rate { count: 10, period: second }, 0).unwrap(),
+        ),
+        (
+            "leaky_queue: { rate: 10/1s, burst: 20, delay: 8 }",
+            Algorithm::leaky_queue(20, Rate { count: 10, period: second }, 8).unwrap(),
+        ),
+        (
+            "leaky_queue: { rate: 10/1s, burst: 20, nodelay: true }",
+            Algorithm::leaky_queue(20, Rate { count: 10, period: second }, 20).unwrap(),
+        ),
+        (
+            "token_bucket: { rate: 5/s, charge_after: true }",
+            Algorithm::charge_after(5, Rate { count: 5, period: second }, 50).unwrap(),
+        ),
+        (
+            "token_bucket: { rate: 5/s, burst: 7, charge_after: true, max_cost: 9 }",
+            Algorithm::charge_after(7, Rate { count: 5, period: second }, 9).unwrap(),
+        ),
         ("fixed_window: { limit: 5, window: 1s }", Algorithm::fixed_window(5, second, false, false).unwrap()),
         (
             "fixed_window: { limit: 5, window: 1s, count_denied: true }",
@@ -271,13 +318,22 @@ fn algorithms_that_are_taken() {
             "bucketed_window: { limit: 5, window: 1m, buckets: 6, strict: false }",
             Algorithm::bucketed_window(5, minute, 6, false).unwrap(),
         ),
+        (
+            "warm_up: { rate: 10/1s, period: 4s }",
+            Algorithm::warm_up(Rate { count: 10, period: second }, Micros::from_secs(4), 3, None).unwrap(),
+        ),
+        (
+            "warm_up: { rate: 10/1s, period: 4s, cold_factor: 2, max_cost: 7 }",
+            Algorithm::warm_up(Rate { count: 10, period: second }, Micros::from_secs(4), 2, Some(7)).unwrap(),
+        ),
+        ("sliding_log: { limit: 5, window: 1s, hold: true }", Algorithm::held_log(5, second).unwrap()),
         ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
         (
             "sliding_log: { limit: 5, window: 1m, count_denied: true, min_gap: 2s }",
             Algorithm::strict_log(5, minute, true, Micros::from_secs(2)).unwrap(),
         ),
     ] {
-        assert_eq!(algorithm(text), expected, "{text}");
+        assert_eq!(algorithm(text), configured(expected), "{text}");
     }
 }
 

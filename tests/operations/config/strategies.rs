@@ -21,7 +21,7 @@ fn a_strategy_has_limits() {
             ),
             (
                 "a: { limits: [{ name: l, per: [consumer] }] }",
-                "2:17: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log",
+                "2:17: strategies.a.limits[0]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log",
             ),
             (
                 "a: { limits: [{ per: [consumer], uniform: { interval: 1s } }] }",

@@ -183,6 +183,11 @@ fn limits() {
              leaky_bucket, interval_refill (line 4, column 41)",
         ),
         (
+            "{ unit: day, algorithm: leaky_queue }",
+            "algorithm leaky_queue makes a call wait for its turn, and Envoy cannot hold a request; use token_bucket, \
+             or gcra (line 4, column 41)",
+        ),
+        (
             "{ unit: day, burst: 5 }",
             "burst is for the algorithms token_bucket, gcra, leaky_bucket and interval_refill; this one is \
              fixed_window (line 4, column 30)",

@@ -189,6 +189,8 @@ impl<S: Store> Asks<S> {
 fn heaps(op: BoxedStrategy<Op>, most_costs: usize) -> impl proptest::strategy::Strategy<Value = Heaps> {
     let of_engine = prop_oneof![
         (random::bucket(), random::bucket()),
+        (random::any_bucket(), random::any_bucket()),
+        (random::warm_up(), random::warm_up()),
         (random::window(), random::window()),
         (random::interval(), random::interval()),
         (random::log(), random::log()),

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Cells, Kept, LimitVerdict, Op, State, Summary, Verdict, decide};
+use weir::algorithm::{
+    Algorithm, Cells, Kept, LimitVerdict, NotOnce, OnceRecord, Op, RecordCells, State, Summary, Verdict,
+    decide, decide_once,
+};
 use weir::key::{Subject, phase, write_name};
 use weir::store::Verdicts;
 use weir::strategy::{Limit, Strategy};
@@ -24,6 +27,8 @@ pub struct Machine {
     pub now: Micros,
     /// Where each limit's key stands in a spread window.
     pub phases: Vec<u64>,
+    /// What is remembered of decisions under ids.
+    pub records: HashMap<String, OnceRecord>,
     last: Option<Answer>,
 }
 
@@ -39,18 +44,19 @@ impl Machine {
     pub fn new(limits: Vec<Algorithm>) -> Self {
         let states = vec![None; limits.len()];
         let phases = (0..limits.len() as u64).map(|index| index * 7_000_003).collect();
-        Self { limits, states, now: Micros(START), phases, last: None }
+        Self { limits, states, now: Micros(START), phases, records: HashMap::new(), last: None }
     }
 
     /// The same limits at the same time, never used.
     pub fn fresh(&self) -> Self {
-        Self { states: vec![None; self.limits.len()], ..self.clone() }
+        Self { states: vec![None; self.limits.len()], records: HashMap::new(), ..self.clone() }
     }
 
     /// Limit `index` alone, with its state.
     pub fn alone(&self, index: usize) -> Self {
         let (limits, states) = (vec![self.limits[index]], vec![self.states[index].clone()]);
-        Self { limits, states, now: self.now, phases: vec![self.phases[index]], last: None }
+        let (phases, records) = (vec![self.phases[index]], HashMap::new());
+        Self { limits, states, now: self.now, phases, records, last: None }
     }
 
     pub fn decide(&mut self, op: Op, cost: u64) -> Answer {
@@ -60,6 +66,19 @@ impl Machine {
         let answer = Answer { verdict, all: Summary::of(&self.limits, &limits), limits };
         self.last = Some(answer.clone());
         answer
+    }
+
+    /// Decides under an id; `Err` is the cost that it is known with.
+    pub fn decide_once(&mut self, op: Op, cost: u64, id: &str) -> Result<Answer, u64> {
+        let (mut out, states) = (Verdicts::default(), VecCells(&mut self.states, &self.phases));
+        let cells = OnceCells { states, records: &mut self.records, id };
+        decide_once(&self.limits, cells, op, cost, self.now, &mut out).map_err(|why| match why {
+            NotOnce::OtherCost(known) => known,
+        })?;
+        let (verdict, limits) = (out.decisions[0], out.limits.into_vec());
+        let answer = Answer { verdict, all: Summary::of(&self.limits, &limits), limits };
+        self.last = Some(answer.clone());
+        Ok(answer)
     }
 
     /// What `op` would answer after so many microseconds more; nothing changes.
@@ -128,6 +147,16 @@ impl Named {
     }
 
     pub fn decide(&mut self, rules: &Arc<Strategy>, subject: &Subject<'_>, op: Op, cost: u64) -> Answer {
+        self.decide_with(rules, subject, |machine| machine.decide(op, cost))
+    }
+
+    /// Lets the machine decide for this subject.
+    pub fn decide_with<A>(
+        &mut self,
+        rules: &Arc<Strategy>,
+        subject: &Subject<'_>,
+        decide: impl FnOnce(&mut Machine) -> A,
+    ) -> A {
         let name = |limit: &Limit| {
             let mut name = Vec::new();
             write_name(&mut name, rules, limit, subject);
@@ -137,7 +166,7 @@ impl Named {
         self.machine.limits = rules.algorithms().to_vec();
         self.machine.phases = names.iter().map(|name| phase(name)).collect();
         self.machine.states = names.iter().map(|name| self.states.remove(name)).collect();
-        let answer = self.machine.decide(op, cost);
+        let answer = decide(&mut self.machine);
         let kept = names.into_iter().zip(&self.machine.states);
         self.states.extend(kept.filter_map(|(name, state)| Some((name, state.clone()?))));
         answer
@@ -174,5 +203,47 @@ impl Cells for VecCells<'_> {
 
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
         change(&mut self.0[index]);
+    }
+}
+
+/// States, and the record of an id.
+struct OnceCells<'a> {
+    states: VecCells<'a>,
+    records: &'a mut HashMap<String, OnceRecord>,
+    id: &'a str,
+}
+
+impl Cells for OnceCells<'_> {
+    type Full = Infallible;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.states.get(index)
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.states.phase(index)
+    }
+
+    fn reserve(&mut self, count: usize) -> Result<(), Infallible> {
+        self.states.reserve(count)
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        self.states.put(index, change);
+    }
+}
+
+impl RecordCells for OnceCells<'_> {
+    fn record(&self) -> Option<OnceRecord> {
+        self.records.get(self.id).copied()
+    }
+
+    fn put_record(&mut self, record: OnceRecord) -> Result<(), Infallible> {
+        self.records.insert(self.id.to_owned(), record);
+        Ok(())
+    }
+
+    fn clear_record(&mut self) {
+        self.records.remove(self.id);
     }
 }

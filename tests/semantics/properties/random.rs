@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
-use weir::algorithm::{Algorithm, Calendar, Engine, MAX_LIMITS, Op, Rate};
+use weir::algorithm::{Algorithm, Calendar, MAX_LIMITS, Op, Rate};
 use weir::units::{CEILING, LONGEST_SPAN, Micros};
 
 /// The same cases in every run, so that a build is as green as its sources; `PROPTEST_RNG_SEED` and
@@ -73,6 +73,31 @@ pub fn bucket() -> impl Strategy<Value = Algorithm> {
     })
 }
 
+/// Of any kind: a meter, a queue, or one that is paid afterwards, with a bound of debts or without.
+pub fn any_bucket() -> impl Strategy<Value = Algorithm> {
+    let of = |(kind, burst, count, period, other)| {
+        let rate = Rate { count, period };
+        match kind {
+            0 => Algorithm::leaky_queue(burst, rate, other).ok(),
+            1 => Algorithm::charge_after(burst, rate, other).ok(),
+            _ => Algorithm::bucket(burst, rate).ok(),
+        }
+    };
+    let debt = prop_oneof![2 => Just(None), 1 => amount().prop_map(Some)];
+    let numbers = (0..3_u8, amount(), amount(), span(), amount()).prop_filter_map("not a bucket", of);
+    (numbers, debt).prop_map(|(bucket, debt)| bucket.with_max_debt(debt)).boxed()
+}
+
+pub fn warm_up() -> impl Strategy<Value = Algorithm> {
+    let factor = prop_oneof![Just(1_u64), Just(3), 1..=1000_u64];
+    let max_cost = prop_oneof![Just(None), amount().prop_map(Some)];
+    (amount(), span(), span(), factor, max_cost)
+        .prop_filter_map("not a warm-up", |(count, period, warm_up, factor, max_cost)| {
+            Algorithm::warm_up(Rate { count, period }, warm_up, factor, max_cost).ok()
+        })
+        .boxed()
+}
+
 pub fn window() -> impl Strategy<Value = Algorithm> {
     prop_oneof![4 => fixed_window(), 1 => calendar_window(), 2 => spread_window()].boxed()
 }
@@ -116,6 +141,12 @@ pub fn log() -> impl Strategy<Value = Algorithm> {
     let plain = (amount(), span())
         .prop_filter_map("not a log", |(limit, span)| Algorithm::sliding_log(limit, span).ok());
     prop_oneof![plain, strict_log()].boxed()
+}
+
+pub fn held_log() -> impl Strategy<Value = Algorithm> {
+    (amount(), span())
+        .prop_filter_map("not a log", |(limit, span)| Algorithm::held_log(limit, span).ok())
+        .boxed()
 }
 
 /// With a gap that is often a good part of the window, and denied attempts counted more often than not.
@@ -206,10 +237,11 @@ pub fn cost() -> impl Strategy<Value = Cost> {
 
 /// `op`, or a charge where these limits do not have it.
 pub fn supported(op: Op, limits: &[Algorithm]) -> Op {
-    let is_bucket = |limit: &Algorithm| matches!(limit.engine(), Engine::Bucket(_));
     match op {
-        Op::AtMost | Op::Reserve { .. } if limits.len() > 1 || !limits.iter().all(is_bucket) => Op::Charge,
-        Op::Refund if limits.iter().any(Algorithm::counts_denied) => Op::Charge,
+        Op::Reserve { .. } if limits.len() > 1 || !limits.iter().all(Algorithm::reserves) => Op::Charge,
+        Op::Cancel if limits.len() > 1 || !limits.iter().all(Algorithm::cancels) => Op::Charge,
+        Op::Refund | Op::Force if !limits.iter().all(Algorithm::is_adjustable) => Op::Charge,
+        Op::Refund | Op::AtMost if limits.iter().any(Algorithm::counts_denied) => Op::Charge,
         op => op,
     }
 }

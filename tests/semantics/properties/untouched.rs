@@ -71,6 +71,12 @@ proptest! {
             let together = machine.decide(op, cost);
             let each: Vec<_> = alone.iter_mut().map(|one| one.decide(op, cost)).collect();
             prop_assert_eq!(together.verdict.allowed, each.iter().all(|one| one.verdict.allowed));
+            if op == Op::AtMost && cost > 0 {
+                // What the scarcest limit grants is charged to all.
+                let least = each.iter().map(|one| one.verdict.granted).min().unwrap_or(0);
+                prop_assert_eq!(together.verdict.granted, least);
+                continue;
+            }
             for (index, one) in alone.iter().enumerate() {
                 prop_assert_eq!(together.limits[index].fits(), each[index].limits[0].fits());
                 if together.verdict.allowed {

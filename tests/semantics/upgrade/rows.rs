@@ -52,6 +52,29 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
+/// Limits that shape traffic, and what is remembered of decisions under ids.
+pub(super) fn rows_of_shaping() -> Vec<Row> {
+    let rate = Rate { count: 1, period: Micros(SECOND) };
+    let both: &[Field] = &[Field::Resource, Field::Consumer];
+    let kinds = [
+        ("leaky queue", Algorithm::leaky_queue(9, rate, 2)),
+        ("charge after", Algorithm::charge_after(4, rate, 10)),
+        ("warm-up", Algorithm::warm_up(rate, Micros(10 * SECOND), 3, Some(10))),
+        ("reserved", Algorithm::bucket(2, rate)),
+        ("reserved interval", Algorithm::interval_refill(2, 2, Micros(2 * SECOND), true)),
+        ("held log", Algorithm::held_log(2, Micros(2 * SECOND))),
+    ];
+    let mut rows: Vec<Row> =
+        kinds.into_iter().map(|(name, algorithm)| row(name, &[("each", both, algorithm.unwrap())])).collect();
+    let max_wait = Micros(20 * SECOND);
+    for row in rows.iter_mut().filter(|row| row.strategy.algorithms()[0].cancels()) {
+        // A call that is held, is asked for again, and then cancelled.
+        row.before = vec![(0, Op::Charge, 2), (SECOND / 4, Op::Reserve { max_wait }, 2)];
+        row.after = vec![(SECOND / 2, Op::Reserve { max_wait }, 2), (1, Op::Cancel, 0), (1, Op::Peek, 1)];
+    }
+    rows
+}
+
 fn row(name: &'static str, limits: &[(&str, &[Field], Algorithm)]) -> Row {
     let one = Arc::new(strategy("fixture", limits, FailurePolicy::Error));
     let before = vec![(0, Op::Charge, 3), (SECOND + 1, Op::Charge, 2), (9 * SECOND, Op::Charge, 1)];

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
-use weir::algorithm::{Cells, Kept, LimitVerdict, Op, State, Verdict, decide};
+use weir::algorithm::{
+    Cells, Kept, LimitVerdict, NotOnce, OnceRecord, Op, RecordCells, State, Verdict, decide, decide_once,
+};
 use weir::clock::{Clock, ManualClock};
 use weir::key::{self, Subject};
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::Denials;
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisStore;
-use weir::store::{Answers, Decision, Store, Verdicts};
+use weir::store::{Answers, Decision, Part, Store, StoreError, Verdicts};
 use weir::strategy::{Field, Limit, Strategy};
 use weir::units::{LONGEST_SPAN, Micros};
 
@@ -65,10 +67,19 @@ impl Pure {
             key::write_name(&mut name, strategy, limit, subject);
             name
         });
-        let mut cells = MapCells { names: names.collect(), states: &mut states };
+        let mut cells = MapCells { names: names.collect(), states: &mut states, id: Vec::new() };
         let now = Clock::Manual(self.clock.clone()).now();
         for &cost in *costs {
-            let Ok(()) = decide(strategy.algorithms(), &mut cells, *op, cost, now, answers);
+            let id = decision.part.map_or("", |part| part.id);
+            if id.is_empty() {
+                let Ok(()) = decide(strategy.algorithms(), &mut cells, *op, cost, now, answers);
+                continue;
+            }
+            cells.id = id.as_bytes().to_vec();
+            let decided = decide_once(strategy.algorithms(), &mut cells, *op, cost, now, answers);
+            if let Err(NotOnce::OtherCost(known)) = decided {
+                answers.fail(1, &StoreError::OtherCost(known));
+            }
         }
     }
 }
@@ -76,6 +87,32 @@ impl Pure {
 struct MapCells<'a> {
     names: Vec<Vec<u8>>,
     states: &'a mut HashMap<Vec<u8>, State>,
+    /// Of the record.
+    id: Vec<u8>,
+}
+
+impl MapCells<'_> {
+    fn record_name(&self) -> Vec<u8> {
+        [&self.id[..], b" of ", &self.names[0][..]].concat()
+    }
+}
+
+impl RecordCells for MapCells<'_> {
+    fn record(&self) -> Option<OnceRecord> {
+        match self.states.get(&self.record_name()) {
+            Some(State::Record(record)) => Some(**record),
+            _ => None,
+        }
+    }
+
+    fn put_record(&mut self, record: OnceRecord) -> Result<(), Infallible> {
+        self.states.insert(self.record_name(), State::Record(Box::new(record)));
+        Ok(())
+    }
+
+    fn clear_record(&mut self) {
+        self.states.remove(&self.record_name());
+    }
 }
 
 impl Cells for MapCells<'_> {
@@ -148,7 +185,9 @@ impl<S: Store> Stored<S> {
     }
 
     async fn decide(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> (Verdict, Vec<LimitVerdict>) {
-        let decision = Decision::new(strategy, subject(row), Op::Peek, &[]);
+        let part = Part { id: &row.id, ..Part::ALL };
+        let part = (!row.id.is_empty()).then_some(&part);
+        let decision = Decision { part, ..Decision::new(strategy, subject(row), Op::Peek, &[]) };
         let mut out = Verdicts::default();
         let decided = self.at(now).decide_one(&decision, row.op, &[row.cost], &mut out).await;
         decided.unwrap_or_else(|e| panic!("{}: {e}", strategy.name()));

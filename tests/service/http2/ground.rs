@@ -104,8 +104,14 @@ impl Store for Gated {
                 let waits = Waits::new(&this.waiting);
                 this.gate.acquire().await.unwrap().forget();
                 drop(waits);
-                let allowed =
-                    Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO };
+                let allowed = Verdict {
+                    now: BASE,
+                    allowed: true,
+                    fitted: true,
+                    granted: 1,
+                    wait: Micros::ZERO,
+                    applied: true,
+                };
                 Ok(Verdicts { decisions: [allowed].into(), ..Verdicts::default() })
             });
         }

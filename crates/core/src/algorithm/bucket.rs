@@ -14,7 +14,11 @@
 //! arrival time = at + level / drain, its tolerance = burst · per_token / drain. A uniform gate is a
 //! bucket of one token. Twin: `lua/bucket.lua`.
 //!
-//! Promise: in any interval of length t at most `burst + t · rate / period` is admitted.
+//! Promise: in any interval of length t at most `burst + t · rate / period` is admitted. Where calls pay
+//! afterwards (`charge_after`: only the backlog must fit, `level ≤ burst · per_token`), and the largest cost more.
+//!
+//! A queue (nginx `limit_req`) admits as a bucket of `burst + 1` does, and says how long each call must wait for its
+//! turn: `max(0, ⌈(level before − undelayed) / drain⌉)`.
 //! Sources: ITU-T I.371 (GCRA as virtual scheduling and as continuous-state leaky bucket);
 //! ALGORITHMS of redis-cell, bucket4j and nginx agree on the vectors in `tests/vectors/bucket.json`.
 
@@ -28,6 +32,8 @@ pub struct Bucket {
     pub drain: u64,
     /// Ticks per token.
     pub per_token: u64,
+    /// Of a queue: the level in ticks up to which calls go ahead at once; above it each waits for its turn.
+    pub undelayed: Option<u64>,
 }
 
 /// What is stored of one bucket.

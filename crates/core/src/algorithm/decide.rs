@@ -11,13 +11,17 @@
 //!   reset      = wait(level)
 //! ```
 //!
+//! Where calls pay afterwards, `fits ⇔ cost ≤ limit ∧ level ≤ capacity`, and the capacity is the burst.
+//!
 //! A log that counts denied attempts answers as it will stand with this attempt in it: a peek does too,
 //! though it records nothing, because it asks what would happen.
 
 use smallvec::SmallVec;
 
+use super::held::FORGET;
+use super::judge::Judgement;
 use super::{
-    Algorithm, Cause, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, Verdict, VerdictSink,
+    Algorithm, Cells, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, UNLIMITED_DEBT, Verdict, VerdictSink,
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
 
@@ -32,17 +36,6 @@ struct Judged<'l> {
     write: Option<u64>,
     /// How long until fresh, once all is written.
     reset_after: Micros,
-}
-
-/// What one limit says before anything is written.
-#[derive(Clone, Copy)]
-struct Judgement {
-    cause: Option<Cause>,
-    retry: Retry,
-}
-
-impl Judgement {
-    const FITS: Self = Self { cause: None, retry: Retry::Now };
 }
 
 /// Decides `cost` over `limits` whose states are in `cells`, and gives the answer. All limits are charged or
@@ -93,7 +86,9 @@ impl DecisionParts {
         let mut judgement = limit.judge(state, &reading, self.cost);
         match self.op {
             Op::AtMost => {
-                (judgement, self.granted) = limit.judge_at_most(state, &reading, self.cost);
+                let grantable;
+                (judgement, grantable) = limit.judge_at_most(state, &reading, self.cost);
+                self.granted = self.granted.min(grantable);
             }
             Op::Reserve { max_wait } => {
                 (judgement, self.wait) =
@@ -101,6 +96,7 @@ impl DecisionParts {
             }
             _ => {}
         }
+        self.wait = self.wait.max(limit.pace(&reading));
         Judged { limit, level: reading.level, reading, judgement, write: None, reset_after: Micros::ZERO }
     }
 
@@ -114,10 +110,21 @@ impl DecisionParts {
     ) -> Result<(), C::Full> {
         let Self { op, cost, now, .. } = self;
         let fitted = judged.iter().all(|one| one.judgement.cause.is_none());
-        let allowed = fitted || matches!(op, Op::Force | Op::Refund | Op::Reset);
+        let forced = matches!(op, Op::Force | Op::Refund | Op::Reset);
+        let allowed = fitted || forced;
         let granted = if allowed { self.granted } else { 0 };
+        let wait = Micros(if fitted && !forced { self.wait } else { 0 });
         let (mut grows, mut absent) = (false, 0);
         for (index, one) in judged.iter_mut().enumerate() {
+            if one.limit.is_held() {
+                match op {
+                    Op::Reset => one.reading.origin = FORGET,
+                    Op::Reserve { .. } if wait > Micros::ZERO && granted > 0 => {
+                        one.reading.origin = one.reading.at + wait.0;
+                    }
+                    _ => {}
+                }
+            }
             one.write = one.limit.next_level(&mut one.reading, op, allowed, cost, granted);
             if one.write.is_some_and(|level| level > one.reading.level) {
                 grows = true;
@@ -130,10 +137,15 @@ impl DecisionParts {
         for (index, one) in judged.iter_mut().enumerate() {
             let Judged { limit, reading, reset_after, .. } = one;
             match one.write {
-                None => *reset_after = limit.reset_after(cells.get(index), reading),
+                None => {
+                    let state = cells.get(index);
+                    *reset_after = limit.reset_after(state, reading);
+                    limit.cover(state, reading);
+                }
                 Some(level) => cells.put(index, |state| {
                     limit.write(state, reading, level);
                     *reset_after = limit.reset_after(state.as_ref(), reading);
+                    limit.cover(state.as_ref(), reading);
                     limit.kept(*reset_after, reading, now)
                 }),
             }
@@ -148,61 +160,12 @@ impl DecisionParts {
                 level_before: *level,
             });
         }
-        sink.all(Verdict { now, allowed, fitted, granted, wait: Micros(self.wait) });
+        sink.all(Verdict { now, allowed, fitted, granted, wait, applied: allowed });
         Ok(())
     }
 }
 
 impl Algorithm {
-    /// Whether `cost` fits on top of the level, and how long until it does.
-    fn judge(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
-        if cost > self.limit {
-            return Judgement { cause: Some(Cause::Never), retry: Retry::Never };
-        }
-        let wanted = reading.level + cost * self.weight;
-        let gap = if cost > 0 { self.gap(reading) } else { 0 };
-        let cause = match (wanted > self.capacity(), gap > 0) {
-            (true, _) => Some(Cause::Count),
-            (false, true) => Some(Cause::MinGap),
-            (false, false) => None,
-        };
-        let mut retry = Retry::Now;
-        if cause.is_some() {
-            let recorded = self.attempt(cost);
-            let excess = (wanted + recorded).saturating_sub(self.capacity());
-            let count = if excess > 0 { self.wait(state, reading, excess) } else { 0 };
-            retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
-        }
-        Judgement { cause, retry }
-    }
-
-    /// As much of `cost` as fits; denied only if not even 1 does.
-    fn judge_at_most(&self, state: Option<&State>, reading: &Reading, cost: u64) -> (Judgement, u64) {
-        let granted = cost.min(self.remaining(reading));
-        if granted > 0 {
-            return (Judgement::FITS, granted);
-        }
-        (self.judge(state, reading, cost.min(1)), 0)
-    }
-
-    /// A place in the queue: fits if its wait is within `max_wait`.
-    fn judge_reserve(
-        &self,
-        state: Option<&State>,
-        reading: &Reading,
-        judged: Judgement,
-        cost: u64,
-        max_wait: u64,
-    ) -> (Judgement, u64) {
-        let Retry::After(Micros(wait)) = judged.retry else { return (judged, 0) };
-        let beyond = (reading.level + cost * self.weight).saturating_sub(self.ceiling);
-        let excess = self.wait(state, reading, beyond).max(wait.saturating_sub(max_wait));
-        if excess == 0 {
-            return (Judgement::FITS, wait);
-        }
-        (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
-    }
-
     /// The level to write, if the decision changes this limit's state at all.
     fn next_level(
         &self,
@@ -215,66 +178,32 @@ impl Algorithm {
         let before = reading.level;
         let add = |units: u64| before.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
         match op {
-            Op::Peek => None,
+            Op::Peek | Op::Cancel => None,
             Op::Reset => Some(0),
             Op::Refund if cost == 0 || reading.level == 0 => None,
             Op::Refund => Some(self.refund(reading, cost)),
             _ if cost == 0 => None,
+            _ if op == Op::Force && self.debt_level != UNLIMITED_DEBT => {
+                let charged = self.debited(before, cost);
+                (charged > 0).then(|| before + charged * self.weight)
+            }
+            _ if allowed && let Some(warm_up) = self.warms_up() => Some(warm_up.spend(reading, granted)),
             // More would be dropped again, and a level at its ceiling could record no attempt after it.
             _ if allowed && self.attempt(granted) > 0 => Some(add(self.attempt(granted))),
             _ if allowed => Some(add(granted)),
             Op::Charge if self.count_denied => Some(add(cost.min(self.limit + 1))),
             // The one write a denial may make: a state from a clock that has since gone back.
-            _ if reading.shift > 0 => Some(reading.level),
+            _ if reading.shift > 0 || self.is_held() && reading.span > 0 => Some(reading.level),
             _ => None,
         }
     }
 
     /// Counted from the store's own now, which is behind the state's time after a step back.
-    fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
+    pub(super) fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
         let behind = reading.at.saturating_sub(now.0);
         let room = self.capacity().saturating_sub(reading.level);
-        Kept { lasts: Micros(behind + reset_after.0), exhausted: room < self.weight }
-    }
-
-    fn remaining(&self, reading: &Reading) -> u64 {
-        self.capacity().saturating_sub(reading.level) / self.weight
-    }
-
-    /// What remains of a log that counts denied attempts is given with the attempt of a peek counted.
-    fn remaining_after(&self, reading: &Reading, op: Op, cost: u64) -> u64 {
-        let peeked = if op == Op::Peek { self.attempt(cost) } else { 0 };
-        self.remaining(reading).saturating_sub(peeked)
-    }
-
-    /// What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
-    fn attempt(&self, cost: u64) -> u64 {
-        match self.engine {
-            Engine::Log(_) if self.count_denied => cost.min(self.limit + 1),
-            _ => 0,
-        }
-    }
-
-    /// The shortest time between two charges.
-    const fn min_gap(&self) -> u64 {
-        match self.engine {
-            Engine::Log(log) => log.min_gap,
-            _ => 0,
-        }
-    }
-
-    /// What is left of the shortest time since the newest charge.
-    fn gap(&self, reading: &Reading) -> u64 {
-        if reading.level == 0 {
-            return 0;
-        }
-        self.min_gap().saturating_sub(reading.at - reading.origin)
-    }
-
-    fn reset_after(&self, state: Option<&State>, reading: &Reading) -> Micros {
-        if reading.level == 0 {
-            return Micros::ZERO;
-        }
-        Micros(self.wait(state, reading, reading.level))
+        // What warms up denies as long as it has a backlog.
+        let exhausted = if self.warms_up().is_some() { reading.origin > 0 } else { room < self.weight };
+        Kept { lasts: Micros(behind + reset_after.0), exhausted }
     }
 }

@@ -24,6 +24,7 @@
 use std::collections::VecDeque;
 
 use super::Reading;
+use super::held::{self, HeldStart};
 use weir_units::LATEST;
 
 /// The most entries that one log keeps. Limits are capped at it; a forced debit beyond it joins the
@@ -45,6 +46,8 @@ pub struct Log {
     /// How many of the newest units are kept: one above the limit where denied attempts are charged,
     /// and all, where not.
     pub keep: u64,
+    /// Whether it accepts reservations, which are held beside it.
+    pub hold: bool,
 }
 
 /// What is stored of one log.
@@ -52,6 +55,8 @@ pub struct Log {
 pub struct State {
     base: u64,
     entries: VecDeque<LogEntry>,
+    /// Boxed, because few logs have any.
+    held: Option<Box<VecDeque<HeldStart>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,14 +71,19 @@ impl Log {
     /// (`shift`), each entry keeping its distance to the others.
     pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
         let Some((state, newest)) = state.and_then(|state| Some((state, state.entries.back()?))) else {
-            return Reading::fresh(now, now);
+            let fresh = Reading::fresh(now, now);
+            return match state {
+                Some(state) if self.hold => self.read_held(state, fresh),
+                _ => fresh,
+            };
         };
         let ahead = newest.at.saturating_sub(now);
         let shift = if ahead > self.span { ahead } else { 0 };
         let at = now.max(newest.at - shift);
         let dead = state.entries.partition_point(|entry| entry.at - shift.min(entry.at) + self.span <= at);
         let level = total_between(state.total_before(dead), newest.total);
-        Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift, span: 0 }
+        let reading = Reading { level, at, origin: newest.at - shift, extra: dead as u64, shift, span: 0 };
+        if self.hold { self.read_held(state, reading) } else { reading }
     }
 
     /// Microseconds until `excess` units have left. An excess above the level is that of an attempt
@@ -93,20 +103,14 @@ impl Log {
     /// Drops what no longer counts and records what was added to make the level `level`, or takes out of
     /// the newest what was given back.
     pub(super) fn write(&self, state: &mut State, reading: &mut Reading, level: u64) {
-        if reading.shift > 0 {
-            for entry in &mut state.entries {
-                entry.at = entry.at.saturating_sub(reading.shift);
-            }
-        }
+        state.move_back(reading.shift);
         let cost = level.saturating_sub(reading.level);
         state.drop_first(reading.extra as usize);
         state.drop_first(state.beyond(self.keep.saturating_sub(cost)));
         state.push(reading.at, cost);
         state.pull(reading.level.saturating_sub(level));
-        reading.origin = state.entries.back().map_or(reading.at, |newest| newest.at);
-        if state.entries.capacity() > 4 * state.entries.len().max(16) {
-            state.entries.shrink_to(2 * state.entries.len());
-        }
+        reading.origin = state.newest().unwrap_or(reading.at);
+        state.shrink();
     }
 }
 
@@ -117,12 +121,57 @@ impl State {
         let fine = base.max(first.1).max(newest.1) < MODULUS && first.0 <= newest.0 && newest.0 <= LATEST.0;
         let entry = |(at, total)| LogEntry { at, total };
         let entries = if first == newest { vec![entry(first)] } else { vec![entry(first), entry(newest)] };
-        fine.then_some(Self { base, entries: entries.into() })
+        fine.then_some(Self { base, entries: entries.into(), held: None })
+    }
+
+    /// The calls that start later, in their order.
+    pub(super) fn held(&self) -> &VecDeque<HeldStart> {
+        self.held.as_deref().unwrap_or(&held::NONE)
+    }
+
+    pub(super) fn held_mut(&mut self) -> &mut VecDeque<HeldStart> {
+        self.held.get_or_insert_default()
+    }
+
+    /// When the newest entry was made.
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.entries.back().map(|newest| newest.at)
+    }
+
+    /// Times and costs of the entries from number `first` on.
+    pub(super) fn costs(&self, first: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
+        let mut before = self.total_before(first);
+        self.entries.iter().skip(first).map(move |entry| {
+            let cost = total_between(before, entry.total);
+            before = entry.total;
+            (entry.at, cost)
+        })
+    }
+
+    /// Moves all entries back in time.
+    pub(super) fn move_back(&mut self, shift: u64) {
+        if shift > 0 {
+            for entry in &mut self.entries {
+                entry.at = entry.at.saturating_sub(shift);
+            }
+        }
+    }
+
+    /// Gives back memory that it no longer needs.
+    pub(super) fn shrink(&mut self) {
+        if self.entries.capacity() > 4 * self.entries.len().max(16) {
+            self.entries.shrink_to(2 * self.entries.len());
+        }
+        if self.held.as_ref().is_some_and(|held| held.is_empty()) {
+            self.held = None;
+        }
     }
 
     /// Bytes that the entries take.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<LogEntry>()
+        let held = self.held.as_ref();
+        let held = held.map_or(0, |held| size_of_val(&**held) + held.capacity() * size_of::<HeldStart>());
+        self.entries.capacity() * size_of::<LogEntry>() + held
     }
 
     /// Bytes by which a charge at `now` may make the entries grow: none where it joins the newest, or where the
@@ -131,7 +180,8 @@ impl State {
         let is_full = self.entries.len() == self.entries.capacity();
         let joins = self.entries.back().is_some_and(|newest| newest.at >= now);
         let frees = self.entries.front().is_some_and(|oldest| oldest.at.saturating_add(log.span) <= now);
-        if is_full && !joins && !frees { self.heap_bytes() } else { 0 }
+        let held = if log.hold { 64 + self.held().len() * size_of::<HeldStart>() } else { 0 };
+        held + if is_full && !joins && !frees { self.entries.capacity() * size_of::<LogEntry>() } else { 0 }
     }
 
     /// The running total before entry number `index`.
@@ -143,7 +193,7 @@ impl State {
     }
 
     /// Forgets the oldest `count` entries.
-    fn drop_first(&mut self, count: usize) {
+    pub(super) fn drop_first(&mut self, count: usize) {
         self.base = self.total_before(count);
         self.entries.drain(..count);
     }
@@ -163,7 +213,7 @@ impl State {
         self.entries.get(first_live + partition(live, short)).map(|entry| entry.at)
     }
 
-    fn push(&mut self, at: u64, cost: u64) {
+    pub(super) fn push(&mut self, at: u64, cost: u64) {
         if cost == 0 {
             return;
         }
@@ -180,7 +230,7 @@ impl State {
     }
 
     /// Takes `cost` out of the newest entries.
-    fn pull(&mut self, mut cost: u64) {
+    pub(super) fn pull(&mut self, mut cost: u64) {
         while let Some(newest) = self.entries.back().copied().filter(|_| cost > 0) {
             let held = total_between(self.total_before(self.entries.len() - 1), newest.total);
             self.entries.pop_back();

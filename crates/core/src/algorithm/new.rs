@@ -1,8 +1,8 @@
 //! How algorithms are made. A limit that exists is a limit whose arithmetic is exact.
 
 use super::{
-    Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, Window, log,
-    sliding, window,
+    Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, UNLIMITED_DEBT,
+    WarmUp, Window, log, sliding, window,
 };
 use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
@@ -14,6 +14,9 @@ pub struct Rate {
     /// The period.
     pub period: Micros,
 }
+
+/// How many times as long a permit of a cold limit may take.
+pub const MAX_COLD_FACTOR: u64 = 1000;
 
 /// A window that the calendar gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,23 +52,72 @@ impl Algorithm {
     /// Where `burst` times the period is too large to count exactly, the bucket drains in powers of
     /// two instead, slower than the rate by less than one tick per token, never faster.
     pub fn bucket(burst: u64, rate: Rate) -> Result<Self, Invalid> {
-        span("rate", rate.period)?;
-        let too_large = |bound: &str| invalid("burst", burst, bound);
-        if rate.count == 0 {
-            return Err(invalid("rate", "0", "a rate of 0 never refills; it must be at least 1 per period"));
+        let (drain, per_token) = ticks(rate, burst, ("burst", burst))?;
+        let engine = Engine::Bucket(Bucket { drain, per_token, undelayed: None });
+        Ok(Self::of(burst, per_token, CEILING, engine))
+    }
+
+    /// A queue that is drained at `rate`, of one call in service and `burst` that wait; the first `delay` of these do
+    /// not wait but go ahead at once. Fields of errors: `rate`, `burst`, `delay`.
+    pub fn leaky_queue(burst: u64, rate: Rate, delay: u64) -> Result<Self, Invalid> {
+        let limit = burst.saturating_add(1);
+        let (drain, per_token) = ticks(rate, limit, ("burst", burst))?;
+        if delay > burst {
+            return Err(invalid("delay", delay, &format!("it must be at most the burst, {burst}")));
         }
-        if rate.count >= CEILING {
-            return Err(invalid("rate", rate.count, "it must be below 2^52 per period"));
+        let undelayed = Some(delay * per_token);
+        Ok(Self::of(limit, per_token, CEILING, Engine::Bucket(Bucket { drain, per_token, undelayed })))
+    }
+
+    /// A [`Algorithm::bucket`] whose calls wait only for what earlier calls have used above `burst`; the next ones
+    /// wait for their cost, which is at most `max_cost`. Fields of errors: `rate`, `burst`, `max_cost`.
+    pub fn charge_after(burst: u64, rate: Rate, max_cost: u64) -> Result<Self, Invalid> {
+        let (drain, per_token) = ticks(rate, burst.saturating_add(max_cost), ("max_cost", max_cost))?;
+        let engine = Engine::Bucket(Bucket { drain, per_token, undelayed: None });
+        let capacity = burst * per_token;
+        Ok(Self { upfront: 0, capacity, ..Self::of(max_cost, per_token, CEILING, engine) })
+    }
+
+    /// Permits at `rate`, once it is warm: after a time without calls, `period` later than at once. A permit of a cold
+    /// limit takes `cold_factor` times as long. A call waits for the backlog of earlier ones only; its own cost, at
+    /// most `max_cost`, is paid by the next. Without one, that is ten times what can be stored. Fields of errors:
+    /// `rate`, `period`, `cold_factor`, `max_cost`.
+    pub fn warm_up(
+        rate: Rate,
+        period: Micros,
+        cold_factor: u64,
+        max_cost: Option<u64>,
+    ) -> Result<Self, Invalid> {
+        ticks(rate, 0, ("rate", rate.count))?;
+        span("period", period)?;
+        if !(1..=MAX_COLD_FACTOR).contains(&cold_factor) {
+            return Err(invalid("cold_factor", cold_factor, "it must be from 1 to 1000"));
         }
-        let divisor = gcd(rate.count, rate.period.0);
-        let (mut drain, mut per_token) = (rate.count / divisor, rate.period.0 / divisor);
-        if !fits(burst, per_token) {
-            (drain, per_token) = scaled(burst, drain, per_token).ok_or_else(|| {
-                too_large("burst times the time for one unit must stay below 2^52 microseconds (142 years)")
-            })?;
+        let warm_up = WarmUp { count: rate.count, period: rate.period.0, warm_up: period.0, cold_factor };
+        let Some(most) = warm_up.whole_most() else {
+            let bound = "what is stored in this time must stay below 2^52 permits";
+            return Err(invalid("period", period, bound));
+        };
+        let limit = max_cost.unwrap_or(most.saturating_mul(10));
+        if !warm_up.can_take(limit) {
+            let bound = "its time, of a cold limit, must stay below 2^52 microseconds (142 years)";
+            return Err(invalid("max_cost", limit, bound));
         }
-        let engine = Engine::Bucket(Bucket { drain, per_token });
-        Ok(Self { limit: burst, weight: per_token, ceiling: CEILING, count_denied: false, engine })
+        Ok(Self { upfront: 0, ..Self::of(limit, 1, CEILING, Engine::WarmUp(warm_up)) })
+    }
+
+    /// The same limit, whose forced debits charge until it is `max_debt` units above its limit; without one, only the
+    /// largest exact number bounds them, as in every limit that is made.
+    #[must_use]
+    pub fn with_max_debt(self, max_debt: Option<u64>) -> Self {
+        let debt = |max: u64| self.limit.saturating_add(max).saturating_mul(self.weight).min(self.ceiling);
+        Self { debt_level: max_debt.map_or(UNLIMITED_DEBT, debt), ..self }
+    }
+
+    const fn of(limit: u64, weight: u64, ceiling: u64, engine: Engine) -> Self {
+        let capacity = limit * weight;
+        let debt_level = UNLIMITED_DEBT;
+        Self { limit, weight, upfront: weight, capacity, ceiling, debt_level, count_denied: false, engine }
     }
 
     /// At most `limit` units in each window of `window`; aligned to multiples of the window, or
@@ -81,7 +133,7 @@ impl Algorithm {
         units("limit", limit)?;
         let grid = if anchored { Grid::Anchored } else { Grid::Aligned { ahead: 0 } };
         let engine = Engine::Window(Window { span: window.0, grid });
-        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+        Ok(Self { count_denied, ..Self::of(limit, 1, CEILING, engine) })
     }
 
     /// A [`Algorithm::fixed_window`] whose windows start at another time for each key, always the same.
@@ -90,7 +142,7 @@ impl Algorithm {
         span("window", window)?;
         units("limit", limit)?;
         let engine = Engine::Window(Window { span: window.0, grid: Grid::Spread });
-        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+        Ok(Self { count_denied, ..Self::of(limit, 1, CEILING, engine) })
     }
 
     /// At most `limit` units in each day or month of a place whose clocks are `offset_minutes` ahead of
@@ -114,7 +166,7 @@ impl Algorithm {
             Calendar::Month => Window { span: 31 * window::DAY, grid: Grid::Month { ahead } },
         };
         let engine = Engine::Window(window);
-        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied, engine })
+        Ok(Self { count_denied, ..Self::of(limit, 1, CEILING, engine) })
     }
 
     /// Up to `capacity` units; `refill` of them come back at once every `period`, at multiples of
@@ -137,7 +189,7 @@ impl Algorithm {
             return Err(invalid("capacity", capacity, bound));
         }
         let engine = Engine::Interval(Interval { refill, period: period.0, aligned });
-        Ok(Self { limit: capacity, weight: 1, ceiling, count_denied: false, engine })
+        Ok(Self::of(capacity, 1, ceiling, engine))
     }
 
     /// At most `limit` units in any span of `window`, exactly. Fields of errors: `limit`, `window`.
@@ -168,8 +220,15 @@ impl Algorithm {
             return Err(invalid("min_gap", min_gap, "it must be at most the window"));
         }
         let keep = if count_denied { limit + 1 } else { u64::MAX };
-        let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep });
-        Ok(Self { limit, weight: 1, ceiling: log::CEILING, count_denied, engine })
+        let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep, hold: false });
+        Ok(Self { count_denied, ..Self::of(limit, 1, log::CEILING, engine) })
+    }
+
+    /// A [`Algorithm::sliding_log`] that accepts reservations. Fields of errors: `limit`, `window`.
+    pub fn held_log(limit: u64, window: Micros) -> Result<Self, Invalid> {
+        let plain = Self::sliding_log(limit, window)?;
+        let engine = Engine::Log(Log { span: window.0, min_gap: 0, keep: u64::MAX, hold: true });
+        Ok(Self { engine, ..plain })
     }
 
     /// At most `limit` units in the window that slides, where the aligned window before counts by the part
@@ -180,7 +239,7 @@ impl Algorithm {
             return Err(invalid("limit", limit, "it must be below 2^51"));
         }
         let engine = Engine::Sliding(Sliding { span: window.0 });
-        Ok(Self { limit, weight: 1, ceiling: sliding::CEILING, count_denied: false, engine })
+        Ok(Self::of(limit, 1, sliding::CEILING, engine))
     }
 
     /// At most `limit` units in the newest `buckets` parts of the window; `strict`, one part more, so that
@@ -197,7 +256,7 @@ impl Algorithm {
             return Err(invalid("buckets", buckets, &bound));
         }
         let engine = Engine::Slots(Slots { width: window.0 / buckets, count: buckets + u64::from(strict) });
-        Ok(Self { limit, weight: 1, ceiling: CEILING, count_denied: false, engine })
+        Ok(Self::of(limit, 1, CEILING, engine))
     }
 }
 
@@ -220,6 +279,30 @@ fn units(field: &'static str, units: u64) -> Result<(), Invalid> {
         return Err(invalid(field, units, "it must be below 2^52"));
     }
     Ok(())
+}
+
+/// How many ticks drain per microsecond, and how many a unit takes, so that `units` of them can be counted; `named` is
+/// the field to blame where they cannot.
+fn ticks(rate: Rate, units: u64, named: (&'static str, u64)) -> Result<(u64, u64), Invalid> {
+    span("rate", rate.period)?;
+    if rate.count == 0 {
+        return Err(invalid("rate", "0", "a rate of 0 never refills; it must be at least 1 per period"));
+    }
+    if rate.count >= CEILING {
+        return Err(invalid("rate", rate.count, "it must be below 2^52 per period"));
+    }
+    let divisor = gcd(rate.count, rate.period.0);
+    let (drain, per_token) = (rate.count / divisor, rate.period.0 / divisor);
+    if fits(units, per_token) {
+        return Ok((drain, per_token));
+    }
+    let bound = || match named.0 {
+        "max_cost" => {
+            "burst and max_cost, times the time for one unit, must stay below 2^52 microseconds (142 years)"
+        }
+        _ => "burst times the time for one unit must stay below 2^52 microseconds (142 years)",
+    };
+    scaled(units, drain, per_token).ok_or_else(|| invalid(named.0, named.1, bound()))
 }
 
 fn fits(burst: u64, per_token: u64) -> bool {

@@ -31,6 +31,8 @@ impl Engine {
                 let fine = last <= LATEST.0 && spent <= CEILING;
                 fine.then_some(State::Interval(interval::State { last, spent }))
             }
+            // It has no short path, whose states alone come here.
+            Self::WarmUp(_) => take::<4>(numbers).and(None),
             Self::Log(_) => {
                 let [base, freeing, freed, newest, total] = take(numbers)?;
                 log::State::of_two(base, (freeing, freed), (newest, total))

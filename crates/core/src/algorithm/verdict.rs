@@ -19,14 +19,18 @@ pub enum Op {
     Reset,
     /// Charges every limit, also above it: work that is already done. The limit is then in debt.
     Force,
-    /// Charges as much of the cost as fits, at least 1. One bucket limit only.
+    /// Charges every limit as much of the cost as all of them admit, at least 1. Not of limits that count denied
+    /// attempts.
     AtMost,
-    /// Charges now for a call that waits until its turn, if that is within `max_wait`. One bucket
-    /// limit only.
+    /// Charges now for a call that waits until its turn, if that is within `max_wait`. One limit only that
+    /// [`Algorithm::reserves`].
     Reserve {
         /// The longest acceptable wait.
         max_wait: Micros,
     },
+    /// Gives back what was reserved under an id and no later reservation depends on, if its start has not come. One
+    /// limit only that [`Algorithm::cancels`].
+    Cancel,
 }
 
 /// One decision over all limits of a strategy.
@@ -42,8 +46,11 @@ pub struct Verdict {
     /// What was charged or given back: the cost, or less for [`Op::AtMost`]; 0 when denied, and for a
     /// refund that has happened before.
     pub granted: u64,
-    /// How long the caller must wait before it goes ahead ([`Op::Reserve`]).
+    /// How long the caller must wait before it goes ahead: after [`Op::Reserve`], and where a limit paces its calls.
     pub wait: Micros,
+    /// Whether this call did it: false for a denial, and for what had been done before under the same id. Of
+    /// [`Op::Cancel`]: whether the reservation was there, and its start had not come.
+    pub applied: bool,
 }
 
 /// What one limit says within a decision.

@@ -16,9 +16,26 @@ pub fn write_key(
     write_name(out, strategy, limit, subject);
 }
 
+/// Appends the full key of what a log holds beside it.
+pub fn write_held_key(
+    out: &mut Vec<u8>,
+    prefix: KeyPrefix<'_>,
+    strategy: &Strategy,
+    limit: &Limit,
+    subject: &Subject<'_>,
+) {
+    prefix.write(out);
+    write_name_of(out, "held", strategy, limit, subject);
+}
+
 /// Appends what distinguishes the keys of all strategies and limits: the key without its tag.
 pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
-    for name in [strategy.name(), &limit.name, limit.algorithm.engine().name()] {
+    write_name_of(out, limit.algorithm.engine().name(), strategy, limit, subject);
+}
+
+/// A name whose third part is `kind`: an engine, or what no engine is called.
+fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
+    for name in [strategy.name(), &limit.name, kind] {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
     }
@@ -47,11 +64,55 @@ pub fn write_refund_key(
 /// one has a length, so it is no limit's, also not of a strategy named `refund`.
 pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
     out.extend_from_slice(b"refund:");
+    write_once(out, strategy, subject, id);
+}
+
+fn write_once(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
     out.extend_from_slice(strategy.name().as_bytes());
     for part in [id, subject.resource, subject.consumer] {
         out.push(b':');
         write_part(out, part);
     }
+}
+
+/// What is done once under an id. Ids of different operations are different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A charge, of all of its cost or of as much as fits.
+    Charge,
+    /// A forced debit.
+    Debit,
+    /// A reservation.
+    Reserve,
+}
+
+/// Appends the full key that remembers what was decided under an id.
+pub fn write_record_key(
+    out: &mut Vec<u8>,
+    prefix: KeyPrefix<'_>,
+    operation: Operation,
+    strategy: &Strategy,
+    subject: &Subject<'_>,
+    id: &str,
+) {
+    prefix.write(out);
+    write_record_name(out, operation, strategy, subject, id);
+}
+
+/// Appends what distinguishes records: the key without its tag, which is unlike that of any limit as a refund's is.
+pub fn write_record_name(
+    out: &mut Vec<u8>,
+    operation: Operation,
+    strategy: &Strategy,
+    subject: &Subject<'_>,
+    id: &str,
+) {
+    out.extend_from_slice(match operation {
+        Operation::Charge => b"charge:",
+        Operation::Debit => b"debit:",
+        Operation::Reserve => b"reserve:",
+    });
+    write_once(out, strategy, subject, id);
 }
 
 /// Appends the full key of the charges by which this process finds out whether a node can decide. It has fewer

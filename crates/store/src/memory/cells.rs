@@ -90,12 +90,7 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         }
         let budget = &self.shared.budget;
         let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
-        let claim = Claim {
-            owner: self.owner(),
-            second: self.shared.second_begun(self.now),
-            evict: self.shared.when_full == WhenFull::Evict,
-            keep: &keep,
-        };
+        let claim = self.claim(&keep);
         if has_boxed && budget.is_over() && !self.table.relieve(claim, budget) {
             return Err(NoRoom);
         }
@@ -109,6 +104,45 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
             return Err(NoRoom);
         }
         Ok(())
+    }
+
+    /// Keeps `state`, which is no limit's, until `until`. It counts as exhausted, so that nothing drops it before.
+    pub(super) fn put_beside(&mut self, digest: u128, state: State, until: Micros) -> Result<(), NoRoom> {
+        let expires = self.shared.second_due(until);
+        let budget = &self.shared.budget;
+        if let Some(slot) = self.table.find(digest) {
+            let owner = self.table.owner(slot);
+            let place = self.table.state_mut(slot);
+            let (before, after) = (place.as_ref().map_or(0, State::heap_bytes), state.heap_bytes());
+            *place = Some(state);
+            self.table.expires(slot, expires, true);
+            budget.moved(owner, before, after);
+            return Ok(());
+        }
+        let keep: SmallVec<[Slot; MAX_LIMITS]> = self.slots.iter().flatten().copied().collect();
+        let claim = self.claim(&keep);
+        if budget.is_over() && !self.table.relieve(claim, budget) || !self.table.reserve(1, claim, budget) {
+            return Err(NoRoom);
+        }
+        budget.moved(claim.owner, 0, state.heap_bytes());
+        self.table.insert(digest, state, (expires, true), claim.owner, budget);
+        Ok(())
+    }
+
+    /// Removes what [`ShardCells::put_beside`] has kept.
+    pub(super) fn remove_beside(&mut self, digest: u128) {
+        if let Some(slot) = self.table.find(digest) {
+            self.table.discard(slot, &self.shared.budget);
+        }
+    }
+
+    fn claim<'k>(&self, keep: &'k [Slot]) -> Claim<'k> {
+        Claim {
+            owner: self.owner(),
+            second: self.shared.second_begun(self.now),
+            evict: self.shared.when_full == WhenFull::Evict,
+            keep,
+        }
     }
 
     /// Bytes by which the states that are there may grow with a charge.

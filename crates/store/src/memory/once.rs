@@ -1,11 +1,12 @@
-//! What may happen only once: a marker beside the states, under the same lock and in the same budget.
+//! What may happen only once: a marker or a record beside the states, under the same lock and in the same budget.
 
 use super::SharedMemory;
 use super::budget::Budget;
+use super::cells::{NoRoom, ShardCells};
 use super::table::{Claim, ShardTable};
 use crate::config::WhenFull;
 use crate::{REFUND_ID_LASTS, StoreError};
-use weir_core::algorithm::State;
+use weir_core::algorithm::{Cells, Kept, OnceRecord, RecordCells, State};
 use weir_core::strategy::Owner;
 use weir_units::Micros;
 
@@ -58,5 +59,50 @@ impl Marker {
         if let Some(slot) = table.find(self.digest) {
             table.remove(slot, budget);
         }
+    }
+}
+
+/// The states of a decision, and the record of its id.
+pub(super) struct OnceCells<'a, 't> {
+    pub(super) cells: ShardCells<'a, &'t mut ShardTable>,
+    /// Of the record's key.
+    pub(super) digest: u128,
+}
+
+impl Cells for OnceCells<'_, '_> {
+    type Full = NoRoom;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.cells.get(index)
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.cells.phase(index)
+    }
+
+    fn reserve(&mut self, count: usize) -> Result<(), NoRoom> {
+        self.cells.reserve(count)
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        self.cells.put(index, change);
+    }
+}
+
+impl RecordCells for OnceCells<'_, '_> {
+    fn record(&self) -> Option<OnceRecord> {
+        let table = &*self.cells.table;
+        match table.find(self.digest).and_then(|slot| table.get(slot)) {
+            Some(State::Record(record)) => Some(**record),
+            _ => None,
+        }
+    }
+
+    fn put_record(&mut self, record: OnceRecord) -> Result<(), NoRoom> {
+        self.cells.put_beside(self.digest, State::Record(Box::new(record)), Micros(record.until))
+    }
+
+    fn clear_record(&mut self) {
+        self.cells.remove_beside(self.digest);
     }
 }

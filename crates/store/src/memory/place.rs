@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::index::Slot;
+use super::table::ShardTable;
 use super::{SHARDS, SharedMemory};
 use crate::{Decision, Phases};
+use weir_core::algorithm::MAX_LIMITS;
 use weir_core::key::{self, Digester, KeySecret, Subject};
 use weir_core::strategy::Strategy;
 
@@ -39,6 +42,18 @@ struct BegunDigest<'d> {
     digester: Digester,
     /// How many fields it has.
     fields: usize,
+}
+
+impl StatePlace {
+    /// Where its keys are in the table of its shard, as far as they are there.
+    #[inline(always)]
+    pub(super) fn slots(&self, table: &ShardTable) -> [Option<Slot>; MAX_LIMITS] {
+        let mut slots = [None; MAX_LIMITS];
+        for (slot, &digest) in slots.iter_mut().zip(&self.digests) {
+            *slot = table.find(digest);
+        }
+        slots
+    }
 }
 
 impl SharedMemory {

@@ -187,7 +187,8 @@ impl ShardTable {
         dropped
     }
 
-    fn discard(&mut self, slot: Slot, budget: &Budget) {
+    /// Removes a key, whatever its state holds elsewhere.
+    pub(super) fn discard(&mut self, slot: Slot, budget: &Budget) {
         let bytes = self.get(slot).map_or(0, State::heap_bytes);
         budget.moved(self.owner(slot), bytes, 0);
         self.remove(slot, budget);

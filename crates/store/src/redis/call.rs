@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
-use super::request::{Job, Request};
+use super::request::{Job, OnceKey, Request};
 use super::script::{decode, encode};
 use super::source::{Form, script_for};
 use crate::{StoreError, Verdicts};
@@ -127,7 +127,10 @@ impl ScriptCall {
         context: &LinkContext,
     ) -> Result<Value, RedisError> {
         let request = encode(&self.requests, context.clock.explicit());
-        let script = script_for(self.form, self.requests.iter().flat_map(|request| request.algorithms()));
+        let script = {
+            let once = self.requests.iter().any(|request| request.once == OnceKey::Record);
+            script_for(self.form, once, self.requests.iter().flat_map(|request| request.algorithms()))
+        };
         let by_name = self.command("EVALSHA", &script.sha, &request);
         match self.send(connection, by_name).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {

@@ -35,6 +35,7 @@ pub(super) const fn files_of(engine: EngineKind) -> EngineFiles {
         EngineKind::Log => driver_and_short_path!("log"),
         EngineKind::Sliding => driver_and_short_path!("sliding"),
         EngineKind::Slots => driver_and_short_path!("slots"),
+        EngineKind::WarmUp => driver!("warm_up"),
     }
 }
 
@@ -43,6 +44,12 @@ pub(super) const START: &str = include_str!("../../../../lua/start.lua");
 
 /// Arithmetic and the reading of states, for the full driver.
 pub(super) const NUMBERS: &str = include_str!("../../../../lua/numbers.lua");
+
+/// Reservations of logs, for the full driver.
+pub(super) const HELD: &str = include_str!("../../../../lua/held.lua");
+
+/// Decisions under an id, for the full driver.
+pub(super) const ONCE: &str = include_str!("../../../../lua/once.lua");
 
 /// The full driver.
 pub(super) const DECIDE: &str = include_str!("../../../../lua/decide.lua");

@@ -32,6 +32,9 @@ fn is_plain(limit: &Algorithm) -> bool {
     let has_short_path = files_of(limit.engine().kind()).plain.is_some();
     has_short_path
         && !limit.counts_denied()
+        && !limit.charges_after()
+        && limit.undelayed().is_none()
+        && !limit.is_held()
         && !matches!(limit.engine(), Engine::Window(window) if by_the_clock(window))
 }
 

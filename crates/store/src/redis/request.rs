@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::plain;
 use super::source::Form;
 use crate::config::RedisConfig;
+use crate::part::Once;
 use crate::{Decision, LimitSet, Phases, StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
 use weir_core::key::{self, KeySecret, Namespace};
@@ -22,8 +23,8 @@ pub(super) struct Request {
     /// The form of its limits.
     pub(super) form: Form,
     pub(super) op: Op,
-    /// Whether the last key is a marker: that this has happened, and may not happen again.
-    pub(super) once: bool,
+    /// What the last key is, beside those of limits.
+    pub(super) once: OnceKey,
     pub(super) costs: SmallVec<[u64; 1]>,
     /// For each limit its key's phase, where any of them is spread.
     pub(super) phases: Phases,
@@ -32,6 +33,17 @@ pub(super) struct Request {
     /// All keys, one after the other, and where each ends.
     keys: Vec<u8>,
     ends: SmallVec<[usize; MAX_LIMITS]>,
+}
+
+/// What the last key of a request is, beside those of its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnceKey {
+    /// There is none: it happens each time.
+    None,
+    /// A marker: that this has happened, and may not happen again.
+    Marker,
+    /// A record of what was decided.
+    Record,
 }
 
 /// What a node answers to one request: verdicts, or an error that is this request's alone.
@@ -67,15 +79,31 @@ impl Request {
             key::write_key(&mut keys, prefix, strategy, limit, subject);
             ends.push(keys.len());
         }
-        let id = decision.once();
-        if let Some(id) = id {
-            key::write_refund_key(&mut keys, prefix, strategy, subject, id);
+        for limit in decision.limits().filter(|limit| limit.algorithm.is_held()) {
+            key::write_held_key(&mut keys, prefix, strategy, limit, subject);
+            ends.push(keys.len());
+        }
+        let once = match decision.once() {
+            None => OnceKey::None,
+            Some(Once::Marker(id)) => {
+                key::write_refund_key(&mut keys, prefix, strategy, subject, id);
+                OnceKey::Marker
+            }
+            Some(Once::Record(operation, id)) => {
+                key::write_record_key(&mut keys, prefix, operation, strategy, subject, id);
+                OnceKey::Record
+            }
+        };
+        if once != OnceKey::None {
             ends.push(keys.len());
         }
         let slot = if cluster { key::slot(tag) } else { 0 };
-        let (limits, once) = (decision.limit_set(), id.is_some());
+        let limits = decision.limit_set();
         let (strategy, phases) = (Arc::clone(strategy), decision.phases());
-        let form = plain::form_of(decision.limits().map(|limit| &limit.algorithm));
+        let form = match once {
+            OnceKey::Record => Form::Any,
+            _ => plain::form_of(decision.limits().map(|limit| &limit.algorithm)),
+        };
         Self { strategy, limits, form, op: *op, once, costs: (*costs).into(), phases, slot, keys, ends }
     }
 
@@ -90,7 +118,7 @@ impl Request {
             strategy: Arc::clone(strategy),
             limits: LimitSet::ALL,
             op: Op::Charge,
-            once: false,
+            once: OnceKey::None,
             costs: SmallVec::from_slice(&[1]),
             phases: Phases::new(),
             slot: key::slot(tag),

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use redis::Value;
 
 use super::replay::replay;
-use super::request::{NodeReply, Request};
+use super::request::{NodeReply, OnceKey, Request};
 use crate::{StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict};
 use weir_units::{CEILING, LATEST, Micros, Retry};
+
+/// What the reason begins with where an id is known with another cost; the cost follows.
+const OTHER_COST: &str = "other cost: ";
 
 /// The request string for `requests`, of which neighbours with the same limits share them.
 pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> {
@@ -30,6 +33,11 @@ pub(super) fn encode(requests: &[Arc<Request>], now: Option<Micros>) -> Vec<u8> 
         out.put_op(first);
         for limit in first.algorithms() {
             out.put_limit(limit);
+        }
+        if first.op == Op::Force {
+            for limit in first.algorithms() {
+                out.put(limit.debt_level().map_or(-1.0, |level| level as f64));
+            }
         }
         for cost in costs().take(sent) {
             out.put(cost.min(CEILING) as f64);
@@ -107,7 +115,9 @@ fn decode_decision<'a>(
     let fitted = whole(numbers.next())? != 0;
     let granted = whole(numbers.next())?;
     let wait = Micros(whole(numbers.next())?);
-    out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait });
+    // 2: as it was decided before.
+    let applied = allowed == 1.0;
+    out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait, applied });
     for _ in request.algorithms() {
         let cause = match whole(numbers.next())? {
             0 => None,
@@ -131,6 +141,9 @@ fn decode_decision<'a>(
 
 /// An error of one key within the script: the key's own fault, or the server's.
 pub(super) fn reason_of(reason: &str) -> StoreError {
+    if let Some(known) = reason.strip_prefix(OTHER_COST).and_then(|cost| cost.parse().ok()) {
+        return StoreError::OtherCost(known);
+    }
     let code = reason.split(' ').next().unwrap_or_default();
     match code {
         "OOM" | "READONLY" | "MISCONF" | "NOREPLICAS" | "NOPERM" | "MASTERDOWN" => {
@@ -168,7 +181,11 @@ impl Doubles {
         let flag = u64::from;
         let engine = limit.engine().kind().number() as u64;
         let (p1, p2, p3) = match *limit.engine() {
-            Engine::Bucket(bucket) => (bucket.drain, 0, 0),
+            Engine::Bucket(bucket) => match bucket.undelayed {
+                Some(undelayed) => (bucket.drain, 1, undelayed),
+                None if limit.charges_after() => (bucket.drain, 2, limit.capacity()),
+                None => (bucket.drain, 0, 0),
+            },
             Engine::Window(window) => match window.grid {
                 Grid::Aligned { ahead } => (window.span, 0, ahead),
                 Grid::Anchored => (window.span, 1, 0),
@@ -176,21 +193,36 @@ impl Doubles {
                 Grid::Month { ahead } => (window.span, 2, ahead),
             },
             Engine::Interval(interval) => (interval.refill, interval.period, flag(interval.aligned)),
-            Engine::Log(log) => (log.span, log.min_gap, 0),
+            Engine::Log(log) => (log.span, log.min_gap, flag(log.hold)),
             Engine::Sliding(sliding) => (sliding.span, 0, 0),
             Engine::Slots(slots) => (slots.width, slots.count, 0),
+            // The first is no whole number.
+            Engine::WarmUp(warm_up) => (0, warm_up.warm_up, warm_up.cold_factor),
         };
         let count_denied = flag(limit.counts_denied());
-        for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied, p1, p2, p3] {
+        for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied] {
             self.put(number as f64);
         }
+        if let Engine::WarmUp(warm_up) = limit.engine() {
+            self.put(warm_up.fresh());
+        } else {
+            self.put(p1 as f64);
+        }
+        self.put(p2 as f64);
+        self.put(p3 as f64);
     }
 
     fn put_op(&mut self, request: &Request) {
+        let is_once = |once| request.once == once;
         let (op, max_wait) = match request.op {
+            Op::Charge if is_once(OnceKey::Record) => (9, 0),
+            Op::Force if is_once(OnceKey::Record) => (10, 0),
+            Op::AtMost if is_once(OnceKey::Record) => (11, 0),
+            Op::Reserve { max_wait } if is_once(OnceKey::Record) => (12, max_wait.0.min(CEILING)),
+            Op::Cancel => (13, 0),
             Op::Charge => (1, 0),
             Op::Peek => (2, 0),
-            Op::Refund if request.once => (8, 0),
+            Op::Refund if is_once(OnceKey::Marker) => (8, 0),
             Op::Refund => (3, 0),
             Op::Reset => (4, 0),
             Op::Force => (5, 0),

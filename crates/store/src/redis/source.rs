@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::lua_files::{DECIDE, NUMBERS, START, files_of};
+use super::lua_files::{self, DECIDE, NUMBERS, START, files_of};
 use super::plain;
 use weir_core::algorithm::{Algorithm, EngineKind};
 
@@ -25,26 +25,41 @@ pub(super) enum Form {
     Plain(u16),
 }
 
+/// The bit of scripts that know decisions under an id: no engine has it, because their numbers begin at 1.
+const ONCE: usize = 1;
+
+/// Sets of such bits.
+const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
+
+/// The bit of scripts that know what logs hold.
+const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
+
 /// Every set of engines, by its bits, and every plain form; joined when it is first needed.
-static SCRIPTS: [OnceLock<Script>; 1 << (EngineKind::ALL.len() + 1)] =
-    [const { OnceLock::new() }; 1 << (EngineKind::ALL.len() + 1)];
+static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; plain::FORMS];
 
 /// The script of `form` for all of `limits`.
-pub(super) fn script_for<'a>(form: Form, limits: impl Iterator<Item = &'a Algorithm>) -> &'static Script {
+pub(super) fn script_for<'a>(
+    form: Form,
+    once: bool,
+    limits: impl Iterator<Item = &'a Algorithm>,
+) -> &'static Script {
     if let Form::Plain(list) = form
         && let Some(script) = PLAIN.get(usize::from(list))
     {
         return script.get_or_init(|| Script::of(join(bits(plain::engines(list)), &plain::text(list))));
     }
-    let engines = bits(limits.map(|limit| limit.engine().kind()));
+    let mut engines = if once { ONCE } else { 0 };
+    for limit in limits {
+        engines |= bit(limit.engine().kind()) | if limit.is_held() { HELD } else { 0 };
+    }
     SCRIPTS[engines].get_or_init(|| Script::of(join(engines, "")))
 }
 
 /// Scripts with every part of `lua/`, by name, for programs that check them: the full driver with all engines, and
 /// the short path of every list of one or two engines. A third limit repeats the parts of the second.
 pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
-    let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()), ""));
+    let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()) | ONCE | HELD, ""));
     let short = plain::lists_of_two().map(|list| {
         let names: Vec<&str> = plain::engines(list).map(EngineKind::name).collect();
         (format!("short-{}", names.join("-")), join(bits(plain::engines(list)), &plain::text(list)))
@@ -63,7 +78,10 @@ fn bits(engines: impl Iterator<Item = EngineKind>) -> usize {
 fn join(engines: usize, plain: &str) -> String {
     let used = EngineKind::ALL.into_iter().filter(|engine| engines & bit(*engine) != 0);
     let used = used.map(|engine| files_of(engine).driver);
-    let parts: Vec<&str> = [START, plain, NUMBERS].into_iter().chain(used).chain([DECIDE]).collect();
+    let has = |bit: usize, file: &'static str| (engines & bit != 0).then_some(file);
+    let more = [has(HELD, lua_files::HELD), has(ONCE, lua_files::ONCE)].into_iter().flatten();
+    let parts = [START, plain, NUMBERS].into_iter().chain(used).chain(more).chain([DECIDE]);
+    let parts: Vec<&str> = parts.collect();
     parts.join("\n")
 }
 

@@ -122,7 +122,7 @@ impl Watcher<'_> {
             command
         };
         let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
-        let script = script_for(Form::Any, std::iter::empty());
+        let script = script_for(Form::Any, false, std::iter::empty());
         let timeout = self.context.config.connect_timeout;
         let asked = async {
             match connection.send(&command("EVALSHA", &script.sha)).await {

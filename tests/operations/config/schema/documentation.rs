@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 22] = [
+const HEADINGS: [(&str, &str); 24] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
@@ -21,6 +21,8 @@ const HEADINGS: [(&str, &str); 22] = [
     ("limits", "/$defs/limits/items"),
     ("uniform", "/$defs/uniform"),
     ("token_bucket, gcra, leaky_bucket", "/$defs/bucket"),
+    ("leaky_queue", "/$defs/leaky_queue"),
+    ("warm_up", "/$defs/warm_up"),
     ("fixed_window", "/$defs/fixed_window"),
     ("interval_refill", "/$defs/interval_refill"),
     ("sliding_window", "/$defs/sliding_window"),

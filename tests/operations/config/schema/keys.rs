@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 28] = [
+const MAPPINGS: [(&str, &str); 30] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -31,6 +31,8 @@ const MAPPINGS: [(&str, &str); 28] = [
     ("/$defs/bucket", "strategies: { a: { limits: [{ token_bucket: { zzzz: 1 } }] } }"),
     ("/$defs/bucket", "strategies: { a: { limits: [{ gcra: { zzzz: 1 } }] } }"),
     ("/$defs/bucket", "strategies: { a: { limits: [{ leaky_bucket: { zzzz: 1 } }] } }"),
+    ("/$defs/leaky_queue", "strategies: { a: { limits: [{ leaky_queue: { zzzz: 1 } }] } }"),
+    ("/$defs/warm_up", "strategies: { a: { limits: [{ warm_up: { zzzz: 1 } }] } }"),
     ("/$defs/fixed_window", "strategies: { a: { limits: [{ fixed_window: { zzzz: 1 } }] } }"),
     ("/$defs/fixed_window", "strategies: { a: { limits: [{ fixed_window: { calendar: day, zzzz: 1 } }] } }"),
     ("/$defs/interval_refill", "strategies: { a: { limits: [{ interval_refill: { zzzz: 1 } }] } }"),

@@ -98,7 +98,7 @@ impl Probes {
 
 async fn charge(connection: &mut Connection, context: &LinkContext, requests: &[Arc<Request>]) -> Probed {
     let Some(first) = requests.first() else { return Probed::Elsewhere };
-    let script = script_for(first.form, first.algorithms());
+    let script = script_for(first.form, false, first.algorithms());
     let request = encode(requests, context.clock.explicit());
     let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
     let reply = match connection.send(&command("EVALSHA", &script.sha, requests, &request)).await {

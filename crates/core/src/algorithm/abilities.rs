@@ -1,0 +1,78 @@
+//! Which operations a limit has, and what is particular about it.
+
+use super::{Algorithm, Bucket, Engine, WarmUp};
+use weir_units::Micros;
+
+impl Algorithm {
+    /// Whether a call waits only for what earlier calls have used, and the next one pays for it.
+    #[must_use]
+    pub const fn charges_after(&self) -> bool {
+        self.upfront == 0
+    }
+
+    /// Its own numbers, of a limit that warms up.
+    pub(super) const fn warms_up(&self) -> Option<&WarmUp> {
+        match &self.engine {
+            Engine::WarmUp(warm_up) if self.upfront == 0 => Some(warm_up),
+            _ => None,
+        }
+    }
+
+    /// Whether [`Op::Refund`](super::Op::Refund) and [`Op::Force`](super::Op::Force) are defined for it.
+    #[must_use]
+    pub const fn is_adjustable(&self) -> bool {
+        self.warms_up().is_none()
+    }
+
+    /// The backlog that is not paced, in ticks, of a bucket that makes its callers wait.
+    #[must_use]
+    pub const fn undelayed(&self) -> Option<u64> {
+        match self.engine {
+            Engine::Bucket(Bucket { undelayed, .. }) => undelayed,
+            _ => None,
+        }
+    }
+
+    /// Whether [`Op::Reserve`](super::Op::Reserve) is defined for a strategy of this limit alone.
+    #[must_use]
+    pub const fn reserves(&self) -> bool {
+        match self.engine {
+            Engine::Bucket(bucket) => bucket.undelayed.is_none(),
+            Engine::Interval(interval) => interval.refill <= self.limit,
+            Engine::Log(log) => log.hold,
+            Engine::WarmUp(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether [`Op::Cancel`](super::Op::Cancel) is defined for its reservations.
+    #[must_use]
+    pub const fn cancels(&self) -> bool {
+        self.reserves() && !self.charges_after()
+    }
+
+    /// The longest wait that a reservation may have, where the algorithm itself bounds it.
+    #[must_use]
+    pub const fn longest_wait(&self) -> Option<Micros> {
+        match self.holds() {
+            Some(log) => Some(Micros(log.span)),
+            None => None,
+        }
+    }
+
+    /// Whether it accepts reservations that are held beside it, under a key of their own.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.holds().is_some()
+    }
+
+    /// What a forced debit of `cost` charges to this limit, which was at `level_before`.
+    #[must_use]
+    pub const fn debited(&self, level_before: u64, cost: u64) -> u64 {
+        let most = if self.debt_level < self.ceiling { self.debt_level } else { self.ceiling };
+        let units = most.saturating_sub(level_before) / self.weight;
+        // Of a log that counts denied attempts, more would be dropped again.
+        let cost = if self.count_denied && cost > self.limit { self.limit + 1 } else { cost };
+        if cost < units { cost } else { units }
+    }
+}

@@ -1,0 +1,163 @@
+//! What one limit says of a cost before anything is written, and what remains of it. Twin: the functions of the
+//! same names in `lua/decide.lua`.
+
+use super::{Algorithm, Bucket, Cause, Engine, Log, Op, Reading, State, WarmUp, log};
+use weir_units::{Micros, Retry};
+
+/// What one limit says before anything is written.
+#[derive(Clone, Copy)]
+pub(super) struct Judgement {
+    pub(super) cause: Option<Cause>,
+    pub(super) retry: Retry,
+}
+
+impl Judgement {
+    const FITS: Self = Self { cause: None, retry: Retry::Now };
+}
+
+impl Algorithm {
+    /// Whether `cost` fits on top of the level, and how long until it does.
+    pub(super) fn judge(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
+        if cost > self.limit {
+            return Judgement { cause: Some(Cause::Never), retry: Retry::Never };
+        }
+        if self.warms_up().is_some() {
+            let wait = Micros(reading.origin);
+            let is_next = wait == Micros::ZERO;
+            let denied = Judgement { cause: Some(Cause::Count), retry: Retry::After(wait) };
+            return if is_next { Judgement::FITS } else { denied };
+        }
+        if let Some(log) = self.holds() {
+            let wait = log.start_of(self.limit, log_of(state), reading, cost) - reading.at;
+            let denied = Judgement { cause: Some(Cause::Count), retry: Retry::After(Micros(wait)) };
+            return if wait == 0 { Judgement::FITS } else { denied };
+        }
+        let wanted = reading.level + cost * self.upfront;
+        let gap = if cost > 0 { self.gap(reading) } else { 0 };
+        let cause = match (wanted > self.capacity(), gap > 0) {
+            (true, _) => Some(Cause::Count),
+            (false, true) => Some(Cause::MinGap),
+            (false, false) => None,
+        };
+        let mut retry = Retry::Now;
+        if cause.is_some() {
+            let recorded = self.attempt(cost);
+            let excess = (wanted + recorded).saturating_sub(self.capacity());
+            let count = if excess > 0 { self.wait(state, reading, excess) } else { 0 };
+            retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
+        }
+        Judgement { cause, retry }
+    }
+
+    /// How much of `cost` could be granted, and what is said if nothing is.
+    pub(super) fn judge_at_most(
+        &self,
+        state: Option<&State>,
+        reading: &Reading,
+        cost: u64,
+    ) -> (Judgement, u64) {
+        // Who pays afterwards gets all or nothing.
+        let least = if self.charges_after() { cost } else { cost.min(1) };
+        let judgement = self.judge(state, reading, least);
+        let grantable = if self.charges_after() { cost } else { cost.min(self.remaining(reading)) };
+        (judgement, if judgement.cause.is_none() { grantable } else { 0 })
+    }
+
+    /// A place in the queue: fits if its wait is within `max_wait`.
+    pub(super) fn judge_reserve(
+        &self,
+        state: Option<&State>,
+        reading: &Reading,
+        judged: Judgement,
+        cost: u64,
+        max_wait: u64,
+    ) -> (Judgement, u64) {
+        let Retry::After(Micros(wait)) = judged.retry else { return (judged, 0) };
+        let max_wait = self.longest_wait().map_or(max_wait, |longest| max_wait.min(longest.0));
+        let after = match self.warms_up() {
+            Some(warm_up) => reading.origin + warm_up.time_of(reading, cost),
+            None => reading.level + cost * self.weight,
+        };
+        let beyond = after.saturating_sub(self.ceiling);
+        let beyond = if beyond > 0 { self.wait(state, reading, beyond) } else { 0 };
+        let excess = beyond.max(wait.saturating_sub(max_wait));
+        if excess == 0 {
+            return (Judgement::FITS, wait);
+        }
+        (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
+    }
+
+    /// How long a call that is let through waits for its turn, where the limit paces its calls.
+    #[inline]
+    pub(super) const fn pace(&self, reading: &Reading) -> u64 {
+        match self.engine {
+            Engine::Bucket(Bucket { undelayed: Some(undelayed), drain, .. }) => {
+                reading.level.saturating_sub(undelayed).div_ceil(drain)
+            }
+            _ => 0,
+        }
+    }
+
+    pub(super) fn remaining(&self, reading: &Reading) -> u64 {
+        if self.warms_up().is_some() {
+            return WarmUp::remaining(reading);
+        }
+        self.capacity().saturating_sub(reading.level) / self.weight
+    }
+
+    /// What remains of a log that counts denied attempts is given with the attempt of a peek counted.
+    pub(super) fn remaining_after(&self, reading: &Reading, op: Op, cost: u64) -> u64 {
+        let peeked = if op == Op::Peek { self.attempt(cost) } else { 0 };
+        self.remaining(reading).saturating_sub(peeked)
+    }
+
+    /// What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
+    pub(super) fn attempt(&self, cost: u64) -> u64 {
+        match self.engine {
+            Engine::Log(_) if self.count_denied => cost.min(self.limit + 1),
+            _ => 0,
+        }
+    }
+
+    /// The shortest time between two charges.
+    const fn min_gap(&self) -> u64 {
+        match self.engine {
+            Engine::Log(log) => log.min_gap,
+            _ => 0,
+        }
+    }
+
+    /// What is left of the shortest time since the newest charge.
+    fn gap(&self, reading: &Reading) -> u64 {
+        if reading.level == 0 {
+            return 0;
+        }
+        self.min_gap().saturating_sub(reading.at - reading.origin)
+    }
+
+    /// Nothing remains as long as a reserved start lies ahead, whatever the log has.
+    #[inline]
+    pub(super) fn cover(&self, state: Option<&State>, reading: &mut Reading) {
+        if self.is_held() && Log::is_held(log_of(state), reading) {
+            reading.level = reading.level.max(self.capacity);
+        }
+    }
+
+    pub(super) fn reset_after(&self, state: Option<&State>, reading: &Reading) -> Micros {
+        if let Some(log) = self.holds() {
+            return Micros(log.held_reset(log_of(state), reading));
+        }
+        if reading.level == 0 {
+            return Micros::ZERO;
+        }
+        Micros(self.wait(state, reading, reading.level))
+    }
+}
+
+/// The log that a state is.
+pub(super) fn log_of(state: Option<&State>) -> Option<&log::State> {
+    match state {
+        Some(State::Log(log)) => Some(log),
+        _ => None,
+    }
+}

@@ -1,0 +1,353 @@
+//! Decisions that are made once: under an id of the caller's, which a record beside the states remembers.
+//!
+//! A caller who lost an answer asks again under the same id, and is answered as allowed without a second charge. The
+//! record lives until 60 s after the start of the call (of a forced debit, for 24 h), so that it outlives every wait.
+//! Twins: `lua/once.lua`, and `decide` in `lua/decide.lua`.
+//!
+//! ```text
+//!   wait left  = min(first wait, start − now)                       after a step back no longer than at first
+//!   restored   = cost − (level now − level of the record now)       of a cancelled reservation, in the level's units
+//! ```
+//!
+//! A cancelled reservation gives back only what no later one depends on. A refund would let a later caller start at a
+//! time that another caller already has.
+
+use smallvec::SmallVec;
+
+use super::judge::log_of;
+use super::{
+    Algorithm, Cells, Engine, Kept, LimitVerdict, Log, Op, Reading, State, Verdict, VerdictSink, decide,
+};
+use weir_units::{CEILING, LATEST, Micros, Retry};
+
+/// How long a decision is remembered from the start of its call on.
+pub const RECORD_LASTS: Micros = Micros::from_secs(60);
+
+/// How long a forced debit is remembered.
+pub const DEBIT_LASTS: Micros = Micros::from_secs(24 * 3600);
+
+/// What is remembered of a decision that was made under an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnceRecord {
+    /// What was asked for.
+    pub cost: u64,
+    /// What was charged.
+    pub granted: u64,
+    /// Whether it fitted.
+    pub fitted: bool,
+    /// When the call starts.
+    pub start: u64,
+    /// How long it had to wait then.
+    pub wait: u64,
+    /// When the record no longer counts.
+    pub until: u64,
+    /// Of a reservation: the level after it.
+    pub level: u64,
+    /// When `level` was true.
+    pub at: u64,
+    /// The numbers of the limit then.
+    pub numbers: [u64; 4],
+}
+
+/// Where the states of one decision are, and the record of its id.
+pub trait RecordCells: Cells {
+    /// The record of the id, if there is one.
+    fn record(&self) -> Option<OnceRecord>;
+
+    /// Makes the record this one. It must not be dropped before its time.
+    fn put_record(&mut self, record: OnceRecord) -> Result<(), Self::Full>;
+
+    /// Forgets the record.
+    fn clear_record(&mut self);
+}
+
+impl<C: RecordCells> RecordCells for &mut C {
+    fn record(&self) -> Option<OnceRecord> {
+        (**self).record()
+    }
+
+    fn put_record(&mut self, record: OnceRecord) -> Result<(), Self::Full> {
+        (**self).put_record(record)
+    }
+
+    fn clear_record(&mut self) {
+        (**self).clear_record();
+    }
+}
+
+/// Why a decision under an id was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotOnce<F> {
+    /// Another decision has this id: of this cost.
+    OtherCost(u64),
+    /// There is no room.
+    Full(F),
+}
+
+/// Decides `cost` under an id: as [`decide`] does where the id is new, and else as it was decided then. An id that is
+/// known with another cost is refused.
+pub fn decide_once<C: RecordCells>(
+    limits: &[Algorithm],
+    cells: C,
+    op: Op,
+    cost: u64,
+    now: Micros,
+    sink: &mut impl VerdictSink,
+) -> Result<(), NotOnce<C::Full>> {
+    let (cost, now) = (cost.min(CEILING), now.min(LATEST));
+    let known = cells.record().filter(|record| now.0 < record.until);
+    match (op, known) {
+        (Op::Cancel, known) => {
+            cancel(limits, cells, known, now, sink);
+            Ok(())
+        }
+        (_, Some(known)) if known.cost != cost => Err(NotOnce::OtherCost(known.cost)),
+        (_, Some(known)) => {
+            let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut Again { sink, known, now });
+            Ok(())
+        }
+        (_, None) => first(limits, cells, op, cost, now, sink).map_err(NotOnce::Full),
+    }
+}
+
+/// Makes the decision, and remembers it where it is admitted.
+fn first<C: RecordCells>(
+    limits: &[Algorithm],
+    mut cells: C,
+    op: Op,
+    cost: u64,
+    now: Micros,
+    sink: &mut impl VerdictSink,
+) -> Result<(), C::Full> {
+    // The record is stored first, because a charge without one could be made twice; and only of what is admitted, so
+    // that a denial takes no room.
+    let mut plan = HeldAnswer::default();
+    let Ok(()) = look(limits, &cells, op, cost, now, &mut plan);
+    let Some(admitted) = plan.verdict.filter(|verdict| verdict.allowed) else {
+        return decide(limits, cells, op, cost, now, sink);
+    };
+    let mut record = OnceRecord::of(&admitted, op, cost, now);
+    cells.put_record(record)?;
+    let mut answers = HeldAnswer::default();
+    if let Err(full) = decide(limits, &mut cells, op, cost, now, &mut answers) {
+        cells.clear_record();
+        return Err(full);
+    }
+    if let ([limit], Op::Reserve { .. }) = (limits, op) {
+        let reading = limit.read(cells.get(0), now.0, 0);
+        (record.level, record.at) = limit.reserved(cells.get(0), &reading, &record);
+        record.numbers = limit.numbers();
+        // It is there already, so that there is room.
+        cells.put_record(record)?;
+    }
+    drop(cells);
+    answers.pass_on(sink);
+    Ok(())
+}
+
+/// Gives back what no later reservation depends on.
+fn cancel<C: RecordCells>(
+    limits: &[Algorithm],
+    mut cells: C,
+    known: Option<OnceRecord>,
+    now: Micros,
+    sink: &mut impl VerdictSink,
+) {
+    let known = known.filter(|record| record.wait_left(now) > Micros::ZERO);
+    let ([limit], Some(record)) = (limits, known) else {
+        let Ok(()) =
+            look(limits, &cells, Op::Peek, 0, now, &mut Cancelled { sink, applied: known.is_some() });
+        return;
+    };
+    let mut reading = limit.read(cells.get(0), now.0, 0);
+    let level_before = reading.level;
+    let level = if limit.is_held() {
+        cells.get(0).is_some().then_some(reading.level)
+    } else {
+        limit.cancelled(&reading, &record).filter(|_| record.numbers == limit.numbers())
+    };
+    if let Some(level) = level {
+        cells.put(0, |state| {
+            if let Some(State::Log(log)) = state {
+                Log::release(log, record.level, record.cost);
+            }
+            limit.write(state, &mut reading, level);
+            let reset_after = limit.reset_after(state.as_ref(), &reading);
+            let mut covered = reading;
+            limit.cover(state.as_ref(), &mut covered);
+            limit.kept(reset_after, &covered, now)
+        });
+    }
+    cells.clear_record();
+    let reset_after = limit.reset_after(cells.get(0), &reading);
+    limit.cover(cells.get(0), &mut reading);
+    let remaining = limit.remaining(&reading);
+    let verdict = LimitVerdict { cause: None, remaining, retry: Retry::Now, reset_after, level_before };
+    drop(cells);
+    sink.limit(verdict);
+    sink.all(Verdict { now, allowed: true, fitted: true, granted: 0, wait: Micros::ZERO, applied: true });
+}
+
+impl OnceRecord {
+    fn of(verdict: &Verdict, op: Op, cost: u64, now: Micros) -> Self {
+        let start = now.0.saturating_add(verdict.wait.0);
+        let until = match op {
+            Op::Force => now.0 + DEBIT_LASTS.0,
+            _ => start + RECORD_LASTS.0,
+        };
+        let Verdict { fitted, granted, wait, .. } = *verdict;
+        Self { cost, granted, fitted, start, wait: wait.0, until, level: 0, at: 0, numbers: [0; 4] }
+    }
+
+    /// How long the call still has to wait.
+    #[must_use]
+    pub fn wait_left(&self, now: Micros) -> Micros {
+        Micros(self.start.saturating_sub(now.0).min(self.wait))
+    }
+}
+
+impl Algorithm {
+    /// The numbers that a record has of its limit: what was reserved under others is not given back.
+    fn numbers(&self) -> [u64; 4] {
+        let (first, second) = match self.engine {
+            Engine::Bucket(bucket) => (bucket.drain, 0),
+            Engine::Interval(interval) => (interval.refill, interval.period),
+            _ => (0, 0),
+        };
+        [self.limit, self.weight, first, second]
+    }
+
+    /// What a record has of a reservation that was just made: the level, or the number of what is held, and when that
+    /// was true.
+    fn reserved(&self, state: Option<&State>, reading: &Reading, record: &OnceRecord) -> (u64, u64) {
+        let level = match self.holds() {
+            None => reading.level,
+            Some(_) if record.wait > 0 && record.granted > 0 => Log::held_number(log_of(state)),
+            Some(_) => 0,
+        };
+        (level, reading.at)
+    }
+
+    /// The level after the reservation of `record` is cancelled, if that changes anything.
+    fn cancelled(&self, reading: &Reading, record: &OnceRecord) -> Option<u64> {
+        let level_then = match self.engine {
+            Engine::Bucket(bucket) => {
+                let drained = reading.at.saturating_sub(record.at).saturating_mul(bucket.drain);
+                record.level.saturating_sub(drained)
+            }
+            Engine::Interval(interval) => {
+                // The refills that have come since.
+                let refills = reading.origin.saturating_sub(record.at).div_ceil(interval.period);
+                record.level.saturating_sub(refills.saturating_mul(interval.refill))
+            }
+            _ => return None,
+        };
+        let later = reading.level.saturating_sub(level_then);
+        let restored = record.cost.saturating_mul(self.weight).saturating_sub(later);
+        (restored > 0 && reading.level > 0).then(|| reading.level.saturating_sub(restored))
+    }
+}
+
+/// Decides, and changes nothing.
+fn look<C: Cells>(
+    limits: &[Algorithm],
+    cells: &C,
+    op: Op,
+    cost: u64,
+    now: Micros,
+    sink: &mut impl VerdictSink,
+) -> Result<(), std::convert::Infallible> {
+    decide(limits, ReadOnly(cells), op, cost, now, sink)
+}
+
+/// States that are read, and changed in copies.
+struct ReadOnly<'c, C>(&'c C);
+
+impl<C: Cells> Cells for ReadOnly<'_, C> {
+    type Full = std::convert::Infallible;
+
+    fn get(&self, index: usize) -> Option<&State> {
+        self.0.get(index)
+    }
+
+    fn phase(&self, index: usize) -> u64 {
+        self.0.phase(index)
+    }
+
+    fn reserve(&mut self, _: usize) -> Result<(), Self::Full> {
+        Ok(())
+    }
+
+    fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
+        change(&mut self.0.get(index).cloned());
+    }
+}
+
+/// An answer that is passed on once the states are given back.
+#[derive(Default)]
+struct HeldAnswer {
+    limits: SmallVec<[LimitVerdict; 2]>,
+    verdict: Option<Verdict>,
+}
+
+impl HeldAnswer {
+    fn pass_on(self, sink: &mut impl VerdictSink) {
+        for limit in self.limits {
+            sink.limit(limit);
+        }
+        if let Some(verdict) = self.verdict {
+            sink.all(verdict);
+        }
+    }
+}
+
+impl VerdictSink for HeldAnswer {
+    fn limit(&mut self, verdict: LimitVerdict) {
+        self.limits.push(verdict);
+    }
+
+    fn all(&mut self, verdict: Verdict) {
+        self.verdict = Some(verdict);
+    }
+}
+
+/// The answer to a decision that was made before: as it was then, with the limits as they stand now.
+struct Again<'s, S> {
+    sink: &'s mut S,
+    known: OnceRecord,
+    now: Micros,
+}
+
+impl<S: VerdictSink> VerdictSink for Again<'_, S> {
+    fn limit(&mut self, verdict: LimitVerdict) {
+        self.sink.limit(LimitVerdict { cause: None, retry: Retry::Now, ..verdict });
+    }
+
+    fn all(&mut self, verdict: Verdict) {
+        let OnceRecord { fitted, granted, .. } = self.known;
+        let wait = self.known.wait_left(self.now);
+        self.sink.all(Verdict { now: verdict.now, allowed: true, fitted, granted, wait, applied: false });
+    }
+}
+
+/// The answer to a cancellation that changes no limit.
+struct Cancelled<'s, S> {
+    sink: &'s mut S,
+    applied: bool,
+}
+
+impl<S: VerdictSink> VerdictSink for Cancelled<'_, S> {
+    fn limit(&mut self, verdict: LimitVerdict) {
+        self.sink.limit(LimitVerdict { cause: None, retry: Retry::Now, ..verdict });
+    }
+
+    fn all(&mut self, verdict: Verdict) {
+        self.sink.all(Verdict {
+            allowed: true,
+            fitted: true,
+            wait: Micros::ZERO,
+            applied: self.applied,
+            ..verdict
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! What a store keeps for one key, whatever its engine.
+
+use super::{Algorithm, Engine, OnceRecord, bucket, interval, log, sliding, slots, warm_up, window};
+use weir_units::Micros;
+
+/// What a store keeps for one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Of a [`Bucket`].
+    Bucket(bucket::State),
+    /// Of a [`Window`].
+    Window(window::State),
+    /// Of an [`Interval`].
+    Interval(interval::State),
+    /// Of a [`Log`]; boxed, so that the others stay small.
+    Log(Box<log::State>),
+    /// Of a [`Sliding`]; boxed.
+    Sliding(Box<sliding::State>),
+    /// Of [`Slots`]; boxed.
+    Slots(Box<slots::State>),
+    /// Of a [`WarmUp`](super::WarmUp); boxed.
+    WarmUp(Box<warm_up::State>),
+    /// Of no limit: that something has happened which may happen only once. To limits it is absent.
+    Marker {
+        /// When it no longer counts.
+        until: Micros,
+    },
+    /// Of no limit: what is remembered of a decision that is made once. To limits it is absent. Boxed, so that limits'
+    /// states stay small.
+    Record(Box<OnceRecord>),
+}
+
+impl State {
+    /// Bytes that it holds beside its own.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Log(log) => size_of::<log::State>() + log.heap_bytes(),
+            Self::Sliding(_) => size_of::<sliding::State>(),
+            Self::Slots(slots) => size_of::<slots::State>() + slots.heap_bytes(),
+            Self::WarmUp(_) => size_of::<warm_up::State>(),
+            Self::Record(_) => size_of::<OnceRecord>(),
+            Self::Bucket(_) | Self::Window(_) | Self::Interval(_) | Self::Marker { .. } => 0,
+        }
+    }
+
+    /// Bytes by which what it holds beside its own may grow with a charge by `limit` at `now`.
+    #[must_use]
+    pub fn growth(&self, limit: &Algorithm, now: Micros) -> usize {
+        match (self, &limit.engine) {
+            (Self::Log(state), Engine::Log(log)) => state.growth(log, now.0),
+            (Self::Slots(state), Engine::Slots(slots)) => state.growth(slots, now.0),
+            _ => 0,
+        }
+    }
+}
