@@ -1,4 +1,4 @@
-//! Whether this node can decide: one handle, told by whoever knows, read by everybody who is asked.
+//! Whether this node can decide: one handle, written by those that know, read by probes and health checks.
 //!
 //! ```text
 //!   NotReady(reason) ⇄ Ready ⇄ Degraded(troubles)   the store's monitor, or the memory store at once;

@@ -15,7 +15,7 @@ use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::store::redis::{EngineSet, EnginesInUse};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 
-/// Is told which domains there are, before they are served; none where there are no files.
+/// Gets the domains before they are served; none where there are no files.
 type Share = dyn Fn(Option<&Domains>) + Send + Sync;
 
 /// What the workers need, and the files to watch, if there are any.

@@ -220,7 +220,7 @@ fn limits(value: &NamedNode<'_>, report: &mut MistakeReport) -> Drafts {
 
 fn limit(value: &NamedNode<'_>, names: &mut HashSet<String>, report: &mut MistakeReport) -> LimitDraft {
     let mut fields = Mapping::of(value, report);
-    let name = fields.require("name", "it is told to callers that this limit denies", report);
+    let name = fields.require("name", "denied callers see it in `denied_by`", report);
     let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
     let per =
         fields.require("per", "say what has a counter of its own, such as [resource, consumer]", report);

@@ -32,7 +32,7 @@ pub struct SimulatedStrategy {
     pub denied: u64,
     /// How many of those no wait would have helped.
     pub never: u64,
-    /// The sum of the shortest waits that denied calls were told.
+    /// The sum of the `retry_after` of denied calls.
     pub waits: u128,
     /// The longest of them.
     pub longest_wait: Micros,
@@ -126,7 +126,7 @@ impl SimulatedStrategy {
         }
     }
 
-    /// The mean of the waits that denied calls were told.
+    /// The mean `retry_after` of denied calls.
     #[must_use]
     pub fn mean_wait(&self) -> Micros {
         let waited = u128::from(self.denied - self.never).max(1);

@@ -99,8 +99,8 @@ mod tests {
     fn a_file_is_read_in_the_order_of_its_times() {
         let calls =
             read_trace("at_s,resource,consumer,cost\n2.5,r,bob,3\n0.000001,r,alice,\n2.5,r,bob,1\n").unwrap();
-        let told: Vec<_> = calls.calls.iter().map(|call| (call.at.0, call.subject, call.cost)).collect();
-        assert_eq!(told, [(1, 1, 1), (2_500_000, 0, 3), (2_500_000, 0, 1)]);
+        let read: Vec<_> = calls.calls.iter().map(|call| (call.at.0, call.subject, call.cost)).collect();
+        assert_eq!(read, [(1, 1, 1), (2_500_000, 0, 3), (2_500_000, 0, 1)]);
         assert_eq!(calls.subjects, [("r", "bob"), ("r", "alice")].map(|(r, c)| (r.to_owned(), c.to_owned())));
     }
 

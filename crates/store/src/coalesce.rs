@@ -1,25 +1,25 @@
-//! One call in flight for each set of keys: what comes meanwhile is decided together afterwards.
+//! Coalescing: one call in flight for each set of keys. Callers that come meanwhile are decided together afterwards.
 //!
 //! ```text
 //!   caller 1   ├── alone ──┤
-//!   caller 2      ├────────┼── together: ──┤          one call, costs in the order they came,
+//!   caller 2      ├────────┼── together: ──┤          one call, costs in the order of arrival,
 //!   caller 3           ├───┼── 2, 3 ───────┤          each with an answer of its own
 //!   caller 4                    ├──────────┼── 4 ──┤
 //! ```
 //!
-//! Exact: every caller's decision is made while it waits, and in an order that has the callers of one call
-//! in the order they came. A key is asked for once per round trip, however many ask; nothing waits for a
-//! timer; keys that nobody else asks for cost one look into a map.
+//! It is exact: every decision is made while its caller waits, and the callers of one call are decided in their order. A
+//! key is asked for once per round trip, however many callers ask. Nothing waits for a timer. A key that no other caller
+//! asks for costs one lookup in a map.
 //!
-//! A call for one caller is part of that caller, and ends with it. A call for several is a task of its
-//! own: a caller who gives up loses its own answer only. Who has given up or run out of time before the
-//! call leaves is not part of it, and is charged nothing.
+//! A call for one caller is part of that caller, and ends with it. A call for several is a task of its own: a caller that
+//! gives up loses only its own answer. A caller that has given up, or is out of time, before the call leaves is no part
+//! of it and is charged nothing.
 //!
-//! Who is known to be denied (`denials.rs`) does not wait, and those who did are not asked for if by then all of
-//! them are.
+//! A caller with a cached denial (`denials.rs`) does not wait. If all waiting callers have one by the time the call would
+//! leave, no call is made.
 //!
-//! Decisions that share some of their keys only (a counter for all beside one for each) are passed through:
-//! between them there would be no order.
+//! Decisions that share only some of their keys (a counter for all beside one for each) are passed through: between them
+//! there would be no order.
 
 mod queue;
 
@@ -48,27 +48,27 @@ pub struct Coalesce<S>(Arc<Inner<S>>);
 struct Inner<S> {
     store: S,
     enabled: bool,
-    /// How long a caller waits who has no deadline of its own.
-    patience: Duration,
+    /// How long a caller without a deadline waits.
+    default_deadline: Duration,
     max_waiting: usize,
     waiting: AtomicUsize,
     deadlines: Deadlines,
     secret: KeySecret,
-    /// For each set of keys with a call in flight, who waits for the next one.
+    /// For each set of keys with a call in flight, the callers that wait for the next one.
     flights: Mutex<HashMap<u128, Queue, ByKey>>,
 }
 
-/// What becomes of a caller.
+/// The caller's part in the calls for its keys.
 enum Join {
-    /// There is no call in flight: it makes one.
-    First,
-    /// Its answer is known.
-    Known(DecisionAnswer),
-    /// It waits for the next call, but no longer than until its deadline.
-    Waits(Instant, VerdictReceiver),
+    /// No call is in flight, so it makes one.
+    Leader,
+    /// Its denial is cached.
+    Cached(DecisionAnswer),
+    /// It waits for the next call, until its deadline at most.
+    Follower(Instant, VerdictReceiver),
 }
 
-/// Comes when the next call has been answered.
+/// Receives the verdict of the next call.
 type VerdictReceiver = oneshot::Receiver<Result<Verdicts, StoreError>>;
 
 impl<S: Store> Coalesce<S> {
@@ -78,7 +78,7 @@ impl<S: Store> Coalesce<S> {
         Self(Arc::new(Inner {
             store,
             enabled: config.coalesce,
-            patience: config.deadline.into(),
+            default_deadline: config.deadline.into(),
             max_waiting: config.max_waiting,
             waiting: AtomicUsize::new(0),
             deadlines: Deadlines::exact(),
@@ -137,9 +137,9 @@ impl<S: Store> Inner<S> {
         let family = decision.strategy.family() as u64;
         let key = self.secret.hash_fields(family, decision.strategy, &decision.subject);
         match self.join(key, decision, cost) {
-            Ok(Join::First) => self.fly(key, decision, answers),
-            Ok(Join::Known(decided)) => answers.put(1, decided),
-            Ok(Join::Waits(deadline, waiting)) => {
+            Ok(Join::Leader) => self.fly(key, decision, answers),
+            Ok(Join::Cached(decided)) => answers.put(1, decided),
+            Ok(Join::Follower(deadline, waiting)) => {
                 let place = WaitingPlace(Arc::clone(self));
                 answers.later(async move { place.0.wait(deadline, waiting).await });
             }
@@ -159,22 +159,22 @@ impl<S: Store> Inner<S> {
         let mut flights = self.flights.lock();
         let Some(queue) = flights.get_mut(&key) else {
             flights.insert(key, Queue::default());
-            return Ok(Join::First);
+            return Ok(Join::Leader);
         };
         // Whether or not it was worth looking before: the call in flight may hang.
         if let Some(known) = self.known(decision) {
-            return Ok(Join::Known(known));
+            return Ok(Join::Cached(known));
         }
         if self.waiting.fetch_add(1, Relaxed) >= self.max_waiting {
             self.waiting.fetch_sub(1, Relaxed);
             return Err(StoreError::Overloaded(self.max_waiting));
         }
-        let own = monotonic() + self.patience;
+        let own = monotonic() + self.default_deadline;
         let deadline = decision.deadline.map_or(own, |callers| own.min(*callers));
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
         queue.push(Waiter { strategy, op: decision.op, cost, deadline, reply });
-        Ok(Join::Waits(deadline, waiting))
+        Ok(Join::Follower(deadline, waiting))
     }
 
     fn known(&self, decision: &Decision<'_>) -> Option<DecisionAnswer> {
@@ -207,7 +207,7 @@ impl<S: Store> Inner<S> {
         }
     }
 
-    /// Decides for all who wait, until nobody does.
+    /// Decides for the waiting callers until none is left.
     async fn serve(self: Arc<Self>, key: u128, whose: OwnedSubject) {
         let served = Served { inner: &self, key };
         loop {
@@ -234,7 +234,7 @@ impl<S: Store> Inner<S> {
     }
 }
 
-/// The call of one caller. However it ends, who came meanwhile goes on.
+/// The call of one caller. However it ends, the callers that came meanwhile go on.
 struct Flight<S: Store> {
     inner: Arc<Inner<S>>,
     key: u128,
@@ -245,7 +245,7 @@ impl<S: Store> Drop for Flight<S> {
     fn drop(&mut self) {
         let mut flights = self.inner.flights.lock();
         let waited_for = flights.get(&self.key).is_some_and(|queue| !queue.is_empty());
-        // No runtime: the worker stops, and waiting callers get an error.
+        // Without a runtime the worker stops, and waiting callers get an error.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if waited_for => {
                 runtime.spawn(Arc::clone(&self.inner).serve(self.key, self.subject.clone()));
@@ -257,7 +257,7 @@ impl<S: Store> Drop for Flight<S> {
     }
 }
 
-/// A task that serves a queue. If it is dropped with its runtime, nobody may wait for it.
+/// A task that serves a queue. If it is dropped with its runtime, it removes the queue, so that no caller waits for it.
 struct Served<'a, S> {
     inner: &'a Inner<S>,
     key: u128,
@@ -269,7 +269,7 @@ impl<S> Drop for Served<'_, S> {
     }
 }
 
-/// One of the bounded places of those who wait.
+/// One of the bounded places for waiting callers.
 struct WaitingPlace<S>(Arc<Inner<S>>);
 
 impl<S> Drop for WaitingPlace<S> {

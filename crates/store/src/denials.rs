@@ -1,8 +1,6 @@
-//! Answers that are known until they change: what was denied stays denied until its wait is over.
-//!
-//! Without a refund or a reset a limit's state can only get worse, so the same decision (the same
-//! strategy, keys and cost) need not be asked again before its `retry_after`. Under an attack the store
-//! then hears of each key once per wait instead of once per call.
+//! Denial cache. A denied decision stays denied until its `retry_after`, because without a refund or a reset a limit's
+//! state only gets worse. Until then the same decision (the same strategy, keys and cost) need not be asked again, so under
+//! an attack the store gets one call for each wait instead of one for each call.
 //!
 //! ```text
 //!   sent ──────── received                                     until = sent + wait
@@ -10,23 +8,20 @@
 //!     └─────────────────────┴─────────────────────────────────────┘
 //! ```
 //!
-//! The store decided somewhere between sent and received. An entry ends counted from *sent*, so that
-//! nobody is denied who would have been admitted; its `retry_after` is counted from *received*, so that
-//! nobody who waits is denied twice. It ends at the latest after `max_age`: that is how long another
-//! node's refund, or a server clock that jumped, can stay unseen.
+//! The store decided between *sent* and *received*. The end of an entry is counted from *sent*, so no call is denied that
+//! would be admitted. Its `retry_after` is counted from *received*, so no caller who waits is denied twice. An entry lasts
+//! `max_age` at most: that is how long another node's refund, or a jump of the server's clock, can stay unseen.
 //!
-//! What is taken or given back on this node, by any worker, ends it at once: the answer would still be
-//! no, but what it says of what remains would be old. So does whoever is told of a state that is new, for
-//! a change is executed, and may be seen, before its own caller hears of it. Where more may remain before
-//! the cost is admitted, as in a bucket that lacks several tokens, a denial is kept for some milliseconds
-//! only. What another node takes is not seen here. It can take something only where a cost of 1 would be admitted, so
-//! that a denial is cached until then at most (`holds.rs`).
+//! Entries of a key end when any worker of this node charges or refunds it: the decision would still be denied, but the
+//! cached numbers would be old. They also end when an answer shows a state that no caller has seen yet, because Redis
+//! executes a change before its caller gets the answer. Where `remaining` may grow before the cost is admitted, as in a
+//! bucket that lacks several tokens, an entry lasts some milliseconds only. Charges of other nodes are not seen here.
+//! They can happen only where a cost of 1 would be admitted, so an entry lasts until then at most (`holds.rs`).
 //!
-//! Those who were denied together, in one call of several costs, are known as well, from the last one on that was
-//! admitted: so a key of which every millisecond one passes is asked for once or twice in that time, and not for
-//! each of those who wait for it (`coalesce.rs`, which stands before this).
+//! Of several costs that one call decides, the denials after the last admitted one are cached. So a key that admits one
+//! call each millisecond is asked for once or twice in that time, and not for every waiting caller (`coalesce.rs`).
 //!
-//! Strategies that count denied attempts are passed through: there a denial changes the state.
+//! Decisions over limits that count denied attempts are not cached: there a denial changes the state.
 
 mod epochs;
 mod holds;
@@ -40,7 +35,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use self::epochs::{EPOCHS, Epochs, LastSeenStates, StateChange, TOLD};
+use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenStates, StateChange};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
 use super::{Answers, Decision, DecisionAnswer, Store, StoreAnswer, Verdicts};
@@ -59,16 +54,15 @@ struct WorkerDenials<S> {
     /// Its own handle, so that no other worker counts on it.
     shared: Arc<DenialsShared>,
     known: Mutex<DenialTable>,
-    /// How much it is worth to look before a call is begun: as long as one in nine is found.
-    worth: AtomicU32,
+    /// Credit of lookups before a call begins. Lookups that find nothing use it up.
+    lookup_credit: AtomicU32,
 }
 
-/// What a look that finds something is worth, in looks that do not; one that there is something to look for;
-/// and the most that is put by.
-const FOUND: i32 = 8;
-const LEARNED: i32 = 1;
-const NOT_FOUND: i32 = -1;
-const MOST_WORTH: u32 = 1024;
+// Lookups adapt: they cost something, so they stop while fewer than one in nine finds an entry.
+const HIT_CREDIT: i32 = 8;
+const INSERT_CREDIT: i32 = 1;
+const MISS_CREDIT: i32 = -1;
+const MAX_LOOKUP_CREDIT: u32 = 1024;
 
 /// What the denials of all workers of a node share.
 #[derive(Clone)]
@@ -78,7 +72,7 @@ pub struct DenialsShared {
     /// For each tag, how many changes of it are under way.
     under_way: Arc<[AtomicU64]>,
     /// The state that the last answer for each set of keys showed.
-    told: Arc<[Mutex<LastSeenStates>]>,
+    last_seen: Arc<[Mutex<LastSeenStates>]>,
     secret: KeySecret,
     clock: Monotonic,
     max_age: Duration,
@@ -90,15 +84,15 @@ impl DenialsShared {
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
         let (epochs, under_way) = (counters(), counters());
-        let told = (0..TOLD).map(|_| Mutex::default()).collect();
-        Self { epochs, under_way, told, secret: KeySecret::random(), clock, max_age: max_age.into() }
+        let last_seen = (0..LAST_SEEN_PLACES).map(|_| Mutex::default()).collect();
+        Self { epochs, under_way, last_seen, secret: KeySecret::random(), clock, max_age: max_age.into() }
     }
 
     /// One worker's denials, in front of `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
-        let (shared, known, worth) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
-        Denials(Arc::new(WorkerDenials { store, shared, known, worth }))
+        let (shared, known, lookup_credit) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
+        Denials(Arc::new(WorkerDenials { store, shared, known, lookup_credit }))
     }
 
     /// Whether denials of such decisions are kept.
@@ -123,7 +117,7 @@ impl<S: Store> Store for Denials<S> {
     }
 
     fn knows_some(&self) -> bool {
-        self.0.worth.load(Relaxed) > 0
+        self.0.lookup_credit.load(Relaxed) > 0
     }
 
     fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
@@ -135,7 +129,7 @@ impl<S: Store> Store for Denials<S> {
                     let epochs = shared.epochs(decision);
                     let question = epochs.question(decision.strategy.id(), cost);
                     let answer = table.answer(&question, epochs.sum(shared), now);
-                    self.0.looked(if answer.is_some() { FOUND } else { NOT_FOUND });
+                    self.0.add_credit(if answer.is_some() { HIT_CREDIT } else { MISS_CREDIT });
                     answer.and_then(|answer| Some((answer.verdict()?, answer)))
                 }
                 _ => None,
@@ -174,7 +168,7 @@ impl<S: Store> WorkerDenials<S> {
         self.store.decide(slice::from_ref(decision), answers);
         let this = Arc::clone(self);
         let after = move |verdicts: &Verdicts| {
-            epochs.told(&this.shared, verdicts, false);
+            epochs.saw(&this.shared, verdicts, false);
             drop(change);
         };
         then(answers, end, decision.costs.len(), after);
@@ -206,9 +200,9 @@ impl<S: Store> WorkerDenials<S> {
         // Of several costs those are denied by the state as it is now that come after the last admitted one.
         let mut costs = verdicts.decisions.iter().zip(&asked.costs);
         let last = costs.rposition(|(one, &cost)| one.allowed && cost > 0).filter(|_| asked.takes());
-        // What was admitted raises the epoch below, and nothing else has changed a state.
+        // An admitted charge raises the epoch below. A denied one has changed nothing.
         change.into_iter().for_each(StateChange::forget);
-        if asked.epochs.told(&self.shared, verdicts, last.is_some()) {
+        if asked.epochs.saw(&self.shared, verdicts, last.is_some()) {
             asked.epoch = asked.epoch.wrapping_add(asked.epochs.step());
         }
         let first = last.map_or(0, |last| last + 1);
@@ -251,10 +245,10 @@ impl StoreQuestion {
 }
 
 impl<S> WorkerDenials<S> {
-    /// A worker's own count: what two threads would lose of it is no matter.
-    fn looked(&self, worth: i32) {
-        let sum = self.worth.load(Relaxed).saturating_add_signed(worth);
-        self.worth.store(sum.min(MOST_WORTH), Relaxed);
+    /// It belongs to one worker, so a lost update does no harm.
+    fn add_credit(&self, credit: i32) {
+        let sum = self.lookup_credit.load(Relaxed).saturating_add_signed(credit);
+        self.lookup_credit.store(sum.min(MAX_LOOKUP_CREDIT), Relaxed);
     }
 
     /// Answers all costs, if each is known to be denied: no denial changes the answer to the next one.
@@ -268,7 +262,7 @@ impl<S> WorkerDenials<S> {
             answers.each.extend(answer.verdict().map(|verdict| StoreAnswer::Ready(Ok(verdict))));
             answers.limits.extend(answer.limits());
         }
-        self.looked(FOUND);
+        self.add_credit(HIT_CREDIT);
         true
     }
 
@@ -276,7 +270,7 @@ impl<S> WorkerDenials<S> {
     fn learn(&self, asked: &StoreQuestion, first: usize, answers: &Verdicts) {
         let mut received = None;
         for (index, &cost) in asked.costs.iter().enumerate().skip(first) {
-            // All say the same that ask for the same.
+            // Equal costs have equal answers, so one entry is enough.
             let again = asked.costs.get(index + 1) == Some(&cost);
             let denied = answers.get(index).filter(|(verdict, _)| !verdict.allowed && !again);
             let Some((&verdict, limits)) = denied else { continue };
@@ -286,7 +280,7 @@ impl<S> WorkerDenials<S> {
             let known = Known { epoch: asked.epoch, received, until: asked.sent + holds, answer };
             if known.until > received {
                 self.known.lock().keep(asked.question(cost), known);
-                self.looked(LEARNED);
+                self.add_credit(INSERT_CREDIT);
             }
         }
     }

@@ -24,7 +24,7 @@ fn is_yaml(path: &Path) -> bool {
     !is_hidden && path.extension().is_some_and(|end| end == "yaml" || end == "yml") && path.is_file()
 }
 
-/// Told by the keys at the beginning of lines, so that a file with a mistake in its syntax is known as well.
+/// It looks at the keys at the beginning of lines, so it also knows a file whose syntax has a mistake.
 fn is_native(path: &Path) -> bool {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64).read_to_end(&mut text));

@@ -102,25 +102,24 @@ mod tests {
     }
 
     /// For each part of the answer whether the cells were held then.
-    struct Heard<'h> {
+    struct HeldAtAnswers<'h> {
         held: &'h Cell<bool>,
-        told: Vec<bool>,
+        each: Vec<bool>,
     }
 
-    impl VerdictSink for Heard<'_> {
+    impl VerdictSink for HeldAtAnswers<'_> {
         fn limit(&mut self, _: LimitVerdict) {
-            self.told.push(self.held.get());
+            self.each.push(self.held.get());
         }
 
         fn all(&mut self, _: Verdict) {
-            self.told.push(self.held.get());
+            self.each.push(self.held.get());
         }
     }
 
-    /// A lock that the cells hold must not be held while the answer is made; and where there is no room there
-    /// is no answer.
+    /// A lock that the cells hold must not be held while the answer is made. If there is no room, there is no answer.
     #[test]
-    fn cells_are_given_back_before_anything_is_told() {
+    fn cells_are_released_before_any_answer() {
         let algorithm = Algorithm::uniform(Micros::from_secs(1)).unwrap();
         for (op, has_room, expected) in [
             (Op::Charge, true, &[false, false][..]),
@@ -130,10 +129,10 @@ mod tests {
         ] {
             let held = Cell::new(true);
             let cells = Held { held: &held, has_room, state: None };
-            let mut heard = Heard { held: &held, told: Vec::new() };
-            let decided = decide(std::slice::from_ref(&algorithm), cells, op, 1, Micros::ZERO, &mut heard);
+            let mut sink = HeldAtAnswers { held: &held, each: Vec::new() };
+            let decided = decide(std::slice::from_ref(&algorithm), cells, op, 1, Micros::ZERO, &mut sink);
             assert_eq!(decided.is_ok(), !expected.is_empty(), "{op:?}");
-            assert_eq!(heard.told, expected, "{op:?}");
+            assert_eq!(sink.each, expected, "{op:?}");
             assert!(!held.get());
         }
     }

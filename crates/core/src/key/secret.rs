@@ -32,8 +32,8 @@ impl KeySecret {
     }
 
     /// The 128-bit keyed hash of every field that the limits of a strategy count by, which with the strategy
-    /// is what its keys are made of, and of `whose` they are. A routing group is told by the resource, and is
-    /// nothing to keys that do not name it.
+    /// is what its keys are made of, and of `whose` they are. The resource determines the routing group, which
+    /// does not matter to keys that do not name the resource.
     #[must_use]
     pub fn hash_fields(&self, whose: u64, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
         let mut hasher = SipHasher13::new_with_key(&self.0);

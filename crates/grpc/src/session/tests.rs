@@ -131,7 +131,7 @@ fn what_is_sent_before_the_farewell_is_known_is_answered() {
     assert_eq!(open(&mut session, &[3]), [3]);
     receive(&mut session, kind::PING, flag::ACK, 0, &SHUTDOWN_PING).unwrap();
     assert_eq!(sent_frames(&mut session)[0].0, kind::GOAWAY);
-    assert_eq!(open(&mut session, &[5]), [0_u32; 0], "it has been told");
+    assert_eq!(open(&mut session, &[5]), [0_u32; 0], "it has got the status");
     receive(&mut session, kind::DATA, 0, 5, b"and so this means nothing").unwrap();
     assert!(!session.is_over());
     session.answer(1, message(1));

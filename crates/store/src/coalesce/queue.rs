@@ -1,4 +1,4 @@
-//! Who waits for the next call for the same keys, in the order they came.
+//! The callers that wait for the next call for the same keys, in the order of their arrival.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,16 +8,16 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::{StoreError, Verdicts};
+use crate::{StoreError, Verdicts, no_verdict};
 use weir_core::algorithm::Op;
 use weir_core::strategy::Strategy;
 
 /// Costs in one call: few enough that it is a small part of what a script call may hold.
 const MAX_COSTS: usize = 512;
 
-/// One who waits.
+/// A waiting caller.
 pub(super) struct Waiter {
-    /// Or an override of it: other numbers for the same keys.
+    /// The strategy or an override of it, which has other numbers for the same keys.
     pub(super) strategy: Arc<Strategy>,
     pub(super) op: Op,
     pub(super) cost: u64,
@@ -26,17 +26,17 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether it wants the same done, by the same numbers.
+    /// Whether it has the same operation and the same numbers.
     fn is_like(&self, other: &Self) -> bool {
         self.op == other.op && Arc::ptr_eq(&self.strategy, &other.strategy)
     }
 }
 
-/// All who wait for the same keys.
+/// The callers that wait for the same keys.
 #[derive(Default)]
 pub(super) struct Queue(VecDeque<Waiter>);
 
-/// The first of them, who are decided together; never nobody.
+/// The first of them, which are decided together; at least one.
 pub(super) struct Together {
     strategy: Arc<Strategy>,
     op: Op,
@@ -52,7 +52,7 @@ impl Queue {
         self.0.is_empty()
     }
 
-    /// Who is decided next: the longest row that wants the same done. Who has gone, or has no time left, is
+    /// The next callers: as many as have the same operation and numbers. Callers that have gone or are out of time are
     /// left out.
     pub(super) fn next(&mut self, now: Instant) -> Option<Together> {
         let mut together: Vec<Waiter> = Vec::new();
@@ -88,12 +88,12 @@ impl Together {
         self.waiters.iter().map(|waiter| waiter.cost).collect()
     }
 
-    /// When the last of them stops waiting; each keeps its own time besides.
+    /// The latest of their deadlines. Each caller also keeps its own.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.waiters.iter().map(|waiter| waiter.deadline).max()
     }
 
-    /// Tells each what was decided for it.
+    /// Sends each caller its own answer.
     pub(super) fn answer(self, result: Result<Verdicts, StoreError>) {
         for (index, waiter) in self.waiters.into_iter().enumerate() {
             let own = result.as_ref().map_err(Clone::clone).and_then(|all| {
@@ -103,10 +103,6 @@ impl Together {
             let _ = waiter.reply.send(own);
         }
     }
-}
-
-fn no_verdict() -> StoreError {
-    StoreError::Refused("it answered without a verdict".into())
 }
 
 /// Keys are hashes already.

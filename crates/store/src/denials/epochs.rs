@@ -19,9 +19,9 @@ thread_local! {
 /// Those that share an epoch end one another's denials now and then, and nothing else.
 pub(super) const EPOCHS: usize = 4096;
 
-/// Places for the states that were seen last, each of several sets of keys: of one that has lost its own, the next answer ends
-/// the denials that are known. About half a megabyte.
-pub(super) const TOLD: usize = 8192;
+/// Places for the states that were seen last, each for several sets of keys. If a set of keys has lost its place, the next
+/// answer ends its entries. About half a megabyte.
+pub(super) const LAST_SEEN_PLACES: usize = 8192;
 
 /// Hashes of the states that the last answers for some sets of keys showed, by the hash of their fields; the newest first.
 #[derive(Clone, Copy, Default)]
@@ -53,7 +53,7 @@ pub(super) struct Epochs {
     /// Of the keys' epoch.
     keys: usize,
     /// Of the states that were seen last of its keys.
-    told: usize,
+    last_seen: usize,
     /// The hash of the fields of its keys.
     fields: u128,
 }
@@ -70,18 +70,18 @@ impl Epochs {
         shared.epochs[self.tag].load(SeqCst).wrapping_add(shared.epochs[self.keys].load(SeqCst))
     }
 
-    /// Raises the epoch of the keys if they are `changed`, or if the store tells of a state that nobody has been told
-    /// of: somebody's change has been executed, and its caller may not have heard of it. So all denials that are known
-    /// of some keys are of one state, the last one that anybody was told of. Returns whether it has raised it.
-    pub(super) fn told(&self, shared: &DenialsShared, answers: &Verdicts, changed: bool) -> bool {
+    /// Raises the epoch of the keys if they have `changed`, or if an answer shows a state that no caller has seen yet:
+    /// then a change was executed whose caller may not have its answer. So all cached denials of some keys are of one
+    /// state, the last one that any caller has seen. Returns whether it has raised the epoch.
+    pub(super) fn saw(&self, shared: &DenialsShared, answers: &Verdicts, changed: bool) -> bool {
         let Some(newest) = answers.decisions.len().checked_sub(1).and_then(|last| answers.get(last)) else {
             return false;
         };
         let state = Self::state(newest);
-        let mut told = shared.told[self.told].lock();
-        // What is forced may change no more than a wait, and what is given back may undo a charge.
+        let mut last_seen = shared.last_seen[self.last_seen].lock();
+        // A forced debit may change only a wait, and a refund may undo a charge: the hash would show neither.
         let is_unsure = shared.under_way[self.tag].load(SeqCst) > 0;
-        let is_raised = told.is_new(self.fields as u64, state) || changed || is_unsure;
+        let is_raised = last_seen.is_new(self.fields as u64, state) || changed || is_unsure;
         if is_raised {
             shared.epochs[self.keys].fetch_add(1, SeqCst);
         }
@@ -102,8 +102,8 @@ impl Epochs {
     }
 }
 
-/// Something that may change a state, and raises its epoch when it has ended, before its caller hears of it.
-/// However it ends: after an error it may have been executed, and after a caller that has gone as well.
+/// Something that may change a state. When it has ended, and before its caller gets the answer, it raises the epoch;
+/// also after an error, and for a caller that has gone, because it may have been executed.
 pub(super) struct StateChange {
     /// The worker's own.
     shared: Arc<DenialsShared>,
@@ -160,6 +160,6 @@ impl DenialsShared {
         let fields = if is_whole { named } else { !self.secret.hash_fields(family, strategy, subject) };
         let of_keys = ((fields >> 64) as u64).wrapping_add(family) as usize % EPOCHS;
         let keys = if strategy.shares_counters() { tag } else { of_keys };
-        Epochs { tag, keys, told: (fields >> 32) as usize % TOLD, fields }
+        Epochs { tag, keys, last_seen: (fields >> 32) as usize % LAST_SEEN_PLACES, fields }
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct ClusterView {
     seeds: Vec<Address>,
     map: ArcSwapOption<SlotMap>,
     suspicion: Notify,
-    /// Told when other nodes hold slots than before.
+    /// Changes when other nodes hold slots than before.
     changes: watch::Sender<()>,
 }
 
