@@ -23,7 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     generate_servers(&descriptors, &out)?;
     // Messages and clients. `tonic_prost_build` has one codec for all methods.
-    tonic_prost_build::configure().build_server(false).compile_fds(descriptors)?;
+    // Headers are written in the order of their names.
+    let sorted = ".weir.v1.ShouldAllowResponse.headers";
+    tonic_prost_build::configure().btree_map(sorted).build_server(false).compile_fds(descriptors)?;
     Ok(())
 }
 

@@ -96,6 +96,12 @@ go_packages() {
     fi
 }
 
+# Builds program $1 from folder $2.
+go_build() {
+    GOENV=off GO111MODULE=off GOFLAGS='' GOPATH="$cache/go:$gopath" GOCACHE="$cache/go/build" \
+        go build -o "$cache/go/$1" "$2" >&2
+}
+
 # $1: the protos to make stubs of.
 go_client() {
     go_packages
@@ -104,8 +110,7 @@ go_client() {
     mkdir -p "$cache/go/src"
     # shellcheck disable=SC2086 # the names of our own files have no spaces
     if ! protoc -Iproto --go_out="$cache/go/src" --go-grpc_out="$cache/go/src" $1 >&2 ||
-        ! GOENV=off GO111MODULE=off GOFLAGS='' GOPATH="$cache/go:$gopath" GOCACHE="$cache/go/build" \
-            go build -o "$cache/go/client" "./$wanted/go" >&2; then
+        ! go_build client "./$wanted/go" || ! go_build http_limit ./docs/examples/http_limit; then
         say "the Go client could not be built (it needs Go 1.18 or later); SKIP_GO=1 skips its tests"
         exit 1
     fi
@@ -139,7 +144,7 @@ if ! (cd proto && done_for stubs $protos); then
     finish stubs
 fi
 # shellcheck disable=SC2086
-if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go $(printf 'proto/%s ' $protos); then
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go docs/examples/http_limit/*.go $(printf 'proto/%s ' $protos); then
     missing go
     go_client "$protos"
     finish go

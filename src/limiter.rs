@@ -1,5 +1,6 @@
 //! The use case: which strategy, what its limits say, what answers when the store cannot, one event.
 
+mod advice;
 mod answer;
 mod bounds;
 mod deadline;
@@ -14,6 +15,7 @@ mod waiting;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use advice::Advice;
 pub use answer::{Answer, Begun, LimiterError, Outcome};
 pub use bounds::{InvalidField, MAX_BATCH, MAX_REFUND_ID, check_batch};
 pub use question::Question;

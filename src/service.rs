@@ -11,6 +11,7 @@ mod admin;
 mod batch;
 mod decisions;
 mod envoy;
+mod http_headers;
 mod incoming;
 mod message;
 mod refund;

@@ -35,8 +35,11 @@ pub(crate) struct AllowArgs {
     /// Ask whether it would pass, and take nothing
     #[arg(long)]
     peek: bool,
+    /// Show headers for an HTTP answer
+    #[arg(long)]
+    headers: bool,
     /// Ask as Envoy does, with one descriptor
-    #[arg(long, conflicts_with_all = ["peek", "attributes"])]
+    #[arg(long, conflicts_with_all = ["peek", "attributes", "headers"])]
     envoy: bool,
     /// With --envoy: one more entry, whose value may hold commas; may be given several times
     #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
@@ -83,6 +86,7 @@ fn ask(args: AllowArgs) -> Result<bool> {
         cost: args.cost,
         peek: args.peek,
         attributes: args.attributes.into_iter().collect(),
+        headers: args.headers,
     };
     let response = answer(&args.server, args.timeout, async |client| client.should_allow(request).await)?;
     let text = match args.output {

@@ -44,6 +44,9 @@ pub(super) fn text(response: &ShouldAllowResponse) -> String {
     for limit in &response.limits {
         let _ = writeln!(out, "    {:width$}  {}", limit.name, limit_line(limit));
     }
+    for (name, value) in &response.headers {
+        let _ = writeln!(out, "  {name}: {value}");
+    }
     out
 }
 

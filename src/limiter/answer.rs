@@ -1,6 +1,7 @@
 //! What becomes of a question, and why there may be no answer.
 
 use super::InvalidField;
+use super::advice::Advice;
 use super::waiting::Waiting;
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::store::StoreError;
@@ -21,6 +22,8 @@ pub struct Answer<'a, 'l> {
     pub strategy: &'a Strategy,
     /// What it says.
     pub outcome: Outcome<'l>,
+    /// Of the binding limit, where the question asks for it and limits were asked.
+    pub advice: Option<Advice>,
 }
 
 /// What was decided, and by whom.

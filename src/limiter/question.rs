@@ -26,6 +26,8 @@ pub struct Question<'a> {
     pub peek: bool,
     /// Further facts, by name, each name once; scopes may count by them.
     pub attributes: SmallVec<[(&'a str, &'a str); 2]>,
+    /// Whether the answer says what an HTTP client is advised.
+    pub headers: bool,
     /// When the store must have answered, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
     pub deadline: Option<Instant>,
 }
@@ -42,6 +44,7 @@ impl Question<'_> {
             cost: DEFAULT_COST,
             peek: false,
             attributes: SmallVec::new(),
+            headers: false,
             deadline,
         }
     }

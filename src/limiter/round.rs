@@ -10,9 +10,10 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, Outcome};
 use super::log::LogFields;
-use super::waiting::Waiting;
+use super::waiting::{Waiting, WaitingStage};
 use super::{Limiter, Question, bounds, settle};
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::clock;
@@ -44,8 +45,8 @@ struct SameOutcomes {
 
 /// A question, in its turn.
 enum RoundSlot<'a, 'q> {
-    /// The next one that the store is asked, under the strategy of this number.
-    Asked(usize, &'a Arc<Strategy>),
+    /// The next one that the store is asked, under the strategy of this number, and whether it wants advice.
+    Asked(usize, &'a Arc<Strategy>, bool),
     /// It needs no store.
     Listed(usize, &'a Arc<Strategy>, LogFields<'q>, Listed),
     /// It cannot be asked.
@@ -100,18 +101,23 @@ impl<'a, S: Store> Round<'a, S> {
         let mut limits = &answers.limits[..];
         for turn in turns {
             each(match turn {
-                RoundSlot::Asked(index, strategy) => match asked.next() {
+                RoundSlot::Asked(index, strategy, wants_advice) => match asked.next() {
                     Some((decision, StoreAnswer::Later(later))) => {
-                        Begun::Waiting(self.waiting(index, decision, later))
+                        Begun::Waiting(self.waiting(index, decision, later, wants_advice))
                     }
                     Some((decision, StoreAnswer::Ready(decided))) => {
                         let outcome = self.outcome(strategy, decided, &mut limits);
                         let asked = LogFields::of_decision(decision);
-                        Begun::Answered(self.record(index, strategy, &asked, outcome))
+                        let answer = self.record(index, strategy, &asked, outcome);
+                        if wants_advice {
+                            self.advised(index, decision, answer)
+                        } else {
+                            Begun::Answered(answer)
+                        }
                     }
                     Some((_, StoreAnswer::Unknown)) | None => {
                         let answer = self.failed(strategy, no_verdict());
-                        Begun::Answered(answer.map(|outcome| Answer { strategy, outcome }))
+                        Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
                     }
                 },
                 RoundSlot::Listed(index, strategy, asked, listed) => {
@@ -162,14 +168,59 @@ impl<'a, S: Store> Round<'a, S> {
             part: None,
             deadline: question.deadline.as_ref(),
         });
-        turns.push(RoundSlot::Asked(index, strategy));
+        turns.push(RoundSlot::Asked(index, strategy, question.headers));
         Ok(())
     }
 
-    fn waiting(&self, index: usize, decision: &Decision<'_>, later: LaterVerdicts) -> Waiting {
+    fn waiting(
+        &self,
+        index: usize,
+        decision: &Decision<'_>,
+        later: LaterVerdicts,
+        wants_advice: bool,
+    ) -> Waiting {
         let log = LogFields::of_decision(decision).owned_if_logged();
         let (strategy, verdicts) = (Arc::clone(decision.strategy), Verdicts::default());
-        Waiting { index, strategy, asked: self.started, later, verdicts, log }
+        let advice = wants_advice.then(|| Box::new(AdviceWanted::of(decision)));
+        Waiting {
+            index,
+            strategy,
+            asked: self.started,
+            stage: WaitingStage::Decision(later),
+            verdicts,
+            log,
+            advice,
+        }
+    }
+
+    /// The answer with what a client is advised. Where the store must be waited for that, the answer waits too.
+    #[cold]
+    fn advised<'l>(
+        &self,
+        index: usize,
+        decision: &Decision<'_>,
+        answer: Result<Answer<'a, 'l>, LimiterError>,
+    ) -> Begun<'a, 'l> {
+        let mut answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Begun::Answered(Err(error)),
+        };
+        let wanted = AdviceWanted::of(decision);
+        let later = match wanted.begin(&self.limiter.store, decision.strategy, &answer.outcome) {
+            AdviceBegun::Known(advice) => {
+                answer.advice = advice;
+                return Begun::Answered(Ok(answer));
+            }
+            AdviceBegun::Later(binding, later) => (binding, later),
+        };
+        let mut verdicts = Verdicts::default();
+        if let Outcome::Decided { verdict, limits } = answer.outcome {
+            verdicts.decisions.push(verdict);
+            verdicts.limits.extend_from_slice(limits);
+        }
+        let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Advice(later.0, later.1));
+        let advice = Some(Box::new(wanted));
+        Begun::Waiting(Waiting { index, strategy, asked: self.started, stage, verdicts, log: None, advice })
     }
 
     /// What the store said, or its strategy instead. `limits` begins with what its limits say.
@@ -211,7 +262,7 @@ impl<'a, S: Store> Round<'a, S> {
         let counted = settle::count_as(&outcome);
         self.count(index, counted);
         settle::log(asked, None, counted, outcome.as_ref().err());
-        outcome.map(|outcome| Answer { strategy, outcome })
+        outcome.map(|outcome| Answer { strategy, outcome, advice: None })
     }
 
     #[inline(always)]

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::advice::AdviceWanted;
 use super::answer::{Answer, LimiterError, Outcome};
 use super::log::OwnedLogFields;
 use super::{Limiter, settle};
 use crate::clock;
-use crate::store::{LaterVerdicts, Store, Verdicts, no_verdict};
+use crate::store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::Strategy;
 
 /// It borrows from nobody, so that it is part of its own call alone: dropped before it was polled, it has asked
@@ -17,31 +18,56 @@ pub struct Waiting {
     pub(super) index: usize,
     pub(super) strategy: Arc<Strategy>,
     pub(super) asked: Instant,
-    pub(super) later: LaterVerdicts,
+    pub(super) stage: WaitingStage,
     /// What the store has answered.
     pub(super) verdicts: Verdicts,
     /// Where decisions are logged.
     pub(super) log: Option<OwnedLogFields>,
+    /// What is to be found out for the client besides.
+    pub(super) advice: Option<Box<AdviceWanted>>,
+}
+
+/// What is waited for.
+pub(super) enum WaitingStage {
+    /// The decision.
+    Decision(LaterVerdicts),
+    /// It is made and counted; only the time of the next unit of the limit at this place is not known.
+    Advice(usize, LaterVerdicts),
 }
 
 impl<S: Store> Limiter<S> {
     /// Waits for the store's answer; once.
     pub async fn wait<'w>(&self, waiting: &'w mut Waiting) -> Result<Answer<'w, 'w>, LimiterError> {
-        let result = (&mut waiting.later).await;
-        let took = clock::monotonic().saturating_duration_since(waiting.asked);
+        let Waiting { index, strategy, asked, stage, verdicts, log, advice: wanted } = waiting;
+        let later = match stage {
+            WaitingStage::Decision(later) => later,
+            WaitingStage::Advice(binding, later) => {
+                let advice = Some(AdviceWanted::told(*binding, &later.await));
+                let outcome = outcome(verdicts).or_else(|error| settle::fall_back(strategy, error))?;
+                return Ok(Answer { strategy, outcome, advice });
+            }
+        };
+        let result = later.await;
+        let took = clock::monotonic().saturating_duration_since(*asked);
         self.recorder.store_called(took, result.as_ref().err());
-        let decided = result.map(|verdicts| waiting.verdicts = verdicts);
-        let Waiting { index, strategy, verdicts, log, .. } = &*waiting;
-        let outcome = decided.and_then(|()| {
-            let verdict = *verdicts.decisions.first().ok_or_else(no_verdict)?;
-            Ok(Outcome::Decided { verdict, limits: &verdicts.limits })
-        });
+        let decided = result.map(|answered| *verdicts = answered);
+        let outcome = decided.and_then(|()| outcome(verdicts));
         let outcome = outcome.or_else(|error| settle::fall_back(strategy, error));
         let counted = settle::count_as(&outcome);
         self.recorder.decided(*index, counted, took);
         if let Some(fields) = log {
             settle::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
         }
-        outcome.map(|outcome| Answer { strategy, outcome })
+        let outcome = outcome?;
+        let advice = match wanted {
+            Some(wanted) => wanted.wait(&self.store, strategy, &outcome).await,
+            None => None,
+        };
+        Ok(Answer { strategy, outcome, advice })
     }
+}
+
+fn outcome(verdicts: &Verdicts) -> Result<Outcome<'_>, StoreError> {
+    let verdict = *verdicts.decisions.first().ok_or_else(no_verdict)?;
+    Ok(Outcome::Decided { verdict, limits: &verdicts.limits })
 }

@@ -37,8 +37,11 @@ impl<S: Store> DecisionService<S> {
         let mut questions = SmallVec::<[(u64, Question<'q>); TOGETHER]>::new();
         let mut malformed = None;
         let store_deadline = round.store_deadline(deadline);
+        // What a client is advised is found out before the next question is decided.
+        let wants_advice = |(_, last): &(u64, Question<'_>)| last.headers;
         while questions.len() < most
             && malformed.is_none()
+            && !questions.last().is_some_and(wants_advice)
             && let Some((id, question)) = next()
         {
             let like = questions.last().map(|(_, question)| question);

@@ -10,6 +10,7 @@ mod coalesce;
 mod denials;
 mod differential;
 mod documented;
+mod http_headers;
 mod keys;
 mod long_concurrency;
 mod long_valkey;

@@ -47,6 +47,7 @@ async fn an_allowed_call_tells_every_limit() {
         limits: vec![limit("everyone", 100, 99), limit("each", 1, 0)],
         message: String::new(),
         degraded: false,
+        ..ShouldAllowResponse::default()
     };
     assert_eq!(answer, expected);
 }

@@ -5,6 +5,7 @@
 mod clients;
 mod envoy;
 mod http2;
+mod http_examples;
 mod rls;
 mod server_bounds;
 mod shutdown;

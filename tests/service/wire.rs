@@ -103,15 +103,18 @@ fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
     let strategy =
         prop_oneof!["burst", "open", "closed", "regional", "everybody", "tiger-feeding", "nobody", ""];
     let attributes = prop::collection::hash_map("region|x{0,3}", "eu|us|", 0..3);
-    (text("[a-c/*é]{1,3}"), text("[a-c]{1,2}"), strategy, any::<Option<u8>>(), any::<bool>(), attributes)
-        .prop_map(|(resource, consumer, strategy, cost, peek, attributes)| ShouldAllowRequest {
+    let flags = (any::<bool>(), any::<bool>());
+    (text("[a-c/*é]{1,3}"), text("[a-c]{1,2}"), strategy, any::<Option<u8>>(), flags, attributes).prop_map(
+        |(resource, consumer, strategy, cost, (peek, headers), attributes)| ShouldAllowRequest {
             resource,
             consumer,
             strategy,
             cost: cost.map(|cost| u64::from(cost % 8)),
             peek,
             attributes,
-        })
+            headers,
+        },
+    )
 }
 
 proptest! {

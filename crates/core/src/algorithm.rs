@@ -10,6 +10,7 @@
 //! Each engine has a twin of the same stem in `lua/`, and rows in `tests/vectors/`.
 
 mod abilities;
+mod advice;
 mod bucket;
 mod cells;
 mod decide;
@@ -27,6 +28,7 @@ mod verdict;
 mod warm_up;
 mod window;
 
+pub use advice::NextUnit;
 pub use bucket::Bucket;
 pub use cells::{Cells, Kept, VerdictSink};
 pub use decide::decide;

@@ -71,8 +71,14 @@ pub fn node(environment: &Path) -> Command {
 /// The program of tests/clients/go, tied to the life of the test. `None` where SKIP_GO=1 or SKIP_CLIENTS=1.
 #[track_caller]
 pub fn go() -> Option<Command> {
+    go_program("client")
+}
+
+/// A program in Go that scripts/install-clients.sh has built.
+#[track_caller]
+pub fn go_program(name: &str) -> Option<Command> {
     let environment = environment().filter(|_| !is_skipped("SKIP_GO"))?;
-    Some(Process::command(environment.join("go/client").to_str().unwrap()))
+    Some(Process::command(environment.join("go").join(name).to_str().unwrap()))
 }
 
 /// Runs it to its end.

@@ -9,6 +9,7 @@ use super::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, t
 use crate::algorithm::{Cause, LimitVerdict, Verdict};
 use crate::limiter::{Answer, Outcome};
 use crate::proto::v1::Reason;
+use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
 use crate::strategy::{Limit, Listed, Strategy};
 use crate::units::{Micros, Retry};
@@ -23,6 +24,9 @@ pub(crate) fn response(out: &mut Vec<u8>, answer: &Answer<'_, '_>, cost: u64, te
     match &answer.outcome {
         Outcome::Decided { verdict, limits } => {
             decided(out, answer.strategy, verdict, limits, cost, templates);
+            if let Some(advice) = answer.advice {
+                http_headers::write(out, answer.strategy, verdict, limits, advice);
+            }
         }
         Outcome::Listed(Listed::Deny) => plain(out, false, Reason::DenyList, DENY_LIST),
         Outcome::Listed(Listed::Allow) => plain(out, true, Reason::AllowList, ""),

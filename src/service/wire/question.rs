@@ -26,6 +26,7 @@ pub(crate) fn question<'a>(
             3 => question.strategy = value.text_like(like.map_or("", |like| like.strategy))?,
             4 => question.cost = value.number()?,
             5 => question.peek = value.number()? != 0,
+            12 => question.headers = value.number()? != 0,
             6 => add(&mut question, entry(value.bytes()?)?),
             _ => {}
         }

@@ -92,6 +92,11 @@ impl Window {
         State { start: reading.origin, hits: level, span: reading.extra }
     }
 
+    /// How long the month is that has `at`.
+    pub(super) fn month(at: u64, ahead: u64) -> u64 {
+        month(at, ahead).1
+    }
+
     /// A window without hits.
     fn opening(&self, at: u64, phase: u64) -> Reading {
         let (origin, extra) = match self.grid {
