@@ -201,6 +201,16 @@ impl Strategy {
         self.name.as_ptr() as usize
     }
 
+    /// The same strategy with each algorithm changed, as another set of limits.
+    #[must_use]
+    pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
+        for (limit, algorithm) in self.limits.iter_mut().zip(&mut self.algorithms) {
+            *algorithm = change(*algorithm);
+            limit.algorithm = *algorithm;
+        }
+        Self { id: StrategyId::next(), ..self }
+    }
+
     /// The same strategy, whose keys are `owner`'s.
     #[must_use]
     pub fn owned_by(mut self, owner: &Arc<Owner>) -> Self {

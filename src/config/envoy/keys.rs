@@ -24,7 +24,7 @@ const DESCRIPTOR: [&str; 12] = [
     "value_cidr",
     "value_regex",
 ];
-const RATE_LIMIT: [&str; 10] = [
+const RATE_LIMIT: [&str; 12] = [
     "unit",
     "requests_per_unit",
     "unlimited",
@@ -35,10 +35,12 @@ const RATE_LIMIT: [&str; 10] = [
     "unit_multiplier",
     "on_store_failure",
     "count_rejected",
+    "bill",
+    "max_debt",
 ];
 
 /// Those that the reference does not know. Nobody writes them by habit, so in a wrong place they are wrong.
-const OURS: [&str; 7] = [
+const OURS: [&str; 9] = [
     "value_cidr",
     "value_regex",
     "algorithm",
@@ -46,6 +48,8 @@ const OURS: [&str; 7] = [
     "unit_multiplier",
     "on_store_failure",
     "count_rejected",
+    "bill",
+    "max_debt",
 ];
 
 /// What the keys of a mapping may be.

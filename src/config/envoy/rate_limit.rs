@@ -2,13 +2,14 @@
 
 use super::node::{Map, text};
 use crate::config::errors::MistakeReport;
-use crate::config::tree::YamlNode;
+use crate::config::tree::{Content, YamlNode};
 use crate::config::values::{quote, shortened};
 use crate::envoy::{Draft, Kind, RateLimit, Unit};
 use crate::strategy::FailurePolicy;
 
 /// Our additions that say how a limit counts.
-const NUMBERS: [&str; 5] = ["algorithm", "burst", "unit_multiplier", "on_store_failure", "count_rejected"];
+const NUMBERS: [&str; 7] =
+    ["algorithm", "burst", "unit_multiplier", "on_store_failure", "count_rejected", "bill", "max_debt"];
 
 const ALGORITHMS: &str =
     "fixed_window, sliding_window, sliding_log, token_bucket, gcra, leaky_bucket, interval_refill";
@@ -42,11 +43,22 @@ pub(super) fn rate_limit(node: &YamlNode, report: &mut MistakeReport) -> Option<
     let kind = kind(&map, requests, report);
     let policy = policy(&map, report);
     let multiplier = map.number("unit_multiplier", report).unwrap_or(1);
+    let bill = map.get("bill").map(|_| map.is("bill", report));
+    let max_debt = max_debt(&map, report);
     if report.len() > reported {
         return None;
     }
     match RateLimit::new(requests, unit?, multiplier, kind?, policy) {
-        Ok(limit) => Some(Draft { name, replaces, limit: Some(limit), ..Draft::default() }),
+        Ok(limit) => {
+            let bills = bill.unwrap_or(limit.bills());
+            if let Some((at, _)) = map.entry("max_debt").filter(|_| !bills) {
+                report.at(at, "", "max_debt is for rules that bill; this one has no `bill: true`");
+                return None;
+            }
+            let limit = limit.billing(bills);
+            let limit = max_debt.map_or(limit.clone(), |max_debt| limit.with_max_debt(max_debt));
+            Some(Draft { name, replaces, limit: Some(limit), ..Draft::default() })
+        }
         Err(invalid) => {
             let at = map.get(invalid.field).map_or(node.at, |node| node.at);
             report.at(at, "", format!("{} is out of bounds: {}", invalid.field, invalid.bound));
@@ -113,6 +125,15 @@ fn kind(map: &Map<'_>, requests: u32, report: &mut MistakeReport) -> Option<Kind
         refuse("count_rejected", "fixed_window and sliding_log");
     }
     Some(kind)
+}
+
+/// How far bills may charge above the limit: a number of hits, or `unlimited`.
+fn max_debt(map: &Map<'_>, report: &mut MistakeReport) -> Option<Option<u64>> {
+    let node = map.get("max_debt")?;
+    match &node.content {
+        Content::Scalar { text, .. } if text == "unlimited" => Some(None),
+        _ => map.number("max_debt", report).map(|debt| Some(u64::from(debt))),
+    }
 }
 
 fn policy(map: &Map<'_>, report: &mut MistakeReport) -> FailurePolicy {

@@ -7,7 +7,7 @@ use super::{
     RateLimitAsk, RateLimitError, name, rule,
 };
 use crate::algorithm::{Algorithm, Op};
-use crate::envoy::{Domain, Unit};
+use crate::envoy::{Domain, RateLimit, Unit};
 use crate::limiter::InvalidField;
 use crate::limiter::bounds::shown;
 use crate::telemetry::EnvoyEvent;
@@ -29,9 +29,10 @@ pub(super) fn questions<'a>(
     rule::replace(&mut found);
     let questions = found.into_iter().zip(&ask.descriptors).map(|(found, descriptor)| {
         let hits = descriptor.hits.unwrap_or(u64::from(ask.hits_addend.max(1)));
+        let bills = found.limit().is_some_and(RateLimit::bills);
         let op = match descriptor {
             DescriptorAsk { refund: true, .. } => Op::Refund,
-            DescriptorAsk { hits: Some(1..), .. } => Op::Force,
+            DescriptorAsk { hits: Some(1..), .. } if bills => Op::Force,
             _ => Op::Charge,
         };
         let counts_rejected = || {

@@ -47,7 +47,8 @@ descriptors:
     assert_eq!((limit.requests_per_unit(), limit.unit(), limit.unit_multiplier()), (1000, Unit::Minute, 5));
     assert_eq!(limit.strategy().on_store_failure(), FailurePolicy::Deny);
     let window = Algorithm::fixed_window(1000, Micros::from_secs(300), false, true).unwrap();
-    assert_eq!(limit.strategy().algorithms(), [window]);
+    assert_eq!(limit.strategy().algorithms(), [window.with_max_debt(Some(1000))]);
+    assert!(limit.bills());
     assert_eq!((limit.strategy().name(), &*limit.strategy().limits()[0].name), ("envoy", "minute.5"));
 
     let Some(Metadata::Map(entries)) = &rule.metadata else { panic!("{:?}", rule.metadata) };
@@ -88,13 +89,21 @@ fn every_algorithm_is_the_one_it_names() {
         );
         let domains = accepted(&text).compile();
         let limit = domains.rules()[0].limit.as_ref().unwrap();
-        assert_eq!(limit.strategy().algorithms(), [expected.unwrap()], "{text}");
+        let expected = expected.unwrap();
+        // The debt of bills is at most the limit.
+        let expected = expected.with_max_debt(Some(expected.limit()));
+        assert_eq!(limit.strategy().algorithms(), [expected], "{text}");
+        let is_window = !text.contains("algorithm") || text.contains("fixed_window");
+        assert_eq!(limit.bills(), is_window, "{text}");
     }
     // What lets nothing pass is no bucket: nothing would ever come back into it.
     let zero = "{ domain: d, descriptors: [{ key: k, rate_limit: { unit: day, algorithm: gcra } }] }";
     let domains = accepted(zero).compile();
     let never = Algorithm::fixed_window(0, day, false, false).unwrap();
-    assert_eq!(domains.rules()[0].limit.as_ref().unwrap().strategy().algorithms(), [never]);
+    assert_eq!(
+        domains.rules()[0].limit.as_ref().unwrap().strategy().algorithms(),
+        [never.with_max_debt(Some(0))]
+    );
 }
 
 #[test]

@@ -193,6 +193,10 @@ fn limits() {
              fixed_window (line 4, column 30)",
         ),
         (
+            "{ unit: day, algorithm: gcra, max_debt: 5 }",
+            "max_debt is for rules that bill; this one has no `bill: true` (line 4, column 47)",
+        ),
+        (
             "{ unit: day, algorithm: gcra, count_rejected: true }",
             "count_rejected is for the algorithms fixed_window and sliding_log; this one is gcra (line 4, column 47)",
         ),

@@ -56,6 +56,7 @@ pub struct State {
     base: u64,
     entries: VecDeque<LogEntry>,
     /// Boxed, because few logs have any.
+    #[allow(clippy::box_collection)] // a deque takes four words of every log
     held: Option<Box<VecDeque<HeldStart>>>,
 }
 

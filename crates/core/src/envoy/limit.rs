@@ -63,6 +63,7 @@ pub struct RateLimit {
     unit: Unit,
     unit_multiplier: u32,
     kind: Kind,
+    bills: bool,
     strategy: Arc<Strategy>,
 }
 
@@ -138,6 +139,7 @@ impl RateLimit {
     ) -> Result<Self, Invalid> {
         let period = Micros::from_secs(unit.seconds().saturating_mul(u64::from(unit_multiplier)));
         let algorithm = algorithm(u64::from(requests_per_unit), period, kind).map_err(in_our_words)?;
+        let algorithm = algorithm.with_max_debt(Some(algorithm.limit()));
         let name = match unit_multiplier {
             1 => unit.name().to_owned(),
             _ => format!("{}.{unit_multiplier}", unit.name()),
@@ -145,7 +147,26 @@ impl RateLimit {
         let scope = Scope::of(&[Field::Resource]);
         let limit = Limit { name: name.into(), scope, algorithm };
         let strategy = Strategy::new(STRATEGY, vec![limit], false, on_store_failure).map_err(unlikely)?;
-        Ok(Self { requests_per_unit, unit, unit_multiplier, kind, strategy: Arc::new(strategy) })
+        // The reference charges what a descriptor bills, and has fixed windows only.
+        let bills = matches!(kind, Kind::FixedWindow { .. });
+        Ok(Self { requests_per_unit, unit, unit_multiplier, kind, bills, strategy: Arc::new(strategy) })
+    }
+
+    /// The same limit, which charges bills above the limit or does not. A bill is what a descriptor says in its own
+    /// `hits_addend`.
+    #[must_use]
+    pub const fn billing(mut self, bills: bool) -> Self {
+        self.bills = bills;
+        self
+    }
+
+    /// The same limit, whose bills charge it until it is `max_debt` above its limit; `None` is without bound. Without
+    /// this call the debt is at most the limit.
+    #[must_use]
+    pub fn with_max_debt(mut self, max_debt: Option<u64>) -> Self {
+        let owned = Arc::unwrap_or_clone(self.strategy);
+        self.strategy = Arc::new(owned.with_algorithms(|algorithm| algorithm.with_max_debt(max_debt)));
+        self
     }
 
     /// The same limit, whose keys are `owner`'s.
@@ -177,6 +198,12 @@ impl RateLimit {
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether what a descriptor says in its own `hits_addend` is charged above the limit too.
+    #[must_use]
+    pub const fn bills(&self) -> bool {
+        self.bills
     }
 
     /// What decides: one limit, in a counter per resource. Its failure policy is the rule's.

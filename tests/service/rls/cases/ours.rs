@@ -42,6 +42,26 @@ pub(crate) const OURS: &[Case] = &[
          after 60s
          another [stream=v] => OK | OK 9 of 10/MINUTE 60s",
     ),
+    // A denied bill once was charged all the same, so a client that kept asking got 5 requests and then none.
+    case(
+        "a bill that a bucket denies is not charged: 5 requests of 2 pass in each second",
+        "another [tokens=v]!2 => OK | OK 8 of 10/SECOND 1s
+         x3 another [tokens=v]!2
+         another [tokens=v]!2 => OK | OK 0 of 10/SECOND 1s
+         x9 another [tokens=v]!2
+         after 1s
+         x4 another [tokens=v]!2
+         another [tokens=v]!2 => OK | OK 0 of 10/SECOND 1s
+         another [tokens=v]!2 => OVER | OVER 0 of 10/SECOND 1s",
+    ),
+    case(
+        "where the rule bills it is charged, and the debt has a bound",
+        "another [billed=v]!100 => OVER | OVER 0 of 10/SECOND 2s
+         another [billed=v]!100 => OVER | OVER 0 of 10/SECOND 2s
+         after 1s
+         another [billed=v]!0 => OK | OK 5 of 10/SECOND 1s
+         another [billed=v]!7 => OVER | OVER 0 of 10/SECOND 2s",
+    ),
     case(
         "forced hits that cross a line count on both sides of it",
         "another [key2=v]!15 => OK | OK 5 of 20/MINUTE 60s
