@@ -1,5 +1,6 @@
 //! The use case: which strategy, what its limits say, what answers when the store cannot, one event.
 
+mod adjust;
 mod advice;
 mod answer;
 mod bounds;
@@ -15,10 +16,11 @@ mod waiting;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use adjust::Adjusted;
 pub use advice::Advice;
 pub use answer::{Answer, Begun, LimiterError, Outcome};
-pub use bounds::{InvalidField, MAX_BATCH, MAX_REFUND_ID, check_batch};
-pub use question::Question;
+pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch};
+pub use question::{AskedFields, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
 pub use waiting::Waiting;
@@ -69,7 +71,7 @@ impl<S: Store> Limiter<S> {
         let started = clock::monotonic();
         let result = decide_one(&self.store, decision).verdicts().await;
         let took = clock::monotonic().saturating_duration_since(started);
-        self.recorder.store_called(took, result.as_ref().err());
+        self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         result
     }
 }
@@ -81,5 +83,8 @@ pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved
     let resolved = rules.resolve_for(question.resource, question.consumer, question.strategy);
     let resolved = resolved.map_err(bounds::shortened)?;
     bounds::check_needed(question, resolved.strategy)?;
+    if !question.is_plain() {
+        bounds::check_shaping(question, resolved.strategy)?;
+    }
     Ok(resolved)
 }

@@ -16,6 +16,7 @@ mod incoming;
 mod message;
 mod refund;
 mod several;
+mod shaping;
 mod should_allow;
 mod status;
 mod stream;

@@ -1,6 +1,7 @@
 //! `weir allow`: one question to a running server.
 
 mod envoy;
+mod shaping;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,6 +39,21 @@ pub(crate) struct AllowArgs {
     /// Show headers for an HTTP answer
     #[arg(long)]
     headers: bool,
+    /// Take as much of the cost as there is room for
+    #[arg(long, conflicts_with_all = ["peek", "envoy"])]
+    at_most: bool,
+    /// Reserve a call that may start within this time: 500ms, 5s, 1m
+    #[arg(long, value_parser = duration, value_name = "SPAN", conflicts_with_all = ["peek", "at_most", "envoy"])]
+    reserve: Option<Duration>,
+    /// Charge what was used already, also above the limits
+    #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "envoy"])]
+    debit: bool,
+    /// The id under which it happens once [default: none; of a reservation a random one]
+    #[arg(long, default_value = "", hide_default_value = true, conflicts_with_all = ["peek", "envoy"])]
+    id: String,
+    /// If the call must wait for its turn, say so and sleep until then
+    #[arg(long, conflicts_with_all = ["peek", "debit", "envoy"])]
+    wait: bool,
     /// Ask as Envoy does, with one descriptor
     #[arg(long, conflicts_with_all = ["peek", "attributes", "headers"])]
     envoy: bool,
@@ -79,6 +95,12 @@ fn ask(args: AllowArgs) -> Result<bool> {
     if args.envoy {
         return ask_envoy(args);
     }
+    if args.debit {
+        return shaping::debit(args);
+    }
+    if let Some(max_wait) = args.reserve {
+        return shaping::reserve(args, max_wait);
+    }
     let request = ShouldAllowRequest {
         resource: args.resource,
         consumer: args.consumer,
@@ -87,6 +109,8 @@ fn ask(args: AllowArgs) -> Result<bool> {
         peek: args.peek,
         attributes: args.attributes.into_iter().collect(),
         headers: args.headers,
+        at_most: args.at_most,
+        id: args.id,
     };
     let response = answer(&args.server, args.timeout, async |client| client.should_allow(request).await)?;
     let text = match args.output {
@@ -94,6 +118,9 @@ fn ask(args: AllowArgs) -> Result<bool> {
         AllowOutput::Json => render::json(render::RESPONSE, &response)?,
     };
     print(&text).context("the answer cannot be printed")?;
+    if args.wait && response.allowed {
+        shaping::wait(response.wait.as_ref())?;
+    }
     Ok(response.allowed)
 }
 

@@ -9,6 +9,8 @@ use weir::proto::DESCRIPTORS;
 use weir::proto::v1::{LimitStatus, Reason, ShouldAllowResponse};
 
 pub(super) const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
+pub(super) const RESERVE_RESPONSE: &str = "weir.v1.ReserveResponse";
+pub(super) const DEBIT_RESPONSE: &str = "weir.v1.DebitResponse";
 pub(super) const ENVOY_RESPONSE: &str = "envoy.service.ratelimit.v3.RateLimitResponse";
 
 /// Pretty-printed proto-JSON with every field that has a value, defaults included.
@@ -39,6 +41,13 @@ pub(super) fn text(response: &ShouldAllowResponse) -> String {
     if let (Some(remaining), Some(limit)) = (response.remaining, response.limit) {
         let waits = waits(response.retry_after.as_ref(), response.reset_after.as_ref());
         let _ = writeln!(out, "  {remaining} of {limit} remaining{waits}");
+    }
+    if let Some(granted) = response.granted.filter(|_| response.allowed) {
+        let known = if response.applied == Some(false) { ", as it was answered before" } else { "" };
+        let _ = writeln!(out, "  {granted} granted{known}");
+    }
+    if let Some(wait) = response.wait.as_ref().filter(|_| response.allowed) {
+        let _ = writeln!(out, "  starts in {}", seconds(wait));
     }
     let width = response.limits.iter().map(|limit| limit.name.len()).max().unwrap_or(0);
     for limit in &response.limits {
@@ -72,7 +81,7 @@ fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Dura
 }
 
 /// Seconds with as many decimals as they need, microseconds at most.
-fn seconds(span: &prost_types::Duration) -> String {
+pub(super) fn seconds(span: &prost_types::Duration) -> String {
     let text = format!("{}.{:06}", span.seconds, span.nanos / 1_000);
     format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
 }

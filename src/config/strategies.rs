@@ -6,11 +6,12 @@ use super::access::access;
 use super::algorithms::algorithm;
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping, NamedNode};
+use super::quantities::duration;
 use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::strategy::{
-    Access, FailurePolicy, Field, Limit, MAX_NAME, OverrideError, Scope, Strategy, StrategyError, check_name,
-    is_attribute_name,
+    Access, FailurePolicy, Field, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION, OverrideError,
+    Scope, Strategy, StrategyError, check_name, is_attribute_name,
 };
 use crate::units::Micros;
 
@@ -131,6 +132,7 @@ fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strat
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = fields.read("on_store_failure", report, failure_policy);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
+    let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
     fields.finish(report);
 
@@ -144,7 +146,7 @@ fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strat
     let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
     let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
     match Strategy::new(name, filled, single_slot, policy.unwrap_or_default()) {
-        Ok(strategy) if whole => Ok((strategy, access)),
+        Ok(strategy) if whole => Ok((strategy.with_max_reservation(max_reservation), access)),
         Ok(_) => Err(outline),
         Err(error) => {
             report.at(entry.key_at, entry.value.path(), sentence(&error));
@@ -160,6 +162,14 @@ fn failure_policy(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
     let choices =
         [("allow", FailurePolicy::Allow), ("deny", FailurePolicy::Deny), ("error", FailurePolicy::Error)];
     choice(scalar, &choices)
+}
+
+fn max_reservation(scalar: Scalar<'_>) -> Result<Micros, String> {
+    let given = duration(scalar)?;
+    if given > LONGEST_RESERVATION {
+        return Err(format!("{given} is out of bounds: it must be at most {LONGEST_RESERVATION}"));
+    }
+    Ok(given)
 }
 
 /// A limit as far as it could be read.

@@ -68,6 +68,9 @@ pub enum LimiterError {
     /// What was asked for means nothing for these limits.
     #[error("{0}")]
     Unsupported(String),
+    /// The id is that of a decision with another cost.
+    #[error("id is known with another cost, {0}; a call with another cost needs another id")]
+    OtherCost(u64),
     /// The store could not take back what it was to take back.
     #[error("not undone: {0}")]
     NotUndone(StoreError),

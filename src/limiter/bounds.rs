@@ -10,8 +10,8 @@ use crate::strategy::{MAX_ATTRIBUTES, Strategy, Unknown};
 /// The most questions that one batch may hold.
 pub const MAX_BATCH: usize = 1000;
 
-/// The longest id of a refund, in bytes.
-pub const MAX_REFUND_ID: usize = 128;
+/// The longest id, in bytes.
+pub const MAX_ID: usize = 128;
 
 /// A field that breaks its bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,10 +90,53 @@ pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), InvalidField> {
         let bound = "it must be at least 1: nothing cannot be given back".to_owned();
         return Err(InvalidField { field: "cost", value: "0".to_owned(), bound });
     }
-    if id.len() > MAX_REFUND_ID {
-        return Err(invalid("id", id, format!("it has {} bytes; at most {MAX_REFUND_ID} fit", id.len())));
+    check_id(id)
+}
+
+/// Checks an id that may be empty.
+fn check_id(id: &str) -> Result<(), InvalidField> {
+    if id.len() > MAX_ID {
+        return Err(invalid("id", id, format!("it has {} bytes; at most {MAX_ID} fit", id.len())));
     }
     Ok(())
+}
+
+/// Checks the id of a reservation.
+pub(super) fn check_needed_id(id: &str) -> Result<(), InvalidField> {
+    if id.is_empty() {
+        return Err(invalid("id", "", format!("it must be 1 to {MAX_ID} bytes")));
+    }
+    check_id(id)
+}
+
+/// Checks what a question holds that is no plain one.
+#[cold]
+pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
+    let Some(shaping) = question.shaping.as_deref() else { return Ok(()) };
+    if question.peek && shaping.at_most {
+        let bound = "it cannot stand beside peek, which grants nothing".to_owned();
+        return Err(InvalidField { field: "at_most", value: "true".to_owned(), bound });
+    }
+    if question.peek && shaping.once.is_some() {
+        let bound = "it cannot stand beside peek, which charges nothing".to_owned();
+        return Err(invalid("id", question.id(), bound));
+    }
+    let Some(max_wait) = shaping.max_wait else { return check_id(question.id()) };
+    check_needed_id(question.id())?;
+    let bound = |bound: String| Err(InvalidField { field: "max_wait", value: max_wait.to_string(), bound });
+    let most = strategy.max_reservation();
+    if max_wait > most {
+        return bound(format!(
+            "it must be at most {most}, the max_reservation of strategy `{}`",
+            strategy.name()
+        ));
+    }
+    match strategy.algorithms() {
+        [one] if one.longest_wait().is_some_and(|longest| max_wait > longest) => {
+            bound("it must be at most the window of the held log".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Names of limits that the strategy does not have. At most as many are shown as it could have.

@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 
 use crate::algorithm::Op;
 use crate::key::Subject;
+use crate::store::{LimitSet, Part};
 use crate::strategy::Attributes;
+use crate::units::Micros;
 
 /// What a call takes when it does not say.
 const DEFAULT_COST: u64 = 1;
@@ -24,12 +26,53 @@ pub struct Question<'a> {
     pub cost: u64,
     /// Answer as if charged, and charge nothing.
     pub peek: bool,
+    /// What few questions ask besides; boxed, because questions are moved about.
+    pub shaping: Option<Box<Shaping<'a>>>,
     /// Further facts, by name, each name once; scopes may count by them.
     pub attributes: SmallVec<[(&'a str, &'a str); 2]>,
     /// Whether the answer says what an HTTP client is advised.
     pub headers: bool,
     /// When the store must have answered, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
     pub deadline: Option<Instant>,
+}
+
+/// What of a question the fields of its answer depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskedFields {
+    /// The cost.
+    pub cost: u64,
+    /// Whether the answer says how much was granted.
+    pub granted: bool,
+    /// Whether the answer says if this call was charged.
+    pub applied: bool,
+}
+
+impl AskedFields {
+    /// Those of a plain question.
+    #[must_use]
+    pub const fn plain(cost: u64) -> Self {
+        Self { cost, granted: false, applied: false }
+    }
+}
+
+/// What a question asks beside a charge or a peek.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shaping<'a> {
+    /// Take as much of the cost as there is room for.
+    pub at_most: bool,
+    /// Of a reservation: the longest wait until the call starts.
+    pub max_wait: Option<Micros>,
+    /// The id under which it happens once, if it has one.
+    pub once: Option<Part<'a>>,
+}
+
+impl<'a> Shaping<'a> {
+    /// That of a question under `id`; an empty one is none.
+    #[must_use]
+    pub fn under(id: &'a str) -> Self {
+        let once = (!id.is_empty()).then_some(Part { limits: LimitSet::ALL, id });
+        Self { once, ..Self::default() }
+    }
 }
 
 impl Question<'_> {
@@ -43,6 +86,7 @@ impl Question<'_> {
             strategy: "",
             cost: DEFAULT_COST,
             peek: false,
+            shaping: None,
             attributes: SmallVec::new(),
             headers: false,
             deadline,
@@ -56,8 +100,52 @@ impl Question<'_> {
         Subject { resource: self.resource, consumer: self.consumer, group, attributes }
     }
 
+    /// Whether it is a charge or a peek without an id, as nearly all are.
+    #[inline]
+    pub(super) const fn is_plain(&self) -> bool {
+        self.shaping.is_none()
+    }
+
     /// What is done with its cost.
-    pub(super) const fn op(&self) -> Op {
-        if self.peek { Op::Peek } else { Op::Charge }
+    #[inline]
+    pub(super) fn op(&self) -> Op {
+        match self.shaping.as_deref() {
+            None => {
+                if self.peek {
+                    Op::Peek
+                } else {
+                    Op::Charge
+                }
+            }
+            Some(Shaping { max_wait: Some(max_wait), .. }) => Op::Reserve { max_wait: *max_wait },
+            Some(Shaping { at_most: true, .. }) => Op::AtMost,
+            Some(_) => {
+                if self.peek {
+                    Op::Peek
+                } else {
+                    Op::Charge
+                }
+            }
+        }
+    }
+
+    /// The id; empty if there is none.
+    pub(super) fn id(&self) -> &str {
+        self.part().map_or("", |part| part.id)
+    }
+
+    /// What remembers its charge.
+    #[inline]
+    pub(super) fn part(&self) -> Option<&Part<'_>> {
+        self.shaping.as_deref().and_then(|shaping| shaping.once.as_ref())
+    }
+
+    /// What of the question its answer depends on.
+    #[inline]
+    #[must_use]
+    pub fn asked(&self) -> AskedFields {
+        let applied = self.part().is_some();
+        let granted = applied || matches!(self.op(), Op::AtMost);
+        AskedFields { cost: self.cost, granted, applied }
     }
 }

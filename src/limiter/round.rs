@@ -156,6 +156,9 @@ impl<'a, S: Store> Round<'a, S> {
         let Resolved { index, strategy, group, listing, .. } =
             rules.excepted(resolved, question.resource, question.consumer);
         bounds::check_needed(question, strategy)?;
+        if !question.is_plain() {
+            bounds::check_shaping(question, strategy)?;
+        }
         if let Some(listing) = listing {
             turns.push(RoundSlot::Listed(index, strategy, LogFields::of(question, strategy), listing.listed));
             return Ok(());
@@ -165,7 +168,7 @@ impl<'a, S: Store> Round<'a, S> {
             subject: question.subject(group),
             op: question.op(),
             costs: std::slice::from_ref(&question.cost),
-            part: None,
+            part: question.part(),
             deadline: question.deadline.as_ref(),
         });
         turns.push(RoundSlot::Asked(index, strategy, question.headers));
@@ -246,7 +249,7 @@ impl<'a, S: Store> Round<'a, S> {
     #[cold]
     fn failed<'l>(&mut self, strategy: &Strategy, error: StoreError) -> Result<Outcome<'l>, LimiterError> {
         let took = clock::monotonic().saturating_duration_since(self.started);
-        self.limiter.recorder.store_called(took, Some(&error));
+        self.limiter.recorder.store_called(took, Some(&error).filter(|error| !error.is_callers()));
         settle::fall_back(strategy, error)
     }
 

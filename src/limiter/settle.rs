@@ -22,6 +22,11 @@ pub(super) const fn policy_answer(policy: FailurePolicy) -> Option<bool> {
 /// What the strategy says when the store says nothing.
 #[cold]
 pub(super) fn fall_back<'l>(strategy: &Strategy, error: StoreError) -> Result<Outcome<'l>, LimiterError> {
+    match error {
+        StoreError::Unsupported(why) => return Err(LimiterError::Unsupported(why.to_owned())),
+        StoreError::OtherCost(known) => return Err(LimiterError::OtherCost(known)),
+        _ => {}
+    }
     tracing::debug!(strategy = strategy.name(), %error, "the store could not decide");
     match policy_answer(strategy.on_store_failure()) {
         Some(allowed) => Ok(Outcome::Policy { allowed }),

@@ -49,7 +49,7 @@ impl<S: Store> Limiter<S> {
         };
         let result = later.await;
         let took = clock::monotonic().saturating_duration_since(*asked);
-        self.recorder.store_called(took, result.as_ref().err());
+        self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
         let outcome = decided.and_then(|()| outcome(verdicts));
         let outcome = outcome.or_else(|error| settle::fall_back(strategy, error));

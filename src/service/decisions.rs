@@ -11,8 +11,9 @@ use crate::config::MAX_BATCH_BYTES;
 use crate::proto::Encoded;
 use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
 use crate::proto::v1::{
-    RefundRequest, RefundResponse, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest,
-    ShouldAllowResponse, ShouldAllowStreamRequest, ShouldAllowStreamResponse,
+    CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, RefundRequest,
+    RefundResponse, ReserveRequest, ReserveResponse, ShouldAllowBatchRequest, ShouldAllowBatchResponse,
+    ShouldAllowRequest, ShouldAllowResponse, ShouldAllowStreamRequest, ShouldAllowStreamResponse,
 };
 use crate::store::Store;
 
@@ -56,6 +57,27 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
     async fn refund(&self, mut request: Request<RefundRequest>) -> Result<Response<RefundResponse>, Status> {
         let deadline = context(&mut request).deadline;
         Ok(Response::new(self.0.refund(request.get_ref(), deadline).await?))
+    }
+
+    async fn reserve(
+        &self,
+        mut request: Request<ReserveRequest>,
+    ) -> Result<Response<ReserveResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        Ok(Response::new(self.0.reserve(request.get_ref(), deadline).await?))
+    }
+
+    async fn cancel_reservation(
+        &self,
+        mut request: Request<CancelReservationRequest>,
+    ) -> Result<Response<CancelReservationResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        Ok(Response::new(self.0.cancel_reservation(request.get_ref(), deadline).await?))
+    }
+
+    async fn debit(&self, mut request: Request<DebitRequest>) -> Result<Response<DebitResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        Ok(Response::new(self.0.debit(request.get_ref(), deadline).await?))
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn states(undone: &Undone<'_>) -> Vec<LimitState> {
 }
 
 /// Exact: both sides are integers, and no span of ours comes near the largest duration.
-fn duration(span: Micros) -> Duration {
+pub(super) fn duration(span: Micros) -> Duration {
     let nanos = (span.0 % 1_000_000) * 1_000;
     Duration {
         seconds: i64::try_from(span.0 / 1_000_000).unwrap_or(i64::MAX),

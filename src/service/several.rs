@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tonic::Status;
 
 use super::{DecisionService, status, wire};
-use crate::limiter::{Answer, Begun, Question, Round, Waiting};
+use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
 use crate::store::{Store, TOGETHER};
 
 /// A question of a message whose answer the store gives later.
@@ -15,7 +15,7 @@ pub(super) struct LaterResult {
     /// Where its result belongs among the bytes of those that are there.
     pub(super) at: usize,
     id: u64,
-    cost: u64,
+    asked: AskedFields,
     /// The number of the response's field in a result; that of the error is the next one.
     field: u32,
     waiting: Waiting,
@@ -53,17 +53,18 @@ impl<S: Store> DecisionService<S> {
         }
         let mut asked = questions.iter();
         round.decide(questions.iter().map(|(_, question)| question), |begun| {
-            let Some(&(id, Question { cost, .. })) = asked.next() else { return };
+            let Some((id, question)) = asked.next() else { return };
+            let (id, asked) = (*id, question.asked());
             match begun {
-                Begun::Answered(answer) => self.push(out, field, id, cost, answer.map_err(status::of)),
+                Begun::Answered(answer) => self.push(out, field, id, asked, answer.map_err(status::of)),
                 Begun::Waiting(waiting) => {
-                    later.push(LaterResult { at: out.len(), id, cost, field, waiting });
+                    later.push(LaterResult { at: out.len(), id, asked, field, waiting });
                 }
             }
         });
         let mut count = questions.len();
         if let Some((id, status)) = malformed {
-            self.push(out, field, id, 0, Err(status));
+            self.push(out, field, id, AskedFields::plain(0), Err(status));
             count += 1;
         }
         count
@@ -71,10 +72,10 @@ impl<S: Store> DecisionService<S> {
 
     /// The result of a question, once the store has answered.
     pub(super) async fn result(self: Arc<Self>, mut later: LaterResult) -> Vec<u8> {
-        let LaterResult { id, cost, field, .. } = later;
+        let LaterResult { id, asked, field, .. } = later;
         let answer = self.limiter.wait(&mut later.waiting).await.map_err(status::of);
         let mut out = Vec::new();
-        self.push(&mut out, field, id, cost, answer);
+        self.push(&mut out, field, id, asked, answer);
         out
     }
 
@@ -86,12 +87,12 @@ impl<S: Store> DecisionService<S> {
         out: &mut Vec<u8>,
         field: u32,
         id: u64,
-        cost: u64,
+        asked: AskedFields,
         answer: Result<Answer<'_, '_>, Status>,
     ) {
         let write = answer
             .as_ref()
-            .map(|answer| |out: &mut Vec<u8>| wire::response(out, answer, cost, &self.templates));
+            .map(|answer| |out: &mut Vec<u8>| wire::response(out, answer, asked, &self.templates));
         wire::result(out, field, |out| wire::number(out, 1, id), write);
     }
 }

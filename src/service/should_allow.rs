@@ -11,7 +11,7 @@ use tonic::Status;
 use weir_grpc::{BegunCall, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply, turn};
 
 use super::{DecisionService, status, wire};
-use crate::limiter::{Begun, Question, Waiting};
+use crate::limiter::{AskedFields, Begun, Question, Waiting};
 use crate::store::{Store, TOGETHER, at_once};
 
 /// Bytes of an ordinary answer.
@@ -71,7 +71,7 @@ impl<S: Store> DecisionService<S> {
             let Some((number, question, deadline)) = asked.next() else { return };
             let answer = match begun {
                 Begun::Waiting(waiting) => {
-                    unanswered.push((*number, self.wait(waiting, question.cost, *deadline)));
+                    unanswered.push((*number, self.wait(waiting, question.asked(), *deadline)));
                     return;
                 }
                 Begun::Answered(answer) => answer,
@@ -79,7 +79,7 @@ impl<S: Store> DecisionService<S> {
             let written = answer.map_err(status::of).map(|answer| {
                 message.clear();
                 reply::frame(&mut message, |out| {
-                    wire::response(out, &answer, question.cost, &self.templates);
+                    wire::response(out, &answer, question.asked(), &self.templates);
                 });
             });
             each(*number, written.map(|()| &message[..]));
@@ -87,11 +87,11 @@ impl<S: Store> DecisionService<S> {
         unanswered
     }
 
-    fn wait(self: &Arc<Self>, mut waiting: Waiting, cost: u64, deadline: Option<Instant>) -> Call {
+    fn wait(self: &Arc<Self>, mut waiting: Waiting, asked: AskedFields, deadline: Option<Instant>) -> Call {
         let service = Arc::clone(self);
         Call::waiting(&self.deadlines, deadline, async move {
             let answer = service.limiter.wait(&mut waiting).await.map_err(status::of)?;
-            Ok(Reply::message(ANSWER_BYTES, |out| wire::response(out, &answer, cost, &service.templates)))
+            Ok(Reply::message(ANSWER_BYTES, |out| wire::response(out, &answer, asked, &service.templates)))
         })
     }
 }

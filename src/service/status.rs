@@ -15,10 +15,11 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::Incomplete(what) => Status::invalid_argument(what),
         LimiterError::Unknown(unknown) => Status::not_found(unknown.to_string()),
         LimiterError::Unsupported(why) => Status::failed_precondition(why),
+        error @ LimiterError::OtherCost(_) => Status::already_exists(error.to_string()),
         LimiterError::NotUndone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
+        LimiterError::NotUndone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
         LimiterError::NotUndone(error) => Status::unavailable(format!(
-            "the store could not do it ({}), or its answer was lost; try again later, a refund under the \
-             same id",
+            "the store could not do it ({}), or its answer was lost; try again later, under the same id",
             error.kind()
         )),
         LimiterError::Store { whose, error } => Status::unavailable(format!(

@@ -149,8 +149,21 @@ fn every_option_has_its_variable() {
         for option in options {
             let name = option.split("--").nth(1).unwrap().split(' ').next().unwrap();
             let variable = format!("WEIR_{}", name.to_uppercase().replace('-', "_"));
-            let belongs_to_one_call =
-                ["help", "peek", "attribute", "envoy", "merge-domains", "entry"].contains(&name);
+            let belongs_to_one_call = [
+                "help",
+                "peek",
+                "headers",
+                "attribute",
+                "envoy",
+                "merge-domains",
+                "entry",
+                "at-most",
+                "reserve",
+                "debit",
+                "id",
+                "wait",
+            ]
+            .contains(&name);
             assert!(
                 belongs_to_one_call || help.contains(&variable),
                 "--{name} of {command} has {variable}\n{help}"

@@ -247,7 +247,7 @@ weir.yaml:9:61: strategies.login.limits[1].token_bucket.rate: "5" is not a rate;
 weir.yaml:9:66: strategies.login.limits[1].gcra: a limit has one algorithm, and this one has `token_bucket` already
 weir.yaml:9:72: strategies.login.limits[1].gcra.rate: is missing; say how fast units come back, such as 30/1m
 weir.yaml:10:9: strategies.login.limits[2]: has no algorithm; give it one of uniform, token_bucket, gcra, leaky_bucket, leaky_queue, warm_up, fixed_window, interval_refill, sliding_window, bucketed_window, sliding_log
-weir.yaml:10:9: strategies.login.limits[2].name: is missing; it is told to callers that this limit denies
+weir.yaml:10:9: strategies.login.limits[2].name: is missing; denied callers see it in `denied_by`
 weir.yaml:10:17: strategies.login.limits[2].per[0]: "Country" is no field of a request: resource, consumer, or the name of an attribute, which is 1 to 64 of the characters a-z 0-9 _ - and begins with a letter
 weir.yaml:11:23: strategies.login.on_store_failure: `local` is not supported yet
 weir.yaml:12:3: strategies.login: is given twice; the first is at 6:3

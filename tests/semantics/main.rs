@@ -17,6 +17,7 @@ mod long_valkey;
 mod memory;
 mod properties;
 mod service;
+mod shaping;
 mod simulation;
 mod stream;
 #[path = "../support/support.rs"]

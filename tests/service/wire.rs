@@ -104,15 +104,21 @@ fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
         prop_oneof!["burst", "open", "closed", "regional", "everybody", "tiger-feeding", "nobody", ""];
     let attributes = prop::collection::hash_map("region|x{0,3}", "eu|us|", 0..3);
     let flags = (any::<bool>(), any::<bool>());
-    (text("[a-c/*é]{1,3}"), text("[a-c]{1,2}"), strategy, any::<Option<u8>>(), flags, attributes).prop_map(
-        |(resource, consumer, strategy, cost, (peek, headers), attributes)| ShouldAllowRequest {
-            resource,
-            consumer,
-            strategy,
-            cost: cost.map(|cost| u64::from(cost % 8)),
-            peek,
-            attributes,
-            headers,
+    let shaping = (prop::bool::weighted(0.2), text("[xy]"));
+    let names = (text("[a-c/*é]{1,3}"), text("[a-c]{1,2}"), strategy);
+    (names, any::<Option<u8>>(), flags, attributes, shaping).prop_map(
+        |((resource, consumer, strategy), cost, (peek, headers), attributes, (at_most, id))| {
+            ShouldAllowRequest {
+                resource,
+                consumer,
+                strategy,
+                cost: cost.map(|cost| u64::from(cost % 8)),
+                peek,
+                attributes,
+                at_most,
+                id,
+                headers,
+            }
         },
     )
 }

@@ -24,6 +24,13 @@ pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
+use weir_units::Micros;
+
+/// The longest wait of reservations, where the configuration says nothing.
+pub const MAX_RESERVATION: Micros = Micros::from_secs(60);
+
+/// The longest wait of reservations that the configuration may allow.
+pub const LONGEST_RESERVATION: Micros = Micros::from_secs(3600);
 
 /// The longest name that a strategy or a limit may have, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -47,6 +54,9 @@ pub struct Strategy {
     tag_is_whole: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
+    max_reservation: Micros,
+    /// Whether a limit makes its callers wait for their turn.
+    paces: bool,
 }
 
 /// One limit of a strategy.
@@ -148,6 +158,8 @@ impl Strategy {
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
         Ok(Self {
+            max_reservation: MAX_RESERVATION,
+            paces: limits.iter().any(|limit| limit.algorithm.undelayed().is_some()),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),
@@ -251,6 +263,24 @@ impl Strategy {
     #[must_use]
     pub fn on_store_failure(&self) -> FailurePolicy {
         self.on_store_failure
+    }
+
+    /// The same strategy, whose reservations may wait so long.
+    #[must_use]
+    pub fn with_max_reservation(self, max_reservation: Micros) -> Self {
+        Self { max_reservation, ..self }
+    }
+
+    /// The longest wait that a reservation may ask for.
+    #[must_use]
+    pub fn max_reservation(&self) -> Micros {
+        self.max_reservation
+    }
+
+    /// Whether a limit makes its callers wait for their turn.
+    #[must_use]
+    pub fn paces(&self) -> bool {
+        self.paces
     }
 
     /// Whether a request must name its consumer.

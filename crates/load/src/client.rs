@@ -10,7 +10,9 @@ use weir_grpc::{UnixPathError, unix_path};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
+use weir_proto::v1::{
+    DebitRequest, DebitResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse,
+};
 
 /// A connection to a server.
 pub struct Client {
@@ -83,6 +85,20 @@ impl Client {
     ) -> Result<ShouldAllowResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.inner.should_allow(request)).await;
+        self.answered(answer)
+    }
+
+    /// Reserves a call.
+    pub async fn reserve(&mut self, request: ReserveRequest) -> Result<ReserveResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.reserve(request)).await;
+        self.answered(answer)
+    }
+
+    /// Charges what was used.
+    pub async fn debit(&mut self, request: DebitRequest) -> Result<DebitResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.debit(request)).await;
         self.answered(answer)
     }
 

@@ -32,6 +32,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the caller asked for what cannot be, and the store is well.
+    #[must_use]
+    pub const fn is_callers(&self) -> bool {
+        matches!(self, Self::Unsupported(_) | Self::OtherCost(_))
+    }
+
     /// The kind of error, as a metric label.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

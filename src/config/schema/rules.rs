@@ -16,6 +16,7 @@ pub(super) const STRATEGY: &[Key] = &[
         .or("error"),
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
     may("access", Defined("access"), "Who is denied or let through by this strategy."),
+    may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
 ];
 
 /// Of a limit, besides its algorithm.

@@ -7,7 +7,7 @@ use tonic::Status;
 
 use super::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
 use crate::algorithm::{Cause, LimitVerdict, Verdict};
-use crate::limiter::{Answer, Outcome};
+use crate::limiter::{Answer, AskedFields, Outcome};
 use crate::proto::v1::Reason;
 use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
@@ -20,10 +20,15 @@ const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 
 /// Appends the response for `answer` to a question of `cost`.
-pub(crate) fn response(out: &mut Vec<u8>, answer: &Answer<'_, '_>, cost: u64, templates: &Templates) {
+pub(crate) fn response(
+    out: &mut Vec<u8>,
+    answer: &Answer<'_, '_>,
+    asked: AskedFields,
+    templates: &Templates,
+) {
     match &answer.outcome {
         Outcome::Decided { verdict, limits } => {
-            decided(out, answer.strategy, verdict, limits, cost, templates);
+            decided(out, answer.strategy, verdict, limits, asked, templates);
             if let Some(advice) = answer.advice {
                 http_headers::write(out, answer.strategy, verdict, limits, advice);
             }
@@ -50,10 +55,11 @@ fn decided(
     strategy: &Strategy,
     verdict: &Verdict,
     verdicts: &[LimitVerdict],
-    cost: u64,
+    asked: AskedFields,
     templates: &Templates,
 ) {
-    if let ([limit], [one], true) = (strategy.limits(), verdicts, verdict.allowed)
+    let shapes = asked.granted || strategy.paces();
+    if let ([limit], [one], true) = (strategy.limits(), verdicts, verdict.allowed && !shapes)
         && passed(out, limit, one)
     {
         return;
@@ -76,8 +82,17 @@ fn decided(
         nested(out, 8, |out| status(out, limit, one));
     }
     if !allowed {
-        let facts = Facts { retry_after, cost, limit: limit.unwrap_or(0) };
+        let facts = Facts { retry_after, cost: asked.cost, limit: limit.unwrap_or(0) };
         text(out, 9, &templates.render(facts));
+    }
+    if strategy.paces() {
+        duration(out, 11, Some(verdict.wait));
+    }
+    if asked.granted {
+        optional(out, 12, Some(verdict.granted));
+    }
+    if asked.applied {
+        optional(out, 13, Some(verdict.applied.into()));
     }
 }
 
@@ -202,7 +217,14 @@ mod tests {
                 applied: true,
             };
             let mut out = Vec::new();
-            decided(&mut out, &strategy, &verdict, std::slice::from_ref(&said), 1, &templates);
+            decided(
+                &mut out,
+                &strategy,
+                &verdict,
+                std::slice::from_ref(&said),
+                AskedFields::plain(1),
+                &templates,
+            );
             let (limit, remaining) = (number.max(1), number / 3);
             let seconds = (number / 2 / 1_000_000) as i64;
             let nanos = (number / 2 % 1_000_000 * 1_000) as i32;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use smallvec::SmallVec;
 
 use super::{Malformed, MessageFields};
-use crate::limiter::Question;
+use crate::limiter::{Question, Shaping};
 use crate::strategy::MAX_ATTRIBUTES;
 
 /// Reads a question as the generated type reads it: of a field that is there twice the later one counts. A text that
@@ -28,10 +28,17 @@ pub(crate) fn question<'a>(
             5 => question.peek = value.number()? != 0,
             12 => question.headers = value.number()? != 0,
             6 => add(&mut question, entry(value.bytes()?)?),
+            7 => shaping(&mut question).at_most = value.number()? != 0,
+            8 => shaping(&mut question).once = Shaping::under(value.text()?).once,
             _ => {}
         }
     }
     Ok(question)
+}
+
+#[cold]
+fn shaping<'q, 'a>(question: &'q mut Question<'a>) -> &'q mut Shaping<'a> {
+    question.shaping.get_or_insert_default()
 }
 
 /// The attributes of a generated message.

@@ -25,7 +25,7 @@ fn a_strategy_has_limits() {
             ),
             (
                 "a: { limits: [{ per: [consumer], uniform: { interval: 1s } }] }",
-                "2:17: strategies.a.limits[0].name: is missing; it is told to callers that this limit denies",
+                "2:17: strategies.a.limits[0].name: is missing; denied callers see it in `denied_by`",
             ),
             (
                 "a: { limits: [{ name: l, uniform: { interval: 1s } }] }",
@@ -124,7 +124,7 @@ fn options() {
             ),
             (
                 "a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:8: strategies.a.on_failure: unknown key; known are: limits, on_store_failure, single_slot, access",
+                "2:8: strategies.a.on_failure: unknown key; known are: limits, on_store_failure, single_slot, max_reservation, access",
             ),
             (
                 "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",

@@ -1,0 +1,89 @@
+//! `weir allow --reserve`, `--debit` and `--wait`.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use weir::client::Client;
+use weir::proto::v1::{DebitRequest, DebitResponse, ReserveRequest};
+
+use super::{AllowArgs, AllowOutput, answer};
+use crate::cli::{print, render};
+
+/// Reserves a call; whether it is admitted.
+pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
+    // A new hasher's keys are random.
+    let random = || format!("{:016x}", RandomState::new().build_hasher().finish());
+    let id = if args.id.is_empty() { random() } else { args.id };
+    let request = ReserveRequest {
+        resource: args.resource,
+        consumer: args.consumer,
+        strategy: args.strategy,
+        cost: args.cost,
+        max_wait: Some(max_wait.try_into().context("--reserve is too long")?),
+        id,
+        attributes: args.attributes.into_iter().collect(),
+    };
+    let name = request.id.clone();
+    let asked = async |client: &mut Client| client.reserve(request).await;
+    let response = answer(&args.server, args.timeout, asked)?;
+    let decision = response.decision.clone().unwrap_or_default();
+    let text = match args.output {
+        AllowOutput::Json => render::json(render::RESERVE_RESPONSE, &response)?,
+        AllowOutput::Text if decision.allowed => {
+            let wait = response.wait.as_ref().map(render::seconds).unwrap_or_default();
+            let known = if response.applied { "" } else { ", as it was answered before" };
+            format!("{}  starts in {wait}, reserved as {name}{known}\n", render::text(&decision))
+        }
+        AllowOutput::Text => render::text(&decision),
+    };
+    print(&text).context("the answer cannot be printed")?;
+    if args.wait && decision.allowed {
+        wait(response.wait.as_ref())?;
+    }
+    Ok(decision.allowed)
+}
+
+/// Charges what was used; it always may.
+pub(super) fn debit(args: AllowArgs) -> Result<bool> {
+    let request = DebitRequest {
+        resource: args.resource,
+        consumer: args.consumer,
+        strategy: args.strategy,
+        cost: args.cost,
+        id: args.id,
+        attributes: args.attributes.into_iter().collect(),
+    };
+    let asked = async |client: &mut Client| client.debit(request).await;
+    let response = answer(&args.server, args.timeout, asked)?;
+    let text = match args.output {
+        AllowOutput::Text => debited(&response),
+        AllowOutput::Json => render::json(render::DEBIT_RESPONSE, &response)?,
+    };
+    print(&text).context("the answer cannot be printed")?;
+    Ok(true)
+}
+
+fn debited(response: &DebitResponse) -> String {
+    let first = match (response.applied, response.fitted) {
+        (false, _) => "known: a debit with this id was made before, and nothing was charged",
+        (true, true) => "charged",
+        (true, false) => "charged: the cost did not fit, and nothing passes until the debt has drained",
+    };
+    let limits = response.limits.iter().map(|limit| {
+        let full = limit.reset_after.as_ref().map(render::seconds).unwrap_or_default();
+        let (name, charged, remaining, most) = (&limit.name, limit.charged, limit.remaining, limit.limit);
+        format!("    {name}  charged {charged}, {remaining} of {most} remaining, full again in {full}\n")
+    });
+    format!("{first}\n{}", limits.collect::<String>())
+}
+
+/// Sleeps until the call may start, and says so.
+pub(super) fn wait(span: Option<&prost_types::Duration>) -> Result<()> {
+    let Some(span) = span.filter(|span| span.seconds > 0 || span.nanos > 0) else { return Ok(()) };
+    let length = Duration::try_from(*span).unwrap_or_default();
+    print(&format!("  waiting {} until the call starts\n", render::seconds(span)))
+        .context("the wait cannot be announced")?;
+    std::thread::sleep(length);
+    print("  the call starts\n").context("the start cannot be announced")
+}

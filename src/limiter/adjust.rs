@@ -1,0 +1,67 @@
+//! Debits of what was used already, and cancelled reservations.
+//!
+//! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
+
+use super::{Limiter, LimiterError, Question, bounds, deadline};
+use crate::algorithm::{LimitVerdict, Op};
+use crate::clock;
+use crate::store::{Decision, Store, no_verdict};
+use crate::strategy::Limit;
+
+/// How limits stand after a debit or a cancellation.
+#[derive(Debug, Clone)]
+pub struct Adjusted<'a> {
+    /// Whether this call changed anything: false where a debit with its id was made before, and where no reservation
+    /// was there to cancel.
+    pub applied: bool,
+    /// Of a debit: whether it fitted.
+    pub fitted: bool,
+    /// The limits, in the order of the strategy, each with what this call charged to it.
+    pub limits: Vec<(&'a Limit, LimitVerdict, u64)>,
+}
+
+impl<S: Store> Limiter<S> {
+    /// Charges what was used, also above the limits; under an id only once.
+    pub async fn debit(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+        bounds::check_refund(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
+        self.adjust(question, Op::Force).await
+    }
+
+    /// Gives back what was reserved under the question's id.
+    pub async fn cancel(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+        bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
+        self.adjust(question, Op::Cancel).await
+    }
+
+    async fn adjust(&self, question: &Question<'_>, op: Op) -> Result<Adjusted<'_>, LimiterError> {
+        let resolved = self.resolve(question)?;
+        let deadline = question.deadline.map(|deadline| deadline::for_store(deadline, clock::monotonic()));
+        let result = self
+            .ask(&Decision {
+                strategy: resolved.strategy,
+                subject: question.subject(resolved.group),
+                op,
+                costs: &[question.cost],
+                part: question.part(),
+                deadline: deadline.as_ref(),
+            })
+            .await;
+        tracing::debug!(
+            strategy = resolved.strategy.name(),
+            resource = question.resource,
+            consumer = question.consumer,
+            ?op,
+            cost = question.cost,
+            error = result.as_ref().err().map(tracing::field::display),
+            "adjusted"
+        );
+        let verdicts = result.map_err(LimiterError::NotUndone)?;
+        let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?;
+        let charges = op == Op::Force && verdict.applied;
+        let limits = resolved.strategy.limits().iter().zip(verdicts.limits).map(|(limit, one)| {
+            let charged = if charges { limit.algorithm.debited(one.level_before, question.cost) } else { 0 };
+            (limit, one, charged)
+        });
+        Ok(Adjusted { applied: verdict.applied, fitted: verdict.fitted, limits: limits.collect() })
+    }
+}

@@ -1,0 +1,141 @@
+//! `Reserve`, `CancelReservation` and `Debit`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use prost::Message as _;
+use tonic::Status;
+
+use super::refund::duration;
+use super::wire::{self, attributes};
+use super::{DecisionService, status};
+use crate::limiter::{Adjusted, Answer, Begun, InvalidField, Outcome, Question, Shaping};
+use crate::proto::v1::{
+    CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
+    LimitState, ReserveRequest, ReserveResponse, ShouldAllowResponse,
+};
+use crate::store::Store;
+use crate::units::Micros;
+
+impl<S: Store> DecisionService<S> {
+    /// Admits a call that starts within the longest wait of the request.
+    pub async fn reserve(
+        self: &Arc<Self>,
+        request: &ReserveRequest,
+        deadline: Option<Instant>,
+    ) -> Result<ReserveResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let question = reservation(request, deadline).map_err(status::of)?;
+        let (mut answered, mut waiting) = (None, None);
+        self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
+            Begun::Answered(answer) => {
+                answered =
+                    Some(answer.map_err(status::of).and_then(|answer| self.reserved(&answer, &question)));
+            }
+            Begun::Waiting(later) => waiting = Some(later),
+        });
+        if let Some(mut waiting) = waiting {
+            let answer = self.limiter.wait(&mut waiting).await.map_err(status::of)?;
+            return self.reserved(&answer, &question);
+        }
+        answered.unwrap_or_else(|| Err(Status::internal("the call has no answer")))
+    }
+
+    fn reserved(&self, answer: &Answer<'_, '_>, question: &Question<'_>) -> Result<ReserveResponse, Status> {
+        let mut bytes = Vec::new();
+        wire::response(&mut bytes, answer, question.asked(), &self.templates);
+        let decision = ShouldAllowResponse::decode(&bytes[..]);
+        let decision = decision.map_err(|_| Status::internal("the answer cannot be written"))?;
+        let (wait, applied) = match &answer.outcome {
+            Outcome::Decided { verdict, .. } => (verdict.wait, verdict.applied),
+            Outcome::Listed(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
+        };
+        Ok(ReserveResponse { decision: Some(decision), wait: Some(duration(wait)), applied })
+    }
+
+    /// Gives back what no later reservation depends on.
+    pub async fn cancel_reservation(
+        &self,
+        request: &CancelReservationRequest,
+        deadline: Option<Instant>,
+    ) -> Result<CancelReservationResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let question = Question {
+            resource: &request.resource,
+            consumer: &request.consumer,
+            strategy: &request.strategy,
+            cost: 0,
+            shaping: Some(Box::new(Shaping::under(&request.id))),
+            attributes: attributes(&request.attributes),
+            ..Question::until(deadline)
+        };
+        let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
+        let limits = adjusted.limits.iter().map(|(limit, one, _)| LimitState {
+            name: limit.name.to_string(),
+            limit: limit.algorithm.limit(),
+            remaining: one.remaining,
+            reset_after: Some(duration(one.reset_after)),
+        });
+        Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
+    }
+
+    /// Charges what a call has used.
+    pub async fn debit(
+        &self,
+        request: &DebitRequest,
+        deadline: Option<Instant>,
+    ) -> Result<DebitResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let question = Question::until(deadline);
+        let question = Question {
+            resource: &request.resource,
+            consumer: &request.consumer,
+            strategy: &request.strategy,
+            cost: request.cost.unwrap_or(question.cost),
+            shaping: Some(Box::new(Shaping::under(&request.id))),
+            attributes: attributes(&request.attributes),
+            ..question
+        };
+        Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
+    }
+}
+
+fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
+    let limits = adjusted.limits.iter().map(|(limit, one, charged)| DebitedLimit {
+        name: limit.name.to_string(),
+        charged: *charged,
+        limit: limit.algorithm.limit(),
+        remaining: one.remaining,
+        reset_after: Some(duration(one.reset_after)),
+    });
+    DebitResponse { applied: adjusted.applied, fitted: adjusted.fitted, limits: limits.collect() }
+}
+
+fn reservation(request: &ReserveRequest, deadline: Option<Instant>) -> Result<Question<'_>, InvalidField> {
+    let question = Question::until(deadline);
+    let max_wait = Some(max_wait(request.max_wait.as_ref())?);
+    Ok(Question {
+        resource: &request.resource,
+        consumer: &request.consumer,
+        strategy: &request.strategy,
+        cost: request.cost.unwrap_or(question.cost),
+        shaping: Some(Box::new(Shaping { max_wait, ..Shaping::under(&request.id) })),
+        attributes: attributes(&request.attributes),
+        ..question
+    })
+}
+
+/// Rounded down to the microsecond: nobody waits longer than it was said.
+fn max_wait(span: Option<&prost_types::Duration>) -> Result<Micros, InvalidField> {
+    let Some(span) = span else { return Ok(Micros::ZERO) };
+    match (u64::try_from(span.seconds), u64::try_from(span.nanos)) {
+        (Ok(seconds), Ok(nanos)) if nanos < 1_000_000_000 => {
+            Ok(Micros(seconds.saturating_mul(1_000_000).saturating_add(nanos / 1_000)))
+        }
+        _ => Err(InvalidField {
+            field: "max_wait",
+            value: format!("{} s and {} ns", span.seconds, span.nanos),
+            bound: "it must not be negative, and have less than 10^9 ns".to_owned(),
+        }),
+    }
+}
