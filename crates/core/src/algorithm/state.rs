@@ -6,17 +6,17 @@ use weir_units::Micros;
 /// What a store keeps for one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Of a [`Bucket`].
+    /// Of a [`Bucket`](super::Bucket).
     Bucket(bucket::State),
-    /// Of a [`Window`].
+    /// Of a [`Window`](super::Window).
     Window(window::State),
-    /// Of an [`Interval`].
+    /// Of an [`Interval`](super::Interval).
     Interval(interval::State),
-    /// Of a [`Log`]; boxed, so that the others stay small.
+    /// Of a [`Log`](super::Log); boxed, so that the others stay small.
     Log(Box<log::State>),
-    /// Of a [`Sliding`]; boxed.
+    /// Of a [`Sliding`](super::Sliding); boxed.
     Sliding(Box<sliding::State>),
-    /// Of [`Slots`]; boxed.
+    /// Of [`Slots`](super::Slots); boxed.
     Slots(Box<slots::State>),
     /// Of a [`WarmUp`](super::WarmUp); boxed.
     WarmUp(Box<warm_up::State>),
