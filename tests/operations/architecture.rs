@@ -99,8 +99,19 @@ fn every_engine_has_its_twin_and_its_rows() {
         sources.iter().filter_map(stem).filter(|stem| !besides.contains(&stem.as_str())).collect()
     };
     let engines = engine_names();
-    let driver =
-        ["abilities", "cells", "decide", "held", "judge", "new", "once", "state", "stored", "verdict"];
+    let driver = [
+        "abilities",
+        "advice",
+        "cells",
+        "decide",
+        "held",
+        "judge",
+        "new",
+        "once",
+        "state",
+        "stored",
+        "verdict",
+    ];
     assert_eq!(engines, stems(read_all("crates/core/src/algorithm", "rs"), &driver));
     assert_eq!(
         engines,
