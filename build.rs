@@ -17,7 +17,12 @@ const HOT: [&str; 4] = ["ShouldAllow", "ShouldAllowBatch", "ShouldAllowStream", 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=../../proto");
     println!("cargo:rerun-if-changed=../../build.rs");
-    let files = ["weir/v1/rate_limit.proto", "weir/v1/admin.proto", "envoy/service/ratelimit/v3/rls.proto"];
+    let files = [
+        "weir/v1/rate_limit.proto",
+        "weir/v1/concurrency.proto",
+        "weir/v1/admin.proto",
+        "envoy/service/ratelimit/v3/rls.proto",
+    ];
     let descriptors = protox::compile(files, ["../../proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;

@@ -15,13 +15,13 @@ use crate::config::{Config, EnvoyErrors, ListenAddress, ServerConfig, StoreConfi
 use crate::envoy::Domains;
 use crate::key::KeySecret;
 use crate::readiness::Readiness;
-use crate::server::{self, Listener, Parts, ServerError, Shutdown};
+use crate::server::{self, Listener, Parts, ServerError, Shutdown, WorkerStores};
 use crate::service::Templates;
-use crate::store::Store;
 use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{EnginesInUse, RedisShared};
+use crate::store::{LeaseHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::Metrics;
 
@@ -96,7 +96,11 @@ pub fn run(
             let (shared, rules) = (store.clone(), config.rules.clone());
             let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
             let app = App { config, listeners, readiness, metrics, engines, store_files: 0, share };
-            app.serve(move || store.clone(), sweep(swept), shutdown)
+            let stores = move || WorkerStores {
+                decisions: store.clone(),
+                leases: Some(LeaseHandle::new(store.clone())),
+            };
+            app.serve(stores, sweep(swept), shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
@@ -112,8 +116,12 @@ pub fn run(
             let store_files = redis.open_files(server::worker_count(&config.server));
             let share = Box::new(|_: Option<&Domains>| ());
             let app = App { config, listeners, readiness, metrics, engines, store_files, share };
-            let store = move || Coalesce::before(denials.before(shared.store()), &redis);
-            app.serve(store, watch, shutdown)
+            let stores = move || {
+                let store = shared.store();
+                let leases = Some(LeaseHandle::new(store.clone()));
+                WorkerStores { decisions: Coalesce::before(denials.before(store), &redis), leases }
+            };
+            app.serve(stores, watch, shutdown)
         }
     }
 }
@@ -140,7 +148,7 @@ impl App {
     /// Serves decisions from what `store` makes, once per worker, with `background` beside it.
     fn serve<S: Store>(
         self,
-        store: impl Fn() -> S + Send + Sync + 'static,
+        store: impl Fn() -> WorkerStores<S> + Send + Sync + 'static,
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {

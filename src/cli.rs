@@ -7,6 +7,7 @@ mod envoy;
 mod explain;
 mod explanation;
 mod import_envoy;
+mod lease;
 mod load;
 mod render;
 mod sample;
@@ -33,6 +34,7 @@ Examples:
   weir                                                 serve the built-in example
   weir allow zewtopia.com/tigerfeeding bob             ask it (from another terminal)
   weir serve --config weir.yaml                        serve your own strategies
+  weir lease acquire exports/acme acme --id job-17     take a permit of a strategy with `concurrency`
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
   weir check weir.yaml                                 find every mistake in a configuration
   weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why
@@ -68,6 +70,9 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Ask a running server one question; exits 0 if allowed, 1 if denied, 2 on an error
     Allow(allow::AllowArgs),
+    /// Take permits of a strategy with `concurrency`, renew a lease, or release it
+    #[command(before_help = lease::EXAMPLES)]
+    Lease(lease::LeaseArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
@@ -106,6 +111,7 @@ pub(crate) fn run() -> ExitCode {
     match command {
         Command::Serve(args) => serve(*args, &cli.log, &unread),
         Command::Allow(args) => allow::run(args),
+        Command::Lease(args) => lease::run(args),
         Command::Check(args) => check::run(&args),
         Command::Schema(schema::SchemaArgs {}) => schema::run(),
         Command::Explain(args) => explain::run(args),

@@ -19,6 +19,7 @@ mod access;
 mod address;
 mod algorithms;
 mod aliases;
+mod concurrency;
 mod envoy;
 mod errors;
 mod fields;
@@ -159,6 +160,8 @@ pub struct ServerLimits {
 pub struct DenialMessages {
     /// When waiting helps.
     pub limited: String,
+    /// When waiting helps, and nobody knows for how long: until another caller releases a lease.
+    pub unknown: String,
     /// When the cost is above a limit.
     pub never: String,
 }
@@ -205,6 +208,7 @@ impl Default for DenialMessages {
     fn default() -> Self {
         Self {
             limited: "Rate limit exceeded. Try again in {wait}".to_owned(),
+            unknown: "All {limit} permits are in use. Try again when one is free".to_owned(),
             never: "Rate limit exceeded. A cost of {cost} is above the limit of {limit} and can never pass"
                 .to_owned(),
         }

@@ -10,6 +10,7 @@
 //! * [`config`]: the configuration, parsed once.
 //! * [`telemetry`], [`readiness`]: what operators see.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
+//! * [`leases`]: the use case of permits that callers hold for a time.
 //! * [`service`]: wire ⇄ domain.
 //! * [`simulation`]: calls in, decisions out, on a clock that it moves.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
@@ -19,6 +20,7 @@
 pub mod admin;
 pub mod app;
 pub mod config;
+pub mod leases;
 pub mod limiter;
 pub mod readiness;
 pub mod server;
@@ -26,7 +28,7 @@ pub mod service;
 pub mod simulation;
 pub mod telemetry;
 
-pub use weir_core::{algorithm, envoy, key, strategy};
+pub use weir_core::{algorithm, envoy, key, lease, strategy};
 pub use weir_load as load;
 pub use weir_load::client;
 pub use weir_proto as proto;

@@ -19,7 +19,9 @@ use std::time::Instant;
 pub use adjust::Adjusted;
 pub use advice::Advice;
 pub use answer::{Answer, Begun, LimiterError, Outcome};
+pub(crate) use bounds::shown;
 pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch};
+pub(crate) use deadline::for_store as deadline_for_store;
 pub use question::{AskedFields, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
@@ -27,7 +29,7 @@ pub use waiting::Waiting;
 
 use crate::clock;
 use crate::store::{Decision, Store, StoreError, Verdicts, decide_one};
-use crate::strategy::{Resolved, Rules};
+use crate::strategy::{Resolved, Rules, Strategy};
 use crate::telemetry::{Recorder, Rejection};
 
 /// Answers questions from one store under one set of rules. Each worker has its own.
@@ -76,9 +78,30 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// What decides a question under `rules`, if it can be asked at all. A question that lacks something is
-/// refused for every consumer: a list must not hide a caller's mistake.
+/// What decides a question under `rules`, if it can be asked at all: a strategy of rate limits.
 pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+    let resolved = resolve_any(rules, question)?;
+    check_kind(resolved.strategy)?;
+    Ok(resolved)
+}
+
+/// A strategy of permits decides no questions.
+#[inline]
+fn check_kind(strategy: &Strategy) -> Result<(), LimiterError> {
+    if strategy.concurrency().is_some() { Err(has_permits(strategy)) } else { Ok(()) }
+}
+
+#[cold]
+fn has_permits(strategy: &Strategy) -> LimiterError {
+    LimiterError::Unsupported(format!(
+        "strategy `{}` has permits and no rate limits; ask ConcurrencyService.Acquire",
+        strategy.name()
+    ))
+}
+
+/// The strategy of a question under `rules`, of whatever kind. A question that lacks something is
+/// refused for every consumer: a list must not hide a caller's mistake.
+pub fn resolve_any<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
     bounds::check(question)?;
     let resolved = rules.resolve_for(question.resource, question.consumer, question.strategy);
     let resolved = resolved.map_err(bounds::shortened)?;

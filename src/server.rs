@@ -40,9 +40,24 @@ use crate::config::{EnvoyConfig, ServerConfig};
 use crate::limiter::envoy::{EnvoyRules, Loaded};
 use crate::readiness::Readiness;
 use crate::service::{EnvoyAnswers, Templates};
-use crate::store::Store;
+use crate::store::{LeaseHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::{EnvoyMetrics, Metrics};
+
+/// One worker's stores.
+pub struct WorkerStores<S> {
+    /// Of rate limits.
+    pub decisions: S,
+    /// Of leases; without it there is no `ConcurrencyService`.
+    pub leases: Option<LeaseHandle>,
+}
+
+impl<S> From<S> for WorkerStores<S> {
+    /// Those of a service without leases.
+    fn from(decisions: S) -> Self {
+        Self { decisions, leases: None }
+    }
+}
 
 /// What the workers are made of.
 pub struct Parts<F> {
@@ -50,7 +65,7 @@ pub struct Parts<F> {
     pub rules: Arc<Rules>,
     /// The sentences on denial.
     pub templates: Arc<Templates>,
-    /// Makes one worker's store; called once on each worker, within its runtime.
+    /// Makes one worker's stores; called once on each worker, within its runtime.
     pub store: F,
     /// Files that the stores of all workers may have open.
     pub store_files: usize,
@@ -125,7 +140,7 @@ pub fn run<S, F>(
 ) -> Result<(), ServerError>
 where
     S: Store,
-    F: Fn() -> S + Send + Sync + 'static,
+    F: Fn() -> WorkerStores<S> + Send + Sync + 'static,
 {
     let runtime = runtime()?;
     let readiness = parts.readiness.clone();

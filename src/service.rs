@@ -5,10 +5,11 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`AdminApi`]), where those of the hot ones call the same functions.
+//! [`EnvoyService`], [`ConcurrencyApi`], [`AdminApi`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod batch;
+mod concurrency;
 mod decisions;
 mod envoy;
 mod http_headers;
@@ -25,6 +26,7 @@ mod wire;
 use std::sync::Arc;
 
 pub use admin::AdminApi;
+pub use concurrency::ConcurrencyApi;
 pub use decisions::DecisionsApi;
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
 pub use incoming::Closing;

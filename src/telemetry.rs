@@ -27,7 +27,7 @@ pub use envoy::{
 };
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
-pub use recorder::{CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 pub use transport::TransportMetrics;
 
 use self::decisions::DecisionCounters;
@@ -54,7 +54,9 @@ impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
         let strategies = rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect();
-        let decisions = Arc::new(DecisionCounters::new(strategies)?);
+        let strategies_with = rules.strategies().iter().enumerate();
+        let leases = strategies_with.filter(|(_, it)| it.concurrency().is_some()).map(|(index, _)| index);
+        let decisions = Arc::new(DecisionCounters::new(strategies, leases.collect())?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);

@@ -140,7 +140,8 @@ fn ask_envoy(args: AllowArgs) -> Result<bool> {
     Ok(envoy::allows(&response))
 }
 
-fn answer<T>(
+/// What a server answers.
+pub(super) fn answer<T>(
     server: &str,
     timeout: Duration,
     ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,

@@ -98,7 +98,7 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let strategy = args.strategy.as_str();
     let pairs = attributes.iter().collect();
     let question = Question { resource, consumer, strategy, attributes: pairs, ..Question::until(None) };
-    let resolved = limiter::resolve(&config.rules, &question)?;
+    let resolved = limiter::resolve_any(&config.rules, &question)?;
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let (explicit, namespace) = (!strategy.is_empty(), &config.namespace);

@@ -1,6 +1,7 @@
 //! What decides a request, as text for people and as JSON.
 
 mod algorithm;
+mod permits;
 mod state;
 
 pub(super) use self::state::renewal;
@@ -31,6 +32,15 @@ impl ExplainedRequest<'_> {
     /// The keyed hash that all keys of the decision have in common.
     fn tag(&self) -> u128 {
         self.placements.tag(&self.secret, self.resolved.strategy, &self.subject, &mut Vec::new())
+    }
+
+    /// The keys of the leases in Redis.
+    fn lease_keys(&self) -> [String; 2] {
+        let mut names = Vec::new();
+        let prefix = self.namespace.prefix(self.tag());
+        let first = key::write_lease_keys(&mut names, prefix, self.resolved.strategy, &self.subject);
+        let (records, ends) = names.split_at(first);
+        [records, ends].map(|key| String::from_utf8_lossy(key).into_owned())
     }
 
     /// The limit's key in Redis.
@@ -109,6 +119,16 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
     );
     line("failure", format!("on_store_failure: {}", policy(resolved.strategy.on_store_failure())));
     line("tag", format!("{}, {}", tagged(resolved.strategy.tag()), place(explained)));
+    if let Some(rule) = resolved.strategy.concurrency() {
+        line("permits", format!("held by leases, per {}", resolved.strategy.fields()));
+        for about in permits::lines(rule) {
+            let _ = writeln!(out, "  {about}");
+        }
+        for key in explained.lease_keys() {
+            let _ = writeln!(out, "    key    {key}");
+        }
+        return out;
+    }
     line("limits", "all are charged, or none is".to_owned());
     for (limit, overridden) in explained.limits() {
         let from = if overridden { ", by the override" } else { "" };
@@ -163,6 +183,8 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     });
     let tag = resolved.listing.is_none().then(|| explained.tag());
     let limits: Option<Vec<Value>> = resolved.listing.is_none().then(|| limits.collect());
+    let permits = resolved.strategy.concurrency().filter(|_| resolved.listing.is_none());
+    let permits = permits.map(|rule| permits::value(rule, &explained.lease_keys()));
     let value = json!({
         "resource": subject.resource,
         "consumer": subject.consumer,
@@ -189,6 +211,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
             "last_slot": part.slots.end(),
         })),
         "limits": limits,
+        "concurrency": permits,
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }

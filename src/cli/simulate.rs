@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
 use weir::config::{Config, ConfigOverrides, span};
 use weir::simulation::{CallPattern, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
-use weir::strategy::Rules;
+use weir::strategy::{Rules, Strategy};
 use weir::units::Micros;
 
 use super::explanation::renewal;
@@ -181,7 +181,14 @@ fn is_file(pattern: &str) -> bool {
 /// The strategies that are meant.
 fn names(rules: &Rules, wanted: &[String]) -> Result<Vec<String>> {
     if wanted.is_empty() {
-        return Ok(rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect());
+        // Permits are held for as long as work takes, which no pattern of calls says.
+        let decides = |strategy: &&Arc<Strategy>| strategy.concurrency().is_none();
+        return Ok(rules
+            .strategies()
+            .iter()
+            .filter(decides)
+            .map(|strategy| strategy.name().to_owned())
+            .collect());
     }
     for name in wanted {
         rules.resolve("", name)?;

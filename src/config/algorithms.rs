@@ -28,12 +28,12 @@ const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
     ("sliding_log", sliding_log),
 ];
 
-/// Algorithms that are meant for a later version.
-const LATER: [&str; 1] = ["concurrency"];
+/// What is no algorithm of a limit, but a strategy of its own.
+const STRATEGIES: [&str; 1] = ["concurrency"];
 
 /// The one algorithm among the keys of a limit, with the bound of its debts.
 pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
-    let later = LATER.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
+    let later = STRATEGIES.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
     let mut found: Vec<(KeyedValue<'_>, Option<AlgorithmReader>)> = later.collect();
     found.extend(
         ALGORITHMS.into_iter().filter_map(|(name, reader)| Some((limit.take_entry(name)?, Some(reader)))),
@@ -53,7 +53,8 @@ pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> 
         match reader {
             Some(reader) => algorithm = read(entry, *reader, report),
             None => {
-                report.at(entry.key_at, entry.value.path(), format!("`{}` is not supported yet", entry.name))
+                let reason = format!("write `{}` in place of the strategy's `limits`", entry.name);
+                report.at(entry.key_at, entry.value.path(), reason);
             }
         }
     }

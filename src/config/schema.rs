@@ -13,14 +13,16 @@ mod service;
 
 use serde_json::{Value, json};
 
-use self::kinds::{duration, mapping, rate};
+use self::kinds::{duration, mapping, rate, share};
 use self::rules::{
-    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL, LEAKY_QUEUE,
-    LIMIT, OVERRIDE, RESOURCE, SLIDING_LOG, SLIDING_WINDOW, STRATEGY, UNIFORM, WARM_UP,
+    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL,
+    LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
+    UNIFORM, WARM_UP,
 };
 use self::service::{REDIS, ROOT, STORE};
 use crate::algorithm::{MAX_ENTRIES, MAX_LIMITS};
 use crate::key::{MAX_NAMESPACE, MAX_PART};
+use crate::lease::MAX_PARTITIONS;
 use crate::strategy::MAX_NAME;
 use crate::units::CEILING;
 
@@ -60,7 +62,15 @@ fn definitions() -> Value {
         "strategies": {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
-            "additionalProperties": mapping(STRATEGY),
+            "additionalProperties": strategy(),
+        },
+        "concurrency": concurrency(),
+        "sampling": mapping(SAMPLING),
+        "partitions": mapping(PARTITIONS),
+        "shares": {
+            "type": "object", "minProperties": 1, "maxProperties": MAX_PARTITIONS,
+            "propertyNames": { "minLength": 1, "maxLength": MAX_PART },
+            "additionalProperties": share(),
         },
         "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
         "uniform": mapping(UNIFORM),
@@ -118,6 +128,42 @@ fn redis() -> Value {
         "sentinel_password_file": false,
     } });
     redis
+}
+
+/// Rate limits or permits.
+fn strategy() -> Value {
+    let mut strategy = mapping(STRATEGY);
+    strategy["type"] = json!("object");
+    strategy["oneOf"] = json!([
+        { "required": ["limits"] },
+        { "required": ["concurrency"], "properties": { "single_slot": false, "max_reservation": false } },
+    ]);
+    strategy
+}
+
+/// A limit that is given, or one that follows what holders report.
+fn concurrency() -> Value {
+    let mut concurrency = mapping(CONCURRENCY);
+    let only_adaptive = [
+        "initial",
+        "min",
+        "max",
+        "backoff",
+        "timeout",
+        "smoothing",
+        "probe",
+        "queue",
+        "long_window",
+        "tolerance",
+        "sampling",
+        "idle",
+    ];
+    let none: serde_json::Map<String, Value> =
+        only_adaptive.iter().map(|key| ((*key).to_owned(), json!(false))).collect();
+    concurrency["if"] = json!({ "required": ["adaptive"] });
+    concurrency["then"] = json!({ "properties": { "limit": false } });
+    concurrency["else"] = json!({ "required": ["limit"], "properties": none });
+    concurrency
 }
 
 fn limit() -> Value {

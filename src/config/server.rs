@@ -73,6 +73,10 @@ pub(super) fn messages(mut fields: Mapping<'_>, report: &mut MistakeReport) -> D
     let limited = |s| template(s, &["wait", "seconds", "cost", "limit"]);
     let messages = DenialMessages {
         limited: fields.read("limited", report, limited).unwrap_or(default.limited),
+        // Nobody knows the wait.
+        unknown: fields
+            .read("unknown", report, |s| template(s, &["cost", "limit"]))
+            .unwrap_or(default.unknown),
         // No wait helps here, so the sentence may not name one.
         never: fields.read("never", report, |s| template(s, &["cost", "limit"])).unwrap_or(default.never),
     };

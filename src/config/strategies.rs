@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::access::access;
 use super::algorithms::algorithm;
+use super::concurrency;
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::quantities::duration;
@@ -129,6 +130,9 @@ fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strat
         report.at(entry.key_at, entry.value.path(), sentence(error));
     }
     let mut fields = Mapping::of(&entry.value, report);
+    if let Some(permits) = fields.take_entry("concurrency") {
+        return of_leases(entry, fields, &permits, name_fits.is_ok(), report);
+    }
     let limits = fields.require("limits", "list at least one limit", report);
     let policy = fields.read("on_store_failure", report, failure_policy);
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
@@ -153,6 +157,37 @@ fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strat
             Err(outline)
         }
     }
+}
+
+/// A strategy that has permits instead of rate limits.
+fn of_leases(
+    entry: &KeyedValue<'_>,
+    mut fields: Mapping<'_>,
+    permits: &KeyedValue<'_>,
+    name_fits: bool,
+    report: &mut MistakeReport,
+) -> Result<(Strategy, Access), Outline> {
+    for other in ["limits", "single_slot", "max_reservation"] {
+        if let Some(other) = fields.take_entry(other) {
+            let reason = format!(
+                "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",
+                other.name
+            );
+            report.at(other.key_at, other.value.path(), reason);
+        }
+    }
+    let policy = fields.read("on_store_failure", report, failure_policy).unwrap_or_default();
+    let access = access(fields.section("access", report), report);
+    fields.finish(report);
+    let outline = || Outline { name: entry.name.to_owned(), ..Outline::default() };
+    let (scope, rule) = concurrency::concurrency(permits, report).ok_or_else(outline)?;
+    if !name_fits {
+        return Err(outline());
+    }
+    Strategy::of_leases(entry.name, scope, rule, policy).map(|strategy| (strategy, access)).map_err(|error| {
+        permits.value.report(report, sentence(&error));
+        outline()
+    })
 }
 
 fn failure_policy(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
@@ -246,7 +281,8 @@ fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String,
     if names.insert(name.clone()) { Ok(name) } else { Err(sentence(&StrategyError::DuplicateLimit(name))) }
 }
 
-fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Scope> {
+/// The fields that `per` lists.
+pub(super) fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Scope> {
     let items = value.items(report)?;
     let mut fields: Vec<Field> = Vec::new();
     for item in &items {

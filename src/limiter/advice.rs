@@ -102,7 +102,7 @@ impl AdviceWanted {
         let next_unit = match retry {
             Some(Retry::After(wait)) => Some(wait),
             Some(Retry::Now) => Some(Micros::ZERO),
-            Some(Retry::Never) | None => None,
+            Some(Retry::Never | Retry::Unknown) | None => None,
         };
         Advice { binding, next_unit }
     }
@@ -139,7 +139,7 @@ mod tests {
     fn said(remaining: u64, retry: Retry) -> LimitVerdict {
         let cause = match retry {
             Retry::Now => None,
-            Retry::After(_) => Some(Cause::Count),
+            Retry::After(_) | Retry::Unknown => Some(Cause::Count),
             Retry::Never => Some(Cause::Never),
         };
         LimitVerdict { cause, remaining, retry, reset_after: Micros(1), level_before: 0 }

@@ -182,7 +182,7 @@ fn invalid(field: &'static str, text: &str, bound: String) -> InvalidField {
 }
 
 /// The beginning of a text that somebody else chose, with everything escaped that is not printable.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     const SHOWN_CHARS: usize = 64;
     let mut out = String::new();
     for (index, char) in text.chars().enumerate() {

@@ -11,7 +11,7 @@ const MOST: Duration = Duration::from_millis(25);
 
 /// The caller's deadline less a tenth of the time that is left (2 ms at least, 25 ms at most, and
 /// never more than half): what the failure policy needs to answer before the caller has gone.
-pub(super) fn for_store(deadline: Instant, now: Instant) -> Instant {
+pub(crate) fn for_store(deadline: Instant, now: Instant) -> Instant {
     let left = deadline.saturating_duration_since(now);
     now + (left - (left / 10).clamp(LEAST, MOST).min(left / 2))
 }

@@ -95,7 +95,7 @@ impl Question<'_> {
 
     /// Its subject, where the resource is of this routing group.
     #[inline]
-    pub(super) fn subject<'q>(&'q self, group: Option<&'q str>) -> Subject<'q> {
+    pub(crate) fn subject<'q>(&'q self, group: Option<&'q str>) -> Subject<'q> {
         let attributes = Attributes::of_pairs(&self.attributes);
         Subject { resource: self.resource, consumer: self.consumer, group, attributes }
     }

@@ -149,6 +149,7 @@ impl<'a, S: Store> Round<'a, S> {
             _ => {
                 let resolved =
                     rules.resolve(question.resource, question.strategy).map_err(bounds::shortened)?;
+                super::check_kind(resolved.strategy)?;
                 *named = Some(Named { resource: question.resource, strategy: question.strategy, resolved });
                 resolved
             }

@@ -12,7 +12,6 @@ use super::connections::Connections;
 use super::open::OpenConnection;
 use super::{Parts, ServerError, routes};
 use crate::config::ServerConfig;
-use crate::limiter::Limiter;
 use crate::store::Store;
 
 /// Serves connections one at a time, without threads or listeners of its own.
@@ -24,9 +23,7 @@ pub struct ConnectionServer<S> {
 impl<S: Store> ConnectionServer<S> {
     /// The services that a worker of number 0 would have.
     pub fn new<F: Fn() -> S>(config: &ServerConfig, parts: &Parts<F>) -> Result<Self, ServerError> {
-        let store = (parts.store)();
-        let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
-        let services = routes::services(limiter, parts, 0, config)?;
+        let services = routes::services((parts.store)().into(), parts, 0, config)?;
         let (_, accepted) = mpsc::unbounded_channel();
         let budget = BufferBudget::new(config.limits.max_buffered_bytes, 1).worker();
         let connections = Connections::new(services, config, accepted, budget, parts.metrics.transport());

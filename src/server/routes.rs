@@ -11,14 +11,15 @@ use weir_grpc::Methods;
 use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
-use super::{EnvoyParts, Parts, ServerError};
+use super::{EnvoyParts, Parts, ServerError, WorkerStores};
 use crate::config::ServerConfig;
+use crate::leases::Leases;
 use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
-use crate::proto::v1::{admin_service_server, rate_limit_service_server};
-use crate::service::{AdminApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService};
+use crate::proto::v1::{admin_service_server, concurrency_service_server, rate_limit_service_server};
+use crate::service::{AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService};
 use crate::store::Store;
 
 /// Health and reflection take names, no more.
@@ -36,11 +37,14 @@ pub(super) struct Services<S> {
 
 /// Decisions, health and what else is offered.
 pub(super) fn services<S: Store, F>(
-    limiter: Limiter<S>,
+    stores: WorkerStores<S>,
     parts: &Parts<F>,
     worker: usize,
     config: &ServerConfig,
 ) -> Result<Services<S>, ServerError> {
+    let (rules, recorder) = (&parts.rules, parts.metrics.recorder());
+    let limiter = Limiter::new(Arc::clone(rules), stores.decisions, Arc::clone(&recorder));
+    let leases = stores.leases.map(|store| Leases::new(Arc::clone(rules), store, recorder));
     let health = HealthServer::new(HealthApi::new(parts.readiness.clone()));
     let largest = config.limits.max_message_bytes;
     let decisions = DecisionService::new(limiter, Arc::clone(&parts.templates), largest);
@@ -50,11 +54,20 @@ pub(super) fn services<S: Store, F>(
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(DecisionsApi::server(&decisions))
         .add_service(EnvoyService::server(&envoy));
+    let has_leases = leases.is_some();
+    if let Some(leases) = leases {
+        routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
+    }
     if config.admin_service {
         routes = routes.add_service(AdminApi::server(&decisions));
     }
     if config.reflection {
-        routes = with_reflection(routes, config.admin_service)?;
+        let own = [
+            (has_leases, concurrency_service_server::SERVICE_NAME),
+            (config.admin_service, admin_service_server::SERVICE_NAME),
+        ];
+        routes =
+            with_reflection(routes, own.into_iter().filter(|(served, _)| *served).map(|(_, name)| name))?;
     }
     let methods = methods(largest);
     let methods = match &parts.intercept {
@@ -65,7 +78,10 @@ pub(super) fn services<S: Store, F>(
 }
 
 /// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.
-fn with_reflection(routes: Routes, admin_service: bool) -> Result<Routes, ServerError> {
+fn with_reflection(
+    routes: Routes,
+    further: impl Iterator<Item = &'static str> + Clone,
+) -> Result<Routes, ServerError> {
     let failed = |error: tonic_reflection::server::Error| ServerError::Grpc(error.to_string());
     let builder = |own_name| {
         let builder = Builder::configure()
@@ -75,7 +91,7 @@ fn with_reflection(routes: Routes, admin_service: bool) -> Result<Routes, Server
             .with_service_name(envoy_service::SERVICE_NAME)
             .with_service_name(health_server::SERVICE_NAME)
             .with_service_name(own_name);
-        if admin_service { builder.with_service_name(admin_service_server::SERVICE_NAME) } else { builder }
+        further.clone().fold(builder, Builder::with_service_name)
     };
     let v1 = builder("grpc.reflection.v1.ServerReflection").build_v1().map_err(failed)?;
     let v1alpha = builder("grpc.reflection.v1alpha.ServerReflection").build_v1alpha().map_err(failed)?;

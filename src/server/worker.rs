@@ -11,9 +11,8 @@ use weir_grpc::{BufferBudget, WorkerBudget};
 use super::connections::Connections;
 use super::listener::Accepted;
 use super::open::OpenConnection;
-use super::{Parts, ServerError, routes, runtime};
+use super::{Parts, ServerError, WorkerStores, routes, runtime};
 use crate::config::ServerConfig;
-use crate::limiter::Limiter;
 use crate::store::Store;
 
 /// All worker threads.
@@ -63,7 +62,7 @@ impl Workers {
     ) -> Result<Self, ServerError>
     where
         S: Store,
-        F: Fn() -> S + Send + Sync + 'static,
+        F: Fn() -> WorkerStores<S> + Send + Sync + 'static,
     {
         let (parts, config) = (Arc::new(parts), Arc::new(config.clone()));
         let (end, ended) = mpsc::unbounded_channel();
@@ -129,12 +128,10 @@ fn serve<S, F>(
 ) -> Result<(), ServerError>
 where
     S: Store,
-    F: Fn() -> S + Send + Sync + 'static,
+    F: Fn() -> WorkerStores<S> + Send + Sync + 'static,
 {
     runtime()?.block_on(async {
-        let store = (parts.store)();
-        let limiter = Limiter::new(Arc::clone(&parts.rules), store, parts.metrics.recorder());
-        let services = routes::services(limiter, parts, index, config)?;
+        let services = routes::services((parts.store)(), parts, index, config)?;
         let metrics = parts.metrics.transport();
         let connections = Connections::new(services, config, accepted, budget, metrics);
         let too_long = async {

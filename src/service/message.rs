@@ -3,20 +3,21 @@
 use std::fmt::Write as _;
 
 use crate::config::DenialMessages;
-use crate::units::Micros;
+use crate::units::Retry;
 
 /// What to say of a denial.
 #[derive(Debug, Clone)]
 pub struct Templates {
     limited: Template,
+    unknown: Template,
     never: Template,
 }
 
 /// The numbers of one denial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// How long to wait, if waiting helps.
-    pub(crate) retry_after: Option<Micros>,
+    /// How long to wait.
+    pub(crate) retry: Retry,
     pub(crate) cost: u64,
     pub(crate) limit: u64,
 }
@@ -37,12 +38,21 @@ impl Templates {
     /// The templates of a configuration. What looks like a placeholder and is none stays as it is.
     #[must_use]
     pub fn new(messages: &DenialMessages) -> Self {
-        Self { limited: Template::parse(&messages.limited), never: Template::parse(&messages.never) }
+        Self {
+            limited: Template::parse(&messages.limited),
+            unknown: Template::parse(&messages.unknown),
+            never: Template::parse(&messages.never),
+        }
     }
 
-    /// The sentence for a denial: one kind where waiting helps, another where it never does.
+    /// The sentence for a denial: one kind where waiting helps, one where nobody knows for how long, and one where it
+    /// never does.
     pub(crate) fn render(&self, facts: Facts) -> String {
-        let template = if facts.retry_after.is_some() { &self.limited } else { &self.never };
+        let template = match facts.retry {
+            Retry::Now | Retry::After(_) => &self.limited,
+            Retry::Unknown => &self.unknown,
+            Retry::Never => &self.never,
+        };
         template.render(facts)
     }
 }
@@ -65,7 +75,7 @@ impl Template {
     }
 
     fn render(&self, facts: Facts) -> String {
-        let seconds = facts.retry_after.map_or(0, Micros::secs_ceil);
+        let seconds = if let Retry::After(wait) = facts.retry { wait.secs_ceil() } else { 0 };
         let mut out = String::with_capacity(64);
         for piece in &self.0 {
             // Writing to a String cannot fail.
@@ -100,11 +110,20 @@ fn next_placeholder(text: &str) -> Option<(usize, usize, Piece)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Micros;
+
+    #[test]
+    fn a_wait_that_nobody_knows_has_a_sentence_of_its_own() {
+        let facts = Facts { retry: Retry::Unknown, cost: 1, limit: 5 };
+        let sentence = Templates::new(&DenialMessages::default()).render(facts);
+        assert_eq!(sentence, "All 5 permits are in use. Try again when one is free");
+    }
 
     fn render(template: &str, retry_after_us: Option<u64>) -> String {
-        let messages = DenialMessages { limited: template.to_owned(), never: template.to_owned() };
-        let retry_after = retry_after_us.map(Micros);
-        Templates::new(&messages).render(Facts { retry_after, cost: 7, limit: 5 })
+        let limited = template.to_owned();
+        let messages = DenialMessages { limited, never: template.to_owned(), ..DenialMessages::default() };
+        let retry = retry_after_us.map_or(Retry::Never, |wait| Retry::After(Micros(wait)));
+        Templates::new(&messages).render(Facts { retry, cost: 7, limit: 5 })
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use tonic::Status;
 
 use super::wire::Malformed;
+use crate::leases::LeaseError;
 use crate::limiter::LimiterError;
 use crate::store::StoreError;
 
@@ -25,6 +26,18 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::Store { whose, error } => Status::unavailable(format!(
             "the store could not decide ({}); try again later, or set `on_store_failure` of {whose} to allow \
              or deny, which answers without the store",
+            error.kind()
+        )),
+    }
+}
+
+/// Of a call about a lease.
+pub(super) fn of_lease(error: LeaseError) -> Status {
+    match error {
+        LeaseError::Question(error) => of(error),
+        LeaseError::OtherWeight { .. } => Status::already_exists(error.to_string()),
+        LeaseError::NotDone(error) => Status::unavailable(format!(
+            "the store could not do it ({}), or its answer was lost; the same call can be made again",
             error.kind()
         )),
     }

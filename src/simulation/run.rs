@@ -122,7 +122,7 @@ impl SimulatedStrategy {
                 self.longest_wait = self.longest_wait.max(wait);
             }
             Retry::Never => self.never += 1,
-            Retry::Now => {}
+            Retry::Now | Retry::Unknown => {}
         }
     }
 

@@ -9,12 +9,14 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 
 use super::histogram::Histogram;
-use super::recorder::{CountedMethod, CountedOutcome, Recorder, Rejection};
+use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 use crate::store::StoreError;
 
 /// All workers' counters under the names that Prometheus knows.
 pub(super) struct DecisionCounters {
     strategies: Vec<String>,
+    /// Which of them have leases.
+    leases: Vec<usize>,
     recorders: Mutex<Vec<Arc<Recorder>>>,
     descriptions: Vec<Desc>,
 }
@@ -22,7 +24,7 @@ pub(super) struct DecisionCounters {
 /// What a registry takes: it wants to own what it collects from.
 pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
-const FAMILIES: [(&str, &str, &[&str]); 6] = [
+const FAMILIES: [(&str, &str, &[&str]); 7] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
     (
         "weir_decision_duration_seconds",
@@ -33,16 +35,21 @@ const FAMILIES: [(&str, &str, &[&str]); 6] = [
     ("weir_store_calls_total", "Calls of the store by result.", &["result"]),
     ("weir_store_errors_total", "Failed calls of the store by kind of error.", &["kind"]),
     ("weir_store_call_duration_seconds", "Time that one call of the store took.", &[]),
+    (
+        "weir_lease_calls_total",
+        "Renewals and releases of leases by strategy, call and outcome; only of strategies with leases.",
+        &["strategy", "call", "outcome"],
+    ),
 ];
 
 impl DecisionCounters {
-    pub(super) fn new(strategies: Vec<String>) -> Result<Self, prometheus::Error> {
+    pub(super) fn new(strategies: Vec<String>, leases: Vec<usize>) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, labels): &(&str, &str, &[&str])| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
         };
         let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
-        Ok(Self { strategies, recorders: Mutex::default(), descriptions })
+        Ok(Self { strategies, leases, recorders: Mutex::default(), descriptions })
     }
 
     pub(super) fn recorder(&self) -> Arc<Recorder> {
@@ -53,6 +60,25 @@ impl DecisionCounters {
 
     pub(super) fn collector(self: Arc<Self>) -> SharedDecisionCounters {
         SharedDecisionCounters(self)
+    }
+
+    /// Renewals and releases; nothing where no strategy has leases.
+    fn of_leases(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
+        let mut metrics = Vec::new();
+        for &index in &self.leases {
+            let strategy = self.strategies.get(index).map_or("", String::as_str);
+            for (kind, call) in ["renew", "release"].into_iter().enumerate() {
+                for outcome in CountedLease::ALL {
+                    let of_one = |recorder: &Arc<Recorder>| {
+                        let counts = recorder.leases.get(index).and_then(|counts| counts.0.get(kind));
+                        counts.map_or(0, |counts| counts[outcome as usize].load(Relaxed))
+                    };
+                    let labels = [("strategy", strategy), ("call", call), ("outcome", outcome.name())];
+                    metrics.push(counter(&labels, recorders.iter().map(of_one).sum()));
+                }
+            }
+        }
+        metrics
     }
 
     fn by_outcome(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
@@ -108,10 +134,12 @@ impl Collector for SharedDecisionCounters {
                 MetricType::HISTOGRAM,
                 vec![histogram(&[], recorders.iter().map(|recorder| &recorder.store_latency))],
             ),
+            (MetricType::COUNTER, self.0.of_leases(&recorders)),
         ];
         FAMILIES
             .iter()
             .zip(metrics)
+            .filter(|(_, (_, metrics))| !metrics.is_empty())
             .map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics))
             .collect()
     }

@@ -11,6 +11,8 @@ use crate::store::StoreError;
 pub struct Recorder {
     /// By strategy, in the order of the configuration.
     pub(super) strategies: Box<[Outcomes]>,
+    /// Renewals and releases by strategy.
+    pub(super) leases: Box<[LeaseCounts]>,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
@@ -22,6 +24,10 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Outcomes(pub(super) [AtomicU64; CountedOutcome::ALL.len()]);
+
+/// How renewals, and releases, of one strategy's leases ended.
+#[derive(Debug, Default)]
+pub(super) struct LeaseCounts(pub(super) [[AtomicU64; CountedLease::ALL.len()]; 2]);
 
 /// How a decision ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,16 +57,50 @@ pub enum CountedMethod {
     ShouldAllow,
     /// Requests of Envoy's.
     ShouldRateLimit,
+    /// Permits that were asked for.
+    Acquire,
+    /// Leases that were to be renewed.
+    Renew,
+    /// Leases that were to be released.
+    Release,
+}
+
+/// How the renewal or the release of a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedLease {
+    /// The lease was held.
+    Held,
+    /// It had ended or was released before.
+    NotHeld,
+    /// The store failed.
+    Error,
+}
+
+impl CountedLease {
+    pub(super) const ALL: [Self; 3] = [Self::Held, Self::NotHeld, Self::Error];
+
+    /// As the label has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::NotHeld => "not_held",
+            Self::Error => "error",
+        }
+    }
 }
 
 impl CountedMethod {
-    pub(super) const ALL: [Self; 2] = [Self::ShouldAllow, Self::ShouldRateLimit];
+    pub(super) const ALL: [Self; 5] =
+        [Self::ShouldAllow, Self::ShouldRateLimit, Self::Acquire, Self::Renew, Self::Release];
 
     /// As the label has it.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::ShouldAllow => "ShouldAllow",
             Self::ShouldRateLimit => "ShouldRateLimit",
+            Self::Acquire => "Acquire",
+            Self::Renew => "Renew",
+            Self::Release => "Release",
         }
     }
 }
@@ -78,6 +118,7 @@ impl Recorder {
     pub(super) fn new(strategies: usize) -> Self {
         Self {
             strategies: (0..strategies).map(|_| Outcomes::default()).collect(),
+            leases: (0..strategies).map(|_| LeaseCounts::default()).collect(),
             latency: Default::default(),
             rejections: Default::default(),
             store_answers: AtomicU64::default(),
@@ -108,6 +149,20 @@ impl Recorder {
             let each = u32::try_from(store_answers).unwrap_or(u32::MAX);
             self.store_latency.observe(took / each, store_answers);
         }
+    }
+
+    /// Counts the renewal or the release of a lease under strategy number `strategy`.
+    pub fn lease(&self, strategy: usize, method: CountedMethod, ended: CountedLease, took: Duration) {
+        if let Some(counts) = self.leases.get(strategy) {
+            let counts = &counts.0[usize::from(method == CountedMethod::Release)];
+            counts[ended as usize].fetch_add(1, Relaxed);
+        }
+        self.lease_took(method, took);
+    }
+
+    /// Counts the time of a call about a lease.
+    pub fn lease_took(&self, method: CountedMethod, took: Duration) {
+        self.latency[method as usize].observe(took, 1);
     }
 
     /// Counts a question that was not decided.

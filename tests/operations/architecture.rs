@@ -44,9 +44,10 @@ const MAY_FLOAT: &str = "crates/core/src/algorithm/warm_up.rs";
 const NOT_PURE: [&str; 6] = ["tokio", "redis", "tonic", "parking_lot", "Mutex", "RwLock"];
 
 /// What each module of `crates/core` uses of the crate. Between crates the compiler sees to it.
-const MAY_USE: [(&str, &[&str]); 4] = [
+const MAY_USE: [(&str, &[&str]); 5] = [
     ("crates/core/src/algorithm", &["algorithm"]),
-    ("crates/core/src/strategy", &["strategy", "algorithm"]),
+    ("crates/core/src/lease", &["lease"]),
+    ("crates/core/src/strategy", &["strategy", "algorithm", "lease"]),
     ("crates/core/src/key", &["key", "strategy", "algorithm"]),
     ("crates/core/src/envoy", &["envoy", "strategy", "algorithm"]),
 ];
@@ -113,11 +114,24 @@ fn every_engine_has_its_twin_and_its_rows() {
         "verdict",
     ];
     assert_eq!(engines, stems(read_all("crates/core/src/algorithm", "rs"), &driver));
-    assert_eq!(
-        engines,
-        stems(read_all("lua", "lua"), &["any", "decide", "held", "numbers", "once", "plain", "start"])
-    );
+    let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
+    let besides = [&["any", "decide", "held", "numbers", "once", "plain", "start"], &leases[..]].concat();
+    assert_eq!(engines, stems(read_all("lua", "lua"), &besides));
     assert_eq!(engines, engines_with_rows());
+}
+
+/// The same of leases and their controllers. `held.rs` is the twin of `lua/lease.lua`.
+#[test]
+fn every_controller_has_its_twin_and_its_rows() {
+    let has = |path: String| assert!(std::path::Path::new(&path).is_file(), "{path} is missing");
+    for controller in ["aimd", "vegas", "gradient2"] {
+        has(format!("crates/core/src/lease/{controller}.rs"));
+        has(format!("lua/lease/{controller}.lua"));
+        has(format!("tests/vectors/{controller}.json"));
+    }
+    for path in ["crates/core/src/lease/held.rs", "lua/lease.lua", "tests/vectors/leases.json"] {
+        has(path.to_owned());
+    }
 }
 
 #[test]
@@ -293,6 +307,9 @@ fn engine_names() -> BTreeSet<String> {
 }
 
 /// The engines of the algorithms that tables are about; composites and lists are built from others.
+/// Rows of what is no engine of a rate limit: of whole strategies, and of leases.
+const NOT_ENGINES: [&str; 7] = ["composite", "at_most", "access", "leases", "aimd", "vegas", "gradient2"];
+
 fn engines_with_rows() -> BTreeSet<String> {
     let engine = |algorithm: &str| match algorithm {
         "uniform_gate" | "bucket" | "leaky_queue" | "charge_after" | "reserve" => "bucket".to_owned(),
@@ -309,7 +326,7 @@ fn engines_with_rows() -> BTreeSet<String> {
         tables.iter().flat_map(|it| serde_json::from_str::<Vec<serde_json::Value>>(&it.text).unwrap());
     let algorithms = parsed.filter_map(|table| table["algorithm"].as_str().map(str::to_owned));
     algorithms
-        .filter(|algorithm| !["composite", "at_most", "access"].contains(&algorithm.as_str()))
+        .filter(|algorithm| !NOT_ENGINES.contains(&algorithm.as_str()))
         .map(|algorithm| engine(&algorithm))
         .collect()
 }

@@ -165,6 +165,7 @@ fn machines_are_told_the_same() {
                 "state_bytes": { "one": 60, "most": 60 },
             },
         ],
+        "concurrency": null,
     });
     assert_eq!(gold, expected);
     let bot = json(&["zoo/lion", "bot-7"]);

@@ -12,6 +12,7 @@ mod differential;
 mod documented;
 mod http_headers;
 mod keys;
+mod leases;
 mod long_concurrency;
 mod long_valkey;
 mod memory;

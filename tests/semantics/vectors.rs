@@ -5,6 +5,7 @@
 
 mod access;
 mod engines;
+pub mod files;
 mod table;
 
 use engines::{Fork, Pure, Stored};
@@ -200,5 +201,6 @@ fn retry_us(retry: Retry) -> i64 {
         Retry::Now => 0,
         Retry::After(wait) => i64::try_from(wait.0).unwrap(),
         Retry::Never => -1,
+        Retry::Unknown => panic!("a rate limit knows how long to wait"),
     }
 }

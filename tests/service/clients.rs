@@ -7,7 +7,7 @@ use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
 use crate::support::clients::{environment, go, node, python, root, run};
-use crate::support::command::Serve;
+use crate::support::command::{Serve, weir};
 use crate::support::{Process, SOON, eventually_some, scratch};
 
 fn serve() -> Serve {
@@ -23,7 +23,7 @@ fn address(serve: &Serve) -> &str {
 fn the_protos_say_where_generated_code_goes() {
     let files = FileDescriptorSet::decode(weir::proto::DESCRIPTORS).unwrap().file;
     let ours: Vec<_> = files.into_iter().filter(|file| file.package() == "weir.v1").collect();
-    assert_eq!(ours.len(), 2);
+    assert_eq!(ours.len(), 3);
     for file in ours {
         let options = file.options.clone().unwrap_or_default();
         assert_eq!(options.go_package(), "weir/v1;weirv1", "{}", file.name());
@@ -92,20 +92,53 @@ fn the_example_of_the_page() {
 
     let Some(environment) = environment() else { return };
     let serve = Serve::start(&[]);
-    // The program as it stands, with its one address leading to our server.
+    let ask = || example_at(&environment, "docs/examples/should_allow.py", &serve);
+    assert_eq!(ask(), "go ahead, 0 left\n");
+    let denied = ask();
+    assert!(denied.starts_with("Rate limit exceeded. Try again in "), "{denied}");
+}
+
+/// What a program of docs/examples prints, as it stands, with its one address leading to our server.
+fn example_at(environment: &std::path::Path, example: &str, serve: &Serve) -> String {
     const ELSEWHERE: &str = "import grpc, runpy, sys\n\
         example, address = sys.argv[1:]\n\
         channel = grpc.insecure_channel\n\
         grpc.insecure_channel = lambda default: channel({'127.0.0.1:8081': address}[default])\n\
-        runpy.run_path(example)\n";
-    let ask = || {
-        let mut program = python(&environment);
-        program.args(["-c", ELSEWHERE, "docs/examples/should_allow.py", address(&serve)]);
-        String::from_utf8(run(program).stdout).unwrap()
-    };
-    assert_eq!(ask(), "go ahead, 0 left\n");
-    let denied = ask();
-    assert!(denied.starts_with("Rate limit exceeded. Try again in "), "{denied}");
+        runpy.run_path(example, run_name='__main__')\n";
+    let mut program = python(environment);
+    program.args(["-c", ELSEWHERE, example, address(serve)]);
+    String::from_utf8(run(program).stdout).unwrap()
+}
+
+/// The helper for leases works under one, gives it back, and is refused while others hold all permits.
+#[test]
+fn the_lease_of_the_page_from_python() {
+    let Some(environment) = environment() else { return };
+    let config = root().join("docs/examples/leases.yaml");
+    let serve = Serve::start(&["--config", config.to_str().unwrap()]);
+    let export = || example_at(&environment, "docs/examples/lease.py", &serve);
+    // Each gives its permit back, so that there are enough for more exports than permits.
+    for _ in 0..3 {
+        assert_eq!(export(), "export part 0\nexport part 1\nexport part 2\n");
+    }
+    for id in ["a", "b"] {
+        let taken = weir(&["lease", "acquire", "exports", "acme", "--id", id, "--server", address(&serve)]);
+        assert!(taken.status.success(), "{taken:?}");
+    }
+    assert_eq!(export(), "All 2 permits are in use. Try again when one is free\n");
+    // It learns that its lease is lost from the next renewal.
+    const LOSE: &str = "import runpy, grpc, sys\n\
+        from google.protobuf.duration_pb2 import Duration\n\
+        from weir.v1 import concurrency_pb2 as weir, concurrency_pb2_grpc\n\
+        Lease = runpy.run_path('docs/examples/lease.py')['Lease']\n\
+        stub = concurrency_pb2_grpc.ConcurrencyServiceStub(grpc.insecure_channel(sys.argv[1]))\n\
+        ttl = Duration(seconds=3)\n\
+        with Lease(stub, resource='exports', consumer='zoo', ttl=ttl) as lease:\n\
+        \x20   stub.Release(weir.ReleaseRequest(**lease.who))\n\
+        \x20   print(lease.lost.wait(60))\n";
+    let mut program = python(&environment);
+    program.args(["-c", LOSE, address(&serve)]);
+    assert_eq!(String::from_utf8(run(program).stdout).unwrap(), "True\n");
 }
 
 /// What `scripts/install-clients.sh` says in a tree where nothing is installed.

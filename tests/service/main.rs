@@ -6,6 +6,7 @@ mod clients;
 mod envoy;
 mod http2;
 mod http_examples;
+mod lease_example;
 mod rls;
 mod server_bounds;
 mod shutdown;

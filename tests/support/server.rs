@@ -84,7 +84,7 @@ impl Server {
             let parts = Parts {
                 rules: Arc::new(config.rules),
                 templates: Arc::new(Templates::new(&config.messages)),
-                store: make,
+                store: move || make().into(),
                 store_files: 0,
                 readiness,
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),

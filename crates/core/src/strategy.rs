@@ -24,6 +24,7 @@ pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
+use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
 
 /// The longest wait of reservations, where the configuration says nothing.
@@ -35,7 +36,11 @@ pub const LONGEST_RESERVATION: Micros = Micros::from_secs(3600);
 /// The longest name that a strategy or a limit may have, in bytes.
 pub const MAX_NAME: usize = 128;
 
-/// A named list of limits that decide together: all are charged or none is.
+/// What the only limit of a strategy that limits concurrency is called, in keys and messages.
+pub const CONCURRENCY: &str = "concurrency";
+
+/// A named list of limits that decide together: all are charged or none is. Or, instead of rate limits, how many
+/// permits there are.
 #[derive(Debug, Clone)]
 pub struct Strategy {
     id: StrategyId,
@@ -57,6 +62,7 @@ pub struct Strategy {
     max_reservation: Micros,
     /// Whether a limit makes its callers wait for their turn.
     paces: bool,
+    concurrency: Option<Box<ConcurrencyRule>>,
 }
 
 /// One limit of a strategy.
@@ -151,7 +157,7 @@ impl Strategy {
                 return Err(StrategyError::DuplicateLimit(limit.name.to_string()));
             }
         }
-        let needed = attributes::needed(&limits)?;
+        let needed = attributes::needed(limits.iter().map(|limit| (&*limit.name, &limit.scope)))?;
         let tag = Tag::of(name, &limits, single_slot)?;
         let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
         let identities = limits.iter().map(|limit| prefix::identity_prefix(name, limit)).collect();
@@ -172,7 +178,46 @@ impl Strategy {
             fields,
             needed,
             on_store_failure,
+            concurrency: None,
         })
+    }
+
+    /// A strategy that limits how many permits the holders of leases have at a time. It has no rate limits.
+    pub fn of_leases(
+        name: &str,
+        scope: Scope,
+        rule: ConcurrencyRule,
+        on_store_failure: FailurePolicy,
+    ) -> Result<Self, StrategyError> {
+        check_name(name)?;
+        let needed = attributes::needed(std::iter::once((CONCURRENCY, &scope)))?;
+        Ok(Self {
+            shares_counters: false,
+            tag_is_whole: !scope.fields().is_empty(),
+            id: StrategyId::next(),
+            name: name.into(),
+            owner: Arc::new(Owner::of_strategy(name)),
+            limits: Vec::new(),
+            algorithms: Vec::new(),
+            identities: Vec::new(),
+            tag: if scope.fields().is_empty() {
+                Tag::Strategy(name.into())
+            } else {
+                Tag::Fields(scope.clone())
+            },
+            fields: scope,
+            needed,
+            on_store_failure,
+            max_reservation: MAX_RESERVATION,
+            paces: false,
+            concurrency: Some(Box::new(rule)),
+        })
+    }
+
+    /// How many permits there are, where it limits concurrency and not rates.
+    #[must_use]
+    pub fn concurrency(&self) -> Option<&ConcurrencyRule> {
+        self.concurrency.as_deref()
     }
 
     /// What distinguishes it from every other strategy of the process.
@@ -286,7 +331,7 @@ impl Strategy {
     /// Whether a request must name its consumer.
     #[must_use]
     pub fn names_consumer(&self) -> bool {
-        self.limits.iter().any(|limit| limit.scope.has(Field::Consumer))
+        self.fields.has(Field::Consumer)
     }
 
     /// The attributes that a request must carry, each with a limit that counts by it.

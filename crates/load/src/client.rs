@@ -1,4 +1,4 @@
-//! A client for one question at a time: what `weir allow` asks with.
+//! A client for one question at a time: what `weir allow` and `weir lease` ask with.
 
 use std::time::Duration;
 
@@ -9,15 +9,18 @@ use tonic::{Code, Request, Response, Status};
 use weir_grpc::{UnixPathError, unix_path};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    DebitRequest, DebitResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse,
+    AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, ReleaseRequest, ReleaseResponse,
+    RenewRequest, RenewResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse,
 };
 
 /// A connection to a server.
 pub struct Client {
     inner: RateLimitServiceClient<Channel>,
     envoy: EnvoyClient<Channel>,
+    leases: ConcurrencyServiceClient<Channel>,
     timeout: Duration,
 }
 
@@ -74,8 +77,9 @@ impl Client {
         let channel = endpoint.connect_timeout(timeout).connect().await.map_err(|error| {
             ClientError::Unreachable { server: server.to_owned(), reason: innermost(&error) }
         })?;
+        let leases = ConcurrencyServiceClient::new(channel.clone());
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, timeout })
+        Ok(Self { inner, envoy, leases, timeout })
     }
 
     /// Asks one question.
@@ -109,6 +113,27 @@ impl Client {
     ) -> Result<RateLimitResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.envoy.should_rate_limit(request)).await;
+        self.answered(answer)
+    }
+
+    /// Takes permits.
+    pub async fn acquire(&mut self, request: AcquireRequest) -> Result<AcquireResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.leases.acquire(request)).await;
+        self.answered(answer)
+    }
+
+    /// Lets a lease end later.
+    pub async fn renew(&mut self, request: RenewRequest) -> Result<RenewResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.leases.renew(request)).await;
+        self.answered(answer)
+    }
+
+    /// Gives permits back.
+    pub async fn release(&mut self, request: ReleaseRequest) -> Result<ReleaseResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.leases.release(request)).await;
         self.answered(answer)
     }
 

@@ -13,6 +13,7 @@ pub mod config;
 mod decision;
 pub mod denials;
 mod error;
+mod lease;
 pub mod memory;
 mod part;
 pub mod redis;
@@ -27,6 +28,7 @@ pub use self::answers::{Answers, DecisionAnswer, LaterVerdicts, StoreAnswer, Ver
 pub(crate) use self::decision::Phases;
 pub use self::decision::{Decision, OwnedSubject};
 pub use self::error::StoreError;
+pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
 use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 

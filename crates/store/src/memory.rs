@@ -10,6 +10,7 @@ mod budget;
 mod cells;
 mod hot;
 mod index;
+mod leases;
 mod once;
 mod owners;
 mod place;
@@ -23,6 +24,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use self::budget::Budget;
 use self::cells::{NoRoom, ShardCells};
+use self::leases::LeaseTables;
 use self::once::{Marker, OnceCells};
 use self::place::StatePlace;
 use self::table::ShardTable;
@@ -44,6 +46,7 @@ pub struct MemoryStore(Arc<SharedMemory>);
 
 struct SharedMemory {
     shards: Box<[Shard]>,
+    leases: LeaseTables,
     budget: Budget,
     clock: Clock,
     /// Second zero of the tables' coarse expiry times.
@@ -112,7 +115,8 @@ impl MemoryStore {
         // Keys live only here, so their secret may be random; nobody can then aim at one shard.
         let secret = KeySecret::random();
         let epoch = clock.now();
-        Self(Arc::new(SharedMemory { shards, budget, clock, epoch, when_full: config.when_full, secret }))
+        let (leases, when_full) = (LeaseTables::default(), config.when_full);
+        Self(Arc::new(SharedMemory { shards, leases, budget, clock, epoch, when_full, secret }))
     }
 
     /// Says which strategies and domains the configuration has, at the start and whenever it changes: where
@@ -126,14 +130,16 @@ impl MemoryStore {
     /// What it holds now.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
-        let keys = self.0.shards.iter().map(|shard| shard.0.lock().len()).sum();
-        self.0.budget.stats(keys)
+        let keys: usize = self.0.shards.iter().map(|shard| shard.0.lock().len()).sum();
+        self.0.budget.stats(keys + self.0.leases.len())
     }
 
     /// Drops keys that have expired, a bounded part of each shard per call.
     pub fn sweep(&self) {
         const SLOTS_A_SHARD: usize = 2048;
-        let second = self.0.second_begun(self.0.clock.now());
+        let now = self.0.clock.now();
+        self.0.leases.sweep(now, &self.0.budget);
+        let second = self.0.second_begun(now);
         for shard in &self.0.shards {
             shard.0.lock().sweep(SLOTS_A_SHARD, second, &self.0.budget);
         }

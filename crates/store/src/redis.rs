@@ -9,6 +9,7 @@ mod connect;
 mod context;
 mod fault;
 mod health;
+mod lease;
 mod link;
 mod links;
 mod lua_files;
@@ -29,14 +30,16 @@ use std::time::{Duration, Instant};
 use self::context::LinkContext;
 use self::fault::Fault;
 pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
+use self::lease::LeaseRequest;
 use self::links::Links;
-use self::request::Request;
+use self::request::{NodeRequest, Request};
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
 use self::trials::SingleSlotNodes;
-use super::{Answers, Decision, Store, StoreError, Verdicts, check_supported};
+use super::{Answers, Decision, LeaseAsk, LeaseStore, Store, StoreError, check_supported};
 use crate::config::RedisConfig;
 use weir_core::key::KeySecret;
+use weir_core::lease::LeaseAnswer;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
@@ -54,7 +57,8 @@ pub struct RedisShared {
     health: StoreHealth,
 }
 
-/// One worker's store: its own connections. Answers that are waited for keep them.
+/// One worker's store: its own connections. Clones share them, and answers that are waited for keep them.
+#[derive(Clone)]
 pub struct RedisStore(Arc<WorkerConnections>);
 
 struct WorkerConnections {
@@ -117,8 +121,7 @@ impl Store for RedisStore {
                 answers.fail(decision.costs.len(), &error);
                 continue;
             }
-            let own = monotonic() + Duration::from(shared.context.config.deadline);
-            let deadline = decision.deadline.map_or(own, |callers| own.min(*callers));
+            let deadline = self.0.deadline(decision.deadline.copied());
             let request = Request::new(&shared.context.config, &shared.secret, cluster, decision);
             let request = Arc::new(request);
             let connections = Arc::clone(&self.0);
@@ -127,8 +130,23 @@ impl Store for RedisStore {
     }
 }
 
+impl LeaseStore for RedisStore {
+    async fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
+        let shared = &self.0.shared;
+        let cluster = shared.context.topology.is_cluster();
+        let request = LeaseRequest::new(&shared.context.config, &shared.secret, cluster, ask)?;
+        self.0.ask(&Arc::new(request), self.0.deadline(ask.deadline)).await
+    }
+}
+
 impl WorkerConnections {
-    async fn ask(&self, request: &Arc<Request>, deadline: Instant) -> Result<Verdicts, StoreError> {
+    /// When a caller is answered: by its own deadline, or by that of the store if it is earlier.
+    fn deadline(&self, callers: Option<Instant>) -> Instant {
+        let own = monotonic() + Duration::from(self.shared.context.config.deadline);
+        callers.map_or(own, |callers| callers.min(own))
+    }
+
+    async fn ask<R: NodeRequest>(&self, request: &R, deadline: Instant) -> Result<R::Answer, StoreError> {
         match self.deadlines.until(deadline, self.route(request)).await {
             Ok(answer) => answer,
             Err(Passed) => {
@@ -139,8 +157,8 @@ impl WorkerConnections {
     }
 
     /// Asks the slot's node, and follows where it points.
-    async fn route(&self, request: &Arc<Request>) -> Result<Verdicts, StoreError> {
-        let mut address = self.topology().owner(request.slot)?;
+    async fn route<R: NodeRequest>(&self, request: &R) -> Result<R::Answer, StoreError> {
+        let mut address = self.topology().owner(request.slot())?;
         let (mut asking, mut alone) = (false, false);
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
@@ -158,7 +176,7 @@ impl WorkerConnections {
                     last = error;
                     self.topology().suspect();
                     tokio::time::sleep(NOT_YET).await;
-                    (address, asking) = (self.topology().owner(request.slot)?, false);
+                    (address, asking) = (self.topology().owner(request.slot())?, false);
                 }
                 Err(Fault::Broken(error)) => {
                     self.topology().suspect();

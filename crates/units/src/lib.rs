@@ -76,18 +76,37 @@ pub enum Retry {
     Now,
     /// After exactly this wait, without other traffic; one microsecond earlier it is denied.
     After(Micros),
+    /// After a wait that is not known, because it depends on other callers: on when they release what they hold.
+    Unknown,
     /// No wait helps: the cost is above the limit.
     Never,
 }
 
 impl Retry {
-    /// The longer of two waits; "never" is the longest.
+    /// The longer of two waits. "Never" is the longest; a wait that is not known may be longer than any that is.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         match (self, other) {
             (Self::Never, _) | (_, Self::Never) => Self::Never,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             (Self::After(a), Self::After(b)) => Self::After(a.max(b)),
             (Self::Now, wait) | (wait, Self::Now) => wait,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_wait_is_never_and_then_one_that_is_not_known() {
+        let after = |us| Retry::After(Micros(us));
+        let rising = [Retry::Now, after(1), after(2), Retry::Unknown, Retry::Never];
+        for (index, shorter) in rising.iter().enumerate() {
+            for longer in rising.iter().skip(index) {
+                assert_eq!((shorter.max(*longer), longer.max(*shorter)), (*longer, *longer));
+            }
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) enum ValueKind {
     Boolean,
     /// A part of one.
     Part,
+    /// A number with at most three digits after the point, from one bound to the other.
+    Thousandths(f64, f64),
     Choice(&'static [&'static str]),
     /// Text of so many bytes.
     Text(usize, usize),
@@ -57,7 +59,7 @@ impl Key {
         value["description"] = self.about.into();
         if let Some(default) = self.default {
             value["default"] = match self.kind {
-                ValueKind::Boolean | ValueKind::Count(..) | ValueKind::Part => {
+                ValueKind::Boolean | ValueKind::Count(..) | ValueKind::Part | ValueKind::Thousandths(..) => {
                     default.parse().unwrap_or_else(|_| default.into())
                 }
                 _ => default.into(),
@@ -76,6 +78,11 @@ pub(super) fn mapping(keys: &[Key]) -> Value {
     json!({ "type": kind, "properties": properties, "required": required, "additionalProperties": false })
 }
 
+/// A part of a limit.
+pub(super) fn share() -> Value {
+    value(&ValueKind::Part)
+}
+
 fn value(kind: &ValueKind) -> Value {
     match kind {
         ValueKind::Duration => json!({ "$ref": "#/$defs/duration" }),
@@ -91,6 +98,10 @@ fn value(kind: &ValueKind) -> Value {
         ] }),
         ValueKind::Part => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": format!("^{DIGITS}(\\.{DIGITS})?$") },
+        ] }),
+        ValueKind::Thousandths(min, max) => json!({ "anyOf": [
+            { "type": "number", "minimum": min, "maximum": max },
             { "type": "string", "pattern": format!("^{DIGITS}(\\.{DIGITS})?$") },
         ] }),
         ValueKind::Boolean => json!({ "type": "boolean" }),

@@ -1,22 +1,75 @@
 //! The keys of strategies, their limits and algorithms, and of who is excepted.
 
-use super::kinds::ValueKind::{self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set};
+use super::kinds::ValueKind::{
+    self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set, Thousandths,
+};
 use super::kinds::{Key, may, must};
 use crate::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES};
+use crate::lease::MAX_ADAPTIVE_LIMIT;
 use crate::strategy::MAX_ATTRIBUTES;
 use crate::units::CEILING;
 
 const UNITS: ValueKind = Count(0, CEILING - 1);
+const ADAPTIVE: ValueKind = Count(1, MAX_ADAPTIVE_LIMIT);
+const SAMPLES: ValueKind = Count(1, 1_000_000);
 /// A name or the beginning of many.
 const NAMES: ValueKind = Defined("pattern");
 
 pub(super) const STRATEGY: &[Key] = &[
-    must("limits", Defined("limits"), "All of them are charged, or none is."),
+    may("limits", Defined("limits"), "All of them are charged, or none is."),
+    may("concurrency", Defined("concurrency"), "Permits that callers hold for a time, instead of `limits`."),
     may("on_store_failure", Choice(&["allow", "deny", "error"]), "What answers when the store cannot.")
         .or("error"),
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
     may("access", Defined("access"), "Who is denied or let through by this strategy."),
     may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
+];
+
+pub(super) const CONCURRENCY: &[Key] = &[
+    must(
+        "per",
+        Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
+        "What has permits of its own: resource, consumer, attributes; [] is one limit for all.",
+    ),
+    may("limit", UNITS, "How many permits there are."),
+    may("ttl", Duration, "How long a lease lasts if its holder does not say; at most `max_ttl`.").or("30s"),
+    may("max_ttl", Duration, "How long a lease lasts at most without being renewed; 1us to 1w.").or("1h"),
+    may("max_weight", Count(1, CEILING - 1), "How many permits one lease may have; default all."),
+    may("adaptive", Choice(&["aimd", "vegas", "gradient2"]), "The limit follows what holders report."),
+    may("initial", ADAPTIVE, "The limit before the first report; default 20."),
+    may("min", ADAPTIVE, "The lowest limit; default 20, of vegas 1."),
+    may("max", ADAPTIVE, "The highest limit; default 200, of vegas 1000."),
+    may("backoff", Thousandths(0.001, 0.999), "aimd: what the limit is multiplied by after a drop; below 1.")
+        .or("0.9"),
+    may("timeout", Duration, "aimd: work that takes longer counts as dropped; 1us to 24h.").or("5s"),
+    may(
+        "smoothing",
+        Thousandths(0.001, 1.0),
+        "How much of a new limit is adopted; default 1, of gradient2 0.2.",
+    ),
+    may("probe", SAMPLES, "vegas: samples per permit until the shortest time is measured again.").or("30"),
+    may("queue", SAMPLES, "gradient2: how many calls may wait.").or("4"),
+    may("long_window", SAMPLES, "gradient2: samples of the long average.").or("600"),
+    may(
+        "tolerance",
+        Thousandths(1.0, 100.0),
+        "gradient2: how many times the long average is fine; 1 to 100.",
+    )
+    .or("1.5"),
+    may("sampling", Defined("sampling"), "Reports are collected first; default: each release is one."),
+    may("partitions", Defined("partitions"), "Parts of the limit that are kept for some callers."),
+    may("idle", Duration, "How long after its last lease an adaptive limit is remembered; up to 24h.")
+        .or("10m"),
+];
+
+pub(super) const SAMPLING: &[Key] = &[
+    may("window", Duration, "How long reports are collected; 1us to 24h.").or("1s"),
+    may("samples", SAMPLES, "How many there must be.").or("10"),
+];
+
+pub(super) const PARTITIONS: &[Key] = &[
+    must("by", Defined("field"), "The attribute that callers are told apart by."),
+    must("shares", Defined("shares"), "Values of it, each with its part of the limit; together at most 1."),
 ];
 
 /// Of a limit, besides its algorithm.

@@ -182,6 +182,12 @@ const MESSAGES: &[Key] = &[
         "When waiting helps. {wait} {seconds} {cost} {limit} stand for numbers.",
     )
     .or("Rate limit exceeded. Try again in {wait}"),
+    may(
+        "unknown",
+        Text(0, MAX_MESSAGE),
+        "When a lease is refused until others end. {cost} {limit} stand for numbers.",
+    )
+    .or("All {limit} permits are in use. Try again when one is free"),
     may("never", Text(0, MAX_MESSAGE), "When the cost is above a limit. {cost} {limit} stand for numbers.")
         .or("Rate limit exceeded. A cost of {cost} is above the limit of {limit} and can never pass"),
 ];

@@ -82,7 +82,7 @@ fn decided(
         nested(out, 8, |out| status(out, limit, one));
     }
     if !allowed {
-        let facts = Facts { retry_after, cost: asked.cost, limit: limit.unwrap_or(0) };
+        let facts = Facts { retry, cost: asked.cost, limit: limit.unwrap_or(0) };
         text(out, 9, &templates.render(facts));
     }
     if strategy.paces() {
@@ -150,14 +150,14 @@ const fn reason(allowed: bool, retry: Retry) -> Reason {
     match retry {
         _ if allowed => Reason::Ok,
         Retry::Never => Reason::Never,
-        Retry::Now | Retry::After(_) => Reason::Limited,
+        Retry::Now | Retry::After(_) | Retry::Unknown => Reason::Limited,
     }
 }
 
 const fn wait(retry: Retry) -> Option<Micros> {
     match retry {
         Retry::After(wait) => Some(wait),
-        Retry::Now | Retry::Never => None,
+        Retry::Now | Retry::Unknown | Retry::Never => None,
     }
 }
 

@@ -19,7 +19,7 @@ fn a_limit_has_one_algorithm() {
             ),
             (
                 "concurrency: { limit: 1 }",
-                "4:37: strategies.a.limits[0].concurrency: `concurrency` is not supported yet",
+                "4:37: strategies.a.limits[0].concurrency: write `concurrency` in place of the strategy's `limits`",
             ),
             (
                 "uniform: 1s",

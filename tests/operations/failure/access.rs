@@ -1,5 +1,7 @@
 //! Redis with users: the narrowest rights that work, and what a wrong password does.
 
+mod leases;
+
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir::key::Subject;
@@ -18,8 +20,12 @@ const PASSWORD: &str = "hunter2";
 /// What a user must be allowed besides its keys; docs/redis.md says the same.
 pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
+/// What it must be allowed besides, where a strategy has leases.
+const LEASE_RIGHTS: &str = "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
+
 #[test]
 fn the_readme_says_the_same() {
+    assert!(include_str!("../../../docs/redis.md").contains(&format!("`{LEASE_RIGHTS}`")));
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`~weir:* {RIGHTS}`")));
 }
 
@@ -55,6 +61,29 @@ async fn the_narrowest_rights_are_enough() {
     every_engine(&store).await;
     let denied: Vec<redis::Value> = redis.query(&["ACL", "LOG"]);
     assert!(denied.is_empty(), "{denied:?}");
+}
+
+/// Everything that can happen to a lease, as a user with exactly the rights that docs/redis.md lists. Without any
+/// of them something is refused.
+#[tokio::test]
+async fn leases_need_their_own_rights_and_no_others() {
+    let redis = RedisServer::start();
+    let more: Vec<&str> = LEASE_RIGHTS.split(' ').collect();
+    add_user(&redis, PASSWORD, &more);
+    let store = watched(&shared(&config_as(&redis, PASSWORD))).await;
+    let denied = || redis.query::<Vec<redis::Value>>(&["ACL", "LOG"]);
+    let failures = leases::everything(&store, &redis, "all").await;
+    assert!(failures.is_empty() && denied().is_empty(), "{failures:?} {:?}", denied());
+    for right in more {
+        let withdrawn = right.replace('+', "-");
+        redis.cli(&["ACL", "SETUSER", "weir", &withdrawn]);
+        redis.cli(&["ACL", "LOG", "RESET"]);
+        let failures = leases::everything(&store, &redis, &withdrawn).await;
+        assert!(!denied().is_empty(), "nothing needs {right}");
+        let refused = |error: &StoreError| matches!(error, StoreError::Refused(_));
+        assert!(!failures.is_empty() && failures.iter().all(refused), "without {right}: {failures:?}");
+        redis.cli(&["ACL", "SETUSER", "weir", right]);
+    }
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ fn documented_variables_exist() {
     const OTHERS: [&str; 3] = ["WEIR_SOAK_SECONDS", "WEIR_BUDGTE", "WEIR_TEST_TRANSPORT"];
     let mut help = text(&weir(&["--help"]).stdout);
     // What says how variables are called names none that is not there.
-    for command in ["serve", "allow", "check", "schema", "explain", "import-envoy", "load"] {
+    for command in ["serve", "allow", "lease", "check", "schema", "explain", "import-envoy", "load"] {
         help += &text(&weir(&[command, "--help"]).stdout);
     }
     let known = variables(&help);

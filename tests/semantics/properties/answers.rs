@@ -25,6 +25,7 @@ proptest! {
             let wanted = if op == Op::AtMost { cost.min(1) } else { cost };
             match answer.all.retry {
                 Retry::Now => prop_assert!(answer.verdict.allowed),
+                Retry::Unknown => prop_assert!(false, "a rate limit knows how long to wait"),
                 Retry::Never => prop_assert!(!answer.verdict.allowed && wanted > least),
                 Retry::After(wait) => {
                     prop_assert!(!answer.verdict.allowed && wait.0 > 0 && wanted <= least);

@@ -180,7 +180,7 @@ const EON: u64 = 50_000_000_000_000;
 pub fn micros(retry: Retry) -> u64 {
     match retry {
         Retry::After(wait) => wait.0,
-        Retry::Now | Retry::Never => 0,
+        Retry::Now | Retry::Unknown | Retry::Never => 0,
     }
 }
 

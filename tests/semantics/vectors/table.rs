@@ -11,6 +11,7 @@ use weir::strategy::{FailurePolicy, Field, Limit, Rules, Scope, Strategy};
 use weir::units::Micros;
 
 use super::access;
+use super::files::{folder, is_of_leases};
 
 /// One table: limits, and rows in order of time of their making.
 pub struct Table {
@@ -40,11 +41,10 @@ pub struct Row {
 
 /// Every table of the folder.
 pub fn read_all() -> Vec<Table> {
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
-    let folder = std::env::var_os("VECTORS_DIR").map_or(default, PathBuf::from);
+    let folder = folder();
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json") && !is_of_leases(file));
     files.sort();
     files.iter().flat_map(|file| read(file)).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{KeyPrefix, Subject};
 use crate::algorithm::Engine;
-use crate::strategy::{Field, Limit, Strategy};
+use crate::strategy::{Field, Limit, Scope, Strategy};
 
 /// Appends the full key of one limit: what Redis stores it under.
 pub fn write_key(
@@ -39,7 +39,12 @@ fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, limit: &Lim
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
     }
-    for (index, field) in limit.scope.fields().iter().enumerate() {
+    write_fields(out, &limit.scope, subject);
+}
+
+/// Appends the fields of a scope with what the subject says of them.
+pub(super) fn write_fields(out: &mut Vec<u8>, scope: &Scope, subject: &Subject<'_>) {
+    for (index, field) in scope.fields().iter().enumerate() {
         if index > 0 {
             out.push(b':');
         }

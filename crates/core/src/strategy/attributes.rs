@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Field, Limit, StrategyError};
+use super::{Field, Scope, StrategyError};
 
 /// The most attributes that a request may carry, and so the most that a strategy can count by.
 pub const MAX_ATTRIBUTES: usize = 16;
@@ -89,17 +89,19 @@ pub struct Needed {
     pub limit: Box<str>,
 }
 
-/// The attributes that `limits` count by, each once.
-pub(super) fn needed(limits: &[Limit]) -> Result<Box<[Needed]>, StrategyError> {
+/// The attributes that limits of these names and scopes count by, each once.
+pub(super) fn needed<'l>(
+    limits: impl Iterator<Item = (&'l str, &'l Scope)>,
+) -> Result<Box<[Needed]>, StrategyError> {
     let mut needed: Vec<Needed> = Vec::new();
-    for limit in limits {
-        for field in limit.scope.fields() {
+    for (limit, scope) in limits {
+        for field in scope.fields() {
             let Field::Attribute(name) = field else { continue };
             if !is_attribute_name(name) {
                 return Err(StrategyError::Attribute(name.to_string()));
             }
             if !needed.iter().any(|one| *one.attribute == **name) {
-                needed.push(Needed { attribute: (&**name).into(), limit: limit.name.clone() });
+                needed.push(Needed { attribute: (&**name).into(), limit: limit.into() });
             }
         }
     }

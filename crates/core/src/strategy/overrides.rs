@@ -48,6 +48,9 @@ pub enum OverrideError {
         /// The limits it has.
         limits: String,
     },
+    /// It has permits and no rate limits.
+    #[error("strategy `{0}` limits concurrency; only rate limits can have other numbers for some consumers")]
+    Concurrency(Box<str>),
     /// Its counter is shared between consumers, who would be counted by different numbers.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
@@ -118,6 +121,7 @@ impl Strategy {
     pub fn check_override(&self, name: &str) -> Result<(), OverrideError> {
         match self.limits.iter().find(|limit| *limit.name == *name) {
             Some(limit) => OverrideError::check(&self.name, name, &limit.scope),
+            None if self.concurrency.is_some() => Err(OverrideError::Concurrency((&*self.name).into())),
             None => Err(OverrideError::unknown(&self.name, self.limits.iter().map(|limit| &*limit.name))),
         }
     }

@@ -27,7 +27,8 @@ const STALENESS_PART: u32 = 16;
 pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Duration {
     let wait = says.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
     let holds = match wait {
-        Retry::Now => return Duration::ZERO,
+        // Another caller may end this denial at any time, so it is not cached.
+        Retry::Now | Retry::Unknown => return Duration::ZERO,
         Retry::After(wait) => Duration::from(wait),
         Retry::Never => Duration::MAX,
     };
@@ -111,6 +112,16 @@ mod tests {
         };
         let limits = algorithms.iter().enumerate().map(limit).collect();
         Strategy::new("holds", limits, false, FailurePolicy::Error).unwrap()
+    }
+
+    /// Another caller's release may end it at any moment, and tells nobody.
+    #[test]
+    fn a_denial_whose_end_is_not_known_is_not_cached() {
+        let strategy = strategy(&[Algorithm::fixed_window(5, MINUTE, false, false).unwrap(); 2]);
+        for other in [Retry::Now, Retry::After(MINUTE), Retry::Unknown] {
+            let says = [denies(Retry::Unknown, 0), denies(other, 0)];
+            assert_eq!(holds(&strategy, &says, 1), Duration::ZERO, "beside {other:?}");
+        }
     }
 
     /// What a limit says that denies until `retry` is over, with so much of it remaining, and is full after a minute.

@@ -10,9 +10,10 @@ use tokio::sync::oneshot;
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
-use super::request::{Job, OnceKey, Request};
+use super::lease::LeaseJob;
+use super::request::{DecisionJob, OnceKey, Request};
 use super::script::{decode, encode};
-use super::source::{Form, script_for};
+use super::source::{Form, Script, script_for};
 use crate::{StoreError, Verdicts};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::{Deadlines, Passed};
@@ -25,6 +26,14 @@ pub(super) struct ScriptCall {
     form: Form,
     /// Whether its keys are of several slots of a cluster.
     spans: bool,
+}
+
+/// One script call, of either kind.
+pub(super) enum NodeCall {
+    /// Decisions.
+    Decisions(ScriptCall),
+    /// Something about a lease.
+    Lease(LeaseJob),
 }
 
 /// What keys one call may have.
@@ -49,12 +58,28 @@ pub(super) enum Fate {
     Broken,
 }
 
+impl NodeCall {
+    /// Sends the call and hands every request its answer.
+    pub(super) async fn run(
+        self,
+        connection: Connection,
+        context: &LinkContext,
+        deadlines: &Deadlines,
+        host: &str,
+    ) -> Fate {
+        match self {
+            Self::Decisions(call) => call.run(connection, context, deadlines, host).await,
+            Self::Lease(job) => job.run(connection, context, deadlines, host).await,
+        }
+    }
+}
+
 impl ScriptCall {
     /// Sorts jobs into calls: one for all of a form, or one per slot and form where the server insists on
     /// one slot a call, or a job does. Strategies keep the order of what they and their overrides were asked, and so do
     /// their keys.
-    pub(super) fn group(mut jobs: Vec<Job>, slots: CallSlots) -> Vec<Self> {
-        let slot = |job: &Job| {
+    pub(super) fn group(mut jobs: Vec<DecisionJob>, slots: CallSlots) -> Vec<Self> {
+        let slot = |job: &DecisionJob| {
             let own = slots == CallSlots::Apart || (slots == CallSlots::Together && job.alone);
             (own.then_some(job.request.slot), job.asking)
         };
@@ -90,7 +115,7 @@ impl ScriptCall {
     }
 
     /// Sends the call and hands every request its answer.
-    pub(super) async fn run(
+    async fn run(
         self,
         mut connection: Connection,
         context: &LinkContext,
@@ -120,33 +145,16 @@ impl ScriptCall {
         }
     }
 
-    /// EVALSHA; where the node has lost the script, EVAL on the same connection, which leaves it there.
     async fn exchange(
         &self,
         connection: &mut Connection,
         context: &LinkContext,
     ) -> Result<Value, RedisError> {
         let request = encode(&self.requests, context.clock.explicit());
-        let script = {
-            let once = self.requests.iter().any(|request| request.once == OnceKey::Record);
-            script_for(self.form, once, self.requests.iter().flat_map(|request| request.algorithms()))
-        };
-        let by_name = self.command("EVALSHA", &script.sha, &request);
-        match self.send(connection, by_name).await {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.send(connection, self.command("EVAL", &script.source, &request)).await
-            }
-            reply => reply,
-        }
-    }
-
-    async fn send(&self, connection: &mut Connection, command: Cmd) -> Result<Value, RedisError> {
-        if !self.asking {
-            return connection.send(&command).await;
-        }
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("ASKING").add_command(command);
-        connection.send_all(&pipeline).await
+        let once = self.requests.iter().any(|request| request.once == OnceKey::Record);
+        let limits = self.requests.iter().flat_map(|request| request.algorithms());
+        let script = script_for(self.form, once, limits);
+        evaluate(connection, script, self.asking, |name, script| self.command(name, script, &request)).await
     }
 
     fn command(&self, name: &str, script: &str, request: &[u8]) -> Cmd {
@@ -186,4 +194,29 @@ impl ScriptCall {
             let _ = reply.send(Err(fault.clone()));
         }
     }
+}
+
+/// EVALSHA; where the node has lost the script, EVAL on the same connection, which leaves it there. `command` makes
+/// the command from its name and what it names the script by.
+pub(super) async fn evaluate(
+    connection: &mut Connection,
+    script: &Script,
+    asking: bool,
+    command: impl Fn(&str, &str) -> Cmd,
+) -> Result<Value, RedisError> {
+    match send(connection, command("EVALSHA", &script.sha), asking).await {
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+            send(connection, command("EVAL", &script.source), asking).await
+        }
+        reply => reply,
+    }
+}
+
+async fn send(connection: &mut Connection, command: Cmd, asking: bool) -> Result<Value, RedisError> {
+    if !asking {
+        return connection.send(&command).await;
+    }
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("ASKING").add_command(command);
+    connection.send_all(&pipeline).await
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::call::{CallSlots, Fate, ScriptCall};
+use super::call::{CallSlots, Fate, NodeCall, ScriptCall};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
-use super::request::{Job, Request};
+use super::request::{Job, NodeRequest};
 use super::topology::{Address, ClusterView};
 use super::trials::Trials;
-use crate::{StoreError, Verdicts};
+use crate::StoreError;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
@@ -50,25 +50,17 @@ impl Link {
     }
 
     /// Sends a request and waits for its answer. Dropping the future takes back what has not left yet.
-    pub(super) async fn ask(
+    pub(super) async fn ask<R: NodeRequest>(
         &self,
-        request: &Arc<Request>,
+        request: &R,
         asking: bool,
         alone: bool,
-    ) -> Result<Verdicts, Fault> {
+    ) -> Result<R::Answer, Fault> {
         let _place = LinkPlace::take(&self.waiting, self.max_waiting)
             .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
         let (reply, answer) = oneshot::channel();
         let gone = |_| Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
-        self.queue
-            .send(Job {
-                request: Arc::clone(request),
-                form: request.form,
-                asking,
-                alone: alone || asking,
-                reply,
-            })
-            .map_err(|_| gone(()))?;
+        self.queue.send(request.job(asking, alone, reply)).map_err(|_| gone(()))?;
         answer.await.unwrap_or_else(|_| Err(gone(())))
     }
 }
@@ -189,20 +181,24 @@ impl Task {
             // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
             // the call leaves. That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;
-            let mut keys = first.request.weight();
-            let mut jobs = vec![first];
-            while keys < MAX_KEYS {
-                let Ok(job) = self.jobs.try_recv() else { break };
-                keys += job.request.weight();
-                jobs.push(job);
+            let (mut keys, mut decisions, mut leases) = (0, Vec::with_capacity(1), Vec::new());
+            let mut next = Some(first);
+            while let Some(job) = next {
+                keys += job.weight();
+                match job {
+                    // Callers that are gone must not be charged.
+                    job if job.is_abandoned() => {}
+                    Job::Decision(job) => decisions.push(job),
+                    Job::Lease(job) => leases.push(job),
+                }
+                next = if keys < MAX_KEYS { self.jobs.try_recv().ok() } else { None };
             }
-            // Callers that are gone must not be charged.
-            jobs.retain(|job| !job.reply.is_closed());
-            let calls = ScriptCall::group(jobs, slots);
+            let decisions = ScriptCall::group(decisions, slots);
             if slots == CallSlots::Apart {
-                self.context.single_slot_nodes.count(calls.len());
+                self.context.single_slot_nodes.count(decisions.len());
             }
-            for call in calls {
+            let decisions = decisions.into_iter().map(NodeCall::Decisions);
+            for call in leases.into_iter().map(NodeCall::Lease).chain(decisions) {
                 let (connection, health) = (connection.clone(), Arc::clone(&health));
                 let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
                 let deadlines = self.deadlines.clone();
@@ -228,7 +224,7 @@ impl Task {
                 job = self.jobs.recv() => job.ok_or(LinkClosed)?,
             };
             let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
-            let _ = job.reply.send(Err(Fault::Broken(error)));
+            job.fail(Fault::Broken(error));
         }
     }
 }

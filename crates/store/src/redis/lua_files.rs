@@ -59,3 +59,24 @@ pub(super) const PLAIN: &str = include_str!("../../../../lua/plain.lua");
 
 /// The parts of the short path that are the same for every engine.
 pub(super) const PLAIN_ANY: &str = include_str!("../../../../lua/plain/any.lua");
+
+/// The parts of one script of leases.
+type LeaseFiles = &'static [&'static str];
+
+macro_rules! lease_file {
+    ($name:literal) => {
+        include_str!(concat!("../../../../lua/lease/", $name, ".lua"))
+    };
+}
+
+const LEASE_START: &str = lease_file!("start");
+const LEASE_SAMPLING: &str = lease_file!("sampling");
+const LEASE: &str = include_str!("../../../../lua/lease.lua");
+
+/// The scripts of leases, by where the limit comes from.
+pub(super) const LEASES: [(&str, LeaseFiles); 4] = [
+    ("fixed", &[LEASE_START, lease_file!("fixed"), LEASE]),
+    ("aimd", &[LEASE_START, lease_file!("aimd"), LEASE_SAMPLING, LEASE]),
+    ("vegas", &[LEASE_START, lease_file!("vegas"), LEASE_SAMPLING, LEASE]),
+    ("gradient2", &[LEASE_START, lease_file!("gradient2"), LEASE_SAMPLING, LEASE]),
+];

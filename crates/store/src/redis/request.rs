@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
+use super::lease::LeaseJob;
 use super::plain;
 use super::source::Form;
 use crate::config::RedisConfig;
@@ -46,11 +47,34 @@ pub(super) enum OnceKey {
     Record,
 }
 
+/// What a call about a lease counts for in a script call's number of keys.
+const LEASE_WEIGHT: usize = 2;
+
 /// What a node answers to one request: verdicts, or an error that is this request's alone.
 pub(super) type NodeReply = Result<Verdicts, StoreError>;
 
+/// What a node is asked, by whatever script.
+pub(super) trait NodeRequest {
+    /// What it answers.
+    type Answer;
+
+    /// The slot of all its keys in a cluster.
+    fn slot(&self) -> u16;
+
+    /// It, as it waits for its node.
+    fn job(&self, asking: bool, alone: bool, reply: oneshot::Sender<Result<Self::Answer, Fault>>) -> Job;
+}
+
+/// What waits for a node.
+pub(super) enum Job {
+    /// A decision, which shares its call with others.
+    Decision(DecisionJob),
+    /// A call about a lease, which has a script call of its own.
+    Lease(LeaseJob),
+}
+
 /// A request that waits for its node's answer.
-pub(super) struct Job {
+pub(super) struct DecisionJob {
     pub(super) request: Arc<Request>,
     /// Which script it is for: its limits' own form, or that of any limits.
     pub(super) form: Form,
@@ -59,6 +83,45 @@ pub(super) struct Job {
     /// Whether its call must be of its own slot.
     pub(super) alone: bool,
     pub(super) reply: oneshot::Sender<Result<Verdicts, Fault>>,
+}
+
+impl Job {
+    /// How much work it is for the node.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Decision(job) => job.request.weight(),
+            Self::Lease(_) => LEASE_WEIGHT,
+        }
+    }
+
+    /// Whether nobody waits for it any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Decision(job) => job.reply.is_closed(),
+            Self::Lease(job) => job.reply.is_closed(),
+        }
+    }
+
+    /// Ends it without asking the node.
+    pub(super) fn fail(self, fault: Fault) {
+        let _ = match self {
+            Self::Decision(job) => job.reply.send(Err(fault)).is_ok(),
+            Self::Lease(job) => job.reply.send(Err(fault)).is_ok(),
+        };
+    }
+}
+
+impl NodeRequest for Arc<Request> {
+    type Answer = Verdicts;
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    fn job(&self, asking: bool, alone: bool, reply: oneshot::Sender<Result<Verdicts, Fault>>) -> Job {
+        let (request, form) = (Arc::clone(self), self.form);
+        Job::Decision(DecisionJob { request, form, asking, alone: alone || asking, reply })
+    }
 }
 
 impl Request {

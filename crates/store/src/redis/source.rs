@@ -6,9 +6,10 @@
 
 use std::sync::OnceLock;
 
-use super::lua_files::{self, DECIDE, NUMBERS, START, files_of};
+use super::lua_files::{self, DECIDE, LEASES, NUMBERS, START, files_of};
 use super::plain;
 use weir_core::algorithm::{Algorithm, EngineKind};
+use weir_core::lease::{ConcurrencyRule, ControllerRule};
 
 /// A script, and the name that Redis knows it by.
 pub(super) struct Script {
@@ -38,6 +39,20 @@ const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
 static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; plain::FORMS];
 
+/// The scripts of leases, in the order of [`LEASES`].
+static LEASE_SCRIPTS: [OnceLock<Script>; LEASES.len()] = [const { OnceLock::new() }; LEASES.len()];
+
+/// The script of leases whose limit comes from where this rule says.
+pub(super) fn lease_script(rule: &ConcurrencyRule) -> &'static Script {
+    let kind = match rule.adaptive().map(|adaptive| &adaptive.controller) {
+        None => 0,
+        Some(ControllerRule::Aimd(_)) => 1,
+        Some(ControllerRule::Vegas(_)) => 2,
+        Some(ControllerRule::Gradient2(_)) => 3,
+    };
+    LEASE_SCRIPTS[kind].get_or_init(|| Script::of(LEASES[kind].1.join("\n")))
+}
+
 /// The script of `form` for all of `limits`.
 pub(super) fn script_for<'a>(
     form: Form,
@@ -64,7 +79,8 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
         let names: Vec<&str> = plain::engines(list).map(EngineKind::name).collect();
         (format!("short-{}", names.join("-")), join(bits(plain::engines(list)), &plain::text(list)))
     });
-    std::iter::once(full).chain(short)
+    let leases = LEASES.iter().map(|(name, files)| (format!("lease-{name}"), files.join("\n")));
+    std::iter::once(full).chain(short).chain(leases)
 }
 
 const fn bit(engine: EngineKind) -> usize {

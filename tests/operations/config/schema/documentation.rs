@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 24] = [
+const HEADINGS: [(&str, &str); 27] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
@@ -28,6 +28,9 @@ const HEADINGS: [(&str, &str); 24] = [
     ("sliding_window", "/$defs/sliding_window"),
     ("bucketed_window", "/$defs/bucketed_window"),
     ("sliding_log", "/$defs/sliding_log"),
+    ("concurrency", "/$defs/concurrency"),
+    ("concurrency.sampling", "/$defs/sampling"),
+    ("concurrency.partitions", "/$defs/partitions"),
     ("resources", "/$defs/resources/items"),
     ("groups", "/$defs/groups/additionalProperties"),
     ("overrides", "/$defs/overrides/items"),

@@ -1,0 +1,154 @@
+//! What Acquire and Release cost together, beside a ShouldAllow under a token bucket: ns of this thread on the memory
+//! store, and µs of the server's own CPU on Redis, by how many callers are ready at once. The medians of turns. Needs
+//! `redis-server`.
+//!
+//! `cargo bench --bench leases`
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::disallowed_methods)] // measures real time
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir::algorithm::{Algorithm, Op, Rate};
+use weir::clock::Clock;
+use weir::config::{MemoryConfig, RedisConfig, Topology};
+use weir::key::{KeySecret, Subject};
+use weir::lease::{
+    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
+    WorkOutcome,
+};
+use weir::store::memory::MemoryStore;
+use weir::store::redis::RedisShared;
+use weir::store::{Decision, LeaseAsk, LeaseStore, Store, Verdicts};
+use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir::units::Micros;
+use weir_testing::{DecideOne as _, RedisServer};
+
+const KEYS: usize = 6_000;
+const TURNS: usize = 3;
+const READY: [usize; 3] = [1, 16, 64];
+
+/// What is measured.
+#[derive(Clone)]
+enum Work {
+    ShouldAllow(Arc<Strategy>),
+    Lease(Arc<Strategy>),
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let redis = RedisServer::start();
+    print!("{:<36}{:>12}", "", "memory, ns");
+    READY.iter().for_each(|ready| print!("{:>14}", format!("Redis of {ready}, µs")));
+    println!();
+    for (name, work) in rows() {
+        print!("{name:<36}");
+        let memory = MemoryStore::new(&MemoryConfig::default(), Clock::System);
+        let memory = median(|| runtime.block_on(on_memory(&memory, &work)));
+        print!("{memory:>12.0}");
+        for ready in READY {
+            redis.cli(&["FLUSHALL", "SYNC"]);
+            print!("{:>14.2}", median(|| runtime.block_on(on_redis(&redis, &work, ready))));
+        }
+        println!();
+    }
+}
+
+fn median(measure: impl FnMut() -> f64) -> f64 {
+    let mut figures: Vec<f64> = std::iter::repeat_with(measure).take(TURNS).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[TURNS / 2]
+}
+
+fn rows() -> Vec<(&'static str, Work)> {
+    let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
+    let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+    let algorithm = Algorithm::bucket(1_000_000, rate).unwrap();
+    let limits = vec![Limit { name: "l".into(), scope: scope.clone(), algorithm }];
+    let bucket = Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap();
+    let leases = |source| {
+        let (ttl, max_ttl) = (Micros::from_secs(30), Micros::from_secs(3600));
+        let numbers = ConcurrencyNumbers { source, ttl, max_ttl, max_weight: None, partitions: None };
+        let rule = ConcurrencyRule::new(numbers).unwrap();
+        Work::Lease(Arc::new(
+            Strategy::of_leases("leases", scope.clone(), rule, FailurePolicy::Error).unwrap(),
+        ))
+    };
+    let controller = ControllerRule::Aimd(AimdRule { backoff: 0.9, timeout: Micros::from_secs(5) });
+    let idle = Micros::from_secs(600);
+    let aimd = AdaptiveRule { initial: 100, min: 20, max: 200, controller, sampling: None, idle };
+    vec![
+        ("ShouldAllow, token_bucket", Work::ShouldAllow(Arc::new(bucket))),
+        ("Acquire + Release, limit 100", leases(LimitSource::Fixed(100))),
+        ("Acquire + Release, aimd", leases(LimitSource::Adaptive(aimd))),
+    ]
+}
+
+async fn once(store: &(impl Store + LeaseStore), work: &Work, number: usize) {
+    let consumer = format!("user_{}", number * 7919 % KEYS);
+    let subject = Subject { resource: "api", consumer: &consumer, ..Subject::default() };
+    match work {
+        Work::ShouldAllow(strategy) => {
+            let decision = Decision::new(strategy, subject, Op::Peek, &[]);
+            store.decide_one(&decision, Op::Charge, &[1], &mut Verdicts::default()).await.unwrap();
+        }
+        Work::Lease(strategy) => {
+            let acquire = LeaseOp::Acquire { weight: 1, ttl: Micros::from_secs(30) };
+            let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
+            for op in [acquire, release] {
+                let ask = LeaseAsk { strategy, subject, id: "7d3f2a10", op, deadline: None };
+                store.lease(&ask).await.unwrap();
+            }
+        }
+    }
+}
+
+async fn on_memory(store: &MemoryStore, work: &Work) -> f64 {
+    const ROUNDS: usize = 200_000;
+    for number in 0..KEYS {
+        once(store, work, number).await;
+    }
+    let began = Instant::now();
+    for number in 0..ROUNDS {
+        once(store, work, number).await;
+    }
+    began.elapsed().as_secs_f64() * 1e9 / ROUNDS as f64
+}
+
+async fn on_redis(redis: &RedisServer, work: &Work, ready: usize) -> f64 {
+    const ROUNDS: usize = 12_000;
+    let config = RedisConfig {
+        nodes: vec![redis.url()],
+        topology: Topology::Single,
+        deadline: Micros::from_secs(5),
+        ..RedisConfig::default()
+    };
+    let store = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store();
+    let run = async |rounds: usize| {
+        let tasks = (0..ready).map(|task| {
+            let (store, work) = (store.clone(), work.clone());
+            tokio::spawn(async move {
+                for round in 0..rounds / ready {
+                    once(&store, &work, round * ready + task).await;
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+    };
+    run(2_000).await;
+    let before = cpu(redis);
+    run(ROUNDS).await;
+    (cpu(redis) - before) * 1e6 / ROUNDS as f64
+}
+
+/// Seconds of CPU that the server has used.
+fn cpu(redis: &RedisServer) -> f64 {
+    let info: String = redis.query(&["INFO", "cpu"]);
+    let used = |name: &str| -> f64 {
+        let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu says it");
+        line.trim().parse().expect("a number")
+    };
+    used("used_cpu_sys:") + used("used_cpu_user:")
+}

@@ -1,0 +1,127 @@
+//! The numbers of a concurrency limit, checked once.
+
+use super::controller::AdaptiveRule;
+use super::partitions::Partitions;
+use super::{LONGEST_TTL, MAX_ADAPTIVE_LIMIT};
+use weir_units::{CEILING, Micros};
+
+/// How many permits there are, and for how long. One that exists is within all bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConcurrencyRule(ConcurrencyNumbers);
+
+/// The numbers that a [`ConcurrencyRule`] is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConcurrencyNumbers {
+    /// How many permits there are.
+    pub source: LimitSource,
+    /// How long a lease lasts if its holder does not say.
+    pub ttl: Micros,
+    /// How long a lease may last without being renewed.
+    pub max_ttl: Micros,
+    /// The most permits that one lease may have. `None`: as many as there ever are.
+    pub max_weight: Option<u64>,
+    /// Parts that are kept for some callers.
+    pub partitions: Option<Partitions>,
+}
+
+/// Where the limit comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LimitSource {
+    /// From the configuration.
+    Fixed(u64),
+    /// From what the holders report.
+    Adaptive(AdaptiveRule),
+}
+
+/// Numbers that do not fit together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{value} {bound}")]
+pub struct ConcurrencyError {
+    /// The field, as the configuration names it.
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What is wrong with it.
+    pub bound: String,
+}
+
+impl ConcurrencyRule {
+    /// Checks that numbers fit together.
+    pub fn new(numbers: ConcurrencyNumbers) -> Result<Self, ConcurrencyError> {
+        let ConcurrencyNumbers { source, ttl, max_ttl, max_weight, .. } = &numbers;
+        if *max_ttl == Micros::ZERO || *max_ttl > LONGEST_TTL {
+            return Err(wrong("max_ttl", max_ttl, format!("is out of range: 1us to {LONGEST_TTL}")));
+        }
+        if *ttl == Micros::ZERO || ttl > max_ttl {
+            return Err(wrong("ttl", ttl, format!("is out of range: 1us to `max_ttl`, which is {max_ttl}")));
+        }
+        match source {
+            LimitSource::Fixed(limit) if *limit >= CEILING => {
+                return Err(wrong("limit", limit, format!("is too large: at most {}", CEILING - 1)));
+            }
+            LimitSource::Fixed(_) => {}
+            LimitSource::Adaptive(adaptive) => check_adaptive(adaptive)?,
+        }
+        let most = most(source);
+        match max_weight {
+            Some(weight) if *weight == 0 || *weight > most.max(1) => {
+                let bound = format!("is out of range: 1 to the highest limit, which is {most}");
+                Err(wrong("max_weight", weight, bound))
+            }
+            _ => Ok(Self(numbers)),
+        }
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub fn numbers(&self) -> &ConcurrencyNumbers {
+        &self.0
+    }
+
+    /// How a limit that follows what holders report does so.
+    #[must_use]
+    pub fn adaptive(&self) -> Option<&AdaptiveRule> {
+        match &self.0.source {
+            LimitSource::Fixed(_) => None,
+            LimitSource::Adaptive(adaptive) => Some(adaptive),
+        }
+    }
+
+    /// The most permits that there ever are: a larger weight never passes.
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        most(&self.0.source)
+    }
+
+    /// The largest weight that a call may name.
+    #[must_use]
+    pub fn max_weight(&self) -> u64 {
+        self.0.max_weight.unwrap_or(CEILING - 1)
+    }
+}
+
+fn most(source: &LimitSource) -> u64 {
+    match source {
+        LimitSource::Fixed(limit) => *limit,
+        LimitSource::Adaptive(adaptive) => adaptive.max,
+    }
+}
+
+fn check_adaptive(rule: &AdaptiveRule) -> Result<(), ConcurrencyError> {
+    let AdaptiveRule { initial, min, max, .. } = rule;
+    if *max == 0 || *max > MAX_ADAPTIVE_LIMIT {
+        return Err(wrong("max", max, format!("is out of range: 1 to {MAX_ADAPTIVE_LIMIT}")));
+    }
+    if *min == 0 || min > max {
+        return Err(wrong("min", min, format!("is out of range: 1 to `max`, which is {max}")));
+    }
+    if !(min..=max).contains(&initial) {
+        let bound = format!("is out of range: `min` to `max`, which are {min} and {max}");
+        return Err(wrong("initial", initial, bound));
+    }
+    Ok(())
+}
+
+fn wrong(field: &'static str, value: impl ToString, bound: String) -> ConcurrencyError {
+    ConcurrencyError { field, value: value.to_string(), bound }
+}

@@ -1,0 +1,95 @@
+//! Where leases live: a trait of its own, with the same two engines as the states of rate limits.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::StoreError;
+use weir_core::key::{self, Subject};
+use weir_core::lease::{ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, Partition};
+use weir_core::strategy::Strategy;
+
+/// What is asked of a lease.
+#[derive(Debug, Clone, Copy)]
+pub struct LeaseAsk<'a> {
+    /// The strategy, which limits concurrency.
+    pub strategy: &'a Arc<Strategy>,
+    /// Whose permits.
+    pub subject: Subject<'a>,
+    /// Which lease: 1 to [`MAX_LEASE_ID`](weir_core::lease::MAX_LEASE_ID) bytes, as its holder chose.
+    pub id: &'a str,
+    /// What is done with it.
+    pub op: LeaseOp,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// Where leases live. One call is one atomic step.
+pub trait LeaseStore: Send + Sync + 'static {
+    /// Acquires, renews or releases a lease.
+    ///
+    /// After [`StoreError::Timeout`] it may have happened once, and the answer was lost: the same call under the same
+    /// id then says what is the case.
+    fn lease(&self, ask: &LeaseAsk<'_>) -> impl Future<Output = Result<LeaseAnswer, StoreError>> + Send;
+}
+
+/// A store of leases, whichever it is. Copies share it.
+#[derive(Clone)]
+pub struct LeaseHandle(Arc<dyn AnyLeaseStore>);
+
+impl LeaseHandle {
+    /// A handle to `store`.
+    pub fn new(store: impl LeaseStore) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl LeaseStore for LeaseHandle {
+    async fn lease(&self, ask: &LeaseAsk<'_>) -> Result<LeaseAnswer, StoreError> {
+        self.0.lease_boxed(ask).await
+    }
+}
+
+/// [`LeaseStore`] behind a pointer. An allocation is little beside what a lease takes anyway.
+trait AnyLeaseStore: Send + Sync {
+    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a>;
+}
+
+type LeaseFuture<'a> = Pin<Box<dyn Future<Output = Result<LeaseAnswer, StoreError>> + Send + 'a>>;
+
+impl<S: LeaseStore> AnyLeaseStore for S {
+    fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a> {
+        Box::pin(self.lease(ask))
+    }
+}
+
+impl<'a> LeaseAsk<'a> {
+    /// How many permits there are.
+    pub fn rule(&self) -> Result<&'a ConcurrencyRule, StoreError> {
+        self.strategy
+            .concurrency()
+            .ok_or(StoreError::Unsupported("the strategy has rate limits and no leases"))
+    }
+
+    /// The caller's partition, if the limit has any.
+    #[must_use]
+    pub fn partition(&self) -> Option<Partition<'a>> {
+        let partitions = self.strategy.concurrency()?.numbers().partitions.as_ref()?;
+        Some(partitions.of(self.subject.attributes.get(partitions.by())))
+    }
+
+    /// A number from a half to one that differs from lease to lease, where a controller uses it.
+    #[must_use]
+    pub fn jitter(&self) -> f64 {
+        let rule =
+            self.strategy.concurrency().and_then(ConcurrencyRule::adaptive).map(|rule| &rule.controller);
+        let samples = matches!(self.op, LeaseOp::Release { .. } | LeaseOp::Sample { .. });
+        match rule {
+            Some(ControllerRule::Vegas(_)) if samples => {
+                key::lease_jitter(self.strategy, &self.subject, self.id)
+            }
+            _ => 1.0,
+        }
+    }
+}

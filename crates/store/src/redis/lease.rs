@@ -1,0 +1,256 @@
+//! One call about a lease on its way to a node and back. It has a script call of its own: `lua/lease.lua`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, RedisError, Value};
+use tokio::sync::oneshot;
+
+use super::call::{Fate, evaluate};
+use super::connect::Connection;
+use super::context::LinkContext;
+use super::fault::Fault;
+use super::request::{Job, NodeRequest};
+use super::script::{garbled, number, whole};
+use super::source::{Script, lease_script};
+use crate::config::RedisConfig;
+use crate::{LeaseAsk, StoreError};
+use weir_core::key::{self, KeySecret};
+use weir_core::lease::{
+    AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal,
+    LimitSource, ProbeRule, WorkOutcome,
+};
+use weir_time::clock::monotonic;
+use weir_time::deadlines::{Deadlines, Passed};
+use weir_units::{CEILING, LATEST, Micros};
+
+/// What is asked, with its keys already built; shared by its tries.
+pub(super) struct LeaseRequest {
+    slot: u16,
+    /// Both keys, one after the other, and where the first one ends.
+    keys: Vec<u8>,
+    first_ends: usize,
+    id: Box<str>,
+    partition: Box<str>,
+    script: &'static Script,
+    /// All but the time.
+    numbers: [f64; 19],
+}
+
+/// A call that waits for its node's answer.
+pub(super) struct LeaseJob {
+    request: Arc<LeaseRequest>,
+    /// Whether the node is asked on behalf of another one, during a slot's migration.
+    asking: bool,
+    pub(super) reply: oneshot::Sender<Result<LeaseAnswer, Fault>>,
+}
+
+impl NodeRequest for Arc<LeaseRequest> {
+    type Answer = LeaseAnswer;
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    fn job(&self, asking: bool, _: bool, reply: oneshot::Sender<Result<LeaseAnswer, Fault>>) -> Job {
+        Job::Lease(LeaseJob { request: Arc::clone(self), asking, reply })
+    }
+}
+
+impl LeaseRequest {
+    /// Builds the keys, for a node of a cluster or a server of its own.
+    pub(super) fn new(
+        config: &RedisConfig,
+        secret: &KeySecret,
+        cluster: bool,
+        ask: &LeaseAsk<'_>,
+    ) -> Result<Self, StoreError> {
+        let rule = ask.rule()?;
+        let mut keys = Vec::with_capacity(160);
+        let tag = config.placements.tag(secret, ask.strategy, &ask.subject, &mut keys);
+        keys.clear();
+        let prefix = config.namespace.prefix(tag);
+        let first_ends = key::write_lease_keys(&mut keys, prefix, ask.strategy, &ask.subject);
+        let (partition, share) = match ask.partition() {
+            Some(partition) => (partition.name.into(), partition.share as f64),
+            None => (Box::default(), -1.0),
+        };
+        Ok(Self {
+            slot: if cluster { key::slot(tag) } else { 0 },
+            keys,
+            first_ends,
+            id: ask.id.into(),
+            partition,
+            script: lease_script(rule),
+            numbers: numbers(rule, ask, share),
+        })
+    }
+
+    fn command(&self, name: &str, script: &str, now: Option<Micros>) -> Cmd {
+        let now = now.map_or(-1.0, |now| now.min(LATEST).0 as f64);
+        let numbers = std::iter::once(&now).chain(&self.numbers);
+        let packed: Vec<u8> = numbers.flat_map(|number| number.to_le_bytes()).collect();
+        let (records, ends) = self.keys.split_at(self.first_ends);
+        let mut command = redis::cmd(name);
+        command.arg(script).arg(2).arg(records).arg(ends);
+        command.arg(&*self.id).arg(&*self.partition).arg(packed);
+        command
+    }
+}
+
+/// The numbers that `lua/lease/start.lua` reads, after the time.
+fn numbers(rule: &ConcurrencyRule, ask: &LeaseAsk<'_>, share: f64) -> [f64; 19] {
+    let limit = LimitNumbers::of(rule);
+    let [window, samples] = limit.sampling;
+    let [p1, p2, p3, p4] = limit.own;
+    let max_ttl = rule.numbers().max_ttl.0 as f64;
+    let [op, weight, ttl, outcome, rtt, in_flight] = op_numbers(&ask.op);
+    let jitter = ask.jitter();
+    let LimitNumbers { initial, least, most, idle, .. } = limit;
+    [
+        op, initial, least, most, max_ttl, idle, share, weight, ttl, outcome, rtt, in_flight, jitter, window,
+        samples, p1, p2, p3, p4,
+    ]
+}
+
+/// Operation, weight, ttl, outcome, rtt and in-flight; 0 or -1 for what it does not have.
+fn op_numbers(op: &LeaseOp) -> [f64; 6] {
+    let rtt = |rtt: Option<Micros>| rtt.map_or(-1.0, |rtt| rtt.0.min(CEILING) as f64);
+    match *op {
+        LeaseOp::Acquire { weight, ttl } => {
+            [1.0, weight.min(CEILING) as f64, ttl.0 as f64, 0.0, rtt(None), 0.0]
+        }
+        LeaseOp::Renew { ttl } => [2.0, 0.0, ttl.0 as f64, 0.0, rtt(None), 0.0],
+        LeaseOp::Release { outcome, rtt: took } => {
+            let outcome = match outcome {
+                WorkOutcome::Success => 1.0,
+                WorkOutcome::Ignored => 2.0,
+                WorkOutcome::Dropped => 3.0,
+            };
+            [3.0, 0.0, 0.0, outcome, rtt(took), 0.0]
+        }
+        LeaseOp::Sample { rtt: took, in_flight, dropped } => {
+            [4.0, 0.0, 0.0, if dropped { 3.0 } else { 1.0 }, rtt(Some(took)), in_flight as f64]
+        }
+    }
+}
+
+/// What the script gets to know of the limit.
+struct LimitNumbers {
+    initial: f64,
+    least: f64,
+    most: f64,
+    idle: f64,
+    sampling: [f64; 2],
+    own: [f64; 4],
+}
+
+impl LimitNumbers {
+    fn of(rule: &ConcurrencyRule) -> Self {
+        match &rule.numbers().source {
+            LimitSource::Fixed(limit) => {
+                let limit = *limit as f64;
+                let (sampling, own) = ([0.0; 2], [0.0; 4]);
+                Self { initial: limit, least: limit, most: limit, idle: 0.0, sampling, own }
+            }
+            LimitSource::Adaptive(AdaptiveRule { initial, min, max, controller, sampling, idle }) => Self {
+                initial: *initial as f64,
+                least: *min as f64,
+                most: *max as f64,
+                idle: idle.0 as f64,
+                sampling: sampling.map_or([0.0; 2], |rule| [rule.window.0 as f64, rule.samples as f64]),
+                own: own_numbers(controller),
+            },
+        }
+    }
+}
+
+/// p1 to p4, as the top of each controller's file explains them.
+fn own_numbers(controller: &ControllerRule) -> [f64; 4] {
+    match controller {
+        ControllerRule::Aimd(rule) => [rule.backoff, rule.timeout.0 as f64, 0.0, 0.0],
+        ControllerRule::Vegas(rule) => {
+            let probe = match rule.probe {
+                ProbeRule::Never => 0.0,
+                ProbeRule::Every(samples) => -samples,
+                ProbeRule::PerPermit(samples) => samples,
+            };
+            [rule.smoothing, rule.alpha.unwrap_or(-1.0), rule.beta.unwrap_or(-1.0), probe]
+        }
+        ControllerRule::Gradient2(rule) => [rule.smoothing, rule.queue, rule.long_window, rule.tolerance],
+    }
+}
+
+impl LeaseJob {
+    /// Sends the call and hands over its answer.
+    pub(super) async fn run(
+        self,
+        mut connection: Connection,
+        context: &LinkContext,
+        deadlines: &Deadlines,
+        host: &str,
+    ) -> Fate {
+        let Self { request, asking, reply } = self;
+        let now = context.clock.explicit();
+        let command = |name: &str, script: &str| request.command(name, script, now);
+        let exchange = evaluate(&mut connection, request.script, asking, command);
+        let deadline = monotonic() + Duration::from(context.config.deadline);
+        let (fate, answer) = match deadlines.until(deadline, exchange).await {
+            Ok(Ok(value)) => match decode(&value) {
+                Ok(answer) => (Fate::Answered, Ok(answer)),
+                Err(error) => (Fate::Broken, Err(Fault::Failed(error))),
+            },
+            Ok(Err(error)) => {
+                let fault = fault(&error, host);
+                let fate = if matches!(fault, Fault::Broken(_)) { Fate::Broken } else { Fate::Answered };
+                (fate, Err(fault))
+            }
+            Err(Passed) => (Fate::Silent, Err(Fault::Failed(StoreError::Timeout))),
+        };
+        let _ = reply.send(answer);
+        fate
+    }
+}
+
+fn fault(error: &RedisError, host: &str) -> Fault {
+    match error.code() {
+        Some("WRONGTYPE") => Fault::Failed(StoreError::Unreadable(error.to_string().into())),
+        _ => Fault::of(error, host),
+    }
+}
+
+/// Reads a reply of `lua/lease.lua`.
+fn decode(reply: &Value) -> Result<LeaseAnswer, StoreError> {
+    let Value::BulkString(packed) = reply else { return Err(garbled()) };
+    let numbers: Vec<f64> = packed.chunks_exact(8).map(number).collect();
+    let [now, status, limit, in_flight, remaining, extra, estimate] = numbers[..] else {
+        return Err(garbled());
+    };
+    let count = |number: f64| whole(Some(number));
+    let span = |number: f64| count(number).map(Micros);
+    let refused = |refusal| {
+        let bound = if extra < 0.0 { None } else { Some(span(extra)?) };
+        Ok(LeaseOutcome::Refused { refusal, bound })
+    };
+    let outcome = match count(status)? {
+        1 => LeaseOutcome::Held { expires_after: span(extra)?, is_new: true },
+        2 => LeaseOutcome::Held { expires_after: span(extra)?, is_new: false },
+        3 => LeaseOutcome::Released,
+        4 => LeaseOutcome::NotHeld,
+        5 => LeaseOutcome::OtherWeight(count(extra)?),
+        6 => refused(LeaseRefusal::Limited)?,
+        7 => refused(LeaseRefusal::Never)?,
+        8 => refused(LeaseRefusal::Full)?,
+        9 => LeaseOutcome::Sampled,
+        _ => return Err(garbled()),
+    };
+    let (now, limit) = (span(now)?, count(limit)?);
+    Ok(LeaseAnswer {
+        now,
+        outcome,
+        limit,
+        in_flight: count(in_flight)?,
+        remaining: count(remaining)?,
+        estimate,
+    })
+}

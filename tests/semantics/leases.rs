@@ -1,0 +1,10 @@
+//! Leases and adaptive limits: the pure state machine, the memory store, a real Redis and a real cluster answer alike.
+
+mod bounds;
+mod crowd;
+mod differential;
+mod memory;
+mod redis;
+mod rows;
+mod service;
+mod world;

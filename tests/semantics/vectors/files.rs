@@ -1,0 +1,15 @@
+//! Where the tables are.
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the tables.
+pub fn folder() -> PathBuf {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    std::env::var_os("VECTORS_DIR").map_or(default, PathBuf::from)
+}
+
+/// Whether the tables of a file are of leases, which have a runner of their own.
+pub fn is_of_leases(file: &Path) -> bool {
+    let of_leases = ["leases", "aimd", "vegas", "gradient2"];
+    file.file_stem().is_some_and(|stem| of_leases.iter().any(|name| stem == *name))
+}
