@@ -93,7 +93,8 @@ local function held_write(limit, key, held_key, one, level)
   if one.shift > 0 then log_move(key, one.shift, held.length) end
   one.shift = 0
   log_forget()
-  local kept, reply = {}, nil
+  local kept = {}
+  local reply
   for i = 1, #starts do
     if starts[i].start > one.at then kept[#kept + 1] = starts[i]
     elseif starts[i].start + span > one.at then
