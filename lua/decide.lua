@@ -2,8 +2,9 @@
 -- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
 local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8
-local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP = 1, 2, 3, 4, 5, 6, 7
+local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, RING = 1, 2, 3, 4, 5, 6, 7, 8
 local QUEUE, CHARGE_AFTER = 1, 2 -- what a bucket is besides a meter
+local COUNT_PARTS = 14
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 
@@ -22,6 +23,7 @@ local function read(limit, key, now)
   if engine == SLIDING then return sliding_read(key, now, limit.p1) end
   if engine == SLOTS then return slots_read(key, now, limit.p1, limit.p2) end
   if engine == WARM_UP then return warm_read(key, now, limit.p1, limit.p2, limit.p3) end
+  if engine == RING then return ring_read(key, now, limit.p1, limit.p2) end
   return log_read(key, now, limit.p1)
 end
 
@@ -33,6 +35,7 @@ local function wait(limit, key, one, excess)
   if engine == SLIDING then return sliding_wait(one, excess, limit.p1) end
   if engine == SLOTS then return slots_wait(one, excess) end
   if engine == WARM_UP then return excess end
+  if engine == RING then return ring_wait(key, one, excess) end
   return log_wait(key, one, excess, limit.p1)
 end
 
@@ -88,6 +91,9 @@ local function write(limit, key, one, level)
   elseif engine == SLOTS then
     slots_change(one, cost, limit.p1, limit.p2)
     lasts = slots_wait(one, level)
+  elseif engine == RING then
+    ring_change(key, one, cost, limit.p1, limit.p2)
+    lasts = ring_wait(key, one, level)
   else
     if cost > 0 then one.origin = one.at end
     if cost < 0 then one.origin = log_pull(key, one, -cost) end
@@ -100,6 +106,7 @@ local function write(limit, key, one, level)
   if engine == SLIDING then return sliding_write(key, one, limit.p1, goes) end
   if engine == SLOTS then return slots_write(key, one, goes) end
   if engine == WARM_UP then return warm_write(key, one, goes) end
+  if engine == RING then return ring_write(key, one, goes) end
   local keep
   if limit.count_denied == 1 then keep = limit.limit + 1 end
   return log_write(key, one, cost, keep, goes)
@@ -174,7 +181,7 @@ end
 
 -- The level to write, or nil if the decision leaves this limit's state as it is.
 local function next_level(limit, one, op, allowed, cost, granted)
-  if op == PEEK then return nil end
+  if op == PEEK or op == COUNT_PARTS then return nil end
   if op == RESET then return 0 end
   if op == REFUND then
     if cost == 0 or one.level == 0 then return nil end
@@ -289,6 +296,8 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     why = read_one(limit, one, key)
     if why then return nil, why end
     judge(limit, key, one, cost)
+    if op == COUNT_PARTS and limit.engine == RING then ring_make_list(key, one, limit.p1, limit.p2) end
+    if op == COUNT_PARTS then one.before = slots_newest(one, limit.p1, limit.p2, max_wait) end
     if op == AT_MOST then granted = min(granted, judge_at_most(limit, key, one, cost))
     elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
     place = max(place, pace(limit, one))
@@ -349,7 +358,7 @@ local function decide_group(ones)
     if limits[i].hold then last_key = last_key + 1 end
     limits[i].held_at = last_key
   end
-  if op >= REFUND_ONCE then last_key = last_key + 1 end
+  if op >= REFUND_ONCE and op ~= COUNT_PARTS then last_key = last_key + 1 end
   if op == FORCE or OF_ONCE[op] == FORCE then
     for i = 1, count do limits[i].debt_level, position = unpack_struct('<d', request, position) end
   end

@@ -69,6 +69,16 @@ local function slots_wait(one, excess)
   return one.span - (one.at - one.origin)
 end
 
+-- What the newest `parts` slots hold, the one that is now included.
+local function slots_newest(one, p1, p2, parts)
+  local held, sum = one.held, 0
+  local oldest = one.at - fmod(one.at, p1) - (max(min(parts, p2), 1) - 1) * p1
+  for i = 3, #held, 2 do
+    if held[i] >= oldest then sum = sum + held[i + 1] end
+  end
+  return sum
+end
+
 -- Adds `cost` to the slot that is now, or takes -cost out of the newest; in a state of other slots out
 -- of and into the only one.
 local function slots_change(one, cost, p1, p2)

@@ -10,6 +10,7 @@
 mod admin;
 mod batch;
 mod concurrency;
+mod count;
 mod decisions;
 mod envoy;
 mod http_headers;

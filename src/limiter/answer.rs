@@ -74,4 +74,7 @@ pub enum LimiterError {
     /// The store could not take back what it was to take back.
     #[error("not undone: {0}")]
     NotUndone(StoreError),
+    /// The store could not count what was used.
+    #[error("not counted: {0}")]
+    NotCounted(StoreError),
 }

@@ -6,6 +6,7 @@ use super::Question;
 use crate::algorithm::MAX_LIMITS;
 use crate::key::MAX_PART;
 use crate::strategy::{MAX_ATTRIBUTES, Strategy, Unknown};
+use crate::units::{LONGEST_SPAN, Micros};
 
 /// The most questions that one batch may hold.
 pub const MAX_BATCH: usize = 1000;
@@ -145,6 +146,34 @@ pub(super) fn unknown_limits(strategy: &Strategy, names: &[&str]) -> InvalidFiel
     let unknown: Vec<String> = names.iter().take(MAX_LIMITS).map(quoted).collect();
     let bound = format!("strategy `{}` has only {}", strategy.name(), limit_names(strategy));
     InvalidField { field: "limits", value: unknown.join(", "), bound }
+}
+
+/// The name of a limit that the strategy does not have.
+pub(super) fn unknown_limit(strategy: &Strategy, name: &str) -> InvalidField {
+    let bound = format!("strategy `{}` has only {}", strategy.name(), limit_names(strategy));
+    invalid("limit", name, bound)
+}
+
+/// No name, where the strategy has several limits.
+pub(super) fn unnamed_limit(strategy: &Strategy) -> InvalidField {
+    let bound =
+        format!("strategy `{}` has several limits; name one of {}", strategy.name(), limit_names(strategy));
+    invalid("limit", "", bound)
+}
+
+/// An interval, given as whole seconds and nanoseconds.
+pub fn interval(span: Option<(i64, i32)>) -> Result<Micros, InvalidField> {
+    let bound = format!("it must be from 0 s to {} s", LONGEST_SPAN.0 / 1_000_000);
+    let Some((seconds, nanos)) = span else {
+        return Err(InvalidField { field: "interval", value: "not set".to_owned(), bound });
+    };
+    let fits = (0..=LONGEST_SPAN.0 / 1_000_000).contains(&u64::try_from(seconds).unwrap_or(u64::MAX))
+        && (0..1_000_000_000).contains(&nanos);
+    if !fits {
+        return Err(InvalidField { field: "interval", value: format!("{seconds} s and {nanos} ns"), bound });
+    }
+    let micros = u64::try_from(seconds).unwrap_or(0) * 1_000_000 + u64::try_from(nanos / 1_000).unwrap_or(0);
+    Ok(Micros(micros))
 }
 
 /// A reset that names no limits, of a strategy that has none which are meant then.

@@ -11,9 +11,10 @@ use crate::config::MAX_BATCH_BYTES;
 use crate::proto::Encoded;
 use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
 use crate::proto::v1::{
-    CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, RefundRequest,
-    RefundResponse, ReserveRequest, ReserveResponse, ShouldAllowBatchRequest, ShouldAllowBatchResponse,
-    ShouldAllowRequest, ShouldAllowResponse, ShouldAllowStreamRequest, ShouldAllowStreamResponse,
+    CancelReservationRequest, CancelReservationResponse, CountRequest, CountResponse, DebitRequest,
+    DebitResponse, RefundRequest, RefundResponse, ReserveRequest, ReserveResponse, ShouldAllowBatchRequest,
+    ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse, ShouldAllowStreamRequest,
+    ShouldAllowStreamResponse,
 };
 use crate::store::Store;
 
@@ -52,6 +53,11 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
     ) -> Result<Response<Self::ShouldAllowStreamStream>, Status> {
         let (call, closing) = incoming_stream(request, self.0.largest)?;
         many_messages(self.0.should_allow_stream(call, closing).await?)
+    }
+
+    async fn count(&self, mut request: Request<CountRequest>) -> Result<Response<CountResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        Ok(Response::new(self.0.count(request.get_ref(), deadline).await?))
     }
 
     async fn refund(&self, mut request: Request<RefundRequest>) -> Result<Response<RefundResponse>, Status> {

@@ -18,6 +18,10 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::Unsupported(why) => Status::failed_precondition(why),
         error @ LimiterError::OtherCost(_) => Status::already_exists(error.to_string()),
         LimiterError::NotUndone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
+        LimiterError::NotCounted(StoreError::Unsupported(why)) => Status::failed_precondition(why),
+        LimiterError::NotCounted(error) => {
+            Status::unavailable(format!("the store could not count ({}); try again later", error.kind()))
+        }
         LimiterError::NotUndone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
         LimiterError::NotUndone(error) => Status::unavailable(format!(
             "the store could not do it ({}), or its answer was lost; try again later, under the same id",

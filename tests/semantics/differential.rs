@@ -130,6 +130,26 @@ fn a_window_of_many_slots() {
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
 }
 
+/// The same of so many slots that they lie in several groups, of which the oldest is partly gone.
+#[test]
+fn a_window_of_slots_in_groups() {
+    for (buckets, strict) in [(400, false), (3_600, true)] {
+        let limit = Algorithm::bucketed_window(900, Micros(buckets * 10_000), buckets, strict).unwrap();
+        let mut calls = vec![told(10_000 - START % 10_000, Op::Charge, 1, &[])];
+        calls.extend((0..900).map(|number| match number % 11 {
+            0 => told(number * 7_919 % 900_001, Op::Charge, 1, &[]),
+            3 => told(number * 7_919 % 1_009, Op::Charge, 2, &[1, 9]),
+            5 => told(0, Op::Peek, number % 800, &[1, 16]),
+            7 => told(10_000 * (number % 70), Op::Refund, 1 + number % 9, &[]),
+            9 => told(number * 7_919 % 50_021, Op::Count { parts: 1 + number * 13 % buckets }, 0, &[]),
+            10 if number % 200 == 199 => told(buckets * 10_000 - 2_000 + number, Op::Charge, 1, &[]),
+            _ => told(number * 7_919 % 20_011, Op::Charge, number % 4, &[]),
+        }));
+        let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
+        world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
+    }
+}
+
 /// What is given back of a log that stands too far ahead: entries go, and the others are moved.
 #[test]
 fn a_log_that_is_moved_while_it_is_pulled() {
@@ -285,6 +305,7 @@ fn story() -> impl Strategy<Value = Story> {
             2 => (random::strict_log(), random::strict_log()),
             4 => (random::sliding(), random::sliding()),
             4 => (random::slots(), random::slots()),
+            4 => (random::ring(), random::ring()),
             1 => (random::limit(), random::limit()),
         ]
         .boxed()

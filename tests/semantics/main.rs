@@ -7,6 +7,7 @@ mod batch;
 mod bounds;
 mod changed;
 mod coalesce;
+mod count;
 mod denials;
 mod differential;
 mod documented;

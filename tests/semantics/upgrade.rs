@@ -22,7 +22,7 @@ use weir::store::{Decision, Part, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{Micros, Retry};
 
-use self::rows::{Row, rows, rows_of_shaping};
+use self::rows::{Row, rows, rows_of_many_buckets, rows_of_shaping};
 use crate::support::RedisServer;
 use crate::support::server::BASE;
 use crate::support::stores::redis_store;
@@ -30,9 +30,10 @@ use crate::support::stores::redis_store;
 /// A fixture, by its name, and what its version was asked.
 type Fixture = (&'static str, &'static str, fn() -> Vec<Row>);
 
-const FIXTURES: [Fixture; 2] = [
+const FIXTURES: [Fixture; 3] = [
     ("states-1.json", include_str!("upgrade/states-1.json"), rows),
     ("states-2.json", include_str!("upgrade/states-2.json"), rows_of_shaping),
+    ("states-3.json", include_str!("upgrade/states-3.json"), rows_of_many_buckets),
 ];
 
 const SUBJECT: Subject<'static> = Subject {

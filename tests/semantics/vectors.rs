@@ -4,6 +4,7 @@
 //! not understood is a failure, never a skip.
 
 mod access;
+mod algorithms;
 mod engines;
 pub mod files;
 mod table;
@@ -157,6 +158,7 @@ fn observed<'a>(
         "applied" | "cancelled" => verdict.applied.into(),
         "available_permissions" => summary.remaining.into(),
         "fitted" => verdict.fitted.into(),
+        "count" => limits.iter().map(|limit| limit.level_before).sum::<u64>().into(),
         "denied_by" if table.names_causes => limits.iter().filter_map(|one| one.cause).map(cause).collect(),
         "denied_by" => {
             let named = table.strategy.limits().iter().zip(limits);

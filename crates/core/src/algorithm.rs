@@ -122,10 +122,12 @@ engine_kinds! {
     Log = 4, "log";
     /// [`Engine::Sliding`].
     Sliding = 5, "sliding";
-    /// [`Engine::Slots`].
+    /// [`Engine::Slots`] of at most 361 slots.
     Slots = 6, "slots";
     /// [`Engine::WarmUp`].
     WarmUp = 7, "warm_up";
+    /// [`Engine::Slots`] of more, which Redis stores in another layout.
+    Ring = 8, "ring";
 }
 
 // The place of an engine in the list follows from its number.
@@ -185,6 +187,7 @@ impl Engine {
             Self::Interval(_) => EngineKind::Interval,
             Self::Log(_) => EngineKind::Log,
             Self::Sliding(_) => EngineKind::Sliding,
+            Self::Slots(slots) if slots.is_many() => EngineKind::Ring,
             Self::Slots(_) => EngineKind::Slots,
             Self::WarmUp(_) => EngineKind::WarmUp,
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Decision, StoreError};
-use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
+use weir_core::algorithm::{Algorithm, Engine, MAX_LIMITS, Op};
 use weir_core::key::Operation;
 use weir_core::strategy::Limit;
 use weir_units::Micros;
@@ -86,7 +86,7 @@ impl<'a> Decision<'a> {
             Op::Charge | Op::AtMost => Some(Once::Record(Operation::Charge, id)),
             Op::Force => Some(Once::Record(Operation::Debit, id)),
             Op::Reserve { .. } | Op::Cancel => Some(Once::Record(Operation::Reserve, id)),
-            Op::Peek | Op::Reset => None,
+            Op::Peek | Op::Reset | Op::Count { .. } => None,
         }
     }
 }
@@ -104,6 +104,7 @@ pub(super) enum Once<'a> {
 pub(super) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError> {
     let counts_denied = || decision.limits().any(|limit| limit.algorithm.counts_denied());
     let is_fixed = || decision.limits().any(|limit| !limit.algorithm.is_adjustable());
+    let is_bucketed = |limit: &Algorithm| matches!(limit.engine(), Engine::Slots(_));
     let why = match decision.op {
         Op::AtMost if counts_denied() => {
             "at_most is not defined for limits that count denied attempts; it is for every limit without `count_denied`"
@@ -115,6 +116,9 @@ pub(super) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError>
         Op::Cancel if !matches!(&*decision.algorithms(), [one] if one.cancels()) => {
             "a reservation can be cancelled where the strategy has exactly one limit, which is a token_bucket without \
              `charge_after`, a sliding_log with `hold: true`, or an interval_refill whose refill is at most its capacity"
+        }
+        Op::Count { .. } if !matches!(&*decision.algorithms(), [one] if is_bucketed(one)) => {
+            "count is defined for one bucketed_window limit only"
         }
         Op::Refund if counts_denied() => "refund is not defined for limits that count denied attempts",
         Op::Refund if is_fixed() => "refund is not defined for warm_up; it is for every other algorithm",

@@ -175,12 +175,12 @@ fn numbers_that_no_limit_has() {
                 "4:53: strategies.a.limits[0].sliding_window.window: is missing; give it a duration, such as 10s",
             ),
             (
-                "bucketed_window: { limit: 1, window: 1s, buckets: 361 }",
-                "4:87: strategies.a.limits[0].bucketed_window.buckets: 361 is out of bounds: it must be from 1 to 360",
+                "bucketed_window: { limit: 1, window: 1s, buckets: 3601 }",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 3601 is out of bounds: it must be from 1 to 3600",
             ),
             (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
-                "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 360",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 3600",
             ),
             (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 7 }",

@@ -18,7 +18,7 @@ use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, w
 const PASSWORD: &str = "hunter2";
 
 /// What a user must be allowed besides its keys; docs/redis.md says the same.
-pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
+pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
 /// What it must be allowed besides, where a strategy has leases.
 const LEASE_RIGHTS: &str = "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
@@ -108,13 +108,23 @@ async fn every_engine(store: &RedisStore) {
         Algorithm::sliding_log(9, hour).unwrap(),
         Algorithm::sliding_window(9, hour).unwrap(),
         Algorithm::bucketed_window(9, hour, 6, true).unwrap(),
+        Algorithm::bucketed_window(9, hour, 3600, true).unwrap(),
     ];
     for algorithm in algorithms {
         let limits = vec![Limit { name: "l".into(), scope: Scope::of(&[Field::Resource]), algorithm }];
         let strategy =
             std::sync::Arc::new(Strategy::new("acl", limits, false, FailurePolicy::Error).unwrap());
         let subject = Subject { resource: "r", consumer: "", ..Subject::default() };
-        for op in [Op::Charge, Op::Peek, Op::Charge, Op::Refund, Op::Force, Op::Reset, Op::Charge] {
+        for op in [
+            Op::Charge,
+            Op::Peek,
+            Op::Charge,
+            Op::Refund,
+            Op::Force,
+            Op::Count { parts: 3 },
+            Op::Reset,
+            Op::Charge,
+        ] {
             let mut out = Verdicts::default();
             let decision = Decision::new(&strategy, subject, Op::Peek, &[]);
             let decided = store.decide_one(&decision, op, &[2], &mut out).await;

@@ -196,6 +196,7 @@ fn heaps(op: BoxedStrategy<Op>, most_costs: usize) -> impl proptest::strategy::S
         (random::log(), random::log()),
         (random::sliding(), random::sliding()),
         (random::slots(), random::slots()),
+        (random::ring(), random::ring()),
         (random::limit(), random::limit()),
     ];
     let limit = (of_engine.boxed(), 0..2_usize).prop_map(|((own, other), scope)| (own, other, scope));

@@ -54,7 +54,7 @@ pub enum Cost {
 /// A limit of any engine: mostly small enough that a short trace meets all its edges. Boxed, because the
 /// type of so many alternatives takes more stack than a test's thread has.
 pub fn limit() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![bucket(), window(), interval(), log(), sliding(), slots()].boxed()
+    prop_oneof![bucket(), window(), interval(), log(), sliding(), slots(), ring()].boxed()
 }
 
 /// The limits of one decision.
@@ -166,6 +166,18 @@ pub fn sliding() -> impl Strategy<Value = Algorithm> {
 
 pub fn slots() -> impl Strategy<Value = Algorithm> {
     (amount(), span(), 1..=8_u64, any::<bool>()).prop_filter_map(
+        "not a bucketed window",
+        |(limit, span, buckets, strict)| {
+            let window = Micros(span.0.next_multiple_of(buckets));
+            Algorithm::bucketed_window(limit, window, buckets, strict).ok()
+        },
+    )
+}
+
+/// Of so many buckets that Redis keeps them in another layout.
+pub fn ring() -> impl Strategy<Value = Algorithm> {
+    let buckets = prop_oneof![4 => 362..=700_u64, 1 => 3000..=3600_u64];
+    (amount(), span(), buckets, any::<bool>()).prop_filter_map(
         "not a bucketed window",
         |(limit, span, buckets, strict)| {
             let window = Micros(span.0.next_multiple_of(buckets));

@@ -116,6 +116,7 @@ async fn absurd_numbers_hurt_nobody_else() {
                         "bucket" | "window" => packed(&[one, two, three]),
                         "sliding" => packed(&[now.min(three), one, two, three]),
                         "slots" => packed(&[one, two, three, one.max(4.0), now, two]),
+                        "ring" => packed(&[one, two, three, one.max(4.0), now, two]),
                         "log" => {
                             let entries = [0.0, one, two, now, three, one.max(now), two.abs()];
                             let _: () = redis::cmd("DEL").arg(key).query(&mut connection).unwrap();

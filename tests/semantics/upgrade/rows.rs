@@ -52,6 +52,13 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
+/// A bucketed window whose slots are stored in groups.
+pub(super) fn rows_of_many_buckets() -> Vec<Row> {
+    let both: &[Field] = &[Field::Resource, Field::Consumer];
+    let algorithm = Algorithm::bucketed_window(10, Micros(10 * SECOND), 400, true).unwrap();
+    vec![row("ring", &[("each", both, algorithm)])]
+}
+
 /// Limits that shape traffic, and what is remembered of decisions under ids.
 pub(super) fn rows_of_shaping() -> Vec<Row> {
     let rate = Rate { count: 1, period: Micros(SECOND) };

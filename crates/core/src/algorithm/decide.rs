@@ -21,7 +21,8 @@ use smallvec::SmallVec;
 use super::held::FORGET;
 use super::judge::Judgement;
 use super::{
-    Algorithm, Cells, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, UNLIMITED_DEBT, Verdict, VerdictSink,
+    Algorithm, Cells, Engine, Kept, LimitVerdict, MAX_LIMITS, Op, Reading, State, UNLIMITED_DEBT, Verdict,
+    VerdictSink,
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
 
@@ -83,6 +84,7 @@ impl DecisionParts {
         let phase = if limit.is_spread() { cells.phase(index) } else { 0 };
         let state = cells.get(index);
         let reading = limit.read(state, self.now.0, phase);
+        let mut level = reading.level;
         let mut judgement = limit.judge(state, &reading, self.cost);
         match self.op {
             Op::AtMost => {
@@ -94,10 +96,11 @@ impl DecisionParts {
                 (judgement, self.wait) =
                     limit.judge_reserve(state, &reading, judgement, self.cost, max_wait.0);
             }
+            Op::Count { parts } => level = limit.newest(state, &reading, parts),
             _ => {}
         }
         self.wait = self.wait.max(limit.pace(&reading));
-        Judged { limit, level: reading.level, reading, judgement, write: None, reset_after: Micros::ZERO }
+        Judged { limit, level, reading, judgement, write: None, reset_after: Micros::ZERO }
     }
 
     /// Charges all limits or none, now that each is judged.
@@ -178,7 +181,7 @@ impl Algorithm {
         let before = reading.level;
         let add = |units: u64| before.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
         match op {
-            Op::Peek | Op::Cancel => None,
+            Op::Peek | Op::Cancel | Op::Count { .. } => None,
             Op::Reset => Some(0),
             Op::Refund if cost == 0 || reading.level == 0 => None,
             Op::Refund => Some(self.refund(reading, cost)),
@@ -195,6 +198,14 @@ impl Algorithm {
             // The one write a denial may make: a state from a clock that has since gone back.
             _ if reading.shift > 0 || self.is_held() && reading.span > 0 => Some(reading.level),
             _ => None,
+        }
+    }
+
+    /// What the newest parts of a bucketed window hold; nothing for other limits.
+    fn newest(&self, state: Option<&State>, reading: &Reading, parts: u64) -> u64 {
+        match (&self.engine, state) {
+            (Engine::Slots(slots), Some(State::Slots(state))) => slots.newest(Some(state), reading, parts),
+            _ => 0,
         }
     }
 

@@ -248,7 +248,7 @@ impl Algorithm {
         span("window", window)?;
         units("limit", limit)?;
         if !(1..=MAX_BUCKETS).contains(&buckets) {
-            return Err(invalid("buckets", buckets, "it must be from 1 to 360"));
+            return Err(invalid("buckets", buckets, "it must be from 1 to 3600"));
         }
         if !window.0.is_multiple_of(buckets) {
             let bound =

@@ -12,14 +12,18 @@
 //! Promise: at most `limit` in any `count` slots, and so, strict, never more than `limit` in any span of
 //! the window; lenient, more by at most what fits into one slot. Memory: an entry per slot that was hit.
 //! A state of other slots counts whole, and takes what is charged meanwhile, until it would have been
-//! fresh under its own. Twin: `lua/slots.lua`.
+//! fresh under its own. Twins: `lua/slots.lua`, and `lua/ring.lua` where more than 361 slots count: Redis keeps those
+//! in another layout, and so under another engine's name. What a limit answers does not depend on the layout.
 //! Sources: the ring buffers of redback (strict) and of sliding-limiter (lenient).
 
 use super::Reading;
 use weir_units::{CEILING, LATEST};
 
 /// The most buckets that a window may have.
-pub const MAX_BUCKETS: u64 = 360;
+pub const MAX_BUCKETS: u64 = 3600;
+
+/// The most slots whose states Redis reads and writes whole.
+const MOST_WHOLE: u64 = 361;
 
 /// The engine's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +110,23 @@ impl Slots {
             }
         }
         reading.origin = state.hit.last().map_or(reading.origin, |newest| newest.start);
+    }
+
+    /// What was charged in the newest `parts` slots, the one that is now included.
+    pub(super) fn newest(&self, state: Option<&State>, reading: &Reading, parts: u64) -> u64 {
+        let Some(state) = state else { return 0 };
+        let back = parts.clamp(1, self.count) - 1;
+        let oldest = (reading.at - reading.at % self.width).saturating_sub(back.saturating_mul(self.width));
+        if state.slots != *self {
+            return if reading.origin >= oldest { reading.level } else { 0 };
+        }
+        let counts = |hit: &&Hit| hit.left(reading) > 0 && hit.start.saturating_sub(reading.shift) >= oldest;
+        state.hit.iter().filter(counts).map(|hit| hit.hits).sum()
+    }
+
+    /// Whether there are so many slots that Redis keeps them in the other layout.
+    pub(super) const fn is_many(&self) -> bool {
+        self.count > MOST_WHOLE
     }
 
     /// A state that holds nothing yet.

@@ -17,6 +17,12 @@ pub enum Op {
     Refund,
     /// Forgets the state.
     Reset,
+    /// Charges nothing. [`LimitVerdict::level_before`] is what the newest parts of a bucketed window hold. One such
+    /// limit only.
+    Count {
+        /// How many parts, the one that is now included.
+        parts: u64,
+    },
     /// Charges every limit, also above it: work that is already done. The limit is then in debt.
     Force,
     /// Charges every limit as much of the cost as all of them admit, at least 1. Not of limits that count denied

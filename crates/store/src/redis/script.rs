@@ -228,6 +228,7 @@ impl Doubles {
             Op::Force => (5, 0),
             Op::AtMost => (6, 0),
             Op::Reserve { max_wait } => (7, max_wait.0.min(CEILING)),
+            Op::Count { parts } => (14, parts.min(CEILING)),
         };
         for number in [op, max_wait] {
             self.put(number as f64);

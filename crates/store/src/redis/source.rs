@@ -92,6 +92,9 @@ fn bits(engines: impl Iterator<Item = EngineKind>) -> usize {
 }
 
 fn join(engines: usize, plain: &str) -> String {
+    // The one uses functions of the other.
+    let needs_slots = engines & bit(EngineKind::Ring) != 0;
+    let engines = if needs_slots { engines | bit(EngineKind::Slots) } else { engines };
     let used = EngineKind::ALL.into_iter().filter(|engine| engines & bit(*engine) != 0);
     let used = used.map(|engine| files_of(engine).driver);
     let has = |bit: usize, file: &'static str| (engines & bit != 0).then_some(file);

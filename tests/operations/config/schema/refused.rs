@@ -86,7 +86,7 @@ fn mistaken() -> Vec<(String, &'static str)> {
             "/strategies/a/limits/0/sliding_window/limit",
         ),
         (
-            limit("bucketed_window: { limit: 5, window: 1h, buckets: 361 }"),
+            limit("bucketed_window: { limit: 5, window: 1h, buckets: 3601 }"),
             "/strategies/a/limits/0/bucketed_window/buckets",
         ),
         (limit("sliding_log: { limit: 10001, window: 1s }"), "/strategies/a/limits/0/sliding_log/limit"),

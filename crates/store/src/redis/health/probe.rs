@@ -152,6 +152,7 @@ fn strategies() -> Vec<Arc<Strategy>> {
         Algorithm::sliding_log(LIMIT, WINDOW),
         Algorithm::sliding_window(LIMIT, WINDOW),
         Algorithm::bucketed_window(LIMIT, WINDOW, 2, false),
+        Algorithm::bucketed_window(LIMIT, WINDOW, 400, false),
     ];
     let strategy = |algorithm: Algorithm| {
         let limit = Limit { name: "probe".into(), scope: Scope::default(), algorithm };

@@ -90,7 +90,7 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
 const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
 
 /// All that decisions need besides their keys, as `ACL SETUSER` takes it; docs/redis.md says the same.
-const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +del +exists +rpush +rpop +llen \
+const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen \
                       +lrange +lindex +lset +ltrim +pexpireat";
 
 /// What to do about `reason`.

@@ -1,0 +1,36 @@
+//! `Count`: how much was used lately.
+
+use std::time::Instant;
+
+use prost::Message as _;
+use tonic::Status;
+
+use super::refund::duration;
+use super::wire::attributes;
+use super::{DecisionService, status};
+use crate::limiter::{Question, interval};
+use crate::proto::v1::{CountRequest, CountResponse};
+use crate::store::Store;
+
+impl<S: Store> DecisionService<S> {
+    /// Counts what a limit has charged over an interval.
+    pub async fn count(
+        &self,
+        request: &CountRequest,
+        deadline: Option<Instant>,
+    ) -> Result<CountResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let question = Question {
+            resource: &request.resource,
+            consumer: &request.consumer,
+            strategy: &request.strategy,
+            cost: 0,
+            attributes: attributes(&request.attributes),
+            ..Question::until(deadline)
+        };
+        let span = request.interval.map(|span| (span.seconds, span.nanos));
+        let interval = interval(span).map_err(status::of)?;
+        let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;
+        Ok(CountResponse { used: counted.used, span: Some(duration(counted.span)) })
+    }
+}
