@@ -173,9 +173,9 @@ end
 -- Writes the whole string from a list.
 local function ring_write_list(key, held)
   local width, count = held[1], held[2]
-  local groups, total, reply = ring_groups(count), 0, nil
+  local groups, total = ring_groups(count), 0
   call('DEL', key)
-  reply = call('SETRANGE', key, ring_offset(groups, groups) - 8, pack_struct('<d', 0))
+  local reply = call('SETRANGE', key, ring_offset(groups, groups) - 8, pack_struct('<d', 0))
   if refused(reply) then return reply end
   local i = 3
   while i <= #held do
@@ -198,7 +198,8 @@ local function ring_write_slot(key, one)
   local held = one.held
   local groups, group = held.groups, floor_div(held.slot, RING_GROUP)
   local place, cell = fmod(group, groups), held.slot - group * RING_GROUP
-  local from, holds, reply = ring_offset(groups, place), held.cost, nil
+  local from, holds = ring_offset(groups, place), held.cost
+  local reply
   if held.records[2 * place + 1] == group then
     local raw = call('GETRANGE', key, from + 8 * cell, from + 8 * cell + 7)
     if refused(raw) or #raw ~= 8 then return { err = unreadable(raw) } end
