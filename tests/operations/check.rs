@@ -49,7 +49,7 @@ fn every_number_of_an_algorithm_is_held_against_its_bounds() {
         ),
         ("sliding_window: { limit: 9007199254740992, window: 0s }", &["limit", "window"]),
         (
-            "bucketed_window: { limit: 9007199254740992, window: 0s, buckets: 361 }",
+            "bucketed_window: { limit: 9007199254740992, window: 0s, buckets: 3601 }",
             &["limit", "window", "buckets"],
         ),
         ("sliding_log: { limit: 10001, window: 0s }", &["limit", "window"]),

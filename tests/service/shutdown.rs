@@ -246,11 +246,26 @@ macro_rules! services_by_reflection {
 async fn reflection_speaks_both_versions() {
     let server = Server::start(config());
     let v1 = services_by_reflection!(server, v1).unwrap();
-    assert_eq!(v1, [DECISIONS, ENVOY, "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"]);
+    assert_eq!(
+        v1,
+        [
+            DECISIONS,
+            ENVOY,
+            "grpc.health.v1.Health",
+            "grpc.reflection.v1.ServerReflection",
+            "weir.v1.ConcurrencyService",
+        ]
+    );
     let v1alpha = services_by_reflection!(server, v1alpha).unwrap();
     assert_eq!(
         v1alpha,
-        [DECISIONS, ENVOY, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"]
+        [
+            DECISIONS,
+            ENVOY,
+            "grpc.health.v1.Health",
+            "grpc.reflection.v1alpha.ServerReflection",
+            "weir.v1.ConcurrencyService",
+        ]
     );
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir::config::Config;
+use weir::config::{Config, ConfigOverrides};
 
 use super::read;
 use crate::support::server::{Server, config};
@@ -17,13 +17,16 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of a service on memory and of one on Redis, which has metrics of its nodes.
+/// The pages of a service on memory, of one on Redis, which has metrics of its nodes, and of one with leases.
 fn pages() -> String {
+    let text = "strategies: { exports: { concurrency: { limit: 3, per: [consumer] } } }";
+    let leases = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap().rules;
+    let leases = Server::start(Config { rules: leases, ..config() }).get("/metrics").1;
     let memory = Server::start(config()).get("/metrics").1;
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    memory + &redis.get("/metrics").1
+    memory + &leases + &redis.get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

@@ -75,11 +75,12 @@ fn keys_of_probes_go_by_themselves() {
         Algorithm::sliding_log(5, minute).unwrap(),
         Algorithm::sliding_window(5, minute).unwrap(),
         Algorithm::bucketed_window(5, minute, 6, false).unwrap(),
+        Algorithm::bucketed_window(5, minute, 600, false).unwrap(),
     ];
     let server = Server::start_by_the_system(with(single(&redis), &all));
     ready(&server);
     let keys = probe_keys(&redis);
-    for engine in ["bucket", "window", "interval", "log", "sliding", "slots"] {
+    for engine in ["bucket", "window", "interval", "log", "sliding", "slots", "ring"] {
         let count = keys.iter().filter(|key| key.ends_with(&format!("}}:probe:{engine}"))).count();
         assert_eq!(count, 2, "of two slots, which a node of a cluster would refuse: {keys:?}");
     }

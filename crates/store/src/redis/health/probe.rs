@@ -152,6 +152,7 @@ fn strategies() -> Vec<Arc<Strategy>> {
         Algorithm::sliding_log(LIMIT, WINDOW),
         Algorithm::sliding_window(LIMIT, WINDOW),
         Algorithm::bucketed_window(LIMIT, WINDOW, 2, false),
+        Algorithm::warm_up(Rate { count: LIMIT, period: WINDOW }, WINDOW, 2, None),
         Algorithm::bucketed_window(LIMIT, WINDOW, 400, false),
     ];
     let strategy = |algorithm: Algorithm| {
