@@ -20,6 +20,7 @@ mod refund;
 mod several;
 mod shaping;
 mod should_allow;
+mod span;
 mod status;
 mod stream;
 mod wire;

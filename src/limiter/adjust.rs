@@ -2,11 +2,13 @@
 //!
 //! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
 
-use super::{Limiter, LimiterError, Question, bounds, deadline};
-use crate::algorithm::{LimitVerdict, Op};
+use smallvec::SmallVec;
+
+use super::{Limiter, LimiterError, Question, bounds};
+use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
-use crate::store::{Decision, Store, no_verdict};
-use crate::strategy::Limit;
+use crate::store::{Decision, Part, Store, no_verdict};
+use crate::strategy::{Limit, Resolved};
 
 /// How limits stand after a debit or a cancellation.
 #[derive(Debug, Clone)]
@@ -35,14 +37,31 @@ impl<S: Store> Limiter<S> {
 
     async fn adjust(&self, question: &Question<'_>, op: Op) -> Result<Adjusted<'_>, LimiterError> {
         let resolved = self.resolve(question)?;
-        let deadline = question.deadline.map(|deadline| deadline::for_store(deadline, clock::monotonic()));
+        let (verdict, limits) = self.change(question, &resolved, op, question.part()).await?;
+        let charges = op == Op::Force && verdict.applied;
+        let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {
+            let charged = if charges { limit.algorithm.debited(one.level_before, question.cost) } else { 0 };
+            (limit, one, charged)
+        });
+        Ok(Adjusted { applied: verdict.applied, fitted: verdict.fitted, limits: limits.collect() })
+    }
+
+    /// Asks the store for a change that is no decision: a debit, a cancellation, a refund or a reset.
+    pub(super) async fn change(
+        &self,
+        question: &Question<'_>,
+        resolved: &Resolved<'_>,
+        op: Op,
+        part: Option<&Part<'_>>,
+    ) -> Result<(Verdict, SmallVec<[LimitVerdict; 2]>), LimiterError> {
+        let deadline = self.store_deadline(question.deadline, clock::monotonic());
         let result = self
             .ask(&Decision {
                 strategy: resolved.strategy,
                 subject: question.subject(resolved.group),
                 op,
                 costs: &[question.cost],
-                part: question.part(),
+                part,
                 deadline: deadline.as_ref(),
             })
             .await;
@@ -53,15 +72,10 @@ impl<S: Store> Limiter<S> {
             ?op,
             cost = question.cost,
             error = result.as_ref().err().map(tracing::field::display),
-            "adjusted"
+            "changed"
         );
         let verdicts = result.map_err(LimiterError::NotUndone)?;
         let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?;
-        let charges = op == Op::Force && verdict.applied;
-        let limits = resolved.strategy.limits().iter().zip(verdicts.limits).map(|(limit, one)| {
-            let charged = if charges { limit.algorithm.debited(one.level_before, question.cost) } else { 0 };
-            (limit, one, charged)
-        });
-        Ok(Adjusted { applied: verdict.applied, fitted: verdict.fitted, limits: limits.collect() })
+        Ok((*verdict, verdicts.limits))
     }
 }

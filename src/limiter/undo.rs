@@ -4,8 +4,7 @@
 
 use super::{Limiter, LimiterError, Question, bounds};
 use crate::algorithm::{LimitVerdict, Op};
-use crate::clock;
-use crate::store::{Decision, LimitSet, Part, Store, no_verdict};
+use crate::store::{LimitSet, Part, Store};
 use crate::strategy::{Field, Limit, Resolved, Strategy};
 use crate::telemetry::Rejection;
 
@@ -53,32 +52,10 @@ impl<S: Store> Limiter<S> {
         op: Op,
         part: Part<'_>,
     ) -> Result<Undone<'a>, LimiterError> {
-        let deadline = self.store_deadline(question.deadline, clock::monotonic());
-        let result = self
-            .ask(&Decision {
-                strategy: resolved.strategy,
-                subject: question.subject(resolved.group),
-                op,
-                costs: &[question.cost],
-                part: Some(&part),
-                deadline: deadline.as_ref(),
-            })
-            .await;
-        tracing::debug!(
-            strategy = resolved.strategy.name(),
-            resource = question.resource,
-            consumer = question.consumer,
-            ?op,
-            cost = question.cost,
-            error = result.as_ref().err().map(tracing::field::display),
-            "undone"
-        );
-        let verdicts = result.map_err(LimiterError::NotUndone)?;
-        let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?;
-        let granted = verdict.granted;
+        let (verdict, verdicts) = self.change(question, resolved, op, Some(&part)).await?;
         let limits = resolved.strategy.limits().iter().enumerate();
         let limits = limits.filter(|(index, _)| part.limits.has(*index)).map(|(_, limit)| limit);
-        Ok(Undone { applied: granted > 0, limits: limits.zip(verdicts.limits).collect() })
+        Ok(Undone { applied: verdict.granted > 0, limits: limits.zip(verdicts).collect() })
     }
 }
 

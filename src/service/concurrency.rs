@@ -9,6 +9,7 @@ use tonic::{Request, Response, Status};
 
 use super::incoming::context;
 use super::message::{Facts, Templates};
+use super::span::{duration, micros};
 use super::{MAX_MESSAGE_BYTES, status};
 use crate::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal};
 use crate::leases::{Acquired, LeaseQuestion, Leases};
@@ -158,17 +159,8 @@ fn work_outcome(outcome: i32) -> Result<lease::WorkOutcome, Status> {
     }
 }
 
-/// A span in whole microseconds, rounded down.
 fn span(field: &'static str, given: &Duration) -> Result<Micros, Status> {
-    let nanos = u64::try_from(given.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
-    let seconds = u64::try_from(given.seconds).ok();
-    match seconds.zip(nanos) {
-        Some((seconds, nanos)) => Ok(Micros(Micros::from_secs(seconds).0.saturating_add(nanos / 1_000))),
-        None => {
-            let value = format!("{} seconds and {} nanoseconds", given.seconds, given.nanos);
-            Err(invalid(field, value, "it must be a duration above 0".to_owned()))
-        }
-    }
+    micros(field, given, "it must be a duration above 0").map_err(|error| status::of(error))
 }
 
 fn invalid(field: &'static str, value: String, bound: String) -> Status {
@@ -180,8 +172,4 @@ fn expires_after(outcome: &LeaseOutcome) -> Option<Duration> {
         LeaseOutcome::Held { expires_after, .. } => Some(duration(*expires_after)),
         _ => None,
     }
-}
-
-fn duration(span: Micros) -> Duration {
-    super::refund::duration(span)
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use prost::Message as _;
 use tonic::Status;
 
-use super::refund::duration;
+use super::span::duration;
 use super::wire::attributes;
 use super::{DecisionService, status};
 use crate::limiter::{Question, interval};

@@ -3,15 +3,16 @@
 use std::time::Instant;
 
 use prost::Message as _;
-use prost_types::Duration;
 use tonic::Status;
 
+use super::span::duration;
 use super::wire::attributes;
 use super::{DecisionService, status};
+use crate::algorithm::LimitVerdict;
 use crate::limiter::{Question, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
 use crate::store::Store;
-use crate::units::Micros;
+use crate::strategy::Limit;
 
 fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> {
     let question = Question::until(deadline);
@@ -43,20 +44,15 @@ fn response(undone: &Undone<'_>) -> RefundResponse {
 }
 
 pub(super) fn states(undone: &Undone<'_>) -> Vec<LimitState> {
-    let state = |(limit, verdict): &(&crate::strategy::Limit, crate::algorithm::LimitVerdict)| LimitState {
+    undone.limits.iter().map(|(limit, verdict)| state(limit, verdict)).collect()
+}
+
+/// How one limit stands.
+pub(super) fn state(limit: &Limit, verdict: &LimitVerdict) -> LimitState {
+    LimitState {
         name: limit.name.to_string(),
         limit: limit.algorithm.limit(),
         remaining: verdict.remaining,
         reset_after: Some(duration(verdict.reset_after)),
-    };
-    undone.limits.iter().map(state).collect()
-}
-
-/// Exact: both sides are integers, and no span of ours comes near the largest duration.
-pub(super) fn duration(span: Micros) -> Duration {
-    let nanos = (span.0 % 1_000_000) * 1_000;
-    Duration {
-        seconds: i64::try_from(span.0 / 1_000_000).unwrap_or(i64::MAX),
-        nanos: i32::try_from(nanos).unwrap_or(0),
     }
 }

@@ -6,13 +6,14 @@ use std::time::Instant;
 use prost::Message as _;
 use tonic::Status;
 
-use super::refund::duration;
+use super::refund::state;
+use super::span::{duration, micros};
 use super::wire::{self, attributes};
 use super::{DecisionService, status};
 use crate::limiter::{Adjusted, Answer, Begun, InvalidField, Outcome, Question, Shaping};
 use crate::proto::v1::{
     CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
-    LimitState, ReserveRequest, ReserveResponse, ShouldAllowResponse,
+    ReserveRequest, ReserveResponse, ShouldAllowResponse,
 };
 use crate::store::Store;
 use crate::units::Micros;
@@ -70,12 +71,7 @@ impl<S: Store> DecisionService<S> {
             ..Question::until(deadline)
         };
         let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
-        let limits = adjusted.limits.iter().map(|(limit, one, _)| LimitState {
-            name: limit.name.to_string(),
-            limit: limit.algorithm.limit(),
-            remaining: one.remaining,
-            reset_after: Some(duration(one.reset_after)),
-        });
+        let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one));
         Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
     }
 
@@ -113,7 +109,9 @@ fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
 
 fn reservation(request: &ReserveRequest, deadline: Option<Instant>) -> Result<Question<'_>, InvalidField> {
     let question = Question::until(deadline);
-    let max_wait = Some(max_wait(request.max_wait.as_ref())?);
+    let bound = "it must not be negative, and have less than 10^9 ns";
+    let max_wait = request.max_wait.as_ref().map(|span| micros("max_wait", span, bound)).transpose()?;
+    let max_wait = Some(max_wait.unwrap_or_default());
     Ok(Question {
         resource: &request.resource,
         consumer: &request.consumer,
@@ -123,19 +121,4 @@ fn reservation(request: &ReserveRequest, deadline: Option<Instant>) -> Result<Qu
         attributes: attributes(&request.attributes),
         ..question
     })
-}
-
-/// Rounded down to the microsecond: nobody waits longer than it was said.
-fn max_wait(span: Option<&prost_types::Duration>) -> Result<Micros, InvalidField> {
-    let Some(span) = span else { return Ok(Micros::ZERO) };
-    match (u64::try_from(span.seconds), u64::try_from(span.nanos)) {
-        (Ok(seconds), Ok(nanos)) if nanos < 1_000_000_000 => {
-            Ok(Micros(seconds.saturating_mul(1_000_000).saturating_add(nanos / 1_000)))
-        }
-        _ => Err(InvalidField {
-            field: "max_wait",
-            value: format!("{} s and {} ns", span.seconds, span.nanos),
-            bound: "it must not be negative, and have less than 10^9 ns".to_owned(),
-        }),
-    }
 }

@@ -11,7 +11,7 @@ use crate::strategy::MAX_ATTRIBUTES;
 
 /// Reads a question as the generated type reads it: of a field that is there twice the later one counts. A text that
 /// the question before it, `like`, has too is known to be one. Its texts are still in the message.
-#[inline]
+#[inline(always)] // a question is copied wherever it is passed on
 pub(crate) fn question<'a>(
     message: &'a [u8],
     deadline: Option<Instant>,

@@ -17,6 +17,7 @@ impl Judgement {
 
 impl Algorithm {
     /// Whether `cost` fits on top of the level, and how long until it does.
+    #[inline]
     pub(super) fn judge(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
         if cost > self.limit {
             return Judgement { cause: Some(Cause::Never), retry: Retry::Never };

@@ -40,7 +40,7 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
         (ttl(0, 0), format!("ttl is 0s: {bound}")),
         (ttl(0, 999), format!("ttl is 0s: {bound}")),
         (ttl(3600, 1_000), format!("ttl is 3600000001us: {bound}")),
-        (ttl(-1, 0), "ttl is -1 seconds and 0 nanoseconds: it must be a duration above 0".to_owned()),
+        (ttl(-1, 0), "ttl is -1 s and 0 ns: it must be a duration above 0".to_owned()),
         (
             AcquireRequest { resource: String::new(), ..good.clone() },
             "resource is \"\": it must be 1 to 512 bytes".to_owned(),
