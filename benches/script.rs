@@ -37,7 +37,7 @@ const READY: [usize; 3] = [1, 16, 64];
 const CONNECTIONS: usize = 4;
 const READY_EACH: usize = 16;
 
-/// Decisions of one measurement: one at a time takes the longest, and is told apart from others with fewest.
+/// Decisions of one measurement. One decision per call takes the longest, so there are fewer of them.
 const fn decisions(ready: usize) -> usize {
     if ready == 1 { 12_000 } else { 24_000 }
 }

@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
 
-/// How this very program is told to be that server.
+/// The argument that makes this program that server.
 pub const ARGUMENT: &str = "--bare";
 
 /// Serves on this port, for ever.

@@ -58,7 +58,7 @@ async function main() {
   equal('nor does cost 0', (await ask('api/search', 'bob', { cost: 0 })).remaining, 3);
   equal('what does not fit is denied', (await ask('api/search', 'bob', { cost: 4 })).reason, 'REASON_LIMITED');
   const never = await ask('api/search', 'bob', { cost: 11 });
-  equal('what can never fit is told', [never.reason, never.retry_after], ['REASON_NEVER', null]);
+  equal('a cost above the limit has reason NEVER', [never.reason, never.retry_after], ['REASON_NEVER', null]);
   equal('a named strategy', (await ask('anything', 'dave', { strategy: 'api' })).remaining, 9);
 
   const [north, south] = ['north', 'south'].map((region) => ({ attributes: { region } }));

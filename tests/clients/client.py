@@ -52,7 +52,7 @@ with grpc.insecure_channel(sys.argv[1]) as channel:
     equal("nor does cost 0", ask("api/search", "bob", cost=0).remaining, 3)
     equal("what does not fit is denied", ask("api/search", "bob", cost=4).reason, pb.REASON_LIMITED)
     never = ask("api/search", "bob", cost=11)
-    equal("what can never fit is told", (never.reason, never.HasField("retry_after")), (pb.REASON_NEVER, False))
+    equal("a cost above the limit has reason NEVER", (never.reason, never.HasField("retry_after")), (pb.REASON_NEVER, False))
     equal("a named strategy", ask("anything", "dave", strategy="api").remaining, 9)
 
     north, south = {"region": "north"}, {"region": "south"}

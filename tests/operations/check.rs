@@ -127,7 +127,7 @@ fn too_many_limits_hide_no_other_mistake() {
 }
 
 #[test]
-fn mistakes_of_the_file_and_of_envoys_files_are_told_together() {
+fn mistakes_of_the_file_and_of_envoys_files_are_reported_together() {
     let config = "envoy: { config: ratelimit }\nresources: [{ match: x, strategy: nothing }]\n";
     let directory =
         directory(&[("weir.yaml", config), ("ratelimit/edge.yaml", "domain: edge\nnonsense: 1\n")]);
@@ -137,7 +137,7 @@ fn mistakes_of_the_file_and_of_envoys_files_are_told_together() {
     assert!(errors.contains(&shown(&directory, "ratelimit/edge.yaml")), "{errors}");
 }
 
-/// Secrets are on the machines that need them; what else they would be wrong about is told.
+/// Secrets exist only on the machines that need them. `check` passes without them, and still reports all other mistakes.
 #[test]
 fn a_missing_secret_is_a_note_for_check_and_an_error_for_serve() {
     let redis = "store:\n  redis:\n    nodes: [\"rediss://localhost:6379\"]\n    password_file: secrets/redis\n    \

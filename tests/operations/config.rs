@@ -50,8 +50,8 @@ fn refused(cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
 
 /// Each value is refused at this place, as it is written and then with exactly these words.
 fn values_refused(place: &str, cases: &[(&str, &str)], file_of: impl Fn(&str) -> String) {
-    for (value, told) in cases {
-        refused(&[(value, &format!("{place}: \"{value}\"{told}"))], &file_of);
+    for (value, reason) in cases {
+        refused(&[(value, &format!("{place}: \"{value}\"{reason}"))], &file_of);
     }
 }
 
@@ -210,7 +210,7 @@ fn sections_may_be_empty_or_absent() {
     assert_eq!(config.store, StoreConfig::Memory(memory));
 }
 
-/// One mistake must not hide another: all of them are told in one run, in the order of the file.
+/// One mistake must not hide another: one run reports all of them, in the order of the file.
 #[test]
 fn one_run_tells_every_mistake() {
     let text = r#"

@@ -60,7 +60,7 @@ fn without_tag(text: &str) -> String {
 }
 
 #[test]
-fn people_are_told_line_by_line() {
+fn the_text_has_a_line_per_fact() {
     for (args, expected) in [
         (
             &["zoo/lion", "bob"][..],
@@ -138,7 +138,7 @@ limits    all are charged, or none is
 }
 
 #[test]
-fn machines_are_told_the_same() {
+fn json_has_the_same_facts() {
     let json = |args: &[&str]| -> Value {
         serde_json::from_str(&explained(&[args, &["--output", "json"]].concat())).unwrap()
     };

@@ -35,7 +35,7 @@ fn counted(server: &Server) -> (u64, u64) {
     (value("allowed"), value("denied"))
 }
 
-fn told(report: &Value) -> (u64, u64) {
+fn totals(report: &Value) -> (u64, u64) {
     let decisions = &report["decisions"];
     assert_eq!(decisions["failed"], 0);
     assert_eq!(report["errors"], serde_json::json!({}));
@@ -53,7 +53,7 @@ fn counts_are_the_servers_own() {
     let (report, code) =
         load(&server, &[&BURST[..], &["--requests", "3000", "--warm-up", "0s", "--keys", "100"]].concat());
     assert_eq!(code, Some(0));
-    assert_eq!(told(&report), (500, 2_500));
+    assert_eq!(totals(&report), (500, 2_500));
     assert_eq!(counted(&server), (500, 2_500));
     assert_eq!(report["calls"]["made"], 3_000);
     let latency = |name: &str| report["latency_us"][name].as_f64().unwrap();
@@ -65,7 +65,7 @@ fn batches_are_counted_by_decision() {
     let server = Server::start(config());
     let batch = ["--mode", "batch", "--batch", "70", "--requests", "50", "--warm-up", "0s", "--keys", "100"];
     let (report, _) = load(&server, &[&BURST[..], &batch].concat());
-    assert_eq!(told(&report), (500, 3_000));
+    assert_eq!(totals(&report), (500, 3_000));
     assert_eq!(counted(&server), (500, 3_000));
     assert_eq!((&report["calls"]["made"], &report["batch"]), (&50.into(), &70.into()));
 }
@@ -78,7 +78,7 @@ fn streams_are_counted_by_decision() {
         let stream =
             ["--mode", "stream", "--batch", batch, "--requests", "500", "--warm-up", "0s", "--keys", "100"];
         let (report, code) = load(&server, &[&BURST[..], &stream].concat());
-        let (allowed, denied) = told(&report);
+        let (allowed, denied) = totals(&report);
         assert_eq!((allowed, denied), counted(&server));
         assert_eq!(allowed + denied, 500 * batch.parse::<u64>().unwrap());
         assert!(allowed <= 500);
@@ -93,7 +93,7 @@ fn batches_may_be_as_large_as_the_server_takes() {
     let long = "x".repeat(400);
     let batch = ["--mode", "batch", "--batch", "1000", "--requests", "20", "--warm-up", "0s", "--keys", "9"];
     let (report, _) = load(&server, &[&["--strategy", "burst", "--resource", &long], &batch[..]].concat());
-    assert_eq!(told(&report), (45, 19_955));
+    assert_eq!(totals(&report), (45, 19_955));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn the_warm_up_is_made_and_not_counted() {
     let warm_up = report["warm_up_calls"].as_u64().unwrap();
     assert!(warm_up > 0);
     assert_eq!(report["calls"]["made"].as_u64().unwrap() + warm_up, allowed + denied);
-    assert_eq!((allowed, told(&report).0), (5, 0), "the warm-up took all that there was");
+    assert_eq!((allowed, totals(&report).0), (5, 0), "the warm-up took all that there was");
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn a_process_tells_its_cpu_time() {
     // The system counts in hundredths of a second, which is what some thousand calls take.
     let args = ["--requests", "100000", "--warm-up", "0s", "--pid", &this];
     let (report, _) = load(&server, &[&BURST[..], &args].concat());
-    let told = &report["cpu"]["servers"][0];
-    assert_eq!(told["pid"], std::process::id());
-    assert!(told["us_per_decision"].as_f64().unwrap() > 0.0);
-    assert!(told["rss_bytes"].as_u64().unwrap() > 1 << 20);
+    let server = &report["cpu"]["servers"][0];
+    assert_eq!(server["pid"], std::process::id());
+    assert!(server["us_per_decision"].as_f64().unwrap() > 0.0);
+    assert!(server["rss_bytes"].as_u64().unwrap() > 1 << 20);
     assert!(report["cpu"]["generator_us_per_call"].as_f64().unwrap() > 0.0);
 }

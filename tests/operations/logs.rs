@@ -70,7 +70,7 @@ impl Talkative {
         assert!(self.get("/livez").is_some());
     }
 
-    /// Drains when it is told to, with the exit code of a good end.
+    /// Stops with SIGTERM and drains. The exit code is that of success.
     fn drains(mut self) {
         self.process.signal("TERM");
         let status = eventually_some(SOON, "weir ends", || self.process.exited());

@@ -76,8 +76,8 @@ async fn the_same_key_is_decided_in_order(client: &mut Client) {
     let peek = ShouldAllowRequest { peek: true, ..cost(1) };
     let asks = vec![cost(2), cost(4), peek, cost(3), cost(1), cost(0)];
     let answers = batch(client, asks).await.into_iter().map(Result::unwrap);
-    let told: Vec<_> = answers.map(|answer| (answer.allowed, answer.remaining.unwrap())).collect();
-    assert_eq!(told, [(true, 3), (false, 3), (true, 3), (true, 0), (false, 0), (true, 0)]);
+    let observed: Vec<_> = answers.map(|answer| (answer.allowed, answer.remaining.unwrap())).collect();
+    assert_eq!(observed, [(true, 3), (false, 3), (true, 3), (true, 0), (false, 0), (true, 0)]);
 }
 
 /// Every client asks for ever more of the same five tokens, in batches of the largest size.

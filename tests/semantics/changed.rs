@@ -51,11 +51,11 @@ async fn check_all<S: Store>(stores: &Stores<S>) {
     let mut wrong = Vec::new();
     for (number, row) in rows::ROWS.iter().enumerate() {
         let case = Case { stores, row, consumer: format!("row {number}") };
-        let told = case.told().await;
+        let observed = case.observe().await;
         let expected = (row.remaining, row.retry, row.reset);
-        if told != expected {
+        if observed != expected {
             let Row { old, new, .. } = row;
-            wrong.push(format!("{old} → {new}: remaining, retry, reset are {told:?}, not {expected:?}"));
+            wrong.push(format!("{old} → {new}: remaining, retry, reset are {observed:?}, not {expected:?}"));
             continue;
         }
         case.it_stays_a_limit().await;
@@ -71,7 +71,7 @@ struct Case<'a, S> {
 
 impl<S: Store> Case<'_, S> {
     /// Spends under the old configuration; what the new one says then. Times are in milliseconds.
-    async fn told(&self) -> (u64, u64, u64) {
+    async fn observe(&self) -> (u64, u64, u64) {
         for &(at, cost) in self.row.spent {
             self.ask(&self.stores.old, self.row.old, Op::Charge, cost, at * 1000).await;
         }
@@ -82,8 +82,8 @@ impl<S: Store> Case<'_, S> {
         (none.remaining, retry.0 / 1000, none.reset_after.0 / 1000)
     }
 
-    /// What remains passes, and no unit more until the wait that is told is over, to the microsecond; and
-    /// at the end it is as good as new. All of it, seen from the old configuration, was spent too.
+    /// `remaining` passes. One unit more passes after `retry_after`, and not a microsecond earlier. After
+    /// `reset_after` the limit is full again. The old configuration sees what was charged under the new one.
     async fn it_stays_a_limit(&self) {
         let (row, start) = (self.row, self.row.at * 1000);
         let limit = strategy(row.new).algorithms()[0].limit();
@@ -111,7 +111,12 @@ impl<S: Store> Case<'_, S> {
         let old = strategy(row.old).algorithms()[0].limit();
         assert!(back.remaining <= old, "{} → {} and back", row.old, row.new);
         let fresh = start + denied.reset_after.0;
-        assert!(self.peek(limit, fresh).await.fits(), "{} → {}: never as new", row.old, row.new);
+        assert!(
+            self.peek(limit, fresh).await.fits(),
+            "{} → {}: not full after reset_after",
+            row.old,
+            row.new
+        );
     }
 
     async fn peek(&self, cost: u64, at: u64) -> LimitVerdict {

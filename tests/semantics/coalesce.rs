@@ -269,7 +269,7 @@ async fn those_who_wait_are_bounded() {
 }
 
 #[tokio::test]
-async fn one_error_is_told_to_all_whom_it_met() {
+async fn one_error_reaches_every_caller_of_the_call() {
     let world = World::new(patient());
     let first = world.charge(1).await;
     let (second, third) = (world.charge(999).await, world.charge(1).await);

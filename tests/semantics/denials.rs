@@ -59,7 +59,7 @@ impl Node {
         let is_known = known.is_some();
         self.workers[worker].decide_one(&decision, op, &[cost], &mut out).await.unwrap();
         let asked = self.asked.load(SeqCst) > before;
-        // Who need not wait is told the same, and is told whenever the store is not asked.
+        // The cache lookup gives the same answer as the decision, and it finds one whenever the store is not asked.
         assert_eq!(is_known, !asked);
         if let Some(known) = known {
             assert_eq!((known.decisions, &known.limits), (out.decisions.clone(), &out.limits));
@@ -215,10 +215,10 @@ async fn what_nobody_waits_for_any_more_is_not_hidden_either() {
     assert_eq!(ask(3).await, (true, 0));
 }
 
-/// A charge or a refund is executed before its caller hears of it. Who was asked meanwhile and has seen it once was
-/// followed by who was told, by another worker, what had been known before.
+/// Redis executes a charge or a refund before its caller gets the answer. In between, one worker could show the new
+/// state, and later another worker the older cached one.
 #[tokio::test]
-async fn what_one_has_seen_no_later_one_is_told_otherwise() {
+async fn no_answer_is_older_than_one_that_a_caller_has_seen() {
     let shared = Clock::Manual(ManualClock::at(START));
     let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
     let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));
@@ -238,7 +238,7 @@ async fn what_one_has_seen_no_later_one_is_told_otherwise() {
     let (mut first, mut second) = (Verdicts::default(), Verdicts::default());
     let mut charge = Box::pin(slow.decide_one(&decision, Op::Charge, &[1], &mut first));
     assert!(charge.as_mut().now_or_never().is_none());
-    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 2), "nobody has heard of it");
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 2), "no worker has seen the change");
     assert_eq!(ask(&other, Op::Charge, 3).await, (false, 1));
     assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1));
     asked.store(0, SeqCst);
@@ -246,7 +246,7 @@ async fn what_one_has_seen_no_later_one_is_told_otherwise() {
     assert_eq!(asked.swap(0, SeqCst), 0, "it is known all the same");
     let mut refund = Box::pin(slow.decide_one(&decision, Op::Refund, &[3], &mut second));
     assert!(refund.as_mut().now_or_never().is_none());
-    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1), "nobody has heard of it");
+    assert_eq!(ask(&worker, Op::Charge, 4).await, (false, 1), "no worker has seen the change");
     assert_eq!(ask(&other, Op::Peek, 4).await, (true, 4));
     assert_eq!(ask(&worker, Op::Charge, 4).await, (true, 0));
 }
@@ -302,7 +302,7 @@ async fn each_limit_ages_by_itself() {
 
 /// One limit has more to give, or all of it back, before the one that denies the longest.
 #[tokio::test]
-async fn what_remains_of_each_limit_is_told_as_it_is() {
+async fn each_limit_shows_its_own_remaining() {
     let slow = Algorithm::bucket(5, Rate { count: 1, period: Micros::from_secs(60) }).unwrap();
     let window = Algorithm::fixed_window(9, Micros::from_secs(2), true, false).unwrap();
     for (limit, at_one, at_two) in [(bucket(5), 4, 5), (window, 7, 9)] {

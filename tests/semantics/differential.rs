@@ -1,7 +1,7 @@
-//! Rust = Lua, bit for bit: the pure driver and a real Redis are told the same random story, of calls
-//! whose clock goes forwards and back and whose limits change on the way, and must say the same.
+//! Rust = Lua, bit for bit. The pure driver and a real Redis get the same random calls and must answer the same.
+//! Between the calls the clock moves forwards and back, and limits change.
 //!
-//! A case that differs is shrunk to the shortest story, and kept beside this file.
+//! A case that differs is shrunk to the shortest list of calls, and kept beside this file.
 
 mod once;
 mod together;
@@ -71,7 +71,7 @@ fn cluster() {
 #[test]
 fn a_log_that_is_full() {
     let limit = Algorithm::sliding_log(10_000, Micros::from_secs(1)).unwrap();
-    let forced = |cost, times| vec![told(1, Op::Force, cost, &[]); times];
+    let forced = |cost, times| vec![call_after(1, Op::Force, cost, &[]); times];
     let again = [Pause::Share(65_535), Pause::Exactly(8_000), Pause::Exactly(2_100), Pause::Reset(-1)];
     let later = again.map(|pause| Call {
         step: Step { pause, op: Op::Charge, cost: Cost::Remaining(0) },
@@ -90,23 +90,23 @@ fn a_log_of_many_entries() {
     let limit = Algorithm::sliding_log(300, Micros::from_secs(1)).unwrap();
     let mut calls = Vec::new();
     for round in 0..3 {
-        calls.extend((0..150).map(|number| told(1_000 + number, Op::Charge, 1 + number % 3, &[])));
+        calls.extend((0..150).map(|number| call_after(1_000 + number, Op::Charge, 1 + number % 3, &[])));
         for pause in [0, 1_000, 2_000, 3_000, 40_000, 1] {
-            calls.extend([1, 2, 7, 64, 150, 299].map(|cost| told(pause, Op::Peek, cost, &[])));
-            calls.extend([300, 2, 291, 5].map(|cost| told(pause, Op::Charge, cost, &[])));
-            calls.push(told(pause, Op::Charge, 3, &[3, 3, 3]));
-            calls.push(told(pause, Op::Charge, 1, &[200, 3, 0, 9]));
+            calls.extend([1, 2, 7, 64, 150, 299].map(|cost| call_after(pause, Op::Peek, cost, &[])));
+            calls.extend([300, 2, 291, 5].map(|cost| call_after(pause, Op::Charge, cost, &[])));
+            calls.push(call_after(pause, Op::Charge, 3, &[3, 3, 3]));
+            calls.push(call_after(pause, Op::Charge, 1, &[200, 3, 0, 9]));
         }
-        calls.push(told(870_000 + round * 70_000, Op::Charge, 1, &[]));
+        calls.push(call_after(870_000 + round * 70_000, Op::Charge, 1, &[]));
     }
     // Some at a time leave, to the microsecond.
-    calls.push(told(5_000_000, Op::Charge, 1, &[]));
-    calls.extend((0..50).map(|_| told(10_000, Op::Charge, 1, &[])));
-    calls.push(told(490_000, Op::Charge, 1, &[]));
+    calls.push(call_after(5_000_000, Op::Charge, 1, &[]));
+    calls.extend((0..50).map(|_| call_after(10_000, Op::Charge, 1, &[])));
+    calls.push(call_after(490_000, Op::Charge, 1, &[]));
     for leaving in [1, 2, 3, 4, 2, 7, 9] {
-        calls.push(told(10_000 * leaving - 1, Op::Peek, 290, &[]));
-        calls.push(told(1, Op::Peek, 290, &[]));
-        calls.push(told(0, Op::Charge, 1, &[]));
+        calls.push(call_after(10_000 * leaving - 1, Op::Peek, 290, &[]));
+        calls.push(call_after(1, Op::Peek, 290, &[]));
+        calls.push(call_after(0, Op::Charge, 1, &[]));
     }
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
@@ -117,14 +117,16 @@ fn a_log_of_many_entries() {
 fn a_window_of_many_slots() {
     let limit = Algorithm::bucketed_window(16, Micros::from_millis(600), 60, false).unwrap();
     // To the microsecond when a slot begins, and then anywhen.
-    let mut calls = vec![told(10_000 - START % 10_000, Op::Charge, 1, &[])];
-    calls.extend((0..90).map(|number| told(number * 7_919 % 13 * 10_000, Op::Charge, 1 + number % 3, &[])));
+    let mut calls = vec![call_after(10_000 - START % 10_000, Op::Charge, 1, &[])];
+    calls.extend(
+        (0..90).map(|number| call_after(number * 7_919 % 13 * 10_000, Op::Charge, 1 + number % 3, &[])),
+    );
     calls.extend((0..600).map(|number| match number % 10 {
-        0 => told(number * 7_919 % 90_001, Op::Charge, 1, &[]),
-        3 => told(number * 7_919 % 1_009, Op::Charge, 2, &[1, 9]),
-        5 => told(0, Op::Peek, number % 17, &[1, 16]),
-        9 if number % 200 == 199 => told(598_000 + number, Op::Charge, 1, &[]),
-        _ => told(number * 7_919 % 10_007, Op::Charge, number % 3, &[]),
+        0 => call_after(number * 7_919 % 90_001, Op::Charge, 1, &[]),
+        3 => call_after(number * 7_919 % 1_009, Op::Charge, 2, &[1, 9]),
+        5 => call_after(0, Op::Peek, number % 17, &[1, 16]),
+        9 if number % 200 == 199 => call_after(598_000 + number, Op::Charge, 1, &[]),
+        _ => call_after(number * 7_919 % 10_007, Op::Charge, number % 3, &[]),
     }));
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
@@ -135,15 +137,15 @@ fn a_window_of_many_slots() {
 fn a_window_of_slots_in_groups() {
     for (buckets, strict) in [(400, false), (3_600, true)] {
         let limit = Algorithm::bucketed_window(900, Micros(buckets * 10_000), buckets, strict).unwrap();
-        let mut calls = vec![told(10_000 - START % 10_000, Op::Charge, 1, &[])];
+        let mut calls = vec![call_after(10_000 - START % 10_000, Op::Charge, 1, &[])];
         calls.extend((0..900).map(|number| match number % 11 {
-            0 => told(number * 7_919 % 900_001, Op::Charge, 1, &[]),
-            3 => told(number * 7_919 % 1_009, Op::Charge, 2, &[1, 9]),
-            5 => told(0, Op::Peek, number % 800, &[1, 16]),
-            7 => told(10_000 * (number % 70), Op::Refund, 1 + number % 9, &[]),
-            9 => told(number * 7_919 % 50_021, Op::Count { parts: 1 + number * 13 % buckets }, 0, &[]),
-            10 if number % 200 == 199 => told(buckets * 10_000 - 2_000 + number, Op::Charge, 1, &[]),
-            _ => told(number * 7_919 % 20_011, Op::Charge, number % 4, &[]),
+            0 => call_after(number * 7_919 % 900_001, Op::Charge, 1, &[]),
+            3 => call_after(number * 7_919 % 1_009, Op::Charge, 2, &[1, 9]),
+            5 => call_after(0, Op::Peek, number % 800, &[1, 16]),
+            7 => call_after(10_000 * (number % 70), Op::Refund, 1 + number % 9, &[]),
+            9 => call_after(number * 7_919 % 50_021, Op::Count { parts: 1 + number * 13 % buckets }, 0, &[]),
+            10 if number % 200 == 199 => call_after(buckets * 10_000 - 2_000 + number, Op::Charge, 1, &[]),
+            _ => call_after(number * 7_919 % 20_011, Op::Charge, number % 4, &[]),
         }));
         let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
         world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
@@ -154,11 +156,17 @@ fn a_window_of_slots_in_groups() {
 #[test]
 fn a_log_that_is_moved_while_it_is_pulled() {
     let limit = Algorithm::sliding_log(6, Micros(4)).unwrap();
-    let charges = [told(0, Op::Charge, 1, &[]), told(1, Op::Charge, 2, &[]), told(1, Op::Charge, 1, &[])];
+    let charges = [
+        call_after(0, Op::Charge, 1, &[]),
+        call_after(1, Op::Charge, 2, &[]),
+        call_after(1, Op::Charge, 1, &[]),
+    ];
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     for given_back in 1..=4 {
-        let back = Call { clock: ClockStep::Back(7), ..told(0, Op::Refund, given_back, &[]) };
-        let calls = [&charges[..], &[back, told(0, Op::Peek, 6, &[]), told(1, Op::Charge, 6, &[])]].concat();
+        let back = Call { clock: ClockStep::Back(7), ..call_after(0, Op::Refund, given_back, &[]) };
+        let calls =
+            [&charges[..], &[back, call_after(0, Op::Peek, 6, &[]), call_after(1, Op::Charge, 6, &[])]]
+                .concat();
         world.tell(&Story { limits: vec![(limit, limit)], calls }).unwrap();
     }
 }
@@ -167,16 +175,20 @@ fn a_log_that_is_moved_while_it_is_pulled() {
 #[test]
 fn windows_that_hold_more_than_one_can() {
     let limits = [66, 1].map(|span| Algorithm::sliding_window(3, Micros(span)).unwrap());
-    let debt = told(66 + 22, Op::Force, CEILING / 2, &[]);
+    let debt = call_after(66 + 22, Op::Force, CEILING / 2, &[]);
     let changed = |call| Call { changed: true, ..call };
-    let back = Call { clock: ClockStep::Back(500), ..changed(told(0, Op::Charge, 1, &[])) };
-    let calls =
-        vec![told(66 - START % 66, Op::Force, 3, &[]), debt, back, changed(told(1, Op::Charge, 1, &[]))];
+    let back = Call { clock: ClockStep::Back(500), ..changed(call_after(0, Op::Charge, 1, &[])) };
+    let calls = vec![
+        call_after(66 - START % 66, Op::Force, 3, &[]),
+        debt,
+        back,
+        changed(call_after(1, Op::Charge, 1, &[])),
+    ];
     let mut world = World::new(vec![support::shared_redis().url()], Topology::Single);
     world.tell(&Story { limits: vec![(limits[0], limits[1])], calls }).unwrap();
 }
 
-fn told(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
+fn call_after(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
     let step = Step { pause: Pause::Exactly(pause), op, cost: Cost::Exactly(cost) };
     let more_costs = more.iter().map(|&cost| Cost::Exactly(cost)).collect();
     Call { step, clock: ClockStep::None, more_costs, changed: false }

@@ -1,4 +1,4 @@
-//! docs/algorithms.md says what the program does: its pictures are drawn, and its figures measured, anew.
+//! The pictures and figures of docs/algorithms.md are those of this program: the tests draw and measure them again.
 
 mod asked;
 mod footprint;

@@ -183,9 +183,9 @@ fn slots_are_those_of_redis() {
             let expected = slot(tag(&KeySecret::BUILT_IN, &rules, &names));
             slots.insert(expected);
             for key in keys(&rules, &names) {
-                let told: u16 =
+                let redis_slot: u16 =
                     redis::cmd("CLUSTER").arg("KEYSLOT").arg(&key).query(&mut connection).unwrap();
-                assert_eq!(told, expected, "{key}");
+                assert_eq!(redis_slot, expected, "{key}");
             }
         }
     }
@@ -231,8 +231,8 @@ fn keys_of_the_monitor_are_nobody_elses() {
         }
     }
     let node = &support::shared_cluster().nodes()[0];
-    let told: u16 = node.query(&["CLUSTER", "KEYSLOT", &fingerprint]);
-    assert_eq!(key::fingerprint_slot(), told);
+    let redis_slot: u16 = node.query(&["CLUSTER", "KEYSLOT", &fingerprint]);
+    assert_eq!(key::fingerprint_slot(), redis_slot);
 }
 
 /// Resources of one group lie together, those of two groups apart, and no group is where a resource of

@@ -24,7 +24,7 @@ async fn one(server: &Server, request: ShouldAllowRequest) -> ShouldAllowRespons
 }
 
 #[tokio::test]
-async fn an_allowed_call_tells_every_limit() {
+async fn an_allowed_call_lists_every_limit() {
     let server = Server::start(config());
     let answer = one(&server, ask("zewtopia.com/tigerfeeding", "bob")).await;
     let limit = |name: &str, limit, remaining| LimitStatus {
@@ -230,9 +230,9 @@ async fn the_policy_answers_before_the_caller_gives_up() {
     panic!("the caller gave up first every time: {answers:?}");
 }
 
-/// A login tried again too soon is told so, and not that its attempts are used up.
+/// A login that is tried again too soon is denied for the gap, not for the count of attempts.
 #[tokio::test]
-async fn a_call_too_soon_after_the_one_before_is_told_so() {
+async fn a_call_too_soon_after_the_last_is_denied_for_the_gap() {
     let login = Algorithm::strict_log(5, Micros::from_secs(60), true, Micros::from_secs(2)).unwrap();
     let strategy = strategy("login", &[("attempts", &[Field::Consumer], login)], FailurePolicy::Error);
     let rules = Rules::new(vec![strategy], Resources::default());

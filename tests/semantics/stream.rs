@@ -56,9 +56,9 @@ async fn answers_come_in_order_with_their_ids(server: &Server) {
     }
     let answers = all(&mut open_with(server, messages).await).await.unwrap();
     assert_eq!(answers.len() as u64, COUNT);
-    for (id, (told, answer)) in (0..).zip(answers) {
+    for (id, (answered_id, answer)) in (0..).zip(answers) {
         let (cost, answer) = (id % 7, answer.unwrap());
-        assert_eq!((told, answer.allowed, answer.degraded), (id * 3, cost <= 5, false));
+        assert_eq!((answered_id, answer.allowed, answer.degraded), (id * 3, cost <= 5, false));
         assert_eq!(answer.remaining, Some(if cost > 5 { 5 } else { 5 - cost }));
     }
 }
@@ -91,10 +91,10 @@ async fn a_bad_question_fails_alone(server: &Server) {
     let code = |answer: &Result<ShouldAllowResponse, (Code, String)>| {
         answer.as_ref().err().map_or(Code::Ok, |it| it.0)
     };
-    let told: Vec<(u64, Code)> = answers.iter().map(|(id, answer)| (*id, code(answer))).collect();
+    let observed: Vec<(u64, Code)> = answers.iter().map(|(id, answer)| (*id, code(answer))).collect();
     let invalid = Code::InvalidArgument;
     let expected = [Code::Ok, invalid, Code::NotFound, invalid, Code::Ok, invalid];
-    assert_eq!(told, (1..).zip(expected).collect::<Vec<_>>());
+    assert_eq!(observed, (1..).zip(expected).collect::<Vec<_>>());
     let message = &answers[2].1.as_ref().unwrap_err().1;
     assert!(message.contains("no such strategy"), "{message}");
     assert_eq!(answers[4].1.as_ref().unwrap().remaining, Some(3));
@@ -106,10 +106,11 @@ async fn the_same_key_is_decided_in_order(server: &Server) {
     let asks = [cost(2), cost(4), peek, cost(3), cost(1), cost(0)];
     let messages = asks.map(|ask| message([(0, ask)])).to_vec();
     let answers = all(&mut open_with(server, messages).await).await.unwrap();
-    let told: Vec<_> =
+    let observed: Vec<_> =
         answers.into_iter().map(|(_, it)| it.unwrap()).map(|it| (it.allowed, it.remaining)).collect();
-    let told: Vec<_> = told.into_iter().map(|(allowed, remaining)| (allowed, remaining.unwrap())).collect();
-    assert_eq!(told, [(true, 3), (false, 3), (true, 3), (true, 0), (false, 0), (true, 0)]);
+    let observed: Vec<_> =
+        observed.into_iter().map(|(allowed, remaining)| (allowed, remaining.unwrap())).collect();
+    assert_eq!(observed, [(true, 3), (false, 3), (true, 3), (true, 0), (false, 0), (true, 0)]);
 }
 
 /// Ten streams ask for ever more of the same five tokens.
@@ -159,24 +160,24 @@ async fn open_with(
 }
 
 /// An id, and the decision or the error with it.
-type Told = (u64, Result<ShouldAllowResponse, (Code, String)>);
+type StreamedAnswer = (u64, Result<ShouldAllowResponse, (Code, String)>);
 
 /// All that is still answered.
-async fn all(answers: &mut Streaming<ShouldAllowStreamResponse>) -> Result<Vec<Told>, Status> {
-    let mut told = Vec::new();
+async fn all(answers: &mut Streaming<ShouldAllowStreamResponse>) -> Result<Vec<StreamedAnswer>, Status> {
+    let mut observed = Vec::new();
     while let Some(message) = answers.message().await? {
-        told.extend(message.results.into_iter().map(told_by));
+        observed.extend(message.results.into_iter().map(answer_of));
     }
-    Ok(told)
+    Ok(observed)
 }
 
 /// The next message of answers.
-async fn next(answers: &mut Streaming<ShouldAllowStreamResponse>) -> Result<Vec<Told>, Status> {
+async fn next(answers: &mut Streaming<ShouldAllowStreamResponse>) -> Result<Vec<StreamedAnswer>, Status> {
     let message = answers.message().await?.expect("there is another message");
-    Ok(message.results.into_iter().map(told_by).collect())
+    Ok(message.results.into_iter().map(answer_of).collect())
 }
 
-fn told_by(result: StreamedResult) -> Told {
+fn answer_of(result: StreamedResult) -> StreamedAnswer {
     let answer = match result.result.expect("every result says something") {
         Ended::Response(response) => Ok(response),
         Ended::Error(error) => Err((Code::from_i32(error.code), error.message)),

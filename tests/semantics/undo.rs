@@ -53,8 +53,8 @@ async fn a_refund_never_gets_above_the_limit(client: &mut Client, strategy: &str
     assert_eq!(refunded(client, refund(&ask, 3, "")).await, (true, vec![("each".into(), 6)]), "{strategy}");
     assert_eq!(refunded(client, refund(&ask, 1, "")).await, (true, vec![("each".into(), 7)]), "{strategy}");
     for cost in [100, u64::MAX] {
-        let told = refunded(client, refund(&ask, cost, "")).await;
-        assert_eq!(told, (true, vec![("each".into(), 10)]), "{strategy}");
+        let observed = refunded(client, refund(&ask, cost, "")).await;
+        assert_eq!(observed, (true, vec![("each".into(), 10)]), "{strategy}");
     }
     assert_eq!(charge(client, &ask, 10).await, 0, "{strategy}");
     assert!(!client.should_allow(ask).await.unwrap().into_inner().allowed, "{strategy}");
@@ -101,8 +101,8 @@ async fn a_refund_is_for_the_named_limits(client: &mut Client) {
     assert_eq!(refunded(client, some).await, (false, vec![("each".into(), 7)]));
     assert_eq!(remaining(client, &ask).await, [95, 7]);
     let both = RefundRequest { limits: vec!["each".into(), "everyone".into()], ..refund(&ask, 1, "") };
-    let told = vec![("everyone".into(), 96), ("each".into(), 8)];
-    assert_eq!(refunded(client, both).await, (true, told));
+    let expected = vec![("everyone".into(), 96), ("each".into(), 8)];
+    assert_eq!(refunded(client, both).await, (true, expected));
 }
 
 async fn a_reset_frees_exactly_the_named_limits(server: &Server) {
@@ -110,16 +110,16 @@ async fn a_reset_frees_exactly_the_named_limits(server: &Server) {
     let (bob, eve) = (ask_under("dual", "reset some", "bob"), ask_under("dual", "reset some", "eve"));
     charge(&mut client, &bob, 5).await;
     charge(&mut client, &eve, 4).await;
-    let told = admin.reset(reset(&bob, &[])).await.unwrap().into_inner().limits;
-    assert_eq!(left(told), [("each".to_owned(), 10)]);
+    let observed = admin.reset(reset(&bob, &[])).await.unwrap().into_inner().limits;
+    assert_eq!(left(observed), [("each".to_owned(), 10)]);
     assert_eq!(remaining(&mut client, &bob).await, [91, 10]);
     assert_eq!(remaining(&mut client, &eve).await, [91, 6]);
-    let told = admin.reset(reset(&eve, &["everyone"])).await.unwrap().into_inner().limits;
-    assert_eq!(left(told), [("everyone".to_owned(), 100)]);
+    let observed = admin.reset(reset(&eve, &["everyone"])).await.unwrap().into_inner().limits;
+    assert_eq!(left(observed), [("everyone".to_owned(), 100)]);
     assert_eq!(remaining(&mut client, &eve).await, [100, 6]);
     charge(&mut client, &eve, 1).await;
-    let told = admin.reset(reset(&eve, &["each", "everyone", "each"])).await.unwrap().into_inner().limits;
-    assert_eq!(left(told), [("everyone".to_owned(), 100), ("each".to_owned(), 10)]);
+    let observed = admin.reset(reset(&eve, &["each", "everyone", "each"])).await.unwrap().into_inner().limits;
+    assert_eq!(left(observed), [("everyone".to_owned(), 100), ("each".to_owned(), 10)]);
 }
 
 async fn a_window_that_was_reset_starts_anew(server: &Server) {
@@ -127,8 +127,8 @@ async fn a_window_that_was_reset_starts_anew(server: &Server) {
     for strategy in ["bucket", "window", "interval", "log", "denied"] {
         let ask = ask_under(strategy, "reset", "bob");
         charge(&mut client, &ask, 10).await;
-        let told = admin.reset(reset(&ask, &[])).await.unwrap().into_inner().limits;
-        assert_eq!(told[0].reset_after, Some(prost_types::Duration::default()), "{strategy}");
+        let observed = admin.reset(reset(&ask, &[])).await.unwrap().into_inner().limits;
+        assert_eq!(observed[0].reset_after, Some(prost_types::Duration::default()), "{strategy}");
         assert_eq!(charge(&mut client, &ask, 10).await, 0, "{strategy}");
     }
 }

@@ -85,7 +85,7 @@ async fn accelerated(config: &RedisConfig) {
     }
 }
 
-/// Runs every table; all differences are told at once.
+/// Runs every table. One failure lists all differences.
 async fn run<S: Fork>(engine: &Stored<S>) {
     run_those(engine, |_| true).await;
 }

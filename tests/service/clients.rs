@@ -162,7 +162,7 @@ fn installer(argument: &str, variable: (&str, &str)) -> Output {
 }
 
 #[test]
-fn missing_clients_are_a_failure_and_going_without_is_told() {
+fn missing_clients_fail_and_skipping_them_is_printed() {
     let missing = installer("--check", ("LC_ALL", "C"));
     assert!(!missing.status.success());
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();

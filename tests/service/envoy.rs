@@ -44,7 +44,7 @@ fn later(weir: &Server, millis: u64) {
     weir.clock.set(Micros(weir.clock.now().0 + millis * 1_000));
 }
 
-/// What is left to bob of the limit with this key, without Envoy. To ask costs nothing.
+/// What remains of bob's limit with this key, asked without Envoy. The question has cost 0.
 async fn remaining(weir: &Server, key: &str) -> u32 {
     let entry = Entry { key: key.to_owned(), value: "bob".to_owned() };
     let descriptor =
@@ -55,8 +55,8 @@ async fn remaining(weir: &Server, key: &str) -> u32 {
     client.should_rate_limit(request).await.unwrap().into_inner().statuses[0].limit_remaining
 }
 
-/// For what Envoy says when a stream has ended, whose answer nobody waits for.
+/// Waits for a request that Envoy sends when a stream has ended. Envoy does not wait for its answer.
 async fn until_remaining(weir: &Server, key: &str, expected: u32) {
     let there = async || remaining(weir, key).await == expected;
-    eventually_async(SOON, "Weir has been told", there).await;
+    eventually_async(SOON, "the request is counted", there).await;
 }

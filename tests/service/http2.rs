@@ -33,7 +33,7 @@ const STREAM_CLOSED: u32 = 0x5;
 const FRAME_SIZE_ERROR: u32 = 0x6;
 const COMPRESSION_ERROR: u32 = 0x9;
 
-/// What is told of faults that have a code of their own.
+/// The codes of faults that have a code of their own.
 const SIZE: &[u32] = &[FRAME_SIZE_ERROR];
 const COMPRESSION: &[u32] = &[COMPRESSION_ERROR];
 const CLOSED: &[u32] = &[STREAM_CLOSED];

@@ -139,7 +139,7 @@ async fn old_connections_end_and_their_callers_do_not_notice() {
     let mut client = server.client().await;
     let started = Instant::now();
     let mut raw = Raw::open(server.grpc);
-    let told = std::thread::spawn(move || raw.goaway().map(|code| (code, started.elapsed())));
+    let goaway = std::thread::spawn(move || raw.goaway().map(|code| (code, started.elapsed())));
     let (mut calls, mut unsent) = (0, 0);
     while started.elapsed() < age * 3 {
         match client.should_allow(ask_under("open", &format!("{:?}", started.elapsed()), "c")).await {
@@ -153,7 +153,7 @@ async fn old_connections_end_and_their_callers_do_not_notice() {
     let ended = usize::try_from(started.elapsed().as_millis() / (age * 8 / 10).as_millis()).unwrap();
     assert!(unsent <= ended, "at most one for each connection that ended: {unsent}");
     assert_eq!(metric(&server, ALLOWED), calls - unsent, "each call that was sent is decided, once");
-    let (code, after) = told.join().unwrap().expect("a GOAWAY");
+    let (code, after) = goaway.join().unwrap().expect("a GOAWAY");
     assert_eq!(code, 0, "no error");
     assert!(after >= age * 8 / 10, "{after:?}");
 }
@@ -165,7 +165,7 @@ fn was_never_sent(status: &Status) -> bool {
 }
 
 #[tokio::test]
-async fn a_client_is_told_its_bounds_and_held_to_them() {
+async fn the_settings_announce_the_bounds_and_the_server_enforces_them() {
     let limits = ServerLimits { max_streams: 5, max_header_bytes: 4096, ..ServerLimits::default() };
     let server = limited(limits);
     let mut raw = Raw::open(server.grpc);

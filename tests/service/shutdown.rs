@@ -79,7 +79,7 @@ async fn health_tells_alive_from_ready() {
 }
 
 #[tokio::test]
-async fn calls_in_flight_finish_and_watchers_are_told() {
+async fn calls_in_flight_finish_and_watchers_see_not_serving() {
     let store = Gated::closed();
     let made = store.clone();
     let mut server = Server::with_store(config(), move || made.clone());

@@ -28,13 +28,13 @@ const BATCH: &str = "/weir.v1.RateLimitService/ShouldAllowBatch";
 /// A call of a method with a message, and what its head says beside.
 type Asked<'a> = (&'a str, &'a [(&'a str, &'a str)], Vec<u8>);
 
-/// What these calls are told, which a server reads in one piece.
-fn told(server: &Server, calls: &[Asked<'_>]) -> Vec<StreamReply> {
+/// The replies to these calls. The server reads all of them in one piece.
+fn replies(server: &Server, calls: &[Asked<'_>]) -> Vec<StreamReply> {
     let mut raw = Raw::open(server.grpc);
     // Once it speaks, what follows is read at once.
     raw.settings();
     let streams = send(&raw, 1, calls);
-    raw.told(&streams)
+    raw.replies(&streams)
 }
 
 /// Sends calls in one piece, and says what their streams are: this one and the next.
@@ -52,14 +52,14 @@ fn one(strategy: &str, consumer: &str, cost: u64) -> Asked<'static> {
 }
 
 /// Whether the call may go ahead, and what remains.
-fn answer(told: &StreamReply) -> Result<(bool, Option<u64>), Code> {
-    match told.status {
+fn answer(reply: &StreamReply) -> Result<(bool, Option<u64>), Code> {
+    match reply.status {
         Some(0) => {
-            let answer = ShouldAllowResponse::decode(&told.data[5..]).unwrap();
+            let answer = ShouldAllowResponse::decode(&reply.data[5..]).unwrap();
             Ok((answer.allowed, answer.remaining))
         }
         Some(code) => Err(Code::from_i32(code.try_into().unwrap())),
-        None => panic!("{told:?}"),
+        None => panic!("{reply:?}"),
     }
 }
 
@@ -80,7 +80,7 @@ fn one_that_fails_fails_alone() {
         ("/weir.v1.RateLimitService/Nothing", &[], framed(0, b"")),
         one("burst", "bob", 1),
     ];
-    let told: Vec<_> = told(&server, &calls).iter().map(answer).collect();
+    let replies: Vec<_> = replies(&server, &calls).iter().map(answer).collect();
     let expected = [
         Ok((true, Some(2))),
         Err(Code::Internal),
@@ -94,7 +94,7 @@ fn one_that_fails_fails_alone() {
         Err(Code::Unimplemented),
         Ok((true, Some(0))),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(replies, expected);
 }
 
 /// Also across the boundary of what is decided at a time, and around calls of another method.
@@ -106,14 +106,14 @@ fn they_are_decided_in_the_order_in_which_they_arrive() {
     let mut calls: Vec<_> =
         (0..2 * TOGETHER + 3).map(|index| one("burst", "bob", u64::from(index % 9 == 0))).collect();
     calls.extend([one("closed", "carol", 2), batch(), one("closed", "carol", 2), batch()]);
-    let told = told(&server, &calls);
-    let (singles, mixed) = told.split_at(2 * TOGETHER + 3);
+    let replies = replies(&server, &calls);
+    let (singles, mixed) = replies.split_at(2 * TOGETHER + 3);
     let remaining = |index: usize| 5 - (index / 9 + 1) as u64;
     for (index, one) in singles.iter().enumerate() {
         assert_eq!(answer(one), Ok((true, Some(remaining(index)))), "call {index}");
     }
-    let in_batch = |told: &StreamReply| {
-        let results = ShouldAllowBatchResponse::decode(&told.data[5..]).unwrap().results;
+    let in_batch = |reply: &StreamReply| {
+        let results = ShouldAllowBatchResponse::decode(&reply.data[5..]).unwrap().results;
         match &results[0].result {
             Some(should_allow_result::Result::Response(answer)) => (answer.allowed, answer.remaining),
             other => panic!("{other:?}"),
@@ -130,7 +130,7 @@ fn each_is_counted() {
     let server = Server::start(config_on_fast());
     let calls: Vec<_> = (0..20).map(|index| one("burst", ["bob", "carol"][index % 2], 1)).collect();
     let malformed = (ASK, &[][..], framed(0, b"\x0a\x05abc"));
-    told(&server, &[&calls[..], &[malformed, one("nobody", "bob", 1)]].concat());
+    replies(&server, &[&calls[..], &[malformed, one("nobody", "bob", 1)]].concat());
     let (_, page) = server.get("/metrics");
     for line in [
         r#"weir_decisions_total{strategy="burst",outcome="allowed"} 10"#,
@@ -155,28 +155,28 @@ fn what_is_known_is_answered_beside_what_is_not() {
     let mut raw = Raw::open(server.grpc);
     raw.settings();
     let (mut first, mut decoder) = (1, fluke_hpack::Decoder::new());
-    let mut told = |calls: &[Asked<'_>]| {
+    let mut ask = |calls: &[Asked<'_>]| {
         let streams = send(&raw, first, calls);
         first += 2 * calls.len() as u32;
-        raw.told_by(&mut decoder, &streams).iter().map(answer).collect::<Vec<_>>()
+        raw.replies_with(&mut decoder, &streams).iter().map(answer).collect::<Vec<_>>()
     };
-    assert_eq!(told(&[one("burst", "bob", 3)]), [Ok((true, Some(2)))]);
+    assert_eq!(ask(&[one("burst", "bob", 3)]), [Ok((true, Some(2)))]);
     for _ in 0..2 {
-        assert_eq!(told(&[one("burst", "bob", 3)]), [Ok((false, Some(2)))]);
+        assert_eq!(ask(&[one("burst", "bob", 3)]), [Ok((false, Some(2)))]);
     }
     assert_eq!(asked.swap(0, SeqCst), 2);
     let mut calls = vec![
         one("burst", "bob", 3),
         one("burst", "carol", 3),
         (ASK, &[], framed(0, b"\x0a\x05abc")),
-        one("unheard of", "bob", 3),
+        one("unknown", "bob", 3),
     ];
     calls.extend((0..TOGETHER).map(|_| one("burst", "bob", 3)));
     calls.push(one("burst", "carol", 3));
     let mut expected =
         vec![Ok((false, Some(2))), Ok((true, Some(2))), Err(Code::Internal), Err(Code::NotFound)];
     expected.extend((0..=TOGETHER).map(|_| Ok((false, Some(2)))));
-    assert_eq!(told(&calls), expected);
+    assert_eq!(ask(&calls), expected);
     assert_eq!(asked.load(SeqCst), 2, "of what was not known");
 }
 
@@ -204,10 +204,10 @@ fn a_panic_is_the_end_of_no_connection() {
     calls.extend([one("burst", "bob", 1), one("burst", "mallory", 1)]);
     let batch = ShouldAllowBatchRequest { requests: vec![ask_under("burst", "r", "carol")] };
     calls.extend([(BATCH, &[][..], framed(0, &batch.encode_to_vec())), one("burst", "carol", 1)]);
-    let told = told(&server, &calls);
-    assert!(told[..TOGETHER].iter().all(|one| answer(one) == Ok((true, Some(5)))), "{told:?}");
-    assert_eq!(told[TOGETHER].reset, Some(INTERNAL_ERROR));
-    assert_eq!(told[TOGETHER + 1].reset, Some(INTERNAL_ERROR));
-    assert_eq!(told[TOGETHER + 2].status, Some(0));
-    assert_eq!(answer(&told[TOGETHER + 3]), Ok((true, Some(3))));
+    let replies = replies(&server, &calls);
+    assert!(replies[..TOGETHER].iter().all(|one| answer(one) == Ok((true, Some(5)))), "{replies:?}");
+    assert_eq!(replies[TOGETHER].reset, Some(INTERNAL_ERROR));
+    assert_eq!(replies[TOGETHER + 1].reset, Some(INTERNAL_ERROR));
+    assert_eq!(replies[TOGETHER + 2].status, Some(0));
+    assert_eq!(answer(&replies[TOGETHER + 3]), Ok((true, Some(3))));
 }

@@ -30,7 +30,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn it_is_served_asked_and_loaded() {
-    // A shell must be told where such a path ends.
+    // The path has a space, so a shell needs quotes around it.
     let dir = scratch::dir("unix socket");
     let path = dir.path().join("weir.sock");
     let serve = Serve::start_at(&address(&path), &[]);

@@ -51,10 +51,10 @@ async fn a_call_is_the_same_in_whatever_pieces_it_arrives() {
     let expected_batch =
         ended(service().should_allow_batch(request(&whole_batch, usize::MAX))).await.unwrap();
     for piece in 1..whole.len() {
-        let told = call(&service(), request(&whole, piece)).await;
-        assert_eq!(told.as_ref(), Ok(&expected), "{piece} bytes at a time");
-        let told = ended(service().should_allow_batch(request(&whole_batch, piece))).await;
-        assert_eq!(told.as_ref(), Ok(&expected_batch), "{piece} bytes at a time");
+        let observed = call(&service(), request(&whole, piece)).await;
+        assert_eq!(observed.as_ref(), Ok(&expected), "{piece} bytes at a time");
+        let observed = ended(service().should_allow_batch(request(&whole_batch, piece))).await;
+        assert_eq!(observed.as_ref(), Ok(&expected_batch), "{piece} bytes at a time");
         let (_leave, leaving) = tokio::sync::watch::channel(());
         let streamed = ended(service().should_allow_stream(request(&framed(0, &[]), piece), leaving)).await;
         assert_eq!(streamed, Ok(vec![]));
@@ -131,13 +131,13 @@ proptest! {
         bytes in damaged(asks()),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let told = runtime.block_on(should_allow(&service(), &bytes));
+        let observed = runtime.block_on(should_allow(&service(), &bytes));
         match ShouldAllowRequest::decode(&bytes[..]) {
             Ok(read) => {
                 let expected = runtime.block_on(should_allow(&service(), &read.encode_to_vec()));
-                prop_assert_eq!(told, expected);
+                prop_assert_eq!(observed, expected);
             }
-            Err(_) => prop_assert_eq!(told, Err(Code::Internal)),
+            Err(_) => prop_assert_eq!(observed, Err(Code::Internal)),
         }
     }
 
@@ -178,10 +178,10 @@ proptest! {
             .iter()
             .map(|(ask, broken)| if *broken { b"\x0a\x05abc".to_vec() } else { ask.encode_to_vec() })
             .collect();
-        let expected: Vec<_> = questions.iter().map(|question| told(runtime.block_on(should_allow(&alone, question)))).collect();
+        let expected: Vec<_> = questions.iter().map(|question| decoded(runtime.block_on(should_allow(&alone, question)))).collect();
 
         let posed: Vec<_> = questions.iter().map(|question| posed(&called, question)).collect();
-        let together: Vec<_> = together(&called, &posed).into_iter().map(told).collect();
+        let together: Vec<_> = together(&called, &posed).into_iter().map(decoded).collect();
         prop_assert_eq!(&together, &expected);
 
         let batch: Vec<u8> = questions.iter().flat_map(|question| field(1, question)).collect();
@@ -236,6 +236,6 @@ fn field(number: u8, message: &[u8]) -> Vec<u8> {
     field
 }
 
-fn told(ended: Result<Vec<u8>, Code>) -> Result<ShouldAllowResponse, Code> {
+fn decoded(ended: Result<Vec<u8>, Code>) -> Result<ShouldAllowResponse, Code> {
     ended.map(|bytes| ShouldAllowResponse::decode(&bytes[5..]).unwrap())
 }

@@ -107,8 +107,8 @@ impl Server {
         let ListenAddress::Tcp(grpc) = listeners.grpc.local_address().unwrap() else { panic!("a port") };
         let admin = listeners.admin.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let told = readiness.clone();
-        let thread = std::thread::spawn(move || run(listeners, Stopped(stopped), told));
+        let shared = readiness.clone();
+        let thread = std::thread::spawn(move || run(listeners, Stopped(stopped), shared));
         Self { grpc, admin, clock, readiness, stop: Some(stop), thread: Some(thread) }
     }
 
@@ -151,14 +151,14 @@ impl Server {
     }
 }
 
-/// Ends when the server is told to stop, or dropped.
+/// Ends when the server has to stop or is dropped.
 pub(crate) struct Stopped(oneshot::Receiver<Shutdown>);
 
 impl Future for Stopped {
     type Output = Shutdown;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Shutdown> {
-        Pin::new(&mut self.0).poll(context).map(|told| told.unwrap_or(Shutdown::Immediate))
+        Pin::new(&mut self.0).poll(context).map(|shared| shared.unwrap_or(Shutdown::Immediate))
     }
 }
 

@@ -18,8 +18,8 @@ pub(crate) fn passes(tests: &[&str]) {
     let mut command = Process::command(this.to_str().unwrap());
     command.args(tests).args(["--test-threads", "2"]);
     command.env("PATH", std::env::join_paths(paths).unwrap());
-    let told = String::from_utf8(run(command).stdout).unwrap();
+    let output = String::from_utf8(run(command).stdout).unwrap();
     for test in tests {
-        assert!(told.contains(&format!("test {test}")), "{test} has not run:\n{told}");
+        assert!(output.contains(&format!("test {test}")), "{test} has not run:\n{output}");
     }
 }

@@ -59,8 +59,8 @@ impl Authority {
         issued
     }
 
-    /// What a `redis-server` is told to offer TLS on `port` with this certificate, and to ask its
-    /// clients for one or not.
+    /// Arguments of a `redis-server` that offers TLS on `port` with this certificate. `clients`: its clients must
+    /// have a certificate, too.
     pub fn redis_args(&self, port: u16, issued: &Issued, clients: bool) -> Vec<String> {
         let path = |path: &PathBuf| path.display().to_string();
         [

@@ -91,8 +91,8 @@ impl Cluster {
         primary
     }
 
-    /// Waits until the slot has another primary than the one on this port, that every node which answers
-    /// has heard of and that is ready to serve, and returns it.
+    /// Waits until a node on another port is the primary of the slot, every node that answers knows it, and it is
+    /// ready to serve. Returns it.
     pub fn wait_for_promotion(&self, slot: u16, not_this_port: u16, timeout: Duration) -> &RedisServer {
         wait::eventually_some(timeout, "a replica is promoted", || {
             let owner = self.owner(slot).filter(|owner| owner.port() != not_this_port)?;

@@ -128,31 +128,35 @@ impl Raw {
     }
 
     /// What these streams get until each has ended. Once a connection: its headers have a history.
-    pub fn told(&mut self, streams: &[u32]) -> Vec<StreamReply> {
-        self.told_by(&mut fluke_hpack::Decoder::new(), streams)
+    pub fn replies(&mut self, streams: &[u32]) -> Vec<StreamReply> {
+        self.replies_with(&mut fluke_hpack::Decoder::new(), streams)
     }
 
     /// The same with the history of the connection's headers so far.
-    pub fn told_by(&mut self, decoder: &mut fluke_hpack::Decoder<'_>, streams: &[u32]) -> Vec<StreamReply> {
-        let mut told: HashMap<u32, StreamReply> = HashMap::new();
+    pub fn replies_with(
+        &mut self,
+        decoder: &mut fluke_hpack::Decoder<'_>,
+        streams: &[u32],
+    ) -> Vec<StreamReply> {
+        let mut replies: HashMap<u32, StreamReply> = HashMap::new();
         let has_ended =
-            |told: Option<&StreamReply>| told.is_some_and(|told| told.status.or(told.reset).is_some());
-        while !streams.iter().all(|stream| has_ended(told.get(stream))) {
+            |reply: Option<&StreamReply>| reply.is_some_and(|reply| reply.status.or(reply.reset).is_some());
+        while !streams.iter().all(|stream| has_ended(replies.get(stream))) {
             let ReadFrame { kind, stream, payload, .. } = self.read().expect("a frame");
-            let told = told.entry(stream).or_default();
+            let reply = replies.entry(stream).or_default();
             match kind {
-                DATA => told.data.extend(payload),
-                RST_STREAM => told.reset = Some(number(&payload)),
+                DATA => reply.data.extend(payload),
+                RST_STREAM => reply.reset = Some(number(&payload)),
                 HEADERS => {
                     let headers = decoder.decode(&payload).unwrap();
                     let status = headers.iter().find(|(name, _)| name == b"grpc-status");
                     let status = status.map(|(_, value)| String::from_utf8_lossy(value).parse().unwrap());
-                    told.status = told.status.or(status);
+                    reply.status = reply.status.or(status);
                 }
                 _ => {}
             }
         }
-        streams.iter().map(|stream| told.remove(stream).unwrap()).collect()
+        streams.iter().map(|stream| replies.remove(stream).unwrap()).collect()
     }
 
     /// The next frame.

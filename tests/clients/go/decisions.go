@@ -44,7 +44,7 @@ func decisions(connection *grpc.ClientConn) {
 	peek.Peek = true
 	equal("a peek takes nothing", remaining(peek), uint64(3))
 	equal("nor does cost 0", remaining(costing(0, asking("api/search", "bob"))), uint64(3))
-	equal("what can never fit is told", reason(costing(11, asking("api/search", "bob"))), weir.Reason_REASON_NEVER)
+	equal("a cost above the limit has reason NEVER", reason(costing(11, asking("api/search", "bob"))), weir.Reason_REASON_NEVER)
 	equal("an attribute is counted by", allowed(costing(2, by("region", "north", asking("maps", "bob")))), true)
 	equal("used up there", allowed(by("region", "north", asking("maps", "eve"))), false)
 	equal("who is on the deny list", reason(asking(tigers, "bot-7")), weir.Reason_REASON_DENY_LIST)
@@ -57,7 +57,7 @@ func decisions(connection *grpc.ClientConn) {
 	_, err = shouldAllow(connection, asking("", "bob"))
 	refused("no resource", err, codes.InvalidArgument, "resource")
 	_, err = shouldAllow(connection, asking("größe/100%/老虎", "bob"))
-	refused("what is not ASCII is told in full", err, codes.NotFound, "größe/100%/老虎")
+	refused("an error shows text that is not ASCII in full", err, codes.NotFound, "größe/100%/老虎")
 
 	batched(connection)
 	refunds(connection)

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Connections reach their age: their callers move to new ones, and no call fails for it. When this has
-// happened twice the server is told to stop: calls are answered until no connection can be made.
+// Connections reach their maximum age. Their callers move to new connections, and no call fails. After the second
+// time the test stops the server: calls are answered until no connection can be made.
 func untilItEnds(connection *grpc.ClientConn) {
 	const callers = 50
 	var since, opened, ended int64
@@ -51,7 +51,7 @@ func stream(connection *grpc.ClientConn, opened *int64) error {
 	for id := uint64(1); ; id++ {
 		// EOF says that the stream has ended; why, the answer tells.
 		if err := stream.Send(streamed(id, asking("api/until", "stream"))); err != nil {
-			equal("what ends a stream is told with its answer", err, io.EOF)
+			equal("the end of a stream comes with its answers", err, io.EOF)
 		}
 		if _, err := stream.Recv(); err != nil {
 			refused("the end of a stream's connection", err, codes.Unavailable, "open a stream on another one")

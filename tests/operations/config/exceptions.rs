@@ -70,18 +70,18 @@ fn deny_goes_before_allow_wherever_they_stand() {
         let listing = rules.resolve_for("x", consumer, strategy).unwrap().listing?;
         Some((listing.listed, listing.own, listing.pattern.to_string()))
     };
-    let told = |listed, own, pattern: &str| Some((listed, own, pattern.to_owned()));
+    let listed_as = |listed, own, pattern: &str| Some((listed, own, pattern.to_owned()));
     for (consumer, strategy, expected) in [
-        ("mallory", "a", told(Listed::Deny, false, "mallory")),
-        ("both", "a", told(Listed::Deny, false, "both")),
-        ("own-denied", "a", told(Listed::Deny, true, "own-denied")),
-        ("own-denied", "b", told(Listed::Allow, false, "own-denied")),
-        ("own-allowed", "a", told(Listed::Allow, true, "own-allowed")),
+        ("mallory", "a", listed_as(Listed::Deny, false, "mallory")),
+        ("both", "a", listed_as(Listed::Deny, false, "both")),
+        ("own-denied", "a", listed_as(Listed::Deny, true, "own-denied")),
+        ("own-denied", "b", listed_as(Listed::Allow, false, "own-denied")),
+        ("own-allowed", "a", listed_as(Listed::Allow, true, "own-allowed")),
         ("own-allowed", "b", None),
-        ("keeper", "b", told(Listed::Allow, false, "keeper")),
+        ("keeper", "b", listed_as(Listed::Allow, false, "keeper")),
         ("keeper-2", "b", None),
-        ("10.0.0.9", "b", told(Listed::Deny, false, "10.0.*")),
-        ("10.1.0.9", "b", told(Listed::Allow, false, "10.*")),
+        ("10.0.0.9", "b", listed_as(Listed::Deny, false, "10.0.*")),
+        ("10.1.0.9", "b", listed_as(Listed::Allow, false, "10.*")),
         ("", "a", None),
     ] {
         assert_eq!(listed(consumer, strategy), expected, "{consumer} under {strategy}");

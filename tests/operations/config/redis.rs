@@ -1,6 +1,6 @@
-//! `store.redis`: every bound, and what breaking it is told.
+//! `store.redis`: every bound, and the error for breaking it.
 //!
-//! Here: its keys. Below: where Redis is, and who we are to it.
+//! Here: its keys. In the submodules: where Redis is, and how Weir logs in.
 
 mod addresses;
 mod logins;

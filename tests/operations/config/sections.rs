@@ -1,5 +1,5 @@
-//! `server`, `store`, `resources` and `messages`: every bound, and what breaking it is told. What is of
-//! Redis alone is in `redis.rs`.
+//! `server`, `store`, `resources` and `messages`: every bound, and the error for breaking it. `redis.rs` has
+//! what only Redis uses.
 
 use weir::config::{MemoryConfig, StoreConfig};
 use weir::units::Micros;
@@ -331,7 +331,7 @@ fn sizes_that_are_taken() {
 fn texts_are_bounded_in_length() {
     let long = |length: usize| "x".repeat(length);
     let shown = format!(" \"{}…\"", long(64));
-    for (before, after, most, told) in [
+    for (before, after, most, start) in [
         // Of the secret not even the beginning is shown.
         ("store: { key_secret: ", " }", 1024, "1:22: store.key_secret:".to_owned()),
         ("messages: { never: ", " }", 512, format!("1:20: messages.never:{shown}")),
@@ -345,7 +345,7 @@ fn texts_are_bounded_in_length() {
     ] {
         let file = |length| section(&format!("{before}{}{after}", long(length)));
         accepted(&file(most));
-        let expected = format!("weir.yaml:{told} is {} bytes long: at most {most}", most + 1);
+        let expected = format!("weir.yaml:{start} is {} bytes long: at most {most}", most + 1);
         assert_eq!(parse(&file(most + 1)).unwrap_err(), expected);
     }
     let file = |length| section(&format!("store: {{ redis: {{ nodes: [\"redis://{}\"] }} }}", long(length)));
@@ -355,7 +355,7 @@ fn texts_are_bounded_in_length() {
 
 /// A strategy with a mistake of its own still exists for those that refer to it.
 #[test]
-fn one_mistake_is_told_once() {
+fn one_mistake_is_reported_once() {
     let file = STRATEGIES.replace("1s", "0s") + "\nresources: [{ match: x, strategy: a }]";
     assert_eq!(parse(&file).unwrap_err().lines().count(), 1);
 }

@@ -32,7 +32,7 @@ fn settings_go_before_the_file() {
     let file =
         "server: { listen: 127.0.0.1:1, workers: 2, drain_timeout: 9s }\nstore: { key_secret: inside }";
     let config = with(file, &settings).unwrap();
-    assert_eq!(config.server.listen, config.server.admin.into(), "both are told to pick a free port");
+    assert_eq!(config.server.listen, config.server.admin.into(), "both pick a free port");
     assert_eq!((config.server.workers, config.server.reflection), (3, false));
     assert_eq!(config.server.transport, TransportKind::Tonic);
     assert_eq!(
@@ -186,7 +186,7 @@ fn a_setting_hides_no_mistake_of_the_file() {
     assert_eq!(with(file, &settings).unwrap_err(), expected);
 }
 
-/// Even where the file cannot be read at all, the settings' own mistakes are told.
+/// Mistakes in settings are reported even if the file cannot be read.
 #[test]
 fn settings_are_checked_without_a_file() {
     let settings = ConfigOverrides { workers: some("x"), ..ConfigOverrides::default() };

@@ -164,7 +164,7 @@ fn networks_and_expressions_are_patterns_too() {
 }
 
 #[test]
-fn what_is_shared_is_told_per_entry() {
+fn sharing_is_shown_per_entry() {
     let shared = |descriptor: Descriptor| Descriptor { share_threshold: true, ..descriptor };
     let domains = domain(vec![
         with(shared(bare("user", "user/*")), vec![shared(limited("res", "res/*", 1)), limited("res", "", 2)]),

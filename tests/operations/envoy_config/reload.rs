@@ -96,7 +96,7 @@ fn a_file_that_is_added_replaced_or_removed_is_noticed() {
     assert_eq!(serving(&source), None);
 }
 
-/// Case 57: one bad file keeps the whole set out, and what served goes on; it is told once.
+/// Case 57: one bad file rejects the whole set. The old set stays in use, and the error is reported once.
 #[test]
 fn a_bad_set_is_kept_out_until_it_is_good_again() {
     let folder = scratch::dir("envoy-");
@@ -109,7 +109,7 @@ fn a_bad_set_is_kept_out_until_it_is_good_again() {
         "b.yaml: config error, unknown key 'ratelimit'; did you mean 'rate_limit'? (line 2, column 25)";
     assert!(errors.to_string().ends_with(expected), "{errors}");
     assert_eq!(serving(&source), Some(1));
-    assert!(matches!(source.look(), Look::Same), "nobody is told twice");
+    assert!(matches!(source.look(), Look::Same), "the error is reported once");
     assert!(matches!(source.look(), Look::Same));
     write(folder.path(), "b.yaml", "domain: b");
     assert!(matches!(settled(&mut source), Look::Loaded { .. }));
@@ -156,27 +156,27 @@ fn a_file_that_is_still_being_written_is_waited_for() {
     assert_eq!(serving(&source), Some(4));
 }
 
-/// Whoever matches while a set is swapped keeps the old one to the end.
+/// A lookup that is under way while the set is swapped keeps the old set to its end.
 #[test]
-fn a_watch_tells_and_swaps_by_itself() {
+fn a_watch_reports_and_swaps_by_itself() {
     let folder = scratch::dir("envoy-");
     write(folder.path(), "a.yaml", &file(1));
     let source = open(folder.path());
     let current = source.current();
     let held = current.load_full();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (report, loaded) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(source.watch(move |look| {
-            let _ = tell.send(matches!(look, Look::Loaded { .. })); // nobody listens at the end
+            let _ = report.send(matches!(look, Look::Loaded { .. })); // nobody listens at the end
         }));
     });
     write(folder.path(), "a.yaml", &file(2));
     let limit = std::time::Duration::from_secs(30);
-    assert!(told.recv_timeout(limit).unwrap());
+    assert!(loaded.recv_timeout(limit).unwrap());
     assert_eq!(limit_of(&current.load(), "k=x"), Some(2));
     assert_eq!(limit_of(&held, "k=x"), Some(1));
     write(folder.path(), "a.yaml", "domain: ");
-    assert!(!eventually_some(limit, "a bad set is told", || told.try_recv().ok()));
+    assert!(!eventually_some(limit, "a bad set is reported", || loaded.try_recv().ok()));
     assert_eq!(limit_of(&current.load(), "k=x"), Some(2));
 }

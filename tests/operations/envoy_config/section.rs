@@ -31,7 +31,7 @@ fn it_says_everything_or_nothing() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let text = "envoy: { config: x, near_limit_ratio: 1.5, header: true, quota_mode: yes }";
     let expected = "weir.yaml:1:39: envoy.near_limit_ratio: \"1.5\" is not a part of one, from 0 to 1, such as 0.8\n\
                     weir.yaml:1:44: envoy.header: unknown key; did you mean `headers`?\n\

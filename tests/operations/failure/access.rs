@@ -134,10 +134,10 @@ async fn every_engine(store: &RedisStore) {
     }
 }
 
-/// The policies answer, nothing crashes, and the secret is in no reason; it works once the server is
-/// told the password, without a restart of ours.
+/// The failure policies answer, nothing crashes, and no message shows the secret. Once the server accepts the
+/// password, Weir uses it again without a restart.
 #[tokio::test]
-async fn a_wrong_password_is_told_and_recovers() {
+async fn a_wrong_password_is_reported_and_recovers() {
     let redis = RedisServer::start();
     add_user(&redis, "another", &[]);
     let server = Server::start_by_the_system(Config {

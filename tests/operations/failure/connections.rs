@@ -28,15 +28,14 @@ async fn every_node_of_a_cluster_has_one() {
     let mut own: Vec<Connection> = cluster.nodes().iter().map(RedisServer::connection).collect();
     // The watcher has one to one node at a time.
     let mut all_have = |count| own.iter_mut().all(|own| clients(own) >= count);
-    // Its worker has begun before the first node told its slots.
+    // Its worker started before the first node answered CLUSTER SLOTS.
     let _early = watched(&shared).await;
     eventually_async(SOON, "ours, and those of a worker that began early", async || all_have(2)).await;
     let _late = shared.store();
     eventually_async(SOON, "those of a worker that began late", async || all_have(3)).await;
 }
 
-/// Servers, and what lies before them, close connections over which nothing is said for a while. That was
-/// told to the first caller after it, as if there were no Redis.
+/// Servers and proxies close idle connections. The first caller after that once got an error, as if Redis were down.
 #[tokio::test]
 async fn one_that_was_closed_while_idle_is_replaced() {
     let redis = RedisServer::start();

@@ -68,8 +68,8 @@ async fn master_frozen() {
     }
 }
 
-/// A clean failover: the old master lives on and answers READONLY, which is heard once or twice and
-/// then no more.
+/// A clean failover: the old master lives on and answers READONLY. One or two calls get that answer, and later calls
+/// go to the new master.
 #[tokio::test]
 async fn master_demoted() {
     let sentinels = Sentinels::start();

@@ -1,5 +1,5 @@
-//! Stalls of our own: a process that was not run for a while (a throttled container, a machine that is
-//! moved) has not heard Redis, and that is not Redis' fault.
+//! Stalls of Weir's own process: it does not run for a while, because its container is throttled or its machine is
+//! moved. It reads Redis' answers late, and must not take that for a slow Redis.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn patient(redis: &RedisServer) -> RedisConfig {
 /// Calls are on their way when the thread stalls for longer than the deadline. Their answers are there when
 /// it goes on, so that is what their callers get; and the connection stays.
 #[tokio::test]
-async fn answers_that_have_arrived_are_told() {
+async fn answers_that_have_arrived_are_used() {
     let redis = RedisServer::start();
     let store = Arc::new(watched(&shared(&patient(&redis))).await);
     recovered("the first decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
@@ -42,21 +42,21 @@ async fn answers_that_have_arrived_are_told() {
 
 /// The same for those who wait for a call together.
 #[tokio::test]
-async fn answers_to_callers_of_one_key_are_told() {
+async fn answers_to_callers_of_one_key_are_used() {
     let redis = RedisServer::start();
     let config = patient(&redis);
     let store = Arc::new(Coalesce::before(watched(&shared(&config)).await, &config));
     recovered("the first decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
     let one = |attempt| vec![format!("{attempt}"); CALLS];
     let answers = through_a_stall(&redis, &mut redis.connection(), &store, one).await;
-    let told: Vec<u64> = answers.into_iter().map(Result::unwrap).collect();
+    let observed: Vec<u64> = answers.into_iter().map(Result::unwrap).collect();
     // The first has been sent too, when it gave up.
     let expected: Vec<u64> = (1..CALLS as u64).map(|index| 99_999 - index).collect();
-    assert_eq!(told, expected);
+    assert_eq!(observed, expected);
 }
 
-/// What callers of these resources are told who had all asked when the thread stalled, Redis answering
-/// meanwhile; but the first, who gives up before that.
+/// The answers to callers of these resources. All of them ask, and then the thread stalls while Redis answers. The
+/// first caller gives up before the stall, and its answer is not in the list.
 async fn through_a_stall<S: Store>(
     redis: &RedisServer,
     own: &mut Connection,

@@ -2,7 +2,7 @@
 
 use weir::config::{Config, EnvoyConfig};
 
-use super::{load, told};
+use super::{load, totals};
 use crate::support::scratch;
 use crate::support::server::{Server, config};
 use crate::support::{SOON, eventually};
@@ -19,12 +19,12 @@ fn envoys_protocol_is_spoken() {
     eventually(SOON, "it is ready", || server.get("/readyz").0 == 200);
     let envoy = ["--mode", "envoy", "--domain", "edge", "--keys", "100", "--warm-up", "0s"];
     let (report, code) = load(&server, &[&envoy[..], &["--requests", "3000"]].concat());
-    assert_eq!((told(&report), code), ((500, 2_500), Some(0)));
+    assert_eq!((totals(&report), code), ((500, 2_500), Some(0)));
     // A hundred hits at once are more than five.
     let (report, _) =
         load(&server, &[&envoy[..], &["--requests", "10", "--cost", "100", "--seed", "2"]].concat());
-    assert_eq!(told(&report), (0, 10));
+    assert_eq!(totals(&report), (0, 10));
     // Nobody limits those that no file describes.
     let other = ["--descriptor", "path=/a", "--requests", "10"];
-    assert_eq!(told(&load(&server, &[&envoy[..], &other].concat()).0), (10, 0));
+    assert_eq!(totals(&load(&server, &[&envoy[..], &other].concat()).0), (10, 0));
 }

@@ -110,7 +110,7 @@ impl Running {
 }
 
 #[test]
-fn a_server_that_dies_is_counted_and_told() {
+fn a_server_that_dies_is_counted_and_reported() {
     let port = ports::free();
     let mut server = serve(port);
     let running = Running::start(port, &["--duration", "60s", "--timeout", "2s"]);
@@ -144,7 +144,7 @@ fn a_server_that_comes_back_is_loaded_again() {
 }
 
 #[test]
-fn told_to_stop_it_still_reports() {
+fn a_stopped_load_still_reports() {
     let port = ports::free();
     let _server = serve(port);
     let mut running = Running::start(port, &["--duration", "60s"]);

@@ -8,7 +8,7 @@ use crate::support::server::Server;
 use crate::support::{RedisServer, SOON, eventually};
 
 #[test]
-fn evictions_and_policies_that_evict_are_told() {
+fn evictions_and_policies_that_evict_are_reported() {
     let redis = RedisServer::start();
     let set = |name: &str, value: &str| drop(redis.cli(&["CONFIG", "SET", name, value]));
     set("maxmemory-policy", "allkeys-lru");

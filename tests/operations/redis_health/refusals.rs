@@ -14,7 +14,7 @@ use crate::support::server::{Server, config};
 const PASSWORD: &str = "hunter2";
 
 /// The service says which node it is, since when, why, and what to do; and that it is over when it is.
-fn is_told(redis: &RedisServer, config: RedisConfig, refuse: impl Fn(), why: &[&str], allow: impl Fn()) {
+fn is_reported(redis: &RedisServer, config: RedisConfig, refuse: impl Fn(), why: &[&str], allow: impl Fn()) {
     let server = Server::start_by_the_system(on(config));
     ready(&server);
     assert_eq!(of_node(&server, "weir_store_node_up", &redis.addr()).as_deref(), Some("1"));
@@ -41,7 +41,7 @@ fn a_user_who_may_not_write() {
     let redis = RedisServer::start();
     let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-set"]));
     let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+set"]));
-    is_told(&redis, as_user(&redis), refuse, &["ACL SETUSER weir ", "+set"], allow);
+    is_reported(&redis, as_user(&redis), refuse, &["ACL SETUSER weir ", "+set"], allow);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_user_of_other_keys() {
     let redis = RedisServer::start();
     let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "resetkeys", "~other:*"]));
     let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "~weir:*"]));
-    is_told(&redis, as_user(&redis), refuse, &["NOPERM", " key", "ACL SETUSER weir ~weir:*"], allow);
+    is_reported(&redis, as_user(&redis), refuse, &["NOPERM", " key", "ACL SETUSER weir ~weir:*"], allow);
 }
 
 #[test]
@@ -57,21 +57,21 @@ fn a_user_who_may_run_no_script() {
     let redis = RedisServer::start();
     let refuse = || drop(redis.cli(&["ACL", "SETUSER", "weir", "-evalsha"]));
     let allow = || drop(redis.cli(&["ACL", "SETUSER", "weir", "+evalsha"]));
-    is_told(&redis, as_user(&redis), refuse, &["NOPERM", "ACL SETUSER weir +evalsha"], allow);
+    is_reported(&redis, as_user(&redis), refuse, &["NOPERM", "ACL SETUSER weir +evalsha"], allow);
 }
 
 #[test]
 fn memory_that_is_used_up() {
     let redis = RedisServer::start();
     let set = |bytes: &str| drop(redis.cli(&["CONFIG", "SET", "maxmemory", bytes]));
-    is_told(&redis, single(&redis), || set("1"), &["OOM", "maxmemory", "raise it"], || set("0"));
+    is_reported(&redis, single(&redis), || set("1"), &["OOM", "maxmemory", "raise it"], || set("0"));
 }
 
 #[test]
 fn replicas_that_are_missing() {
     let redis = RedisServer::start();
     let set = |count: &str| drop(redis.cli(&["CONFIG", "SET", "min-replicas-to-write", count]));
-    is_told(&redis, single(&redis), || set("1"), &["NOREPLICAS", "bring them back"], || set("0"));
+    is_reported(&redis, single(&redis), || set("1"), &["NOREPLICAS", "bring them back"], || set("0"));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_replica_in_place_of_its_master() {
     let redis = RedisServer::start();
     let refuse = || drop(redis.cli(&["REPLICAOF", "127.0.0.1", "1"]));
     let allow = || drop(redis.cli(&["REPLICAOF", "NO", "ONE"]));
-    is_told(&redis, single(&redis), refuse, &["READONLY", "name its master"], allow);
+    is_reported(&redis, single(&redis), refuse, &["READONLY", "name its master"], allow);
 }
 
 /// A server that is too old does not know `PXAT`. A proxy writes another word into the scripts.

@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) reset: u64,
 }
 
-/// What is told of a cost above the limit.
+/// The times in a row for a cost above the limit.
 pub(super) const NEVER: u64 = u64::MAX;
 
 const fn row(
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Row] = &[
     row(LOG, "sliding_log: { limit: 10, window: 10s, min_gap: 4s }", 5_000, (2, 5_000, 8_000)),
     row(ATTEMPTS, "sliding_log: { limit: 5, window: 10s }", 1_000, (1, 9_000, 10_000)),
     row(ATTEMPTS, "sliding_log: { limit: 2, window: 10s }", 1_000, (0, 9_000, 10_000)),
-    // Two windows: their hits count whole, until they would have been as good as new.
+    // Two windows: their hits count in full until the old limit would have been full again.
     row(SLIDING, "sliding_window: { limit: 5, window: 10s }", 2_000, (0, 13_000, 18_000)),
     row(SLIDING, "sliding_window: { limit: 20, window: 10s }", 2_000, (12, 9_250, 18_000)),
     row(SLIDING, "sliding_window: { limit: 10, window: 60s }", 2_000, (2, 18_000, 18_000)),

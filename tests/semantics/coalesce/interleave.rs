@@ -1,9 +1,9 @@
-//! On random stories of two workers: calls are executed at any time between their arrival and their answer,
-//! answers are lost, callers give up, and whatever anybody is told has a place in one order of all changes,
-//! after whatever was told before it was asked.
+//! Two workers, and random calls. The store executes a call at any time between its arrival and its answer. Answers
+//! are lost, and callers give up. All changes have one order. Every answer has a place in it, and that place is not
+//! before an answer that any caller had received when this caller asked.
 //!
-//! What was on its way is told as old as it was when it came, and what remains may be blurred (`denials/holds.rs`);
-//! nothing else is allowed for.
+//! Two exceptions are allowed, and no other: an answer is as old as its way from the store took, and a cached
+//! `remaining` may be out of date (`denials/holds.rs`).
 
 mod gate;
 mod truth;
@@ -31,10 +31,10 @@ use crate::denials::random::{self as questions, RAISED, Rules, SUBJECTS, Scoped}
 use crate::properties::machine::START;
 use crate::properties::random::{self, Cost, Pause, Step};
 
-/// What happens next. Numbers are of those who wait, as many as there are.
+/// What happens next. A number selects one of the waiting calls or callers (modulo their count).
 #[derive(Debug, Clone)]
 enum Next {
-    /// A worker is asked, when time has gone by or not, as a call that came alone or with others is.
+    /// A worker is asked: after a pause or at once (`moves`), alone or with other calls (`looks`).
     Ask {
         of: questions::Asked,
         moves: bool,
@@ -46,7 +46,7 @@ enum Next {
     GiveUp(usize),
 }
 
-/// Two workers of one node before one store.
+/// Two workers of one node in front of one store.
 struct World {
     runtime: Runtime,
     clock: ManualClock,
@@ -56,15 +56,15 @@ struct World {
     known: usize,
 }
 
-/// Somebody who has asked.
+/// A caller that waits for its answer.
 struct Caller {
     asked: Asked,
-    /// What was told before it asked.
+    /// The highest place of an answer that any caller had received when this one asked.
     first: usize,
     task: JoinHandle<Result<Verdicts, StoreError>>,
 }
 
-/// Mostly of the same keys and of few costs, so that there is something to know.
+/// Mostly the same keys and few costs, so that cached denials are used.
 fn asked() -> impl Strategy<Value = questions::Asked> {
     let op = prop_oneof![6 => Just(Op::Charge), 1 => Just(Op::Peek), 1 => random::op()].boxed();
     let step = (random::step(op), prop_oneof![5 => (1..=4_u64).prop_map(Cost::Exactly), 1 => random::cost()]);
@@ -84,7 +84,7 @@ fn next() -> impl Strategy<Value = Next> {
     ]
 }
 
-/// Mostly such as deny for longer than a story takes.
+/// Mostly limits that deny for longer than one test case takes.
 fn scoped() -> impl Strategy<Value = Scoped> {
     let period = Micros::from_secs(60);
     let window = move |limit| Algorithm::fixed_window(limit, period, true, false).unwrap();
@@ -123,7 +123,7 @@ impl World {
         }
         while self.gate.waiting() > 0 {
             self.gate.answer(0);
-            self.hear()?;
+            self.finish_callers()?;
         }
         if let Some(caller) = self.callers.first() {
             return Err(format!("{:?} was never answered", caller.asked));
@@ -147,7 +147,7 @@ impl World {
             Next::Answer(index) => self.gate.answer(index % waiting),
             Next::Lose(index) => self.gate.lose(index % waiting),
         }
-        self.hear()
+        self.finish_callers()
     }
 
     fn ask(
@@ -170,7 +170,7 @@ impl World {
             return Ok(());
         }
         let store = Arc::clone(&self.workers[*worker]);
-        let (first, of) = (self.heard(&asked), asked.clone());
+        let (first, of) = (self.last_seen(&asked), asked.clone());
         let task = self.runtime.spawn(async move {
             let Asked { strategy, whose, op, costs, .. } = of;
             let subject = SUBJECTS[whose];
@@ -189,31 +189,31 @@ impl World {
         Ok(())
     }
 
-    /// As a connection does with all that has arrived: whether the answer is known.
+    /// Whether the answer is cached. A connection looks this up for all calls that arrived together.
     fn look(&mut self, worker: usize, asked: &Asked) -> Result<bool, String> {
         let ([cost], Op::Charge | Op::Peek) = (&asked.costs[..], asked.op) else { return Ok(false) };
         let costs = [*cost];
         let decision = Decision::new(&asked.strategy, SUBJECTS[asked.whose], asked.op, &costs);
         let Some(answers) = known(&*self.workers[worker], &decision) else { return Ok(false) };
         self.known += 1;
-        let (first, now) = (self.heard(asked), self.clock.now());
-        self.gate.with(|at| at.truth.hear(asked, &answers, first, now)).map(|()| true)
+        let (first, now) = (self.last_seen(asked), self.clock.now());
+        self.gate.with(|at| at.truth.observe(asked, &answers, first, now)).map(|()| true)
     }
 
-    /// Where the last answer about the same keys has its place.
-    fn heard(&self, asked: &Asked) -> usize {
-        self.gate.with(|at| at.truth.heard(asked))
+    /// The highest place of an answer about the same keys that any caller has received.
+    fn last_seen(&self, asked: &Asked) -> usize {
+        self.gate.with(|at| at.truth.last_seen(asked))
     }
 
-    /// Everybody hears what there is to hear.
-    fn hear(&mut self) -> Result<(), String> {
+    /// Every caller whose answer is ready receives it.
+    fn finish_callers(&mut self) -> Result<(), String> {
         self.settle();
         let now = self.clock.now();
-        let (told, wait) = self.callers.drain(..).partition(|caller| caller.task.is_finished());
-        self.callers = wait;
-        for Caller { asked, first, task } in told {
+        let (finished, waiting) = self.callers.drain(..).partition(|caller| caller.task.is_finished());
+        self.callers = waiting;
+        for Caller { asked, first, task } in finished {
             match self.runtime.block_on(task).unwrap() {
-                Ok(answers) => self.gate.with(|at| at.truth.hear(&asked, &answers, first, now))?,
+                Ok(answers) => self.gate.with(|at| at.truth.observe(&asked, &answers, first, now))?,
                 Err(StoreError::Timeout) => self.gate.with(|at| at.truth.give_up(&asked)),
                 Err(error) => return Err(format!("{asked:?}: {error}")),
             }
@@ -230,7 +230,7 @@ impl World {
         });
     }
 
-    /// Nobody is thought to be in flight: whoever asks something new is heard at once.
+    /// No call is believed to be in flight: a new question goes to the store at once.
     fn is_idle(&mut self, rules: &[Rules; 2]) -> Result<(), String> {
         for (whose, subject) in SUBJECTS.into_iter().enumerate() {
             for store in &self.workers {
@@ -242,7 +242,7 @@ impl World {
                 });
                 self.settle();
                 if self.gate.arrived() == before {
-                    return Err(format!("{subject:?} waits for nobody"));
+                    return Err(format!("{subject:?} waits, although no call is in flight"));
                 }
                 task.abort();
                 self.settle();

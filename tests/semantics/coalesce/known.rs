@@ -10,9 +10,9 @@ fn world() -> World {
     World::knowing(patient(), &[&[Field::Resource, Field::Consumer]], Micros::from_secs(3600))
 }
 
-/// They once made a call of their own, though the one they had waited for had told them.
+/// Waiting callers once made a second call, although the call that they waited for had answered their question.
 #[tokio::test]
-async fn who_waits_is_told_what_the_call_before_has_learned() {
+async fn a_waiting_caller_gets_the_denial_that_the_call_in_flight_cached() {
     let world = world();
     let first = world.charge(11).await;
     let (second, third) = (world.charge(11).await, world.charge(11).await);
@@ -23,8 +23,8 @@ async fn who_waits_is_told_what_the_call_before_has_learned() {
     assert_eq!(world.calls(), [(Op::Charge, vec![11])]);
 }
 
-/// A charge raises the epoch of its keys, and so once ended what those had learned who were denied after it, in
-/// the same call: the store was asked anew for each unit that was given.
+/// A charge raises the epoch of its keys. That once dropped the cached denials of later decisions of the same call,
+/// so the store was asked again for each unit that was charged.
 #[tokio::test]
 async fn what_was_denied_together_with_a_charge_is_known() {
     let world = world();
@@ -39,7 +39,7 @@ async fn what_was_denied_together_with_a_charge_is_known() {
     assert_eq!(answers, [Ok((false, 1)), Ok((true, 0)), Ok((false, 0)), Ok((false, 0))]);
     assert_eq!(world.charge(3).await.await.unwrap(), Ok((false, 0)));
     assert_eq!(world.calls(), [(Op::Charge, vec![9]), (Op::Charge, vec![4, 1, 3, 3])]);
-    // What was denied before the charge is no longer as it was told.
+    // The denial before the charge is out of date: the charge lowered `remaining`.
     let again = world.charge(4).await;
     world.let_through(1).await;
     assert_eq!(again.await.unwrap(), Ok((false, 0)));

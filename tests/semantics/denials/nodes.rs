@@ -220,7 +220,7 @@ async fn a_limit_that_fills_up_meanwhile_is_seen_when_the_denial_ends() {
     }
     nodes.pass(SECOND - 1);
     let ((_, limits), asked) = nodes.ask(0, &rules, "bob", Op::Charge, 1).await;
-    assert_eq!((asked, limits[1].remaining, limits[1].fits()), (false, 3, true), "as it was told");
+    assert_eq!((asked, limits[1].remaining, limits[1].fits()), (false, 3, true), "as the last answer said");
     nodes.pass(1);
     let ((denied, limits), asked) = nodes.ask(0, &rules, "bob", Op::Charge, 1).await;
     assert!(asked && !denied.allowed && limits[0].fits());

@@ -36,7 +36,7 @@ pub const SUBJECTS: [Subject<'_>; 4] = [
 /// Under which an override decides.
 pub const RAISED: usize = 3;
 
-/// How long what remains may be told as it was, where more may remain before a cost is admitted.
+/// How old a cached `remaining` may be, in microseconds, if it may grow before the cost is admitted.
 pub const BLUR: u64 = 10_000;
 
 const fn subject(
@@ -132,13 +132,13 @@ impl Store for Pure {
     }
 }
 
-/// Two workers before one store, and the same told to the pure driver.
+/// Two workers in front of one store. The pure driver gets the same questions.
 struct Both {
     clock: ManualClock,
     store: Pure,
     workers: [Denials<Pure>; 2],
-    /// When a worker last put a question to the store, and the shortest reset that it was told.
-    told: HashMap<Question, (u64, u64)>,
+    /// When a worker last asked the store each question, and the shortest `reset_after` of the answer.
+    last_answers: HashMap<Question, (u64, u64)>,
 }
 
 impl Both {
@@ -149,14 +149,14 @@ impl Both {
         let store = Pure { named, calls: Arc::default() };
         let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&Clock::Manual(clock.clone())));
         let workers = [denials.before(store.clone()), denials.before(store.clone())];
-        Self { clock, store, workers, told: HashMap::new() }
+        Self { clock, store, workers, last_answers: HashMap::new() }
     }
 
     fn tell(&mut self, limits: &[Scoped], steps: &[Asked]) -> Result<usize, TestCaseError> {
         let rules = rules(limits);
         let mut pure = Named::new(&rules[0]);
         let mut known = 0;
-        self.told.clear();
+        self.last_answers.clear();
         for (step, whose, worker, more) in steps {
             let strategy = &rules[usize::from(*whose == RAISED)];
             pure.machine.limits = strategy.algorithms().to_vec();
@@ -182,13 +182,13 @@ impl Both {
                 let question = (*worker, fields.collect::<Vec<_>>(), *whose == RAISED, cost);
                 if is_known {
                     found_before(&mut limits, &truth.limits)?;
-                    let (at, reset) = self.told[&question];
+                    let (at, reset) = self.last_answers[&question];
                     if now.0 - at < BLUR.min(reset.div_ceil(16)) {
                         blur(&mut limits, &truth.limits)?;
                     }
                 } else {
                     let reset = limits.iter().map(|one| one.reset_after.0).min().unwrap_or(0);
-                    self.told.insert(question, (now.0, reset));
+                    self.last_answers.insert(question, (now.0, reset));
                 }
                 prop_assert_eq!(
                     (verdict, &limits[..]),
@@ -222,7 +222,7 @@ fn found_before(own: &mut [LimitVerdict], truth: &[LimitVerdict]) -> Result<(), 
     Ok(())
 }
 
-/// Takes for told what may be told as it was.
+/// Replaces what a cached answer may say late by the true values.
 fn blur(own: &mut [LimitVerdict], truth: &[LimitVerdict]) -> Result<(), TestCaseError> {
     for (own, truth) in own.iter_mut().zip(truth) {
         prop_assert!(own.remaining <= truth.remaining);

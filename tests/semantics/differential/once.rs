@@ -63,7 +63,7 @@ fn tell_one(world: &World, story: &Story, calls: &[CallOnce]) -> Result<usize, T
         let decision =
             Decision { part: (!id.is_empty()).then_some(&part), ..Decision::new(rules, subject, op, &[]) };
         let mut out = Verdicts::default();
-        let told = world.runtime.block_on(world.store.decide_one(&decision, op, &[cost], &mut out));
+        let observed = world.runtime.block_on(world.store.decide_one(&decision, op, &[cost], &mut out));
         let expected = pure.decide_with(rules, &subject, |machine| {
             // Ids of different operations are different.
             let id = match op {
@@ -74,13 +74,15 @@ fn tell_one(world: &World, story: &Story, calls: &[CallOnce]) -> Result<usize, T
             if part.id.is_empty() { Ok(machine.decide(op, cost)) } else { machine.decide_once(op, cost, &id) }
         });
         let what = format!("call {} ({op:?} of {cost} as `{id}` at {})", number + 1, pure.machine.now.0);
-        match (told, expected) {
+        match (observed, expected) {
             (Ok(()), Ok(expected)) => {
-                let told = out.get(0).unwrap();
-                prop_assert_eq!(told, (&expected.verdict, &expected.limits[..]), "{}: Lua is left", what);
+                let observed = out.get(0).unwrap();
+                prop_assert_eq!(observed, (&expected.verdict, &expected.limits[..]), "{}: Lua is left", what);
             }
-            (Err(StoreError::OtherCost(told)), Err(expected)) => prop_assert_eq!(told, expected, "{}", what),
-            (told, expected) => prop_assert!(false, "{what}: {told:?}, {expected:?}"),
+            (Err(StoreError::OtherCost(observed)), Err(expected)) => {
+                prop_assert_eq!(observed, expected, "{}", what)
+            }
+            (observed, expected) => prop_assert!(false, "{what}: {observed:?}, {expected:?}"),
         }
     }
     Ok(calls.len())

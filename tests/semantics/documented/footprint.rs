@@ -40,10 +40,10 @@ async fn the_table_says_what_a_key_takes() {
     let mut wrong = Vec::new();
     for row in &rows {
         let measured = [("memory", row.memory, in_memory(row)), ("Redis", row.redis, in_redis(row).await)];
-        for (store, told, is) in measured {
-            println!("{}: {is:.0} bytes in {store}", row.what);
-            if (is - told).abs() > TOLERANCE * is {
-                wrong.push(format!("{}: {is:.0} bytes in {store}, not {told}", row.what));
+        for (store, documented, actual) in measured {
+            println!("{}: {actual:.0} bytes in {store}", row.what);
+            if (actual - documented).abs() > TOLERANCE * actual {
+                wrong.push(format!("{}: {actual:.0} bytes in {store}, not {documented}", row.what));
             }
         }
     }

@@ -18,7 +18,7 @@ fn recipes_are_what_is_run() {
         let config = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
         assert_eq!(block(recipe, "yaml"), config, "{file}");
         let config = Config::parse(&config, file, &ConfigOverrides::default()).unwrap();
-        // Its clock stands still: some of what is told changes within half a second.
+        // Its clock stands still, because some answers change within half a second.
         let serve = Server::start(config);
         let address = format!("http://{}", serve.grpc);
         let mut printed = String::new();

@@ -55,7 +55,7 @@ async fn exactly_the_permits(store: StoreConfig, callers: usize) {
     assert_eq!(granted(&server, "second", callers / 10).await, LIMIT);
 }
 
-/// How many of all callers, each with an id of its own, get a permit. Each of the others is told that there is none.
+/// How many of all callers, each with an id of its own, get a permit. All others are denied.
 async fn granted(server: &Server, round: &str, callers: usize) -> usize {
     let mut asking = Vec::with_capacity(callers);
     for connection in 0..CONNECTIONS {

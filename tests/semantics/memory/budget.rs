@@ -25,8 +25,8 @@ fn keys_that_come_and_go_stay_within_the_budget() {
     assert_eq!(stats.refusals, 0);
 }
 
-/// Evicting an exhausted key would let its holder start anew; and where nearly all are exhausted, the
-/// others are still found, among runs of many that are not theirs.
+/// Evicting an exhausted key would give its holder a full limit. If nearly all keys are exhausted, the store still
+/// finds the others among them.
 #[test]
 fn exhausted_keys_are_never_evicted() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Evict), slow_bucket());
@@ -42,7 +42,7 @@ fn exhausted_keys_are_never_evicted() {
     assert!(fixture.store.stats().evictions > 0);
 }
 
-/// Where only exhausted keys are left, a new key is told so, and the old ones go on being decided.
+/// If all keys are exhausted, a new key gets an error that says so. Decisions of the old keys go on.
 #[test]
 fn a_store_of_exhausted_keys_is_full() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Evict), slow_bucket());
@@ -135,7 +135,7 @@ fn a_growing_log_stops_at_the_budget() {
     // What expires is known to the second.
     fixture.pass(Micros(HOUR.0 + 1_000_000));
     fixture.store.sweep();
-    assert!(fixture.charge(&strategy, "consumer 7", 1).unwrap(), "lapsed logs make room");
+    assert!(fixture.charge(&strategy, "consumer 7", 1).unwrap(), "expired logs are evicted");
 }
 
 /// Where keys may be evicted, a log that grows is rarely refused while other logs can make room; and a

@@ -1,4 +1,4 @@
-//! Keys that are as good as new: they are free, go before all others, and go on their own.
+//! Keys whose limits are full again: evicting them costs nothing, so they are evicted first, and the sweep drops them.
 
 use weir::config::WhenFull;
 use weir::units::Micros;

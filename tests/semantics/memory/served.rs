@@ -16,7 +16,7 @@ use super::{HOUR, MIB};
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};
 
-/// Only one of the owners ever had a key, so that a store that had not been told of the others would let it have all.
+/// Only one of the owners has keys. A store that does not know of the others would let it use the whole budget.
 #[tokio::test]
 async fn a_flood_of_one_strategy_leaves_a_tenth_to_the_others_of_the_configuration() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! A flood of one strategy neither resets nor disables the keys of another.
 //!
-//! What a flood can do to a half-used key is what docs/configuration.md says: nothing where another strategy floods
-//! that holds more than its share, or more than the key's own strategy; and where its own strategy floods, the key may
-//! be evicted, so that its holder starts anew. An exhausted key stays in any case.
+//! docs/configuration.md says what a flood can do to a half-used key. If another strategy floods that holds more than
+//! its share, or more than the key's own strategy, the key stays. If the key's own strategy floods, the key may be
+//! evicted, and its holder gets a full limit. An exhausted key always stays.
 
 use std::sync::Arc;
 
@@ -151,8 +151,8 @@ fn a_configured_share_bounds_who_is_above_it() {
     }
 }
 
-/// What a flood of its own strategy does to a half-used key: its holder may start anew, as often as it is evicted.
-/// What is exhausted stays so.
+/// A flood of its own strategy may evict a half-used key. Each eviction gives its holder a full limit.
+/// An exhausted key stays.
 #[test]
 fn a_flood_of_its_own_strategy_may_reset_a_half_used_key_and_no_exhausted_one() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Evict), slow_bucket());

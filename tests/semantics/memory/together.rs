@@ -39,12 +39,12 @@ proptest! {
             let names: Vec<String> = asked.iter().map(|asked| format!("consumer {}", asked.1)).collect();
             let decisions: Vec<_> = asked.iter().zip(&names).map(|(asked, name)| decision(&pair, asked, name)).collect();
             let (each, limits) = decide_ready(&together.store, &decisions);
-            let told: Vec<_> = decisions.iter().zip(each).scan(0, |from, (decision, decided)| {
+            let observed: Vec<_> = decisions.iter().zip(each).scan(0, |from, (decision, decided)| {
                 let limits = &limits[*from..*from + decision.strategy.limits().len()];
                 *from += limits.len();
                 Some((decided.unwrap(), limits.to_vec()))
             }).collect();
-            prop_assert_eq!(told, expected);
+            prop_assert_eq!(observed, expected);
             alone.pass(Micros(*pause));
             together.pass(Micros(*pause));
         }
@@ -105,13 +105,13 @@ fn one_that_fails_fails_alone() {
     };
     let decisions = [of(&bucket, "known"), of(&log, "new"), of(&bucket, "known")];
     let (each, limits) = decide_ready(&fixture.store, &decisions);
-    let told: Vec<_> = each.iter().map(|one| one.as_ref().map(|one| one.allowed)).collect();
-    assert_eq!(told, [Ok(true), Err(&StoreError::Full(MIB)), Ok(true)]);
+    let observed: Vec<_> = each.iter().map(|one| one.as_ref().map(|one| one.allowed)).collect();
+    assert_eq!(observed, [Ok(true), Err(&StoreError::Full(MIB)), Ok(true)]);
     let remaining: Vec<u64> = limits.iter().map(|limit| limit.remaining).collect();
     assert_eq!(remaining, [8, 7]);
 }
 
-/// Keys that lapse and are dropped while a message is decided, and more than are fetched at a time.
+/// Keys expire and are dropped while a message is decided. The message has more keys than one fetch takes.
 #[test]
 fn what_is_fetched_may_be_gone() {
     let fixture = fixture();

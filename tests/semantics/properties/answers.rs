@@ -44,8 +44,8 @@ proptest! {
         }
     }
 
-    /// What remains would pass now, and one more would not; of the decision and of each limit. What
-    /// remains is told without regard to `min_gap`, and a peek of a log that counts attempts counts itself.
+    /// A cost of `remaining` would pass now, and one unit more would not. This is true for the decision and for each
+    /// limit. `remaining` ignores `min_gap`. A peek of a log that counts attempts counts itself.
     #[test]
     fn remaining_passes_and_one_more_does_not(limits in limits(), steps in steps(30)) {
         let mut machine = Machine::new(limits);
@@ -95,8 +95,8 @@ proptest! {
         limits in limits(), steps in steps(20), late in 0..50_u64, later in steps(20),
     ) {
         let mut used = Machine::new(limits);
-        let told = steps.iter().map(|step| used.step(step)).last();
-        used.now.0 += told.map_or(0, |answer| answer.all.reset_after.0) + late;
+        let last = steps.iter().map(|step| used.step(step)).last();
+        used.now.0 += last.map_or(0, |answer| answer.all.reset_after.0) + late;
         let mut absent = used.fresh();
         for step in &later {
             prop_assert_eq!(used.step(step), absent.step(step));

@@ -38,8 +38,8 @@ proptest! {
         }
     }
 
-    /// However far the clock was ahead: after one call at the time it came back to, everything is fresh
-    /// within twice the time to fresh that this call was told.
+    /// The clock was far ahead and came back. One call is made at the new time. All limits are full again
+    /// within twice the `reset_after` of its answer.
     #[test]
     fn a_clock_that_came_back_locks_nobody_out(
         limits in limits(), steps in steps(20), now in prop_oneof![START..START + 1000, time()],
@@ -51,9 +51,9 @@ proptest! {
             machine.step(step);
         }
         machine.now = Micros(now);
-        let told = machine.decide(Op::Charge, u64::MAX);
-        prop_assert!(!told.verdict.allowed);
-        prop_assert!(machine.would_pass(least, 2 * told.all.reset_after.0));
+        let denied = machine.decide(Op::Charge, u64::MAX);
+        prop_assert!(!denied.verdict.allowed);
+        prop_assert!(machine.would_pass(least, 2 * denied.all.reset_after.0));
     }
 }
 

@@ -111,13 +111,13 @@ impl Machine {
     }
 
     fn pause(&self, pause: Pause) -> u64 {
-        let told = |told: fn(&Answer) -> u64| self.last.as_ref().map_or(0, told);
+        let of_last = |read: fn(&Answer) -> u64| self.last.as_ref().map_or(0, read);
         let reset = |answer: &Answer| answer.all.reset_after.0;
         match pause {
             Pause::Exactly(pause) => pause,
-            Pause::Retry(off) => told(|answer| micros(answer.all.retry)).saturating_add_signed(off.into()),
-            Pause::Reset(off) => told(reset).saturating_add_signed(off.into()),
-            Pause::Share(share) => told(reset) / 65_536 * u64::from(share),
+            Pause::Retry(off) => of_last(|answer| micros(answer.all.retry)).saturating_add_signed(off.into()),
+            Pause::Reset(off) => of_last(reset).saturating_add_signed(off.into()),
+            Pause::Share(share) => of_last(reset) / 65_536 * u64::from(share),
         }
         .min(EON)
     }

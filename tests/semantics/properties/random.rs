@@ -1,5 +1,5 @@
-//! Random limits, and random steps that like to land on edges: a call at the very microsecond that an
-//! earlier answer told, or one before or after it, with a cost of just what remains.
+//! Random limits, and random steps that often hit edges: a call at the exact microsecond that an earlier answer
+//! named, or one before or after it, with a cost equal to `remaining`.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};

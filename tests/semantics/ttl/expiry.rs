@@ -37,11 +37,14 @@ async fn check_expiry(world: &World, strategy: &Arc<Strategy>, op: Op, cost: u64
     let reset = world.ask(strategy, op, cost).await.1.reset_after.0;
     let left = u64::try_from(world.redis.pttl(&keys(strategy)[0])).expect("the key is there, and expires");
     let elapsed = u64::try_from(before.elapsed().as_millis()).unwrap() + 1;
-    let told = reset.div_ceil(1000);
+    let reported = reset.div_ceil(1000);
     let name = strategy.name();
-    assert!(left + elapsed >= told, "{name}, {op:?} {cost}: {left} ms left, {told} told {elapsed} ms ago");
+    assert!(
+        left + elapsed >= reported,
+        "{name}, {op:?} {cost}: {left} ms left, {reported} ms reported {elapsed} ms ago"
+    );
     let grace = if is_bucket(strategy) { 4000 } else { 0 };
-    assert!(left <= told + 2 + grace, "{name}, {op:?} {cost}: {left} ms left, {told} told");
+    assert!(left <= reported + 2 + grace, "{name}, {op:?} {cost}: {left} ms left, {reported} reported");
 }
 
 /// Keys of new buckets go by the tenth of a second: at most that much short of the four seconds that they may
@@ -59,9 +62,12 @@ async fn new_buckets_go_by_the_tenth_of_a_second() {
         let left =
             u64::try_from(world.redis.pttl(&keys(&strategy)[0])).expect("the key is there, and expires");
         let elapsed = u64::try_from(before.elapsed().as_millis()).unwrap() + 1;
-        let told = reset.div_ceil(1000);
-        assert!(left + elapsed >= told + 3_900, "{left} ms left, {told} told {elapsed} ms ago");
-        assert!(left <= told + 4_003, "{left} ms left, {told} told");
+        let reported = reset.div_ceil(1000);
+        assert!(
+            left + elapsed >= reported + 3_900,
+            "{left} ms left, {reported} ms reported {elapsed} ms ago"
+        );
+        assert!(left <= reported + 4_003, "{left} ms left, {reported} reported");
     }
 }
 

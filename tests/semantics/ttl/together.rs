@@ -56,7 +56,7 @@ fn last_key(strategy: &Strategy, consumer: &str) -> String {
     String::from_utf8(key).unwrap()
 }
 
-/// What each caller is told, all asking at once.
+/// The answers to all callers, who ask at once.
 pub(super) async fn everyone(
     world: &World,
     strategy: &Arc<Strategy>,
@@ -72,7 +72,7 @@ pub(super) async fn everyone(
     join_all((0..CALLERS).map(ask)).await
 }
 
-fn told(answer: &Verdicts) -> (bool, Vec<u64>) {
+fn summary(answer: &Verdicts) -> (bool, Vec<u64>) {
     (answer.decisions[0].allowed, answer.limits.iter().map(|limit| limit.remaining).collect())
 }
 
@@ -103,7 +103,11 @@ async fn what_is_of_another_type_fails_alone() {
                         matches!(answer, Err(StoreError::Unreadable(why)) if why.contains("WRONGTYPE"));
                     assert!(wrong, "{name}, {caller}, {op:?}: {answer:?}");
                 } else {
-                    assert_eq!(answer.as_ref().map(told), Ok((true, vec![left; limits])), "{name}, {op:?}");
+                    assert_eq!(
+                        answer.as_ref().map(summary),
+                        Ok((true, vec![left; limits])),
+                        "{name}, {op:?}"
+                    );
                 }
             }
         }
@@ -178,7 +182,7 @@ async fn a_key_that_repeats_is_decided_in_order() {
         everyone(&world, &alone, Op::Charge).await;
         for left in [10_usize, 0] {
             let answers = everyone(&world, &shared, Op::Charge).await;
-            let mut seen: Vec<_> = answers.iter().map(|answer| told(answer.as_ref().unwrap())).collect();
+            let mut seen: Vec<_> = answers.iter().map(|answer| summary(answer.as_ref().unwrap())).collect();
             seen.sort_by_key(|(allowed, left)| (!allowed, std::cmp::Reverse(left[0])));
             for (place, (allowed, remaining)) in seen.iter().enumerate() {
                 assert_eq!(*allowed, place < left, "{name}: {seen:?}");
@@ -196,7 +200,7 @@ async fn without_the_right_to_read_all_at_once() {
     for strategy in plain() {
         for left in [3, 2, 1, 0, 0] {
             let answers = everyone(&world, &strategy, Op::Charge).await;
-            assert!(answers.iter().all(|answer| told(answer.as_ref().unwrap()).1[0] == left));
+            assert!(answers.iter().all(|answer| summary(answer.as_ref().unwrap()).1[0] == left));
         }
     }
 }

@@ -181,10 +181,10 @@ async fn costs_of_one_call_are_decided_in_order() {
             continue;
         }
         let answers = world.decide(&strategy, Op::Charge, &[1, 4, 0, 2, 1, 1, 5]).await.unwrap();
-        let told: Vec<_> =
+        let observed: Vec<_> =
             answers.iter().map(|(verdict, limit)| (verdict.allowed, limit.remaining)).collect();
         let expected = [(true, 3), (false, 3), (true, 3), (true, 1), (true, 0), (false, 0), (false, 0)];
-        assert_eq!(told, expected, "{}", strategy.name());
+        assert_eq!(observed, expected, "{}", strategy.name());
     }
 }
 

@@ -143,7 +143,7 @@ impl Cells for MapCells<'_> {
 pub struct Stored<S> {
     store: Arc<S>,
     clock: ManualClock,
-    /// How many callers make each step at once, with other names; all are to be told the same.
+    /// How many callers with different names make each step at once. All must get the same answer.
     callers: usize,
 }
 
@@ -169,7 +169,7 @@ impl<S: Store> Stored<S> {
         row: &Row,
         now: Micros,
     ) -> (Verdict, Vec<LimitVerdict>) {
-        // Another name is told something else where windows are spread, or where a limit is for all.
+        // Other names get other answers if windows are spread by key, or if a limit counts all callers together.
         let is_named = |limit: &Limit| limit.scope.has(Field::Resource) || limit.scope.has(Field::Consumer);
         let is_alone = |limit: &Limit| is_named(limit) && !limit.algorithm.is_spread();
         let others = if strategy.limits().iter().all(is_alone) { self.callers - 1 } else { 0 };
@@ -179,9 +179,9 @@ impl<S: Store> Stored<S> {
             ..row.clone()
         });
         let rows: Vec<Row> = std::iter::once(row.clone()).chain(rows).collect();
-        let told = join_all(rows.iter().map(|row| self.decide(strategy, row, now))).await;
-        assert!(told.iter().all(|one| *one == told[0]), "{}: {told:?}", strategy.name());
-        told.into_iter().next().expect("one at least")
+        let answers = join_all(rows.iter().map(|row| self.decide(strategy, row, now))).await;
+        assert!(answers.iter().all(|one| *one == answers[0]), "{}: {answers:?}", strategy.name());
+        answers.into_iter().next().expect("one at least")
     }
 
     async fn decide(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> (Verdict, Vec<LimitVerdict>) {

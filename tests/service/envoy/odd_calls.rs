@@ -74,8 +74,8 @@ fn odd_calls(front: SocketAddr) -> Vec<(u32, Option<u32>)> {
             }
         };
         raw.send(&some.iter().flat_map(call).collect::<Vec<u8>>());
-        let told = raw.told_by(&mut decoder, some);
-        statuses.extend(some.iter().zip(told).map(|(stream, told)| (*stream, told.status)));
+        let replies = raw.replies_with(&mut decoder, some);
+        statuses.extend(some.iter().zip(replies).map(|(stream, reply)| (*stream, reply.status)));
     }
     statuses
 }

@@ -60,8 +60,8 @@ async fn no_request_is_dropped() {
     for version in 1..=3 {
         publish(dir.path(), 2 * version - 1, "domain: edge\ndescriptors: [{ key: '' }]\n");
         let refused = format!("weir_envoy_config_loads_total{{result=\"error\"}} {version}\n");
-        let told = async || weir.get("/metrics").1.contains(&refused);
-        eventually_async(SOON, "the bad file is refused", told).await;
+        let is_counted = async || weir.get("/metrics").1.contains(&refused);
+        eventually_async(SOON, "the bad file is refused", is_counted).await;
         publish(dir.path(), 2 * version, &limits(1_000_000 + version));
         let wanted = format!("{0}, {0};w=3600", 1_000_000 + version);
         let reloaded = async || client.get("/hello", &[]).await.header("x-ratelimit-limit") == wanted;

@@ -8,8 +8,8 @@ use super::{later, remaining, shipped, until_remaining, weir};
 /// Status, limit and remaining.
 async fn get(client: &mut Http, path: &str) -> (u16, String, String) {
     let answer = client.get(path, &[("x-api-key", "bob")]).await;
-    let told = |name| answer.header(name).to_owned();
-    (answer.status, told("x-ratelimit-limit"), told("x-ratelimit-remaining"))
+    let header = |name| answer.header(name).to_owned();
+    (answer.status, header("x-ratelimit-limit"), header("x-ratelimit-remaining"))
 }
 
 fn is(status: u16, limit: &str, remaining: &str) -> (u16, String, String) {

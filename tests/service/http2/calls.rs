@@ -203,7 +203,7 @@ fn trailers_and_a_content_length_that_is_right() {
 }
 
 #[test]
-fn what_fails_is_told_in_grpcs_words() {
+fn failures_have_the_status_of_grpc() {
     let ground = Ground::new();
     let mut session = ground.open();
     let rows = [
@@ -223,9 +223,9 @@ fn what_fails_is_told_in_grpcs_words() {
     ground.serves();
 }
 
-/// gRPC over HTTP/2: what is no call of gRPC is told so by HTTP, so that its sender takes no error for success.
+/// gRPC over HTTP/2: a request that is not gRPC gets an HTTP status, so that its sender sees an error.
 #[test]
-fn what_is_not_grpc_is_told_so_by_http() {
+fn a_request_that_is_not_grpc_gets_an_http_status() {
     let ground = Ground::new();
     let with = |path, name: &str, value| {
         let change = |(it, old)| if it == name { (it, value) } else { (it, old) };

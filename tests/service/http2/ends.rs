@@ -123,7 +123,7 @@ fn a_client_that_leaves_for_an_error_leaves_nothing_behind() {
     ground.serves();
 }
 
-/// RFC 9113, 6.8: calls in flight finish, later ones are not heard, and then the connection ends.
+/// RFC 9113, 6.8: calls in flight finish, later ones are ignored, and then the connection closes.
 #[test]
 fn the_server_stops() {
     let (mut ground, store) = Ground::gated(ServerLimits::default());

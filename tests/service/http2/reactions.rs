@@ -11,11 +11,11 @@ use crate::support::frames::ping;
 /// Tries every row, and tells of all that fail.
 #[track_caller]
 pub(super) fn each<T>(rows: impl IntoIterator<Item = T>, check: impl Fn(T)) {
-    let told = |panic: Box<dyn Any + Send>| match panic.downcast::<String>() {
+    let message_of = |panic: Box<dyn Any + Send>| match panic.downcast::<String>() {
         Ok(text) => *text,
         Err(panic) => format!("{:?}", panic.downcast_ref::<&str>()),
     };
-    let fails = |row| catch_unwind(AssertUnwindSafe(|| check(row))).err().map(told);
+    let fails = |row| catch_unwind(AssertUnwindSafe(|| check(row))).err().map(message_of);
     let failed: Vec<String> = rows.into_iter().filter_map(fails).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }
@@ -43,8 +43,8 @@ impl Session {
         assert!(reset.is_some_and(|code| codes.contains(&code)), "{what}: {reset:?}");
     }
 
-    /// Sends something about stream 1, which has ended on both sides. The stream or the connection is told so,
-    /// or, as for streams that are forgotten, nothing happens to the connection.
+    /// Sends a frame for stream 1, which is closed. The stream or the connection ends with one of these codes, or the
+    /// server ignores the frame (RFC 9113, 5.1: it may have dropped the state of closed streams).
     #[track_caller]
     pub(super) fn ends_connection_or_ignores_closed_stream(
         &mut self,
@@ -86,11 +86,11 @@ impl Session {
         self.ended(stream).allows();
     }
 
-    /// It is closed, and one of these codes was told.
+    /// The connection is closed, after a GOAWAY with one of these codes.
     #[track_caller]
     pub(super) fn has_ended(&mut self, what: &str, codes: &[u32]) {
         self.until(what, |it| it.closed);
-        let told = self.goaways.last();
-        assert!(told.is_some_and(|(_, code)| codes.contains(code)), "{what}: {told:?}");
+        let goaway = self.goaways.last();
+        assert!(goaway.is_some_and(|(_, code)| codes.contains(code)), "{what}: {goaway:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! A client's side of a connection by hand: it sends what it is told to, and holds the server to RFC 9113
-//! with everything that it reads.
+//! The client side of a connection, frame by frame. It sends what a test says, and checks everything that it reads
+//! against RFC 9113.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ pub(super) struct Session {
     pub(super) initial_credit: i64,
     streams: BTreeMap<u32, Stream>,
     pub(super) pongs: Vec<Vec<u8>>,
-    /// The last stream that is heard, and why no other is.
+    /// The last stream ID and the error code of each GOAWAY.
     pub(super) goaways: Vec<(u32, u32)>,
     pub(super) closed: bool,
     /// The server's PINGs, and whether they are answered.
@@ -300,9 +300,9 @@ impl Session {
     fn take_settings(&mut self, frame: &ReadFrame) {
         assert_eq!((frame.stream, frame.payload.len() % 6), (0, 0), "{frame:?}");
         if frame.flags & ACK == 0 {
-            let told = frames::settings_of(&frame.payload);
+            let settings = frames::settings_of(&frame.payload);
             self.initial_credit =
-                told.get(&INITIAL_WINDOW_SIZE).map_or(self.initial_credit, |it| (*it).into());
+                settings.get(&INITIAL_WINDOW_SIZE).map_or(self.initial_credit, |it| (*it).into());
             self.try_send(&frames::settings_ack());
             return;
         }

@@ -87,7 +87,7 @@ fn flags_and_bits_that_mean_nothing() {
     ground.serves();
 }
 
-/// A stream that has ended may still be told of windows and resets that were under way.
+/// WINDOW_UPDATE and RST_STREAM frames may arrive for a stream that has just closed (RFC 9113, 5.1).
 #[test]
 fn late_words_about_a_stream_that_has_ended() {
     let ground = Ground::new();

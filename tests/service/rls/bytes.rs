@@ -58,8 +58,8 @@ async fn a_request_is_the_same_in_whatever_pieces_it_arrives() {
     let whole = framed(0, &ask("rl [service=service_1]!1 [foo=x,bar=y]@7/DAY +3").encode_to_vec());
     let expected = ended(service().should_rate_limit(request(&whole, usize::MAX))).await.unwrap();
     for piece in 1..whole.len() {
-        let told = ended(service().should_rate_limit(request(&whole, piece))).await;
-        assert_eq!(told.as_ref(), Ok(&expected), "{piece} bytes at a time");
+        let observed = ended(service().should_rate_limit(request(&whole, piece))).await;
+        assert_eq!(observed.as_ref(), Ok(&expected), "{piece} bytes at a time");
     }
 }
 
@@ -73,8 +73,8 @@ async fn repeated_messages_are_merged() {
     let message = [b"\x0a\x02no", b"\x0a\x02rl", &[0x12, length][..], &descriptor].concat();
     let read = RateLimitRequest::decode(&message[..]).unwrap();
     assert_eq!(read, ask("rl [k=v]@10/DAY!3"));
-    let told = answer(&service(), &message).await.unwrap();
-    assert_eq!(told, answer(&service(), &read.encode_to_vec()).await.unwrap());
+    let observed = answer(&service(), &message).await.unwrap();
+    assert_eq!(observed, answer(&service(), &read.encode_to_vec()).await.unwrap());
 }
 
 proptest! {
@@ -85,17 +85,17 @@ proptest! {
         bytes in damaged(any_request()),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let told = runtime.block_on(answer(&service(), &bytes));
+        let observed = runtime.block_on(answer(&service(), &bytes));
         match RateLimitRequest::decode(&bytes[..]) {
             Ok(read) => {
                 let expected = runtime.block_on(answer(&service(), &read.encode_to_vec()));
-                prop_assert_eq!(&told, &expected);
+                prop_assert_eq!(&observed, &expected);
             }
-            Err(_) => prop_assert_eq!(&told, &Err(Code::Internal)),
+            Err(_) => prop_assert_eq!(&observed, &Err(Code::Internal)),
         }
-        if let Ok(told) = told {
-            let response = RateLimitResponse::decode(&told[5..]).unwrap();
-            prop_assert_eq!(framed(0, &response.encode_to_vec()), told);
+        if let Ok(observed) = observed {
+            let response = RateLimitResponse::decode(&observed[5..]).unwrap();
+            prop_assert_eq!(framed(0, &response.encode_to_vec()), observed);
         }
     }
 }

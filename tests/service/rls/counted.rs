@@ -50,7 +50,7 @@ fn files(text: &str) -> (tempfile::TempDir, EnvoyConfig) {
 }
 
 #[tokio::test]
-async fn rules_are_told_apart_and_go_with_their_files() {
+async fn each_rule_has_its_own_count_until_its_file_is_removed() {
     let (folder, envoy) = files(FILE);
     let server = serve(memory(), envoy);
     let mut client = client(&server).await;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   another [key2=v] [key3=v]!0 +3 => OVER | OK 17 of 20/MINUTE 60s | …
-//!   └domain └ descriptors         └ the request's hits_addend       └ what each descriptor is told
+//!   └domain └ descriptors         └ the request's hits_addend       └ the answer for each descriptor
 //!
 //!   [k=v,k2=v2]    entries          [k=v]!7   its own hits_addend     [k=v]~     its hits are given back
 //!   [k=v]@10/DAY   a limit that the request brings along

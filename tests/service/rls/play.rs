@@ -96,9 +96,9 @@ impl Player<'_> {
         }
         let (asked, expected) = line.split_once(" => ").unwrap();
         let answered = self.client.should_rate_limit(request(asked)).await.map(tonic::Response::into_inner);
-        let told = answer(&answered);
+        let observed = answer(&answered);
         self.last = answered.ok();
-        same(expected, &told)
+        same(expected, &observed)
     }
 }
 

@@ -35,8 +35,8 @@ fn any_request_is_answered_or_refused() {
     });
     result.unwrap_or_else(|error| panic!("{error}"));
     // None of them took a worker with it.
-    let told = runtime.block_on(ask(&mut client, request("another [key2=after]")));
-    assert_eq!(told, "OK | OK 19 of 20/MINUTE 60s");
+    let observed = runtime.block_on(ask(&mut client, request("another [key2=after]")));
+    assert_eq!(observed, "OK | OK 19 of 20/MINUTE 60s");
 }
 
 pub(super) fn any_request() -> impl Strategy<Value = RateLimitRequest> {
@@ -116,10 +116,10 @@ fn windows_count_as_the_model_does() {
             };
             let left = if ok { LIMIT.saturating_sub(*count) } else { 0 };
             let word = if asked.starts_with('+') { format!(" {asked}") } else { asked };
-            let told =
+            let observed =
                 runtime.block_on(ask(&mut client, request(&format!("another [key2={run}-{key}]{word}"))));
             let code = if ok { "OK" } else { "OVER" };
-            prop_assert_eq!(told, format!("{code} | {code} {left} of 20/MINUTE 60s"), "{:?}", hits);
+            prop_assert_eq!(observed, format!("{code} | {code} {left} of 20/MINUTE 60s"), "{:?}", hits);
         }
         Ok(())
     });
@@ -130,17 +130,20 @@ fn windows_count_as_the_model_does() {
 async fn what_is_too_much_is_refused_by_name() {
     let server = serve(memory(), EnvoyConfig::default());
     let mut client = client(&server).await;
-    let told = ask(&mut client, request(&format!("another {}", "[k=v] ".repeat(10_000)))).await;
-    assert_eq!(told, "InvalidArgument: descriptors is more than 1000 entries: there may be at most 1000");
-    let told = ask(&mut client, request(&format!("another [{}]", "k=v,".repeat(65)))).await;
-    assert_eq!(told, "InvalidArgument: descriptors.entries is more than 64 entries: there may be at most 64");
-    let told = ask(&mut client, request(&format!("{} [k=v]", "d".repeat(65_537)))).await;
-    assert!(told.starts_with("InvalidArgument: domain is \"ddd"), "{told}");
-    let told = ask(&mut client, request(&format!("another [{}=v]", "k".repeat(65_537)))).await;
-    assert!(told.starts_with("InvalidArgument: descriptors.entries.key is \"kkk"), "{told}");
-    let told =
+    let observed = ask(&mut client, request(&format!("another {}", "[k=v] ".repeat(10_000)))).await;
+    assert_eq!(observed, "InvalidArgument: descriptors is more than 1000 entries: there may be at most 1000");
+    let observed = ask(&mut client, request(&format!("another [{}]", "k=v,".repeat(65)))).await;
+    assert_eq!(
+        observed,
+        "InvalidArgument: descriptors.entries is more than 64 entries: there may be at most 64"
+    );
+    let observed = ask(&mut client, request(&format!("{} [k=v]", "d".repeat(65_537)))).await;
+    assert!(observed.starts_with("InvalidArgument: domain is \"ddd"), "{observed}");
+    let observed = ask(&mut client, request(&format!("another [{}=v]", "k".repeat(65_537)))).await;
+    assert!(observed.starts_with("InvalidArgument: descriptors.entries.key is \"kkk"), "{observed}");
+    let observed =
         ask(&mut client, request(&format!("another {}", "[k=vvvvvvvvvvvvvvvv] ".repeat(60_000)))).await;
-    assert!(told.starts_with("OutOfRange: "), "{told}");
+    assert!(observed.starts_with("OutOfRange: "), "{observed}");
     assert_eq!(ask(&mut client, request("another [key2=v]")).await, "OK | OK 19 of 20/MINUTE 60s");
 }
 

@@ -26,11 +26,11 @@ async fn windows_of_every_unit_end_where_the_references_do() {
         ("y", 365 * day, "YEAR"),
     ];
     for (key, length, name) in units {
-        let told = ask(&mut client, request(&format!("u [{key}=v]"))).await;
-        assert_eq!(told, format!("OK | OK 2 of 3/{name} {}s", length - now % length));
-        let told = ask(&mut client, request(&format!("u [other{key}=v]@5/{name}"))).await;
+        let observed = ask(&mut client, request(&format!("u [{key}=v]"))).await;
+        assert_eq!(observed, format!("OK | OK 2 of 3/{name} {}s", length - now % length));
+        let observed = ask(&mut client, request(&format!("u [other{key}=v]@5/{name}"))).await;
         // Envoy's unit for limits in requests got its week later than the answers.
-        assert_eq!(told, format!("OK | OK 4 of 5/{name} {}s", length - now % length));
+        assert_eq!(observed, format!("OK | OK 4 of 5/{name} {}s", length - now % length));
     }
 }
 
@@ -51,8 +51,8 @@ async fn a_second_that_has_begun_counts_whole(store: StoreConfig) {
     let start = server.clock.now().0;
     for (past, seconds) in [(0, 60), (1, 60), (1_000_000, 59), (59_000_001, 1), (59_999_999, 1)] {
         server.clock.set(Micros(start + past));
-        let told = ask(&mut client, request(&format!("another [key2=rounded{past}]"))).await;
-        assert_eq!(told, format!("OK | OK 19 of 20/MINUTE {seconds}s"), "{past}");
+        let observed = ask(&mut client, request(&format!("another [key2=rounded{past}]"))).await;
+        assert_eq!(observed, format!("OK | OK 19 of 20/MINUTE {seconds}s"), "{past}");
     }
 }
 
@@ -83,12 +83,12 @@ async fn long_values_have_counters_of_their_own(store: StoreConfig) {
         }
         assert_eq!(ask(&mut client, of(&one)).await, "OK | OK 8 of 10/HOUR 3600s", "{length}");
     }
-    let told = ask(&mut client, of(&"x".repeat(65_537))).await;
+    let observed = ask(&mut client, of(&"x".repeat(65_537))).await;
     let shown = format!("{}…", "x".repeat(64));
     let expected = format!(
         "InvalidArgument: descriptors.entries.value is \"{shown}\": it has 65537 bytes; at most 65536 fit"
     );
-    assert_eq!(told, expected);
+    assert_eq!(observed, expected);
 }
 
 /// More than are asked in one go without a queue.

@@ -13,13 +13,13 @@ use crate::support::server::{Server, config};
 use crate::support::{RedisServer, SOON, eventually, redis_config, scratch};
 
 #[tokio::test]
-async fn health_is_told_under_the_references_name_and_the_services_own() {
+async fn health_answers_under_the_name_of_the_reference_and_of_the_service() {
     let server = serve(memory(), EnvoyConfig::default());
     let mut health = HealthClient::new(server.channel().await);
     for service in ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"] {
         let asked = HealthCheckRequest { service: service.to_owned() };
-        let told = health.check(asked).await.unwrap().into_inner();
-        assert_eq!(told.status().as_str_name(), "SERVING", "{service}");
+        let answer = health.check(asked).await.unwrap().into_inner();
+        assert_eq!(answer.status().as_str_name(), "SERVING", "{service}");
     }
     let unknown = HealthCheckRequest { service: "envoy".to_owned() };
     assert_eq!(health.check(unknown).await.unwrap_err().code(), Code::NotFound);
@@ -28,8 +28,8 @@ async fn health_is_told_under_the_references_name_and_the_services_own() {
 #[tokio::test]
 async fn without_files_there_is_an_error_and_no_made_up_answer() {
     let server = Server::start(config());
-    let told = ask(&mut client(&server).await, "another [key2=v]").await;
-    assert_eq!(told, "FailedPrecondition: no rate limit configuration loaded");
+    let answer = ask(&mut client(&server).await, "another [key2=v]").await;
+    assert_eq!(answer, "FailedPrecondition: no rate limit configuration loaded");
 }
 
 const POLICIES: &str = "
@@ -60,9 +60,9 @@ async fn without_the_store_each_rule_answers_as_it_says() {
     assert_eq!(ask(&mut client, "d [deny=v]").await, "OVER | OVER");
     assert_eq!(ask(&mut client, "d [shady=v]").await, "OK | OK");
     assert_eq!(ask(&mut client, "d [free=v] [other=v]").await, "OK | OK 4294967295 | OK");
-    let told = ask(&mut client, "d [allow=v] [error=v]").await;
-    assert!(told.starts_with("Unavailable: the store could not decide ("), "{told}");
-    assert!(told.contains("`on_store_failure` of rule `d.error`"), "{told}");
+    let answer = ask(&mut client, "d [allow=v] [error=v]").await;
+    assert!(answer.starts_with("Unavailable: the store could not decide ("), "{answer}");
+    assert!(answer.contains("`on_store_failure` of rule `d.error`"), "{answer}");
     let answer = client.should_rate_limit(request("d [deny=v]")).await.unwrap().into_inner();
     assert!(answer.response_headers_to_add.is_empty(), "{answer:?}");
     let metrics = server.get("/metrics").1;
@@ -71,7 +71,7 @@ async fn without_the_store_each_rule_answers_as_it_says() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_rule_goes_on_when_its_file_is_read_again() {
+async fn the_counts_of_a_rule_survive_a_reload_of_its_file() {
     let folder = scratch::dir("envoy-reload");
     let good = "domain: d\ndescriptors:\n  - {key: k, rate_limit: {unit: minute, requests_per_unit: 5}}\n";
     fs::write(folder.path().join("good.yaml"), good).unwrap();

@@ -16,7 +16,7 @@ descriptors:
   - {key: other, rate_limit: {unit: minute, requests_per_unit: 5, replaces: [{name: tier}]}, metadata: {side: other}}
 ";
 
-async fn told(asked: &str) -> (String, Vec<String>) {
+async fn answer_and_metadata(asked: &str) -> (String, Vec<String>) {
     let folder = scratch::dir("envoy-unlimited-");
     fs::write(folder.path().join("d.yaml"), FILE).unwrap();
     let config = Some(folder.path().to_owned());
@@ -34,15 +34,15 @@ async fn told(asked: &str) -> (String, Vec<String>) {
 
 #[tokio::test]
 async fn an_unlimited_rule_keeps_its_status_when_it_is_replaced() {
-    let (answer, _) = told("d [free=v] [other=v]").await;
+    let (answer, _) = answer_and_metadata("d [free=v] [other=v]").await;
     assert_eq!(answer, "OK | OK 4294967295 | OK 4 of 5/MINUTE 60s");
-    let (answer, _) = told("d [paid=v] [other=v]").await;
+    let (answer, _) = answer_and_metadata("d [paid=v] [other=v]").await;
     assert_eq!(answer, "OK | OK | OK 4 of 5/MINUTE 60s", "one with a limit is replaced");
 }
 
 #[tokio::test]
 async fn an_unlimited_rule_returns_no_metadata() {
-    assert_eq!(told("d [free=v]").await.1, Vec::<String>::new());
-    assert_eq!(told("d [free=v] [other=v]").await.1, ["side"]);
-    assert_eq!(told("d [paid=v]").await.1, ["plan"]);
+    assert_eq!(answer_and_metadata("d [free=v]").await.1, Vec::<String>::new());
+    assert_eq!(answer_and_metadata("d [free=v] [other=v]").await.1, ["side"]);
+    assert_eq!(answer_and_metadata("d [paid=v]").await.1, ["plan"]);
 }

@@ -35,7 +35,7 @@ fn cluster_node(node_timeout: Duration) -> crate::redis::RedisBuilder {
         ("--cluster-node-timeout", node_timeout.as_str()),
         // One lost primary takes its own slots down, and no others.
         ("--cluster-require-full-coverage", "no"),
-        // A replica may take over however long it has heard nothing.
+        // A replica may take over, however long it had no contact with its master.
         ("--cluster-replica-validity-factor", "0"),
         // Replicas stay with their primaries.
         ("--cluster-migration-barrier", "999"),

@@ -1,4 +1,4 @@
-//! Who we are to Redis: what is accepted, and that no secret is told.
+//! Logins at Redis: what is accepted, and that no message shows a secret.
 
 use std::io::Write as _;
 

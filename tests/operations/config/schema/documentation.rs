@@ -112,6 +112,6 @@ fn the_page_has_every_key_with_its_default_and_bounds() {
     let mut places = BTreeSet::new();
     mappings(&schema, "", &mut places);
     places.remove(ALGORITHMS_AGAIN);
-    let told: BTreeSet<String> = HEADINGS.iter().map(|(_, place)| (*place).to_owned()).collect();
-    assert_eq!(places, told, "a new mapping needs a table, and a line in HEADINGS");
+    let documented: BTreeSet<String> = HEADINGS.iter().map(|(_, place)| (*place).to_owned()).collect();
+    assert_eq!(places, documented, "a new mapping needs a table, and a line in HEADINGS");
 }

@@ -76,7 +76,7 @@ impl Gate {
         let (now, mut at) = (self.clock.now(), self.at.lock());
         let call = at.calls.remove(index);
         let verdicts = call.executed.unwrap();
-        at.truth.told(&call.asked, &verdicts, call.sent, now);
+        at.truth.receive(&call.asked, &verdicts, call.sent, now);
         let _ = call.reply.send(Ok(verdicts));
     }
 

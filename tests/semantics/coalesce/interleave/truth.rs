@@ -27,11 +27,11 @@ pub struct Asked {
 /// One of them, as far as it is another one.
 type Question = (StrategyId, Op, u64);
 
-/// All counters, by who has some in common.
+/// All counters, by the keys that share them.
 #[derive(Default)]
 pub struct Truth {
     objects: HashMap<Vec<u8>, Object>,
-    /// Those who ask for themselves only.
+    /// The tasks of callers that ask for themselves only.
     callers: HashSet<Id>,
 }
 
@@ -40,24 +40,24 @@ struct Object {
     /// Before the first change, and after each.
     states: Vec<Named>,
     changes: Vec<Change>,
-    /// Questions that were given up: a change of theirs may be nobody's.
+    /// Questions whose callers gave up: no caller receives the answer of such a change.
     given_up: Vec<Question>,
-    told: Vec<Told>,
-    /// The last place of an answer that somebody has heard.
-    heard: usize,
+    denials: Vec<ReceivedDenial>,
+    /// The highest place among the states of an answer that a caller has received.
+    last_seen: usize,
 }
 
-/// What changed something, and whether somebody was told.
+/// A decision that changed the state, and whether a caller received its answer.
 struct Change {
     question: Question,
     answer: Answer,
     /// The task that made it.
     by: Option<Id>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// A denial that a worker received.
-struct Told {
+struct ReceivedDenial {
     strategy: StrategyId,
     cost: u64,
     sent: u64,
@@ -85,7 +85,7 @@ impl Asked {
         (self.strategy.id(), self.op, cost)
     }
 
-    /// Whether one that was answered so has changed anything.
+    /// Whether a decision with this answer changed the state.
     fn changes(&self, cost: u64, verdict: &Verdict) -> bool {
         let counts_denied = || self.strategy.algorithms().iter().any(|limit| limit.counts_denied());
         let does = verdict.allowed || counts_denied();
@@ -99,12 +99,12 @@ impl Truth {
             states: vec![Named::new(&asked.strategy)],
             changes: Vec::new(),
             given_up: Vec::new(),
-            told: Vec::new(),
-            heard: 0,
+            denials: Vec::new(),
+            last_seen: 0,
         })
     }
 
-    /// Its limits now, and what was answered last.
+    /// The state of its counters under its limits of now.
     pub fn machine(&mut self, asked: &Asked, now: Micros) -> Machine {
         let mut machine = self.object(asked).newest().machine.clone();
         machine.limits = asked.strategy.algorithms().to_vec();
@@ -121,21 +121,28 @@ impl Truth {
             out.limits.extend(answer.limits.iter().copied());
             if asked.changes(cost, &answer.verdict) {
                 let (question, by) = (asked.question(cost), asked.by);
-                object.changes.push(Change { question, answer, by, is_told: false });
+                object.changes.push(Change { question, answer, by, is_reported: false });
                 object.states.push(state);
             }
         }
         out
     }
 
-    /// A worker hears of it.
-    pub fn told(&mut self, asked: &Asked, answers: &Verdicts, sent: u64, now: Micros) {
+    /// A worker receives the answers.
+    pub fn receive(&mut self, asked: &Asked, answers: &Verdicts, sent: u64, now: Micros) {
         for (index, &cost) in asked.costs.iter().enumerate() {
             let (verdict, limits) = answers.get(index).unwrap();
             let reset = limits.iter().map(|one| one.reset_after.0).min().unwrap_or(0);
             let late = now.0 - verdict.now.0;
             let strategy = asked.strategy.id();
-            self.object(asked).told.push(Told { strategy, cost, sent, late, received: now.0, reset });
+            self.object(asked).denials.push(ReceivedDenial {
+                strategy,
+                cost,
+                sent,
+                late,
+                received: now.0,
+                reset,
+            });
         }
     }
 
@@ -145,17 +152,17 @@ impl Truth {
         }
     }
 
-    /// Somebody asks.
+    /// A caller asks.
     pub fn asks(&mut self, caller: Id) {
         self.callers.insert(caller);
     }
 
-    pub fn heard(&mut self, asked: &Asked) -> usize {
-        self.object(asked).heard
+    pub fn last_seen(&mut self, asked: &Asked) -> usize {
+        self.object(asked).last_seen
     }
 
-    /// Somebody hears answers `now`, who has asked when `first` was the last place of what had been heard.
-    pub fn hear(
+    /// A caller receives answers `now`. When it asked, `first` was the highest place that any caller had seen.
+    pub fn observe(
         &mut self,
         asked: &Asked,
         answers: &Verdicts,
@@ -164,7 +171,7 @@ impl Truth {
     ) -> Result<(), String> {
         let place = self.place(asked, answers, first, now)?;
         let object = self.object(asked);
-        object.heard = object.heard.max(place);
+        object.last_seen = object.last_seen.max(place);
         Ok(())
     }
 
@@ -205,13 +212,13 @@ impl Truth {
         Ok(place)
     }
 
-    /// Everybody has been told.
+    /// All callers have their answers. Every change must have reached its caller, if the caller did not give up.
     pub fn end(&mut self) -> Result<(), String> {
         for object in self.objects.values_mut() {
-            for change in object.changes.iter().filter(|change| !change.is_told) {
+            for change in object.changes.iter().filter(|change| !change.is_reported) {
                 let left = object.given_up.iter().position(|question| *question == change.question);
                 let left = left
-                    .ok_or_else(|| format!("nobody was told of {:?} {:?}", change.question, change.answer))?;
+                    .ok_or_else(|| format!("no caller received {:?} {:?}", change.question, change.answer))?;
                 object.given_up.swap_remove(left);
             }
         }
@@ -224,7 +231,7 @@ impl Object {
         self.states.last().unwrap()
     }
 
-    /// Where `own` of the changes was answered so.
+    /// The place after the first change from `first` on that satisfies `own` and has this question and answer.
     fn change(
         &mut self,
         first: usize,
@@ -234,14 +241,14 @@ impl Object {
     ) -> Option<usize> {
         let is_it = |change: &Change| {
             let answer = (&change.answer.verdict, &change.answer.limits[..]);
-            !change.is_told && own(change) && change.question == question && answer == says
+            !change.is_reported && own(change) && change.question == question && answer == says
         };
         let index = first + self.changes.get(first..)?.iter().position(is_it)?;
-        self.changes[index].is_told = true;
+        self.changes[index].is_reported = true;
         Some(index + 1)
     }
 
-    /// Told later than it was decided by no more than it was on its way.
+    /// The first state that explains an answer which changed nothing. The answer is as old as its way from the store took.
     fn look(
         &self,
         first: usize,
@@ -251,32 +258,37 @@ impl Object {
         now: Micros,
     ) -> Option<usize> {
         let age = now.0.checked_sub(verdict.now.0)?;
-        let mut told =
-            self.told.iter().filter(|told| (told.strategy, told.cost) == (asked.strategy.id(), cost));
-        if !told.clone().any(|told| told.late == age) {
+        let mut denials = self
+            .denials
+            .iter()
+            .filter(|denial| (denial.strategy, denial.cost) == (asked.strategy.id(), cost));
+        if !denials.clone().any(|denial| denial.late == age) {
             return None;
         }
-        let blurs = told.any(|told| {
-            now.0 > told.received && now.0 - told.sent < BLUR.min(told.reset.div_ceil(16)) && told.late == age
+        let blurs = denials.any(|denial| {
+            now.0 > denial.received
+                && now.0 - denial.sent < BLUR.min(denial.reset.div_ceil(16))
+                && denial.late == age
         });
         let is_same = |state: &Named| {
             let truth = decide(&mut state.clone(), asked, cost, verdict.now);
             truth.verdict == *verdict
-                && (is_told_alike(limits, &truth.limits) || blurs && is_blurred(limits, &truth.limits))
+                && (answers_alike(limits, &truth.limits) || blurs && is_blurred(limits, &truth.limits))
         };
         Some(first + self.states.get(first..)?.iter().position(is_same)?)
     }
 }
 
-/// Callers are not told the level that a decision found, and a denial that is known does not keep it up to date.
-fn is_told_alike(own: &[LimitVerdict], truth: &[LimitVerdict]) -> bool {
-    let told = |limits: &[LimitVerdict]| -> Vec<LimitVerdict> {
+/// Whether both answers are the same for a caller. `level_before` is not in an answer, and a cached denial does not
+/// keep it up to date.
+fn answers_alike(own: &[LimitVerdict], truth: &[LimitVerdict]) -> bool {
+    let answered = |limits: &[LimitVerdict]| -> Vec<LimitVerdict> {
         limits.iter().map(|limit| LimitVerdict { level_before: 0, ..*limit }).collect()
     };
-    told(own) == told(truth)
+    answered(own) == answered(truth)
 }
 
-/// What remains may be told as it was, and that it lacks what no more is lacking but for a gap.
+/// A cached denial may show an older `remaining`. It may also name the count as its cause, when only the gap is left.
 fn is_blurred(own: &[LimitVerdict], truth: &[LimitVerdict]) -> bool {
     own.iter().zip(truth).all(|(own, truth)| {
         let lacks = (truth.cause, own.cause) == (Some(Cause::MinGap), Some(Cause::Count));

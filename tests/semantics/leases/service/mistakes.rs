@@ -8,10 +8,10 @@ use crate::support::server::ask_under;
 use crate::support::stores;
 
 pub async fn refused(client: &mut Client, request: AcquireRequest) -> (Code, String) {
-    told(client.acquire(request).await.expect_err("it must be refused"))
+    code_and_message(client.acquire(request).await.expect_err("it must be refused"))
 }
 
-fn told(status: Status) -> (Code, String) {
+fn code_and_message(status: Status) -> (Code, String) {
     (status.code(), status.message().to_owned())
 }
 
@@ -54,17 +54,20 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
         assert_eq!(refused(&mut client, request).await, invalid(&message));
     }
     let bad = RenewRequest { ttl: seconds(3601), ..renew(&good) };
-    assert_eq!(told(client.renew(bad).await.unwrap_err()), invalid(&format!("ttl is 3601s: {bound}")));
+    assert_eq!(
+        code_and_message(client.renew(bad).await.unwrap_err()),
+        invalid(&format!("ttl is 3601s: {bound}"))
+    );
     let bad = RenewRequest { id: String::new(), ..renew(&good) };
     assert_eq!(client.renew(bad).await.unwrap_err().code(), Code::InvalidArgument);
     let bad = ReleaseRequest { rtt: seconds(0), ..release(&good) };
     assert_eq!(
-        told(client.release(bad).await.unwrap_err()),
+        code_and_message(client.release(bad).await.unwrap_err()),
         invalid("rtt is 0s: it must be 1us to 3155760000s")
     );
     let bad = ReleaseRequest { outcome: 4, ..release(&good) };
     assert_eq!(
-        told(client.release(bad).await.unwrap_err()),
+        code_and_message(client.release(bad).await.unwrap_err()),
         invalid("outcome is 4: it must be 0 to 3: SUCCESS, IGNORED or DROPPED")
     );
     let (code, message) = refused(&mut client, acquire("wyde", "a")).await;
@@ -96,9 +99,12 @@ async fn a_strategy_of_the_other_kind_says_where_to_ask() {
     assert_eq!(client.release(release(&of_rates)).await.unwrap_err().code(), Code::FailedPrecondition);
     let message = "strategy `exports` has permits and no rate limits; ask ConcurrencyService.Acquire";
     let wrong = (Code::FailedPrecondition, message.to_owned());
-    assert_eq!(told(rates.should_allow(ask_under("exports", "r", "bob")).await.unwrap_err()), wrong);
+    assert_eq!(
+        code_and_message(rates.should_allow(ask_under("exports", "r", "bob")).await.unwrap_err()),
+        wrong
+    );
     let peek = ShouldAllowRequest { peek: true, ..ask_under("exports", "r", "bob") };
-    assert_eq!(told(rates.should_allow(peek).await.unwrap_err()), wrong);
+    assert_eq!(code_and_message(rates.should_allow(peek).await.unwrap_err()), wrong);
     let batch = weir::proto::v1::ShouldAllowBatchRequest { requests: vec![ask_under("exports", "r", "bob")] };
     let results = rates.should_allow_batch(batch).await.unwrap().into_inner().results;
     let Some(weir::proto::v1::should_allow_result::Result::Error(error)) = &results[0].result else {
@@ -111,5 +117,5 @@ async fn a_strategy_of_the_other_kind_says_where_to_ask() {
         strategy: "exports".to_owned(),
         ..Default::default()
     };
-    assert_eq!(told(rates.refund(refund).await.unwrap_err()), wrong);
+    assert_eq!(code_and_message(rates.refund(refund).await.unwrap_err()), wrong);
 }

@@ -144,7 +144,7 @@ fn others() -> Vec<Case> {
         .echo(1, "a"),
         call("Authority", ":authority is accepted", &[&[(":authority", "a:1")][..], &CALL].concat())
             .echo(1, "a"),
-        case("Call-Definition", "a request that is not POST is told which method is")
+        case("Call-Definition", "a request that is not POST gets an Allow header")
             .send(headers(1, END_STREAM, &with(":method", "GET")))
             .http_with(1, "405", "allow", "POST"),
     ]
