@@ -107,7 +107,7 @@ fn two_workers_one_key_together(bencher: Bencher<'_, '_>, together: usize) {
     });
 }
 
-/// The same by one, which nobody disturbs.
+/// The same by one worker without contention.
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn one_worker_one_key(bencher: Bencher<'_, '_>) {
     let (store, strategy) = (store(), strategy());

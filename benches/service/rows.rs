@@ -1,4 +1,4 @@
-//! What is measured: work, and who does it.
+//! The rows of the table: a workload, and the server that runs it.
 
 use weir::load::{CallMode, LoadReport, Plan, PlannedQuestion, RunWatch, Spread, UnaryMethod};
 

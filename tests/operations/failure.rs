@@ -45,7 +45,7 @@ async fn dead_at_start_then_found() {
     recovered("decisions after Redis came up", async || allow(&store, "r").await == Ok(true)).await;
 }
 
-/// A dead server is known by its refusal: nobody waits for the deadline, which is a minute here.
+/// A dead server refuses connections, so no call waits for its deadline, which is a minute here.
 #[tokio::test]
 async fn killed_and_restarted() {
     let redis = RedisServer::start();
@@ -84,10 +84,10 @@ async fn frozen_and_thawed() {
     recovered("decisions after the thaw", async || allow(&store, "r").await.is_ok()).await;
 }
 
-/// Calls that are in flight when the server freezes are executed when it thaws, or never: their late
-/// replies reach nobody, and nothing is charged twice.
+/// Calls that are in flight when the server freezes are executed when it thaws, or never. Their late replies are
+/// dropped, and nothing is charged twice.
 #[tokio::test]
-async fn late_replies_reach_nobody_and_charge_once() {
+async fn late_replies_are_dropped_and_charge_once() {
     let redis = RedisServer::start();
     let patient = ready(&redis).await;
     let store = Arc::new(watched(&shared(&impatient(vec![redis.url()], Topology::Single))).await);

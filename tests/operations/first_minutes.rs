@@ -1,4 +1,4 @@
-//! What somebody meets in the first ten minutes: lines that can be pasted, mistakes that are named.
+//! The first ten minutes of a new user: commands that can be pasted, and errors that name the mistake.
 
 use std::path::Path;
 use std::process::Command;

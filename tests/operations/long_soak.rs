@@ -1,7 +1,6 @@
-//! The service at saturation for a while: no error, no growth, and on the recorded trace nobody was let
-//! through too often.
+//! The service at saturation: no error, no growth, and on the recorded trace no limit was exceeded.
 //!
-//! `make test` does it for some seconds, `make soak` for minutes (`WEIR_SOAK_SECONDS`).
+//! `make test` runs it for some seconds, `make soak` for minutes (`WEIR_SOAK_SECONDS`).
 
 mod trace;
 
@@ -57,7 +56,7 @@ fn a_redis_soaks_over_streams() {
     soak(&on(&redis), &stream);
 }
 
-/// With time for a machine that gives those who are nice very little.
+/// The time-out is long, because a loaded machine runs processes of low priority rarely.
 fn on(redis: &RedisServer) -> String {
     format!("redis: {{ nodes: [\"{}\"], deadline: 60s, connect_timeout: 60s }}", redis.url())
 }

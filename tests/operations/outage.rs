@@ -41,7 +41,7 @@ async fn killed_then_restarted() {
     the_store_answers(&server).await;
 }
 
-/// A Service whose pods are all not ready answers nobody.
+/// A Kubernetes Service without a ready pod answers no call, so a degraded node stays ready.
 #[tokio::test]
 async fn by_default_a_node_stays_ready_and_says_that_it_is_degraded() {
     let redis = RedisServer::start();

@@ -34,7 +34,7 @@ const EXCUSED: Duration = Duration::from_micros(1_000);
 /// How long calls took, from the client's own send to the arrival of the answer.
 #[derive(Default)]
 struct Times {
-    /// Those that a policy answers. Calls without such an answer took for ever.
+    /// Calls that a policy answered. Without such an answer the time is the longest possible.
     policy: Vec<Duration>,
     /// Those that ask no store, made in between: so long this machine takes for any call.
     listed: Vec<Duration>,

@@ -148,8 +148,8 @@ async fn raising_a_limit_keeps_what_is_spent() {
     );
 }
 
-/// Who has an override shares the other limits' counters with everybody, so calls that leave together
-/// are decided in the order in which they came, whichever numbers each has.
+/// A consumer with an override shares the counters of the other limits with all consumers. So calls that are sent
+/// together are decided in the order of their arrival, whichever numbers each has.
 #[tokio::test]
 async fn overrides_keep_the_order_on_shared_counters() {
     let config =

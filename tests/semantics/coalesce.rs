@@ -1,4 +1,4 @@
-//! One call in flight for each set of keys, and everybody gets the answer that is theirs.
+//! One call in flight for each set of keys. Every caller gets its own answer.
 
 mod crowd;
 mod interleave;
@@ -150,7 +150,7 @@ async fn what_comes_meanwhile_is_one_call_in_the_order_it_came() {
     assert_eq!(third.await.unwrap(), Ok((false, 1)), "a denial between changes nothing");
     assert_eq!(fourth.await.unwrap(), Ok((true, 1)));
     assert_eq!(fifth.await.unwrap(), Ok((true, 0)));
-    // Nobody is in flight any more: the next one goes at once and alone.
+    // No call is in flight any more: the next question goes at once and alone.
     let last = world.charge(1).await;
     assert_eq!(world.calls()[2], (Op::Charge, vec![1]));
     world.let_through(1).await;
@@ -183,7 +183,7 @@ async fn other_keys_and_other_operations_do_not_wait() {
     }
 }
 
-/// Between those who share one counter of two there would be no order.
+/// Two questions that share only some counters have no common order, so they are not coalesced.
 #[tokio::test]
 async fn what_shares_some_counters_is_passed_through() {
     let scopes: [&[Field]; 2] = [&[Field::Resource], &[Field::Resource, Field::Consumer]];
@@ -203,9 +203,9 @@ async fn off_means_off() {
     assert_eq!(world.calls().len(), 2);
 }
 
-/// Whoever gives up, and whenever: the others are answered, and nobody is charged twice or for nothing.
+/// Any caller may give up at any time. The others are still answered. No charge is made twice or for no caller.
 #[tokio::test]
-async fn who_gives_up_takes_nobody_along() {
+async fn a_caller_that_gives_up_does_not_affect_the_others() {
     let world = World::new(patient());
     let first = world.charge(1).await;
     let (second, third) = (world.charge(2).await, world.charge(3).await);
@@ -223,7 +223,7 @@ async fn who_gives_up_takes_nobody_along() {
     assert_eq!(fifth.await.unwrap(), Ok((true, 5)));
 }
 
-/// A call that hangs keeps nobody longer than its own time, and who has none left is not charged.
+/// A call that hangs delays each caller until its own deadline at most. A caller past its deadline is not charged.
 #[tokio::test]
 async fn each_caller_keeps_its_own_time() {
     let at = |millis| Some(Instant::now() + Duration::from_millis(millis));
@@ -238,9 +238,9 @@ async fn each_caller_keeps_its_own_time() {
     assert_eq!(long.await.unwrap(), Ok((true, 6)), "the one whose time was over is not charged");
 }
 
-/// Who has no deadline has the configuration's.
+/// A caller without a deadline gets the configured one.
 #[tokio::test]
-async fn nobody_waits_for_ever() {
+async fn every_wait_has_a_deadline() {
     let deadline = Duration::from_millis(100);
     let world = World::new(RedisConfig { deadline: deadline.into(), ..RedisConfig::default() });
     let hangs = world.charge(1).await;

@@ -191,9 +191,9 @@ impl Store for Lost {
     }
 }
 
-/// Whoever asked for it has gone before it was answered.
+/// The caller has gone before the answer arrives. The cache must not hide the change from others.
 #[tokio::test]
-async fn what_nobody_waits_for_any_more_is_not_hidden_either() {
+async fn a_charge_whose_caller_has_gone_is_not_hidden() {
     let shared = Clock::Manual(ManualClock::at(START));
     let memory = MemoryStore::new(&MemoryConfig::default(), shared.clone());
     let denials = DenialsShared::new(Micros::from_secs(60), Monotonic::of(&shared));

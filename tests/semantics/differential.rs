@@ -194,7 +194,7 @@ fn call_after(pause: u64, op: Op, cost: u64, more: &[u64]) -> Call {
     Call { step, clock: ClockStep::None, more_costs, changed: false }
 }
 
-/// Tells one `share`th of the usual number of stories.
+/// Runs one `share`th of the usual number of random cases.
 fn tell_stories(share: u32, nodes: Vec<String>, topology: Topology) {
     let mut config = random::config();
     config.cases /= share;
@@ -225,7 +225,7 @@ impl World {
         Self { runtime, clock, store }
     }
 
-    /// Tells it to both, under keys that nobody had before; returns how many decisions were compared.
+    /// Runs the calls on both, under unused keys. Returns how many decisions were compared.
     fn tell(&mut self, story: &Story) -> Result<usize, TestCaseError> {
         static STORIES: AtomicU64 = AtomicU64::new(0);
         let consumer = format!("story {}", STORIES.fetch_add(1, Ordering::Relaxed));

@@ -24,7 +24,7 @@ fn strategy(algorithm: &str) -> Arc<Strategy> {
     Arc::clone(&config.rules.strategies()[0])
 }
 
-/// The names of all algorithms, as the configuration tells whoever gives none.
+/// The names of all algorithms, from the error for a limit without one.
 fn names() -> Vec<String> {
     let text = "strategies: { api: { limits: [{ name: each, per: [resource] }] } }";
     let error = Config::parse(text, "here", &ConfigOverrides::default()).unwrap_err().to_string();
@@ -32,7 +32,7 @@ fn names() -> Vec<String> {
     names.trim().split(", ").map(str::to_owned).collect()
 }
 
-/// What the document leaves out, nobody finds.
+/// An algorithm that the document leaves out cannot be found by its readers.
 #[test]
 fn every_algorithm_has_its_place() {
     let readme = include_str!("../../README.md");

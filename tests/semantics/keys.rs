@@ -18,7 +18,7 @@ use weir::units::Micros;
 use crate::properties::random::config;
 use crate::support;
 
-/// Who asks what, with names of the caller's choice.
+/// A caller and a resource, with names of the caller's choice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
     resource: String,
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// A key is what the documentation shows, for whoever reads along in redis-cli.
+/// Keys look as documented, so that people can find them with redis-cli.
 #[test]
 fn a_key_reads_as_documented() {
     let rules = strategy("tiger-feeding", &[&[Field::Resource], &[Field::Consumer, Field::Resource]], false);
@@ -251,7 +251,7 @@ fn a_group_moves_its_resources_together() {
     assert_ne!(at("lions", None), at("tigers", None));
 }
 
-/// Who does not know the secret cannot tell where a name will be.
+/// Without the secret, a caller cannot predict the slot of a name.
 #[test]
 fn another_secret_is_another_tag() {
     let rules = strategy("secret", &[&[Field::Resource]], false);

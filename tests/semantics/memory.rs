@@ -1,5 +1,5 @@
-//! The memory store's bounds: bytes a key, the budget, who makes room for whom, and that many threads
-//! on one key admit exactly its limit.
+//! The bounds of the memory store: bytes per key, the budget, which keys are evicted for which others. Many threads on
+//! one key admit exactly its limit.
 
 mod budget;
 mod concurrent;

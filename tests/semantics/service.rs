@@ -174,7 +174,7 @@ async fn the_failure_policy_answers_for_every_kind_of_error() {
         StoreError::Unreadable(address.clone()),
         StoreError::Refused(address),
     ];
-    // The others are mistakes of callers, whom no policy answers.
+    // The others are mistakes of callers. No policy answers them.
     let callers = [StoreError::Unsupported("no"), StoreError::OtherCost(7)];
     assert_eq!(errors.len() + callers.len(), StoreError::KINDS.len());
     for (error, code) in callers.into_iter().zip([Code::FailedPrecondition, Code::AlreadyExists]) {

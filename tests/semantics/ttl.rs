@@ -1,5 +1,5 @@
-//! On a real Redis with its own clock: what is written expires when it is as good as absent, and a key
-//! that holds something else hurts nobody but its own decision.
+//! On a real Redis with its own clock. A state expires when it decides like an absent one. A key that holds something
+//! else breaks its own decision only.
 
 mod expiry;
 mod full;

@@ -1,4 +1,4 @@
-//! Clients that nobody here wrote, against the real process.
+//! Clients in other languages, on the usual gRPC libraries, against the real process.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
@@ -18,7 +18,7 @@ fn address(serve: &Serve) -> &str {
     serve.server.strip_prefix("http://").unwrap()
 }
 
-/// Whoever generates code from the protos does not have to change them first.
+/// People can generate code from the protos without changing them.
 #[test]
 fn the_protos_say_where_generated_code_goes() {
     let files = FileDescriptorSet::decode(weir::proto::DESCRIPTORS).unwrap().file;

@@ -75,7 +75,7 @@ fn one_that_fails_fails_alone() {
         one("burst", "", 1),
         (ASK, &[], vec![]),
         one("burst", "bob", 2),
-        // Nobody waits for it any more, so it is not decided.
+        // Its deadline has passed, so it is not decided.
         (ASK, &[("grpc-timeout", "0n")], one("burst", "bob", 1).2),
         ("/weir.v1.RateLimitService/Nothing", &[], framed(0, b"")),
         one("burst", "bob", 1),

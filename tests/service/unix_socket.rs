@@ -112,7 +112,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
     assert!(link.is_symlink());
 }
 
-/// Who removes the file of a running server and puts another one there keeps it.
+/// If someone replaced the socket file of a running server, the server does not remove the new file.
 #[test]
 fn only_its_own_file_is_removed() {
     let dir = scratch::dir("unix");

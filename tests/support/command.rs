@@ -103,7 +103,7 @@ impl Serve {
     }
 }
 
-/// Runs `weir` without any `WEIR_*` variable of whoever runs the tests.
+/// Runs `weir` without the `WEIR_*` variables of the environment of the tests.
 pub(crate) fn weir(args: &[&str]) -> Output {
     weir_command(args).output().unwrap()
 }

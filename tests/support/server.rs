@@ -33,8 +33,8 @@ use weir_testing::{SOON, eventually};
 /// When the tests' clocks stand still: a multiple of every window in them.
 pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);
 
-/// A service that runs until it is stopped or dropped. Nobody waits for a dropped one: its clients'
-/// side of the connections lives on the test's own runtime, and so would wait for itself.
+/// A service that runs until it is stopped or dropped. Dropping does not wait for its end: the client side of the
+/// connections is on the runtime of the test, which would wait for itself.
 pub(crate) struct Server {
     pub(crate) grpc: SocketAddr,
     pub(crate) admin: SocketAddr,

@@ -129,7 +129,7 @@ impl EnvoyProcess {
     }
 }
 
-/// An address of this machine that nobody uses.
+/// An unused address of this machine.
 pub fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()))
 }

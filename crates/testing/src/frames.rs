@@ -203,7 +203,7 @@ pub enum ObservedEnd {
     Open,
 }
 
-/// A POST to `/` of nobody in particular.
+/// The headers of a POST to `/`.
 pub fn headers(stream: u32, end_stream: bool) -> Vec<u8> {
     let block = [0x83, 0x86, 0x84, 0x41, 1, b'a'];
     frame(HEADERS, END_HEADERS | u8::from(end_stream), stream, &block)

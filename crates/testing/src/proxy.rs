@@ -110,7 +110,7 @@ impl SharedProxy {
                 return;
             }
             self.connections.fetch_add(1, Ordering::Relaxed);
-            // A server that is down closes the connection: the client sees that, and nobody else cares.
+            // If the server is down, the connection is closed. The client sees that.
             let _ = client.and_then(|client| self.serve(client));
         }
     }

@@ -21,7 +21,7 @@ pub struct Sentinels {
     _dir: tempfile::TempDir,
 }
 
-/// Where they speak TLS: everybody else to everybody else. The other ports are the test's own way in.
+/// The ports on which servers and sentinels speak TLS with each other. The test itself uses the other ports.
 struct Secured {
     servers: [u16; 2],
     sentinels: Vec<u16>,
@@ -34,7 +34,7 @@ impl Sentinels {
     }
 
     /// Servers and sentinels that speak TLS among each other and with their clients, and want to see a
-    /// certificate of everybody.
+    /// certificate of every peer.
     pub fn start_secured(authority: &Authority, issued: &Issued) -> Self {
         Self::launch(Some((authority, issued)))
     }

@@ -75,7 +75,7 @@ pub async fn watched(shared: &RedisShared) -> RedisStore {
 pub struct Accelerators {
     /// Known denials are answered without the store.
     pub denials: bool,
-    /// Who asks for the same keys meanwhile is decided together afterwards.
+    /// Callers of the same keys are decided together, after the call in flight.
     pub coalesce: bool,
     /// A call to a cluster's node has keys of several slots.
     pub spans: bool,
@@ -115,7 +115,7 @@ impl Accelerators {
     }
 }
 
-/// A user of [`shared_cluster`] who may not ask what the trial of calls that span slots asks.
+/// A user of [`shared_cluster`] without the rights for the command that tries calls across slots.
 fn without_spans() -> Login {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -137,7 +137,7 @@ impl<S: Store> Store for Counting<S> {
     }
 }
 
-/// A decision that borrows from nobody, for stores that answer later.
+/// A decision that owns its data, for stores that answer later.
 #[derive(Debug, Clone)]
 pub struct OwnedDecision {
     strategy: Arc<Strategy>,

@@ -1,4 +1,4 @@
-//! `access` and `overrides`: who is treated otherwise.
+//! `access` and `overrides`: the consumers with other rules.
 
 use weir::algorithm::{Algorithm, Rate};
 use weir::strategy::Listed;

@@ -28,7 +28,7 @@ async fn primary_frozen() {
 }
 
 /// The lost primary's slots are answered by the replica soon after it is promoted; all other slots are
-/// answered all the time, and nobody waits longer than the deadline, which is a short one for the lost slots.
+/// answered all the time. No call waits longer than its deadline, which is short for the lost slots.
 async fn failover(cluster: &Cluster, store: &RedisStore, lost: &RedisServer, slot: u16, resource: &str) {
     let others = others(slot);
     let (watch, started) = (Stopwatch::start(), Instant::now());

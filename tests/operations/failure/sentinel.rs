@@ -26,8 +26,8 @@ fn is_master(redis: &RedisServer) -> bool {
     role.is_ok_and(|role| matches!(&role[0], redis::Value::BulkString(role) if role == b"master"))
 }
 
-/// Asks until a sentinel names the promoted replica, and then until it decides; nobody waits longer than
-/// the deadline.
+/// Asks until a sentinel names the promoted replica, and then until that one decides. No call waits longer than its
+/// deadline.
 async fn promoted(store: &RedisStore, sentinels: &Sentinels) {
     let (watch, started) = (Stopwatch::start(), Instant::now());
     let mut longest = Duration::ZERO;
@@ -135,8 +135,8 @@ async fn logins_at_the_sentinels_and_at_the_master() {
     promoted(&store, &sentinels).await;
 }
 
-/// Everything at once: sentinels, master and replica speak TLS and want to see a certificate. Who shows
-/// none gets no decision; who does has the promoted replica within a second, over TLS too.
+/// Everything at once: sentinels, master and replica speak TLS and require a certificate. A store
+/// without one gets no decision. A store with one uses the promoted replica within a second, also over TLS.
 #[tokio::test]
 async fn sentinels_over_tls() {
     let authority = Authority::create();

@@ -40,7 +40,7 @@ async fn answers_that_have_arrived_are_used() {
     assert_eq!(connections(&mut own), before, "none was given up");
 }
 
-/// The same for those who wait for a call together.
+/// The same for callers that wait for one coalesced call.
 #[tokio::test]
 async fn answers_to_callers_of_one_key_are_used() {
     let redis = RedisServer::start();
@@ -79,7 +79,7 @@ async fn through_a_stall<S: Store>(
         // On a machine that stalls by itself this may come too late.
         let in_time = began.elapsed() < DEADLINE / 2;
         std::thread::sleep(DEADLINE + Duration::from_millis(50));
-        // Whoever asks after the calls is answered after them.
+        // Redis answers in order, so the PONG arrives after the answers to the calls.
         redis::cmd("PING").exec(own).unwrap();
         let mut answers = Vec::new();
         for call in calls {

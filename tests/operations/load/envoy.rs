@@ -24,7 +24,7 @@ fn envoys_protocol_is_spoken() {
     let (report, _) =
         load(&server, &[&envoy[..], &["--requests", "10", "--cost", "100", "--seed", "2"]].concat());
     assert_eq!(totals(&report), (0, 10));
-    // Nobody limits those that no file describes.
+    // A descriptor that no file describes has no limit.
     let other = ["--descriptor", "path=/a", "--requests", "10"];
     assert_eq!(totals(&load(&server, &[&envoy[..], &other].concat()).0), (10, 0));
 }

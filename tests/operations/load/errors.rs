@@ -40,7 +40,7 @@ fn what_is_no_weir_is_recognised() {
     refused(&run(&pretender(b""), &["--timeout", "200ms"]), "says nothing");
 }
 
-/// Says this to whoever connects, and nothing more.
+/// A server that sends these bytes to each client, and nothing more.
 fn pretender(words: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! The names in the report: whoever reads it depends on them.
+//! The names in the report. Programs that read it depend on them.
 
 use std::collections::BTreeMap;
 

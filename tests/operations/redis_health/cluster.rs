@@ -83,7 +83,7 @@ fn script_calls(node: &RedisServer) -> u64 {
 #[test]
 fn a_node_with_one_slot_is_probed() {
     let cluster = Cluster::start(3, 0);
-    // Until somebody takes them, slots of nobody are no node's. Both others learn it too.
+    // Slots without an owner belong to no node until one takes them. The other two nodes must learn of it, too.
     let (first, last) = (1, 16_384 / 3 - 1);
     for node in cluster.nodes() {
         node.cli(&["CLUSTER", "DELSLOTSRANGE", &first.to_string(), &last.to_string()]);

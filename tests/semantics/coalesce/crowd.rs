@@ -133,8 +133,8 @@ fn check(name: &str, denials: bool, mut seen: Vec<Seen>) {
     for one in seen.iter().filter(|one| !one.allowed) {
         assert!(one.remaining < one.cost, "{name}: {one:?} is denied, and would fit");
     }
-    // Who asked after another was answered stands behind it. With denials remembered on each node, what
-    // another node has admitted since may be missing from one.
+    // A caller that asks after another was answered comes later in the order. A cached denial may miss what another
+    // node has admitted since.
     let ordered = |one: &Seen| !denials || one.allowed;
     seen.sort_by_key(|one| one.asked);
     let mut answered: Vec<Seen> = seen.clone();

@@ -252,7 +252,7 @@ impl World {
     }
 }
 
-/// A cost that no story asks for.
+/// A cost that no random case uses.
 const NEW: u64 = 987_654_321;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is known to be denied is asked for no more, also by those who wait, and by those who were denied together.
+//! A cached denial saves the call to the store. That includes callers that wait, and callers denied in the same call.
 
 use weir::algorithm::Op;
 use weir::strategy::Field;
@@ -46,9 +46,9 @@ async fn what_was_denied_together_with_a_charge_is_known() {
     assert_eq!(world.calls().len(), 3);
 }
 
-/// A store that hangs makes nobody wait whose answer it need not give.
+/// A store that hangs does not delay a caller whose denial is cached.
 #[tokio::test]
-async fn who_is_known_to_be_denied_does_not_wait_for_a_call_of_another() {
+async fn a_cached_denial_does_not_wait_for_the_call_in_flight() {
     let world = world();
     let denied = world.charge(11).await;
     world.let_through(1).await;
@@ -60,9 +60,9 @@ async fn who_is_known_to_be_denied_does_not_wait_for_a_call_of_another() {
     assert_eq!(hangs.await.unwrap(), Ok((true, 8)));
 }
 
-/// Several are answered from what is known only if all of them are, and a wait that is over ends that.
+/// Several costs are answered from the cache only if all of them are cached and none of their waits is over.
 #[tokio::test]
-async fn what_is_known_in_part_is_asked_for_as_a_whole() {
+async fn partly_cached_costs_are_asked_together() {
     let world = world();
     let full = world.charge(10).await;
     let denied = world.charge(1).await;

@@ -105,8 +105,8 @@ fn most_in(passed: &[u64], span: u64) -> usize {
     passed.iter().enumerate().map(from).max().unwrap_or(0)
 }
 
-/// The most that passes in a span when callers try for it: nobody comes, or one, and then everybody at
-/// some moment, and from then on all the time.
+/// The most that passes in a span when callers aim for it. First no caller comes, or one. Then, from some moment on,
+/// callers ask all the time.
 fn worst(rules: &Arc<Strategy>, column: u64) -> usize {
     let (tenth, mut worst) = (column / 10, 0);
     for moment in 1..2 * SPAN * 10 {

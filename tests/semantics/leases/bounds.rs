@@ -1,4 +1,4 @@
-//! What leases never exceed, on random stories of holders that work, renew, crash and pause.
+//! The bounds of leases under random holders that work, renew, crash and pause.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ const HOLDERS: usize = 8;
 /// What its holders believe, by the answers that they got.
 #[derive(Default)]
 struct Holders {
-    /// Weight and end of the leases that nobody released.
+    /// Weight and end of the leases that were not released.
     held: HashMap<String, (u64, u64)>,
     /// The lease of each holder that has not crashed, and how many it has had.
     current: [(Option<String>, usize); HOLDERS],
@@ -77,8 +77,8 @@ fn rule(limit: u64, shares: Option<(u64, u64)>) -> ConcurrencyRule {
 proptest! {
     #![proptest_config(random::config())]
 
-    /// All that is held by those who may hold it, whoever crashed or was paused, is at most the limit; with
-    /// partitions, at most what they may always have on top of it.
+    /// The leases that have not ended hold at most the limit, also after crashes and pauses. With partitions they hold
+    /// at most the limit and the sum of the guaranteed shares.
     #[test]
     fn what_is_held_is_bounded(
         limit in 0..8_u64,
@@ -157,7 +157,8 @@ fn take(
     Ok(Some(answer))
 }
 
-/// The wait that a refusal names is enough, if nobody renews; and the shortest such wait, where leases are few.
+/// After the wait that a refusal names, an acquisition succeeds if no holder renews. With few leases no shorter wait
+/// is enough.
 #[test]
 fn the_bound_of_a_refusal_is_when_leases_end_by_themselves() {
     let rule = rule(5, None);

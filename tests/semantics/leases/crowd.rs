@@ -48,7 +48,7 @@ async fn exactly_the_permits(store: StoreConfig, callers: usize) {
     let rules = Rules::new(vec![strategy], Resources::default());
     let server = Server::ready(Config { store, rules, key_secret: Some(KeySecret::random()), ..config() });
     assert_eq!(granted(&server, "first", callers).await, LIMIT);
-    // Those who hold them are gone, and nobody renews.
+    // The holders are gone, and none of them renews.
     server.clock.set(Micros(BASE.0 + TTL - 1));
     assert_eq!(granted(&server, "early", CONNECTIONS).await, 0);
     server.clock.set(Micros(BASE.0 + TTL));

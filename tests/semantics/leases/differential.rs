@@ -1,5 +1,5 @@
-//! The pure state machine, the memory store and Lua on random stories: calls of every kind, clocks that go forwards and
-//! back, rules that change on the way. All say the same, to the last bit of an estimate.
+//! The pure state machine, the memory store and Lua on random calls of every kind. The clock moves forwards and back,
+//! and the rules change. All three answer the same, to the last bit of an estimate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,7 +63,7 @@ fn cluster() {
 
 type Opened<'a> = std::pin::Pin<Box<dyn Future<Output = RedisStore> + 'a>>;
 
-/// Tells one `share`th of the usual number of stories.
+/// Runs one `share`th of the usual number of random cases.
 fn tell_stories(share: u32, open: impl Fn(&ManualClock) -> Opened<'_>) {
     let mut config = random::config();
     config.cases /= share;
@@ -227,7 +227,7 @@ fn op() -> impl Strategy<Value = LeaseOp> {
     ]
 }
 
-/// That shared numbers are shared at all: what a story changes is in its own key.
+/// The numbers of a controller are shared within a key, and each random case has its own key.
 #[test]
 fn stories_have_keys_of_their_own() {
     let clock = ManualClock::at(Micros(START));

@@ -21,7 +21,7 @@ async fn call(store: &MemoryStore, strategy: &Arc<Strategy>, consumer: &str, op:
     store.lease(&ask).await.unwrap().outcome
 }
 
-/// Who comes when the budget is used up is refused, and nobody loses a lease. What ends or is released makes space.
+/// When the budget is used up, new acquisitions are refused and no lease is lost. Ended and released leases free it.
 #[tokio::test]
 async fn a_full_budget_refuses_and_evicts_nothing() {
     let clock = ManualClock::at(Micros(START));
@@ -49,7 +49,7 @@ async fn a_full_budget_refuses_and_evicts_nothing() {
     assert_eq!(call(&store, &strategy, "7", release).await, LeaseOutcome::Released);
     assert!(matches!(call(&store, &strategy, "one more", acquire).await, LeaseOutcome::Held { .. }));
     assert_eq!(call(&store, &strategy, "and another", acquire).await, full);
-    // Nobody asks for them again: the sweep drops what has ended.
+    // No call touches these keys again: the sweep drops the ended leases.
     clock.set(Micros(START + 30_000_000));
     for _ in 0..16 {
         store.sweep();

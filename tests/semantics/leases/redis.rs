@@ -77,7 +77,7 @@ async fn every_key_has_an_expiry() {
     }
 }
 
-/// What is refused or not held, and what is known, leaves everything as it was.
+/// A refused acquisition, a release of an unknown lease and a repeated request do not change the state.
 #[tokio::test]
 async fn a_refusal_writes_nothing() {
     let redis = RedisServer::start();

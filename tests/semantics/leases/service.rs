@@ -204,7 +204,7 @@ async fn adapts(client: &mut Client) {
     assert_eq!(client.release(late).await.unwrap().into_inner().limit, 5, "half of 6, and not below `min`");
 }
 
-/// Full is full for those without a share, and not for those whose share is free.
+/// A full limit denies callers without a share. Callers whose share is free still get a permit.
 async fn partitions(client: &mut Client) {
     let of = |tier: &str, id: &str, weight| AcquireRequest {
         weight: Some(weight),
@@ -237,7 +237,7 @@ async fn lists(client: &mut Client) {
     assert_eq!((released.held, released.in_flight), (false, 0), "there is no lease");
 }
 
-/// Without a store the policy answers for an acquisition, and nobody for a lease that is held.
+/// Without a store the failure policy answers an acquisition. A renewal or release fails.
 #[tokio::test]
 async fn a_store_that_is_away() {
     let redis = RedisServer::start();

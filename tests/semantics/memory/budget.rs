@@ -1,4 +1,4 @@
-//! The budget holds however many keys come, and who is denied stays denied meanwhile.
+//! The budget holds for any number of keys, and denied callers stay denied meanwhile.
 
 use weir::algorithm::Op;
 use weir::config::WhenFull;

@@ -130,7 +130,7 @@ fn keys_of_a_strategy_that_is_gone_make_way() {
     fixture.half_used(&stays, 0..2_000);
     fixture.flood(&gone, 50_000, 1);
     fixture.store.share_among([&**stays.owner(), &**comes.owner()]);
-    // It has no flood of its own any more, and all it held is the others' by and by.
+    // Its flood has ended, and the other strategies take over its share step by step.
     fixture.half_used(&comes, 0..10_000);
     assert_eq!((fixture.forgotten(&stays, 0..2_000), fixture.forgotten(&comes, 0..10_000)), (0, 0));
 }

@@ -51,8 +51,8 @@ proptest! {
     }
 }
 
-/// Each thread's messages name the same keys in another order, so that who held a lock while waiting for
-/// another would soon wait for ever.
+/// Each thread's messages name the same keys in another order. A thread that held one lock while it waits for
+/// another would soon deadlock.
 #[test]
 fn many_threads_get_exactly_the_limit() {
     const THREADS: usize = 8;
@@ -94,7 +94,7 @@ fn one_that_fails_fails_alone() {
     let fixture = Fixture::new(MIB, WhenFull::Refuse);
     let (log, bucket) = (hourly_log(10_000), slow_bucket());
     assert!(fixture.charge(&bucket, "known", 1).unwrap());
-    // Over it no log finds room, wherever its key is; below it one might whose shard has a free place.
+    // Above the budget no log fits, in any shard. Below it one might, if its shard has a free place.
     let is_over = |call: u64| {
         let _ = fixture.charge(&log, &format!("consumer {call}"), 10_000);
         fixture.store.stats().bytes > MIB

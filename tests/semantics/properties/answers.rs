@@ -89,7 +89,7 @@ proptest! {
         }
     }
 
-    /// An expired state and an absent one decide alike, from then on and for ever.
+    /// An expired state and an absent one decide alike, now and at every later step.
     #[test]
     fn expired_and_absent_decide_alike(
         limits in limits(), steps in steps(20), late in 0..50_u64, later in steps(20),
@@ -103,8 +103,7 @@ proptest! {
         }
     }
 
-    /// A reservation's wait is the wait of the place it takes: then, and no sooner, nobody who came
-    /// before is still to be served.
+    /// After the wait of a reservation all earlier ones have started. A microsecond earlier, one of them has not.
     #[test]
     fn a_reservation_waits_exactly_until_its_turn(limit in super::random::bucket(), steps in steps(30)) {
         let mut machine = Machine::new(vec![limit]);

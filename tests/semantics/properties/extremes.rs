@@ -1,5 +1,5 @@
-//! Any clock, any cost, any configuration of any time: every answer stays within its bounds, and a
-//! clock that has come back locks nobody out for long.
+//! Any clock, any cost, any configuration: every answer stays within its bounds. A clock that jumped ahead and came
+//! back does not deny callers for long.
 
 use proptest::prelude::*;
 use weir::algorithm::Op;

@@ -60,7 +60,7 @@ async fn a_reader_that_does_not_read_holds_up_its_own_stream_only() {
     assert_eq!(all(&mut answers).await.unwrap().len() as u64, MESSAGES * 1000);
 }
 
-/// A store that never answers, and counts who waits for it.
+/// A store that never answers, and counts its waiting callers.
 #[derive(Clone, Default)]
 struct Silent(Arc<AtomicU64>);
 

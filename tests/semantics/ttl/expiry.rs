@@ -71,7 +71,7 @@ async fn new_buckets_go_by_the_tenth_of_a_second() {
     }
 }
 
-/// An attacker who is denied, and a dashboard that looks, cost no memory.
+/// Denied calls and peeks use no memory.
 #[tokio::test]
 async fn what_changes_nothing_writes_nothing() {
     let world = World::start().await;

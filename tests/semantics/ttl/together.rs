@@ -119,9 +119,9 @@ async fn what_is_of_another_type_fails_alone() {
     }
 }
 
-/// Numbers that no limit has ever stored are refused or decided on, and never hurt who shares the call.
+/// Numbers that no limit has ever stored give an error or a decision. Other decisions of the same call do not change.
 #[tokio::test]
-async fn absurd_numbers_hurt_nobody_of_their_kind() {
+async fn absurd_numbers_do_not_change_other_decisions() {
     let world = World::start().await;
     let mut connection = world.redis.connection();
     let (now, two_52) = (Clock::System.now().0 as f64, (1_u64 << 52) as f64);
@@ -192,7 +192,7 @@ async fn a_key_that_repeats_is_decided_in_order() {
     }
 }
 
-/// A user who may not read many keys at once is answered as well.
+/// Decisions work without the right to read many keys at once.
 #[tokio::test]
 async fn without_the_right_to_read_all_at_once() {
     let world = World::start().await;

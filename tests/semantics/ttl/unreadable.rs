@@ -17,7 +17,7 @@ const GARBAGE: [&str; 4] = [
     "exactly 24 bytes of text",
 ];
 
-/// Each in place of a state. Whoever can write them can break one key's decisions, and nothing else.
+/// Each of these replaces a state. Someone who can write them breaks the decisions of one key, and no others.
 fn sabotages(key: &str) -> Vec<Vec<&str>> {
     let mut all = vec![
         vec!["RPUSH", key, "1", "2", "3"],
@@ -159,7 +159,7 @@ async fn a_decision_with_an_unreadable_limit_charges_none() {
     assert!(world.decide(&both, Op::Charge, &[4]).await.unwrap()[0].0.allowed);
 }
 
-/// A restart or a `SCRIPT FLUSH` takes the script away; nobody notices.
+/// A restart or a `SCRIPT FLUSH` removes the script. Weir sends it again, and no caller sees an error.
 #[tokio::test]
 async fn a_lost_script_is_sent_again() {
     let world = World::start().await;

@@ -96,7 +96,7 @@ pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store
 fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BTreeMap<String, Value> {
     let answer = answer.unwrap_or_else(|e| panic!("{}: {e}", table.id));
     let said = match answer.outcome {
-        // No wait helps whom a list denies, and who is let through need not wait.
+        // A caller on a deny list has nothing to wait for. A caller on an allow list does not wait.
         Outcome::Listed(Listed::Deny) => {
             json!({"allowed": false, "reason": "deny_list", "retry_after_us": -1})
         }

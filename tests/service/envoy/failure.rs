@@ -1,4 +1,4 @@
-//! When nobody can decide: Weir gone or silent, or its store.
+//! Weir is down or silent, or its store is down.
 
 use tempfile::TempDir;
 
@@ -52,7 +52,7 @@ async fn requests_are_refused_while_weir_is_gone() {
     eventually_async(SOON, "Weir is asked again", asked).await;
 }
 
-/// Nobody refuses the connection, so only Envoy's time-out tells: here its own of 20 ms.
+/// The connection is accepted and nothing answers, so Envoy's timeout of 20 ms decides.
 #[tokio::test]
 async fn requests_pass_while_weir_is_silent() {
     let dir = rules();

@@ -16,8 +16,8 @@ fn is(status: u16, limit: &str, remaining: &str) -> (u16, String, String) {
     (status, limit.to_owned(), remaining.to_owned())
 }
 
-/// Ten tokens a minute, and every answer takes six: what is done is billed, also above the limit, and who
-/// is over it gets no more. Nothing is billed for what was denied.
+/// Ten tokens a minute, and every answer takes six. A finished answer is billed, also above the limit. Above the limit
+/// requests are denied, and a denied request is not billed.
 #[tokio::test]
 async fn streams_are_billed_when_they_have_ended() {
     let weir = weir(shipped());

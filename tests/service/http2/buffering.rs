@@ -1,5 +1,5 @@
-//! Messages that arrive slowly or never: what they make the server hold is bounded, and whoever sends whole
-//! messages does not wait for them.
+//! Messages that arrive slowly or never. The memory that they use in the server is bounded, and calls with whole
+//! messages do not wait for them.
 
 use std::collections::HashMap;
 
@@ -151,8 +151,8 @@ fn streams_that_only_announce_messages_delay_no_batch() {
     drop(slow);
 }
 
-/// A batch that arrives in pieces, behind a call that has made a decision of the same turn, once waited for ever: it did
-/// not fit into what remained of the turn, and nothing ended the turn.
+/// A batch that arrives in pieces, behind a call that has made a decision of the same turn, once was never decided: it
+/// did not fit into the rest of the turn, and nothing ended the turn.
 #[test]
 fn a_large_batch_after_a_call_is_decided() {
     let ground = Ground::new();

@@ -1,4 +1,5 @@
-//! Flow control of what the server is sent: the credit that it gives, and what becomes of those who take more.
+//! Flow control of the receiving side: the windows that the server announces, and its errors for senders that exceed
+//! them.
 
 use std::thread;
 
@@ -54,7 +55,7 @@ fn credit_comes_back_for_streams() {
     ground.serves();
 }
 
-/// Of two whose bodies are mixed, each is given credit of its own.
+/// Two streams send their bodies in turn. Each gets its own window updates.
 #[test]
 fn credit_comes_back_for_streams_side_by_side() {
     let ground = Ground::new();
@@ -110,8 +111,8 @@ fn credit_comes_back_for_calls_that_were_cancelled() {
     ground.serves();
 }
 
-/// What is sent after the answer, before its sender could know, and what nobody reads because its method does
-/// not exist.
+/// DATA that arrives after the answer, and DATA for a method that does not exist. The server drops both and returns
+/// the credit.
 #[test]
 fn credit_comes_back_for_bodies_that_nobody_reads() {
     let ground = Ground::new();
@@ -155,7 +156,7 @@ fn credit_comes_back_for_malformed_requests() {
     ground.serves();
 }
 
-/// Nobody reads its answers, so that it cannot read more either, and has no more credit to give.
+/// The client does not read its answers, so the server reads no more and announces no more credit.
 #[test]
 fn more_than_a_streams_window_is_an_error() {
     let ground = Ground::new();
@@ -191,7 +192,7 @@ fn more_than_a_connections_window_is_an_error() {
     ground.serves();
 }
 
-/// A question of which all but one byte was sent holds nobody up.
+/// A question that lacks its last byte does not delay other calls.
 #[test]
 fn a_body_that_stalls_is_alone_in_that() {
     let ground = Ground::new();

@@ -159,8 +159,8 @@ fn calls_of_connections_that_nobody_has_looked_at_are_answered() {
     assert_eq!(ground.server.ended(), Ok(()));
 }
 
-/// Nobody waits for the answer to the farewell PING until the end of the drain, which would take 10 s and reset
-/// the call.
+/// The server does not wait for the answer to its last PING until the end of the drain. That would take 10 s and
+/// reset the call.
 #[test]
 fn a_farewell_ping_without_an_answer_does_not_hold_up_the_shutdown() {
     let (mut ground, store) = Ground::gated(ServerLimits::default());
@@ -249,9 +249,9 @@ fn who_answers_pings_stays() {
     ground.serves();
 }
 
-/// And who answers with other bytes, or only talks, need not be let go; whoever is silent is.
+/// A client that answers with other bytes, or that sends other frames, may stay. A silent client is disconnected.
 #[test]
-fn who_does_not_answer_pings_goes() {
+fn a_client_that_does_not_answer_pings_is_disconnected() {
     let limits = ServerLimits {
         keepalive_interval: Micros::from_millis(100),
         keepalive_timeout: Micros::from(Duration::from_millis(300)),

@@ -40,9 +40,9 @@ fn one(kind: u8, flags: u8, stream: u32, length: usize) -> Vec<u8> {
     frame(kind, flags, stream, &vec![0; length])
 }
 
-/// Somebody with a browser, or a health check, has found the wrong port.
+/// A browser or a health check has connected to the wrong port.
 #[test]
-fn who_speaks_http_1_is_answered_in_it() {
+fn http_1_is_answered_in_http_1() {
     let ground = Ground::new();
     for request in
         ["GET / HTTP/1.1\r\nhost: weir\r\n\r\n", "POST /a HTTP/1.0\r\n\r\n", "HEAD", "PUT / HTTP/1.1\r\n"]

@@ -90,7 +90,7 @@ impl Gated {
         eventually(SOON, "as many decisions wait", || self.waiting.load(SeqCst) == count);
     }
 
-    /// Lets whoever waits or comes go on.
+    /// Lets all waiting and later decisions go on.
     pub(super) fn open(&self) {
         self.gate.add_permits(1 << 20);
     }
@@ -118,7 +118,7 @@ impl Store for Gated {
     }
 }
 
-/// Counts one decision for as long as somebody waits for it.
+/// Counts one decision for as long as its caller waits.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {

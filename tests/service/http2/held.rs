@@ -15,7 +15,7 @@ use crate::support::{RedisServer, redis_config};
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// Bytes of each message, of which nearly all are in a field that nobody knows.
+/// Bytes of each message, nearly all of them in an unknown field.
 const MESSAGE: usize = 60_000;
 
 /// Questions are parts of their messages. A message once counted as read as soon as its questions were in flight, so

@@ -3,7 +3,7 @@
 use super::ground::Ground;
 use super::requests::{ONE, body, fields, headers, plain, question};
 
-/// As many as once ended the connection many times over: each was reset, and resets were counted for ever.
+/// Far more than once ended the connection. Each was reset, and the count of resets never went down.
 const CALLS: u32 = 3000;
 
 #[test]

@@ -78,7 +78,7 @@ impl Session {
         self.ended(stream + 2).allows();
     }
 
-    /// Sends what must not matter: stream `stream` is answered as ever.
+    /// Sends bytes that must not matter: stream `stream` is still answered.
     #[track_caller]
     pub(super) fn does_not_mind(&mut self, stream: u32, bytes: &[u8]) {
         self.send(bytes);

@@ -65,7 +65,7 @@ pub(super) fn call(stream: u32) -> Vec<u8> {
     [head(stream, ONE), body(stream, &question())].concat()
 }
 
-/// A message that asks what is allowed, since nobody has asked it before.
+/// A question that is allowed, because its limit is unused.
 pub(super) fn question() -> Vec<u8> {
     framed(0, &new_ask().encode_to_vec())
 }

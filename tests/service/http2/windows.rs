@@ -123,8 +123,8 @@ fn a_window_below_zero_must_be_filled_first() {
     ground.serves();
 }
 
-/// Answers of half a megabyte, and nobody reads. Meanwhile heads still come, PINGs are answered, and so are
-/// calls of other connections.
+/// The client does not read its answers of half a megabyte. Meanwhile the server still sends HEADERS, and answers
+/// PINGs and calls of other connections.
 #[test]
 fn a_connections_window_is_for_all_its_streams() {
     let ground = Ground::new();

@@ -27,8 +27,8 @@ pub(super) struct Case {
 /// Between two cases: longer than every window, so that each begins with nothing counted.
 const APART: Micros = Micros::from_secs(400 * 86_400);
 
-/// Plays all of `cases`, and tells every line that went otherwise.
-/// `first` is the place of the first case in time, where nobody has been before.
+/// Runs all of `cases`, and reports every line with another answer.
+/// `first` is the time of the first case; no other case has used it.
 pub(super) async fn play(
     cases: &[Case],
     first: usize,

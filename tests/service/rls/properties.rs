@@ -1,5 +1,4 @@
-//! Whatever Envoy, or somebody else, sends: an answer or a clear refusal, never a panic; and fixed windows
-//! count as a model of three lines does.
+//! Any request gets an answer or a clear refusal, never a panic. Fixed windows count like a model of three lines.
 
 use std::cell::Cell;
 use std::collections::HashMap;

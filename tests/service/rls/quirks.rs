@@ -44,7 +44,7 @@ async fn a_second_that_has_begun_counts_whole_on_redis() {
     a_second_that_has_begun_counts_whole(redis()).await;
 }
 
-/// Envoy drops what is less than a second, and whoever comes back then must not be early.
+/// Envoy drops fractions of a second, and a client that comes back after the rest must not be too early.
 async fn a_second_that_has_begun_counts_whole(store: StoreConfig) {
     let server = serve(store, EnvoyConfig::default());
     let mut client = client(&server).await;

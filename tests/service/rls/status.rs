@@ -42,7 +42,7 @@ descriptors:
   - {key: free, rate_limit: {unlimited: true}}
 ";
 
-/// What a policy answers has no numbers: nobody knows them.
+/// An answer by the failure policy has no numbers, because the store did not give any.
 #[tokio::test]
 async fn without_the_store_each_rule_answers_as_it_says() {
     let redis = RedisServer::start();

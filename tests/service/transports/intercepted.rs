@@ -16,7 +16,7 @@ use super::{
 use crate::support::grpc::framed;
 use crate::support::server::ask;
 
-/// Lets those through who send the right token, and notes what it sees.
+/// Admits calls with the right token, and records what it sees.
 struct Tokens {
     names: [HeaderName; 2],
     token: HeaderValue,
@@ -78,7 +78,7 @@ async fn every_method_is_checked_before_it_begins() {
                 let outcome = client.call(&call).await;
                 assert!(is_refused(&outcome), "{transport:?} {call:?}: {outcome:?}");
             }
-            // Who may not call learns nothing of encodings either.
+            // The token is checked first, so the error does not mention the encoding.
             let encoded = client.call(&call.clone().with("grpc-encoding", "gzip")).await;
             assert!(is_refused(&encoded), "{transport:?} {call:?}: {encoded:?}");
             let token = tokens.token.to_str().unwrap();

@@ -60,8 +60,8 @@ fn assign_slots(cluster: &Cluster) {
     }
 }
 
-/// Everybody to everybody, because gossip is slow; and again, because two nodes that are not run for a
-/// second in the middle of it forget that they had met.
+/// Introduces every node to every other one, because gossip is slow. It does so again until all know each other: two
+/// nodes that do not run for a second during the handshake forget it.
 fn introduce(cluster: &Cluster) {
     let all = cluster.nodes.len();
     let knows_all = |node| view::of(node).is_some_and(|view| view.known() == all);

@@ -60,7 +60,7 @@ impl<'a> Migration<'a> {
     pub fn finish(self) {
         self.move_keys();
         let (slot, to) = (self.slot.to_string(), id(self.to));
-        // First the new owner, so that at no time nobody has the slot; then the old one, then all others.
+        // First the new owner, so that the slot always has an owner; then the old one, then all others.
         for node in [self.to, self.from].into_iter().chain(self.cluster.live_primaries()) {
             node.cli(&["CLUSTER", "SETSLOT", &slot, "NODE", &to]);
         }

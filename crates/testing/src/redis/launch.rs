@@ -96,7 +96,7 @@ fn answering_pid(port: u16) -> RedisResult<u32> {
     Ok(info.get("process_id").unwrap_or(0))
 }
 
-/// A connection that waits for nothing for ever.
+/// A connection with time-outs for everything that it waits for.
 pub(super) fn connect(port: u16) -> RedisResult<Connection> {
     let client = redis::Client::open(("127.0.0.1", port))?;
     let connection = client.get_connection_with_timeout(CONNECT_TIMEOUT)?;

@@ -1,4 +1,4 @@
-//! The pure driver as a store, whose calls are executed and answered when a test says so.
+//! The pure driver as a store. The test decides when it executes and answers each call.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Gate {
         Self { clock, at: Arc::default() }
     }
 
-    /// Of another story.
+    /// For the next random case.
     pub fn clear(&self) {
         *self.at.lock() = At::default();
     }
@@ -53,7 +53,7 @@ impl Gate {
         self.at.lock().arrived
     }
 
-    /// How many wait. Of those whose callers have gone none is executed any more.
+    /// How many calls wait. A call whose callers have gone is not executed any more.
     pub fn waiting(&self) -> usize {
         let mut at = self.at.lock();
         at.calls.retain(|call| !call.reply.is_closed());
