@@ -64,6 +64,9 @@ pub struct Algorithm {
     debt_level: u64,
     /// Whether denied attempts are charged too.
     count_denied: bool,
+    /// Whether it has nothing particular: no shortest gap, held starts, counted denials, waits or debts of costs. It
+    /// spares the decisions of nearly all limits a question about each.
+    is_plain: bool,
     engine: Engine,
 }
 
@@ -309,8 +312,15 @@ impl Algorithm {
                 *state = log.write_held(&mut entries, reading, level).then_some(State::Log(entries));
             }
             _ if level == 0 => *state = None,
-            Engine::Bucket(bucket) => *state = Some(State::Bucket(bucket.write(reading, level))),
-            Engine::Window(_) => *state = Some(State::Window(Window::write(reading, level))),
+            // What is written over holds nothing that would have to be dropped.
+            Engine::Bucket(bucket) => match state {
+                Some(State::Bucket(state)) => *state = bucket.write(reading, level),
+                _ => *state = Some(State::Bucket(bucket.write(reading, level))),
+            },
+            Engine::Window(_) => match state {
+                Some(State::Window(state)) => *state = Window::write(reading, level),
+                _ => *state = Some(State::Window(Window::write(reading, level))),
+            },
             Engine::Interval(_) => *state = Some(State::Interval(Interval::write(reading, level))),
             Engine::Log(log) => {
                 if !matches!(state, Some(State::Log(_))) {

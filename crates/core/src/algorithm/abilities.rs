@@ -3,6 +3,18 @@
 use super::{Algorithm, Bucket, Engine, WarmUp};
 use weir_units::Micros;
 
+impl Engine {
+    /// Whether its limits are judged by their level alone.
+    pub(super) const fn is_plain(&self) -> bool {
+        match self {
+            Self::Bucket(bucket) => bucket.undelayed.is_none(),
+            Self::Log(log) => log.min_gap == 0 && !log.hold,
+            Self::WarmUp(_) => false,
+            Self::Window(_) | Self::Interval(_) | Self::Sliding(_) | Self::Slots(_) => true,
+        }
+    }
+}
+
 impl Algorithm {
     /// Whether a call waits only for what earlier calls have used, and the next one pays for it.
     #[must_use]
@@ -13,7 +25,7 @@ impl Algorithm {
     /// Its own numbers, of a limit that warms up.
     pub(super) const fn warms_up(&self) -> Option<&WarmUp> {
         match &self.engine {
-            Engine::WarmUp(warm_up) if self.upfront == 0 => Some(warm_up),
+            Engine::WarmUp(warm_up) if !self.is_plain => Some(warm_up),
             _ => None,
         }
     }

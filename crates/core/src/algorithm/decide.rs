@@ -181,6 +181,8 @@ impl Algorithm {
         let before = reading.level;
         let add = |units: u64| before.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
         match op {
+            // What nearly every decision does.
+            Op::Charge if self.is_plain && allowed && cost > 0 => Some(add(granted)),
             Op::Peek | Op::Cancel | Op::Count { .. } => None,
             Op::Reset => Some(0),
             Op::Refund if cost == 0 || reading.level == 0 => None,

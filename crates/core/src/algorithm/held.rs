@@ -36,7 +36,7 @@ impl Algorithm {
     /// Its own numbers, of a log that accepts reservations.
     pub(super) const fn holds(&self) -> Option<&Log> {
         match &self.engine {
-            Engine::Log(log) if log.hold => Some(log),
+            Engine::Log(log) if !self.is_plain && log.hold => Some(log),
             _ => None,
         }
     }

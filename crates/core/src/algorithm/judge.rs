@@ -13,41 +13,46 @@ pub(super) struct Judgement {
 
 impl Judgement {
     const FITS: Self = Self { cause: None, retry: Retry::Now };
+
+    /// It fits after `wait`, or now.
+    const fn after(wait: u64) -> Self {
+        if wait == 0 {
+            return Self::FITS;
+        }
+        Self { cause: Some(Cause::Count), retry: Retry::After(Micros(wait)) }
+    }
 }
 
 impl Algorithm {
     /// Whether `cost` fits on top of the level, and how long until it does.
-    #[inline]
+    #[inline(always)] // nearly every decision is about a plain limit where it fits
     pub(super) fn judge(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
+        let fits = cost <= self.limit && reading.level + cost * self.weight <= self.capacity;
+        if self.is_plain && fits { Judgement::FITS } else { self.judge_further(state, reading, cost) }
+    }
+
+    fn judge_further(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
         if cost > self.limit {
             return Judgement { cause: Some(Cause::Never), retry: Retry::Never };
         }
         if self.warms_up().is_some() {
-            let wait = Micros(reading.origin);
-            let is_next = wait == Micros::ZERO;
-            let denied = Judgement { cause: Some(Cause::Count), retry: Retry::After(wait) };
-            return if is_next { Judgement::FITS } else { denied };
+            return Judgement::after(reading.origin);
         }
         if let Some(log) = self.holds() {
-            let wait = log.start_of(self.limit, log_of(state), reading, cost) - reading.at;
-            let denied = Judgement { cause: Some(Cause::Count), retry: Retry::After(Micros(wait)) };
-            return if wait == 0 { Judgement::FITS } else { denied };
+            return Judgement::after(log.start_of(self.limit, log_of(state), reading, cost) - reading.at);
         }
         let wanted = reading.level + cost * self.upfront;
         let gap = if cost > 0 { self.gap(reading) } else { 0 };
-        let cause = match (wanted > self.capacity(), gap > 0) {
-            (true, _) => Some(Cause::Count),
-            (false, true) => Some(Cause::MinGap),
-            (false, false) => None,
+        let cause = match (wanted > self.capacity, gap > 0) {
+            (true, _) => Cause::Count,
+            (false, true) => Cause::MinGap,
+            (false, false) => return Judgement::FITS,
         };
-        let mut retry = Retry::Now;
-        if cause.is_some() {
-            let recorded = self.attempt(cost);
-            let excess = (wanted + recorded).saturating_sub(self.capacity());
-            let count = if excess > 0 { self.wait(state, reading, excess) } else { 0 };
-            retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
-        }
-        Judgement { cause, retry }
+        let recorded = self.attempt(cost);
+        let excess = (wanted + recorded).saturating_sub(self.capacity);
+        let count = if excess > 0 { self.wait(state, reading, excess) } else { 0 };
+        let retry = Retry::After(Micros(count.max(if recorded > 0 { self.min_gap() } else { gap })));
+        Judgement { cause: Some(cause), retry }
     }
 
     /// How much of `cost` could be granted, and what is said if nothing is.
@@ -92,6 +97,7 @@ impl Algorithm {
     #[inline]
     pub(super) const fn pace(&self, reading: &Reading) -> u64 {
         match self.engine {
+            _ if self.is_plain => 0,
             Engine::Bucket(Bucket { undelayed: Some(undelayed), drain, .. }) => {
                 reading.level.saturating_sub(undelayed).div_ceil(drain)
             }
@@ -99,6 +105,7 @@ impl Algorithm {
         }
     }
 
+    #[inline]
     pub(super) fn remaining(&self, reading: &Reading) -> u64 {
         if self.warms_up().is_some() {
             return WarmUp::remaining(reading);
@@ -115,6 +122,7 @@ impl Algorithm {
     /// What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
     pub(super) fn attempt(&self, cost: u64) -> u64 {
         match self.engine {
+            _ if self.is_plain => 0,
             Engine::Log(_) if self.count_denied => cost.min(self.limit + 1),
             _ => 0,
         }
@@ -123,6 +131,7 @@ impl Algorithm {
     /// The shortest time between two charges.
     const fn min_gap(&self) -> u64 {
         match self.engine {
+            _ if self.is_plain => 0,
             Engine::Log(log) => log.min_gap,
             _ => 0,
         }
@@ -130,7 +139,7 @@ impl Algorithm {
 
     /// What is left of the shortest time since the newest charge.
     fn gap(&self, reading: &Reading) -> u64 {
-        if reading.level == 0 {
+        if self.is_plain || reading.level == 0 {
             return 0;
         }
         self.min_gap().saturating_sub(reading.at - reading.origin)
@@ -144,6 +153,7 @@ impl Algorithm {
         }
     }
 
+    #[inline]
     pub(super) fn reset_after(&self, state: Option<&State>, reading: &Reading) -> Micros {
         if let Some(log) = self.holds() {
             return Micros(log.held_reset(log_of(state), reading));

@@ -75,7 +75,8 @@ impl Algorithm {
         let (drain, per_token) = ticks(rate, burst.saturating_add(max_cost), ("max_cost", max_cost))?;
         let engine = Engine::Bucket(Bucket { drain, per_token, undelayed: None });
         let capacity = burst * per_token;
-        Ok(Self { upfront: 0, capacity, ..Self::of(max_cost, per_token, CEILING, engine) })
+        let plain = Self::of(max_cost, per_token, CEILING, engine);
+        Ok(Self { upfront: 0, capacity, is_plain: false, ..plain })
     }
 
     /// Permits at `rate`, once it is warm: after a time without calls, `period` later than at once. A permit of a cold
@@ -116,8 +117,13 @@ impl Algorithm {
 
     const fn of(limit: u64, weight: u64, ceiling: u64, engine: Engine) -> Self {
         let capacity = limit * weight;
-        let debt_level = UNLIMITED_DEBT;
-        Self { limit, weight, upfront: weight, capacity, ceiling, debt_level, count_denied: false, engine }
+        let (upfront, debt_level, count_denied) = (weight, UNLIMITED_DEBT, false);
+        let is_plain = engine.is_plain();
+        Self { limit, weight, upfront, capacity, ceiling, debt_level, count_denied, is_plain, engine }
+    }
+
+    const fn counting_denied(self, count_denied: bool) -> Self {
+        Self { count_denied, is_plain: self.is_plain && !count_denied, ..self }
     }
 
     /// At most `limit` units in each window of `window`; aligned to multiples of the window, or
@@ -133,7 +139,7 @@ impl Algorithm {
         units("limit", limit)?;
         let grid = if anchored { Grid::Anchored } else { Grid::Aligned { ahead: 0 } };
         let engine = Engine::Window(Window { span: window.0, grid });
-        Ok(Self { count_denied, ..Self::of(limit, 1, CEILING, engine) })
+        Ok(Self::of(limit, 1, CEILING, engine).counting_denied(count_denied))
     }
 
     /// A [`Algorithm::fixed_window`] whose windows start at another time for each key, always the same.
@@ -142,7 +148,7 @@ impl Algorithm {
         span("window", window)?;
         units("limit", limit)?;
         let engine = Engine::Window(Window { span: window.0, grid: Grid::Spread });
-        Ok(Self { count_denied, ..Self::of(limit, 1, CEILING, engine) })
+        Ok(Self::of(limit, 1, CEILING, engine).counting_denied(count_denied))
     }
 
     /// At most `limit` units in each day or month of a place whose clocks are `offset_minutes` ahead of
@@ -166,7 +172,7 @@ impl Algorithm {
             Calendar::Month => Window { span: 31 * window::DAY, grid: Grid::Month { ahead } },
         };
         let engine = Engine::Window(window);
-        Ok(Self { count_denied, ..Self::of(limit, 1, CEILING, engine) })
+        Ok(Self::of(limit, 1, CEILING, engine).counting_denied(count_denied))
     }
 
     /// Up to `capacity` units; `refill` of them come back at once every `period`, at multiples of
@@ -221,14 +227,14 @@ impl Algorithm {
         }
         let keep = if count_denied { limit + 1 } else { u64::MAX };
         let engine = Engine::Log(Log { span: window.0, min_gap: min_gap.0, keep, hold: false });
-        Ok(Self { count_denied, ..Self::of(limit, 1, log::CEILING, engine) })
+        Ok(Self::of(limit, 1, log::CEILING, engine).counting_denied(count_denied))
     }
 
     /// A [`Algorithm::sliding_log`] that accepts reservations. Fields of errors: `limit`, `window`.
     pub fn held_log(limit: u64, window: Micros) -> Result<Self, Invalid> {
         let plain = Self::sliding_log(limit, window)?;
         let engine = Engine::Log(Log { span: window.0, min_gap: 0, keep: u64::MAX, hold: true });
-        Ok(Self { engine, ..plain })
+        Ok(Self::of(plain.limit, plain.weight, plain.ceiling, engine))
     }
 
     /// At most `limit` units in the window that slides, where the aligned window before counts by the part
