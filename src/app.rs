@@ -187,9 +187,8 @@ async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readi
 
 /// Strategies share the memory, and Envoy's domains where there are any.
 fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
-    let strategies = rules.strategies().iter().map(|strategy| &**strategy.owner());
     let domains = domains.into_iter().flat_map(Domains::iter).map(|domain| &**domain.owner());
-    store.share_among(strategies.chain(domains));
+    store.share_among(rules.owners().chain(domains));
 }
 
 /// Drops memory keys that have expired, so that they do not count in the budget until they are met.

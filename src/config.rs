@@ -114,6 +114,8 @@ pub struct ServerConfig {
     pub reflection: bool,
     /// Whether `weir.v1.AdminService` is served, to all clients of `listen`.
     pub admin_service: bool,
+    /// Whether requests may bring limits with their numbers along.
+    pub inline_limits: bool,
     /// Whether a node whose store is away says that it is not ready.
     pub ready_needs_store: bool,
     /// How long calls are still served after SIGTERM, while load balancers learn that the server is not ready.
@@ -176,6 +178,7 @@ impl Default for ServerConfig {
             workers: 0,
             reflection: true,
             admin_service: false,
+            inline_limits: false,
             ready_needs_store: false,
             drain_delay: Micros::from_secs(5),
             drain_timeout: Micros::from_secs(10),

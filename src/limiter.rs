@@ -7,6 +7,7 @@ mod bounds;
 mod count;
 mod deadline;
 pub mod envoy;
+mod inline;
 mod log;
 mod question;
 mod round;
@@ -24,6 +25,7 @@ pub(crate) use bounds::shown;
 pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch, interval};
 pub use count::CountedParts;
 pub(crate) use deadline::for_store as deadline_for_store;
+pub use inline::InlineLimit;
 pub use question::{AskedFields, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
@@ -62,7 +64,7 @@ impl<S: Store> Limiter<S> {
 
     /// Counts a question that cannot be asked.
     #[cold]
-    fn refused(&self, error: LimiterError) -> LimiterError {
+    pub(crate) fn refused(&self, error: LimiterError) -> LimiterError {
         self.recorder.rejected(match error {
             LimiterError::Unknown(_) => Rejection::Unknown,
             _ => Rejection::Invalid,

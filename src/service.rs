@@ -15,6 +15,7 @@ mod decisions;
 mod envoy;
 mod http_headers;
 mod incoming;
+mod inline;
 mod message;
 mod refund;
 mod several;
@@ -34,6 +35,7 @@ pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RAT
 pub use incoming::Closing;
 pub use message::Templates;
 
+use self::inline::InlineStrategies;
 use crate::deadlines::Deadlines;
 use crate::limiter::Limiter;
 use crate::store::Store;
@@ -49,12 +51,14 @@ pub struct DecisionService<S> {
     /// The most bytes that a message may have, but for batches.
     largest: usize,
     deadlines: Deadlines,
+    inline: InlineStrategies,
 }
 
 impl<S: Store> DecisionService<S> {
     /// The service over a limiter, for messages of at most `largest` bytes.
     pub fn new(limiter: Limiter<S>, templates: Arc<Templates>, largest: usize) -> Arc<Self> {
-        Arc::new(Self { limiter, templates, largest, deadlines: Deadlines::default() })
+        let (deadlines, inline) = (Deadlines::default(), InlineStrategies::default());
+        Arc::new(Self { limiter, templates, largest, deadlines, inline })
     }
 
     /// Those of all services of its worker.

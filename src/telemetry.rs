@@ -53,7 +53,7 @@ pub struct Metrics {
 impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
-        let strategies = rules.strategies().iter().map(|strategy| strategy.name().to_owned()).collect();
+        let strategies = rules.counted_names().map(str::to_owned).collect();
         let strategies_with = rules.strategies().iter().enumerate();
         let leases = strategies_with.filter(|(_, it)| it.concurrency().is_some()).map(|(index, _)| index);
         let decisions = Arc::new(DecisionCounters::new(strategies, leases.collect())?);

@@ -1,6 +1,7 @@
 //! `weir allow`: one question to a running server.
 
 mod envoy;
+mod inline;
 mod shaping;
 
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use weir::client::{Client, ClientError};
-use weir::proto::v1::ShouldAllowRequest;
+use weir::proto::v1::{InlineLimit, ShouldAllowRequest};
 
 use super::{attribute, duration, fail, print, render};
 
@@ -27,6 +28,12 @@ pub(crate) struct AllowArgs {
     /// A configured strategy [default: the one that the configuration gives the resource]
     #[arg(long, env = "WEIR_STRATEGY", default_value = "", hide_default_value = true)]
     strategy: String,
+    /// A limit that the request brings along, instead of a strategy: api:token_bucket:10/1s:20 (the last number is the
+    /// burst), or fixed_window, sliding_window or sliding_log, such as api:sliding_log:100/1m. The server must have
+    /// `server.inline_limits: true`
+    #[arg(long, value_parser = inline::limit, value_name = "NAME:ALGORITHM:RATE[:BURST]",
+          conflicts_with_all = ["strategy", "reserve", "debit", "envoy"])]
+    inline: Option<InlineLimit>,
     /// A further fact about the call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
@@ -111,6 +118,7 @@ fn ask(args: AllowArgs) -> Result<bool> {
         headers: args.headers,
         at_most: args.at_most,
         id: args.id,
+        inline: args.inline,
     };
     let response = answer(&args.server, args.timeout, async |client| client.should_allow(request).await)?;
     let text = match args.output {

@@ -32,6 +32,9 @@ pub(crate) struct Settings {
     /// Whether the administration service is offered [default: false]
     #[arg(long, env = "WEIR_ADMIN_SERVICE", value_name = "BOOL")]
     admin_service: Option<String>,
+    /// Whether requests may bring limits with their numbers along [default: false]
+    #[arg(long, env = "WEIR_INLINE_LIMITS", value_name = "BOOL")]
+    inline_limits: Option<String>,
     /// Whether a node whose store is away says that it is not ready: true or false [default: false]
     #[arg(long, env = "WEIR_READY_NEEDS_STORE", value_name = "BOOL")]
     ready_needs_store: Option<String>,
@@ -108,6 +111,7 @@ impl Settings {
             workers: self.workers,
             reflection: self.reflection,
             admin_service: self.admin_service,
+            inline_limits: self.inline_limits,
             ready_needs_store: self.ready_needs_store,
             drain_delay: self.drain_delay,
             drain_timeout: self.drain_timeout,

@@ -25,6 +25,8 @@ pub struct ConfigOverrides {
     pub reflection: Option<String>,
     /// `server.admin_service`.
     pub admin_service: Option<String>,
+    /// `server.inline_limits`.
+    pub inline_limits: Option<String>,
     /// `server.ready_needs_store`.
     pub ready_needs_store: Option<String>,
     /// `server.drain_delay`.
@@ -88,7 +90,7 @@ impl ConfigOverrides {
         self.all().into_iter().find(|setting| setting.name == name).unwrap_or(unknown)
     }
 
-    fn all(&self) -> [Setting<'_>; 30] {
+    fn all(&self) -> [Setting<'_>; 31] {
         [
             ("listen", &self.listen),
             ("listen_mode", &self.listen_mode),
@@ -97,6 +99,7 @@ impl ConfigOverrides {
             ("workers", &self.workers),
             ("reflection", &self.reflection),
             ("admin_service", &self.admin_service),
+            ("inline_limits", &self.inline_limits),
             ("ready_needs_store", &self.ready_needs_store),
             ("drain_delay", &self.drain_delay),
             ("drain_timeout", &self.drain_timeout),

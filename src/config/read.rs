@@ -92,7 +92,8 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
     let envoy = envoy::envoy(root.section("envoy", report), settings, report);
-    let strategies = strategies::strategies(&mut root, envoy.config.is_some(), report);
+    let (has_envoy, has_inline) = (envoy.config.is_some(), server.inline_limits);
+    let strategies = strategies::strategies(&mut root, has_envoy, has_inline, report);
     let before = report.len();
     let resources = resources::resources(&mut root, &strategies, report);
     let known = KnownGroups::of(&resources, report.len() == before);
@@ -106,7 +107,10 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let messages = server::messages(root.section("messages", report), report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
-    let rules = rules.with_access(access, strategies.access).with_overrides(overrides);
+    let mut rules = rules.with_access(access, strategies.access).with_overrides(overrides);
+    if server.inline_limits {
+        rules = rules.with_inline_limits();
+    }
     Config { server, store, key_secret, namespace, rules, envoy, messages, source: None }
 }
 

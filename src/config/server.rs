@@ -36,6 +36,7 @@ pub(super) fn server(
         fields.choose("workers", settings.of("workers"), report, |s| integer_within(s, 0, MAX_WORKERS));
     let reflection = fields.choose("reflection", settings.of("reflection"), report, boolean);
     let admin_service = fields.choose("admin_service", settings.of("admin_service"), report, boolean);
+    let inline_limits = fields.choose("inline_limits", settings.of("inline_limits"), report, boolean);
     let needs_store = settings.of("ready_needs_store");
     let ready_needs_store = fields.choose("ready_needs_store", needs_store, report, boolean);
     let drain = |s: Scalar<'_>| duration_within(s, Micros::ZERO, MAX_DRAIN);
@@ -50,6 +51,7 @@ pub(super) fn server(
         workers: workers.unwrap_or(default.workers),
         reflection: reflection.unwrap_or(default.reflection),
         admin_service: admin_service.unwrap_or(default.admin_service),
+        inline_limits: inline_limits.unwrap_or(default.inline_limits),
         ready_needs_store: ready_needs_store.unwrap_or(default.ready_needs_store),
         drain_delay: drain_delay.unwrap_or(default.drain_delay),
         drain_timeout: drain_timeout.unwrap_or(default.drain_timeout),

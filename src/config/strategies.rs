@@ -11,8 +11,8 @@ use super::quantities::duration;
 use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::strategy::{
-    Access, FailurePolicy, Field, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION, OverrideError,
-    Scope, Strategy, StrategyError, check_name, is_attribute_name,
+    Access, FailurePolicy, Field, INLINE, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION,
+    OverrideError, Scope, Strategy, StrategyError, check_name, is_attribute_name,
 };
 use crate::units::Micros;
 
@@ -92,7 +92,12 @@ impl Outline {
 }
 
 /// The strategies of the file. There must be one, unless Envoy's files say what is limited.
-pub(super) fn strategies(root: &mut Mapping<'_>, has_envoy: bool, report: &mut MistakeReport) -> Strategies {
+pub(super) fn strategies(
+    root: &mut Mapping<'_>,
+    has_envoy: bool,
+    has_inline: bool,
+    report: &mut MistakeReport,
+) -> Strategies {
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
@@ -110,6 +115,11 @@ pub(super) fn strategies(root: &mut Mapping<'_>, has_envoy: bool, report: &mut M
         found.names.insert(entry.name.to_owned(), index);
         if has_envoy && entry.name == crate::envoy::STRATEGY {
             let reason = "the counters of Envoy's files have this name; call the strategy something else";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        if has_inline && entry.name == INLINE {
+            let reason = "limits of requests (`server.inline_limits`) are counted under this name; call the \
+                          strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
         match strategy(entry, report) {

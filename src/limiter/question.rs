@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use super::inline::InlineLimit;
 use crate::algorithm::Op;
 use crate::key::Subject;
 use crate::store::{LimitSet, Part};
@@ -14,7 +15,7 @@ use crate::units::Micros;
 const DEFAULT_COST: u64 = 1;
 
 /// May this consumer use this resource now?
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Question<'a> {
     /// What is used.
     pub resource: &'a str,
@@ -41,7 +42,7 @@ pub struct Question<'a> {
 pub struct AskedFields {
     /// The cost.
     pub cost: u64,
-    /// Whether the answer says how much was granted.
+    /// Whether the answer says how much was granted: where only a part may be, and where `applied` is.
     pub granted: bool,
     /// Whether the answer says if this call was charged.
     pub applied: bool,
@@ -56,7 +57,7 @@ impl AskedFields {
 }
 
 /// What a question asks beside a charge or a peek.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Shaping<'a> {
     /// Take as much of the cost as there is room for.
     pub at_most: bool,
@@ -64,6 +65,8 @@ pub struct Shaping<'a> {
     pub max_wait: Option<Micros>,
     /// The id under which it happens once, if it has one.
     pub once: Option<Part<'a>>,
+    /// The limit that it brings along, instead of a configured strategy.
+    pub inline: Option<InlineLimit<'a>>,
 }
 
 impl<'a> Shaping<'a> {
@@ -77,7 +80,7 @@ impl<'a> Shaping<'a> {
 
 impl Question<'_> {
     /// A question about nothing yet, of the cost that calls have by default.
-    #[inline]
+    #[inline(always)] // so that it is made in its place
     #[must_use]
     pub fn until(deadline: Option<Instant>) -> Self {
         Question {
@@ -100,9 +103,9 @@ impl Question<'_> {
         Subject { resource: self.resource, consumer: self.consumer, group, attributes }
     }
 
-    /// Whether it is a charge or a peek without an id, as nearly all are.
+    /// Whether it is a charge or a peek under a configured strategy and without an id, as nearly all are.
     #[inline]
-    pub(super) const fn is_plain(&self) -> bool {
+    pub(crate) const fn is_plain(&self) -> bool {
         self.shaping.is_none()
     }
 
@@ -110,23 +113,16 @@ impl Question<'_> {
     #[inline]
     pub(super) fn op(&self) -> Op {
         match self.shaping.as_deref() {
-            None => {
-                if self.peek {
-                    Op::Peek
-                } else {
-                    Op::Charge
-                }
-            }
             Some(Shaping { max_wait: Some(max_wait), .. }) => Op::Reserve { max_wait: *max_wait },
             Some(Shaping { at_most: true, .. }) => Op::AtMost,
-            Some(_) => {
-                if self.peek {
-                    Op::Peek
-                } else {
-                    Op::Charge
-                }
-            }
+            _ if self.peek => Op::Peek,
+            _ => Op::Charge,
         }
+    }
+
+    /// The limit that it brings along.
+    pub(super) fn inline(&self) -> Option<&InlineLimit<'_>> {
+        self.shaping.as_deref().and_then(|shaping| shaping.inline.as_ref())
     }
 
     /// The id; empty if there is none.
@@ -144,6 +140,9 @@ impl Question<'_> {
     #[inline]
     #[must_use]
     pub fn asked(&self) -> AskedFields {
+        if self.is_plain() {
+            return AskedFields::plain(self.cost);
+        }
         let applied = self.part().is_some();
         let granted = applied || matches!(self.op(), Op::AtMost);
         AskedFields { cost: self.cost, granted, applied }

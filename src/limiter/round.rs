@@ -14,7 +14,7 @@ use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, Outcome};
 use super::log::LogFields;
 use super::waiting::{Waiting, WaitingStage};
-use super::{Limiter, Question, bounds, settle};
+use super::{Limiter, Question, bounds, inline, settle};
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::clock;
 use crate::store::{
@@ -44,11 +44,11 @@ struct SameOutcomes {
 }
 
 /// A question, in its turn.
-enum RoundSlot<'a, 'q> {
+enum RoundSlot<'q> {
     /// The next one that the store is asked, under the strategy of this number, and whether it wants advice.
-    Asked(usize, &'a Arc<Strategy>, bool),
+    Asked(usize, &'q Arc<Strategy>, bool),
     /// It needs no store.
-    Listed(usize, &'a Arc<Strategy>, LogFields<'q>, Listed),
+    Listed(usize, &'q Arc<Strategy>, LogFields<'q>, Listed),
     /// It cannot be asked.
     Refused(LimiterError),
 }
@@ -82,11 +82,11 @@ impl<'a, S: Store> Round<'a, S> {
     pub fn decide<'q, 'm: 'q>(
         &mut self,
         questions: impl Iterator<Item = &'q Question<'m>>,
-        mut each: impl FnMut(Begun<'a, '_>),
+        mut each: impl FnMut(Begun<'q, '_>),
     ) where
         'a: 'q,
     {
-        let mut turns = SmallVec::<[RoundSlot<'a, 'q>; TOGETHER]>::new();
+        let mut turns = SmallVec::<[RoundSlot<'q>; TOGETHER]>::new();
         let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
         let mut named = None;
         for question in questions {
@@ -136,7 +136,7 @@ impl<'a, S: Store> Round<'a, S> {
         &self,
         question: &'q Question<'m>,
         named: &mut Option<Named<'a, 'q>>,
-        turns: &mut SmallVec<[RoundSlot<'a, 'q>; TOGETHER]>,
+        turns: &mut SmallVec<[RoundSlot<'q>; TOGETHER]>,
         decisions: &mut SmallVec<[Decision<'q>; TOGETHER]>,
     ) -> Result<(), LimiterError>
     where
@@ -144,18 +144,14 @@ impl<'a, S: Store> Round<'a, S> {
     {
         bounds::check(question)?;
         let rules = &self.limiter.rules;
-        let resolved = match named {
-            Some(named) if named.is_by(question) => named.resolved,
-            _ => {
-                let resolved =
-                    rules.resolve(question.resource, question.strategy).map_err(bounds::shortened)?;
-                super::check_kind(resolved.strategy)?;
-                *named = Some(Named { resource: question.resource, strategy: question.strategy, resolved });
-                resolved
+        let resolved = match question.inline() {
+            Some(limit) => inline::resolve(rules, question, limit)?,
+            None => {
+                let resolved = self.named(question, named)?;
+                rules.excepted(resolved, question.resource, question.consumer)
             }
         };
-        let Resolved { index, strategy, group, listing, .. } =
-            rules.excepted(resolved, question.resource, question.consumer);
+        let Resolved { index, strategy, group, listing, .. } = resolved;
         bounds::check_needed(question, strategy)?;
         if !question.is_plain() {
             bounds::check_shaping(question, strategy)?;
@@ -176,6 +172,23 @@ impl<'a, S: Store> Round<'a, S> {
         Ok(())
     }
 
+    /// What decides for everybody where the question names what it names.
+    #[inline(always)]
+    fn named<'q>(
+        &self,
+        question: &'q Question<'_>,
+        named: &mut Option<Named<'a, 'q>>,
+    ) -> Result<Resolved<'a>, LimiterError> {
+        if let Some(named) = named.as_ref().filter(|named| named.is_by(question)) {
+            return Ok(named.resolved);
+        }
+        let (resource, strategy) = (question.resource, question.strategy);
+        let resolved = self.limiter.rules.resolve(resource, strategy).map_err(bounds::shortened)?;
+        super::check_kind(resolved.strategy)?;
+        *named = Some(Named { resource, strategy, resolved });
+        Ok(resolved)
+    }
+
     fn waiting(
         &self,
         index: usize,
@@ -183,28 +196,20 @@ impl<'a, S: Store> Round<'a, S> {
         later: LaterVerdicts,
         wants_advice: bool,
     ) -> Waiting {
-        let log = LogFields::of_decision(decision).owned_if_logged();
-        let (strategy, verdicts) = (Arc::clone(decision.strategy), Verdicts::default());
+        let log = LogFields::of_decision(decision).owned_if_logged().map(Box::new);
         let advice = wants_advice.then(|| Box::new(AdviceWanted::of(decision)));
-        Waiting {
-            index,
-            strategy,
-            asked: self.started,
-            stage: WaitingStage::Decision(later),
-            verdicts,
-            log,
-            advice,
-        }
+        let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
+        Waiting { index, strategy, asked: self.started, stage, log, advice }
     }
 
     /// The answer with what a client is advised. Where the store must be waited for that, the answer waits too.
     #[cold]
-    fn advised<'l>(
+    fn advised<'s, 'l>(
         &self,
         index: usize,
         decision: &Decision<'_>,
-        answer: Result<Answer<'a, 'l>, LimiterError>,
-    ) -> Begun<'a, 'l> {
+        answer: Result<Answer<'s, 'l>, LimiterError>,
+    ) -> Begun<'s, 'l> {
         let mut answer = match answer {
             Ok(answer) => answer,
             Err(error) => return Begun::Answered(Err(error)),
@@ -222,16 +227,16 @@ impl<'a, S: Store> Round<'a, S> {
             verdicts.decisions.push(verdict);
             verdicts.limits.extend_from_slice(limits);
         }
-        let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Advice(later.0, later.1));
-        let advice = Some(Box::new(wanted));
-        Begun::Waiting(Waiting { index, strategy, asked: self.started, stage, verdicts, log: None, advice })
+        let stage = WaitingStage::Advice(later.0, later.1, Box::new(verdicts));
+        let (strategy, advice) = (Arc::clone(decision.strategy), Some(Box::new(wanted)));
+        Begun::Waiting(Waiting { index, strategy, asked: self.started, stage, log: None, advice })
     }
 
     /// What the store said, or its strategy instead. `limits` begins with what its limits say.
     #[inline(always)]
     fn outcome<'l>(
         &mut self,
-        strategy: &'a Strategy,
+        strategy: &Strategy,
         decided: Result<Verdict, StoreError>,
         limits: &mut &'l [LimitVerdict],
     ) -> Result<Outcome<'l>, LimiterError> {
@@ -256,13 +261,13 @@ impl<'a, S: Store> Round<'a, S> {
 
     /// The one event of a decision.
     #[inline(always)]
-    fn record<'l>(
+    fn record<'s, 'l>(
         &mut self,
         index: usize,
-        strategy: &'a Strategy,
+        strategy: &'s Strategy,
         asked: &LogFields<'_>,
         outcome: Result<Outcome<'l>, LimiterError>,
-    ) -> Result<Answer<'a, 'l>, LimiterError> {
+    ) -> Result<Answer<'s, 'l>, LimiterError> {
         let counted = settle::count_as(&outcome);
         self.count(index, counted);
         settle::log(asked, None, counted, outcome.as_ref().err());

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::Strategy;
 
-/// It borrows from nobody, so that it is part of its own call alone: dropped before it was polled, it has asked
+/// It is small, because questions with an answer are moved about in its place. It borrows from nobody, so that it is part of its own call alone: dropped before it was polled, it has asked
 /// nothing, and dropped later, it loses only its own answer.
 pub struct Waiting {
     /// Of the strategy.
@@ -19,10 +19,8 @@ pub struct Waiting {
     pub(super) strategy: Arc<Strategy>,
     pub(super) asked: Instant,
     pub(super) stage: WaitingStage,
-    /// What the store has answered.
-    pub(super) verdicts: Verdicts,
     /// Where decisions are logged.
-    pub(super) log: Option<OwnedLogFields>,
+    pub(super) log: Option<Box<OwnedLogFields>>,
     /// What is to be found out for the client besides.
     pub(super) advice: Option<Box<AdviceWanted>>,
 }
@@ -32,16 +30,21 @@ pub(super) enum WaitingStage {
     /// The decision.
     Decision(LaterVerdicts),
     /// It is made and counted; only the time of the next unit of the limit at this place is not known.
-    Advice(usize, LaterVerdicts),
+    Advice(usize, LaterVerdicts, Box<Verdicts>),
 }
 
 impl<S: Store> Limiter<S> {
-    /// Waits for the store's answer; once.
-    pub async fn wait<'w>(&self, waiting: &'w mut Waiting) -> Result<Answer<'w, 'w>, LimiterError> {
-        let Waiting { index, strategy, asked, stage, verdicts, log, advice: wanted } = waiting;
+    /// Waits for the store's answer, once, and puts it into `verdicts`.
+    pub async fn wait<'w>(
+        &self,
+        waiting: &'w mut Waiting,
+        verdicts: &'w mut Verdicts,
+    ) -> Result<Answer<'w, 'w>, LimiterError> {
+        let Waiting { index, strategy, asked, stage, log, advice: wanted } = waiting;
         let later = match stage {
             WaitingStage::Decision(later) => later,
-            WaitingStage::Advice(binding, later) => {
+            WaitingStage::Advice(binding, later, decided) => {
+                std::mem::swap(verdicts, decided);
                 let advice = Some(AdviceWanted::told(*binding, &later.await));
                 let outcome = outcome(verdicts).or_else(|error| settle::fall_back(strategy, error))?;
                 return Ok(Answer { strategy, outcome, advice });

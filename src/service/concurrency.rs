@@ -160,7 +160,7 @@ fn work_outcome(outcome: i32) -> Result<lease::WorkOutcome, Status> {
 }
 
 fn span(field: &'static str, given: &Duration) -> Result<Micros, Status> {
-    micros(field, given, "it must be a duration above 0").map_err(|error| status::of(error))
+    micros(field, given, "it must be a duration above 0").map_err(status::of)
 }
 
 fn invalid(field: &'static str, value: String, bound: String) -> Status {

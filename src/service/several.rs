@@ -6,9 +6,10 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tonic::Status;
 
+use super::wire::TextsBefore;
 use super::{DecisionService, status, wire};
 use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
-use crate::store::{Store, TOGETHER};
+use crate::store::{Store, TOGETHER, Verdicts};
 
 /// A question of a message whose answer the store gives later.
 pub(super) struct LaterResult {
@@ -34,27 +35,38 @@ impl<S: Store> DecisionService<S> {
         most: usize,
         mut next: impl FnMut() -> Option<(u64, Result<&'q [u8], Status>)>,
     ) -> usize {
-        let mut questions = SmallVec::<[(u64, Question<'q>); TOGETHER]>::new();
-        let mut malformed = None;
+        let mut ids = SmallVec::<[u64; TOGETHER]>::new();
+        let mut questions = SmallVec::<[Question<'q>; TOGETHER]>::new();
+        let mut unread = None;
+        let mut before = TextsBefore::default();
         let store_deadline = round.store_deadline(deadline);
         // What a client is advised is found out before the next question is decided.
-        let wants_advice = |(_, last): &(u64, Question<'_>)| last.headers;
+        let wants_advice = |last: &Question<'_>| last.headers;
         while questions.len() < most
-            && malformed.is_none()
             && !questions.last().is_some_and(wants_advice)
             && let Some((id, question)) = next()
         {
-            let like = questions.last().map(|(_, question)| question);
-            let read = |bytes| wire::question(bytes, store_deadline, like).map_err(status::malformed);
-            match question.and_then(read) {
-                Ok(question) => questions.push((id, question)),
-                Err(status) => malformed = Some((id, status)),
+            let bytes = match question {
+                Ok(bytes) => bytes,
+                Err(status) => {
+                    unread = Some((id, status));
+                    break;
+                }
+            };
+            questions.push(Question::until(store_deadline));
+            let Some(question) = questions.last_mut() else { break };
+            if let Err(status) = self.read(question, bytes, before) {
+                unread = Some((id, status));
+                questions.pop();
+                break;
             }
+            before = TextsBefore::of(question);
+            ids.push(id);
         }
-        let mut asked = questions.iter();
-        round.decide(questions.iter().map(|(_, question)| question), |begun| {
-            let Some((id, question)) = asked.next() else { return };
-            let (id, asked) = (*id, question.asked());
+        let mut asked = ids.iter().zip(&questions);
+        round.decide(questions.iter(), |begun| {
+            let Some((&id, question)) = asked.next() else { return };
+            let asked = question.asked();
             match begun {
                 Begun::Answered(answer) => self.push(out, field, id, asked, answer.map_err(status::of)),
                 Begun::Waiting(waiting) => {
@@ -63,7 +75,7 @@ impl<S: Store> DecisionService<S> {
             }
         });
         let mut count = questions.len();
-        if let Some((id, status)) = malformed {
+        if let Some((id, status)) = unread {
             self.push(out, field, id, AskedFields::plain(0), Err(status));
             count += 1;
         }
@@ -73,7 +85,8 @@ impl<S: Store> DecisionService<S> {
     /// The result of a question, once the store has answered.
     pub(super) async fn result(self: Arc<Self>, mut later: LaterResult) -> Vec<u8> {
         let LaterResult { id, asked, field, .. } = later;
-        let answer = self.limiter.wait(&mut later.waiting).await.map_err(status::of);
+        let mut verdicts = Verdicts::default();
+        let answer = self.limiter.wait(&mut later.waiting, &mut verdicts).await.map_err(status::of);
         let mut out = Vec::new();
         self.push(&mut out, field, id, asked, answer);
         out

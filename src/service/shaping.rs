@@ -15,7 +15,7 @@ use crate::proto::v1::{
     CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
     ReserveRequest, ReserveResponse, ShouldAllowResponse,
 };
-use crate::store::Store;
+use crate::store::{Store, Verdicts};
 use crate::units::Micros;
 
 impl<S: Store> DecisionService<S> {
@@ -36,7 +36,8 @@ impl<S: Store> DecisionService<S> {
             Begun::Waiting(later) => waiting = Some(later),
         });
         if let Some(mut waiting) = waiting {
-            let answer = self.limiter.wait(&mut waiting).await.map_err(status::of)?;
+            let mut verdicts = Verdicts::default();
+            let answer = self.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::of)?;
             return self.reserved(&answer, &question);
         }
         answered.unwrap_or_else(|| Err(Status::internal("the call has no answer")))

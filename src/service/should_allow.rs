@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 use tonic::Status;
 use weir_grpc::{BegunCall, Call, IncomingCall, PREFIX, PendingCall, Reply, Unanswered, reply, turn};
 
+use super::wire::TextsBefore;
 use super::{DecisionService, status, wire};
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
-use crate::store::{Store, TOGETHER, at_once};
+use crate::store::{Store, TOGETHER, Verdicts, at_once};
 
 /// Bytes of an ordinary answer.
 const ANSWER_BYTES: usize = 123;
@@ -57,21 +58,31 @@ impl<S: Store> DecisionService<S> {
     ) -> Unanswered {
         let mut unanswered = Unanswered::new();
         let mut round = self.limiter.round();
-        let mut questions = SmallVec::<[(usize, Question<'_>, Option<Instant>); TOGETHER]>::new();
+        let mut numbers = SmallVec::<[usize; TOGETHER]>::new();
+        let mut questions = SmallVec::<[Question<'_>; TOGETHER]>::new();
+        let mut before = TextsBefore::default();
         for (number, PendingCall { message, context }) in pending.iter().enumerate() {
-            let like = questions.last().map(|(_, question, _)| question);
-            match wire::question(message, round.store_deadline(context.deadline), like) {
-                Ok(question) => questions.push((number, question, context.deadline)),
-                Err(malformed) => each(number, Err(status::malformed(malformed))),
+            questions.push(Question::until(round.store_deadline(context.deadline)));
+            let Some(question) = questions.last_mut() else { continue };
+            match self.read(question, message, before) {
+                Ok(()) => {
+                    before = TextsBefore::of(question);
+                    numbers.push(number);
+                }
+                Err(status) => {
+                    questions.pop();
+                    each(number, Err(status));
+                }
             }
         }
-        let mut asked = questions.iter();
+        let mut asked = numbers.iter().zip(&questions);
         let mut message = Vec::with_capacity(PREFIX + ANSWER_BYTES);
-        round.decide(questions.iter().map(|(_, question, _)| question), |begun| {
-            let Some((number, question, deadline)) = asked.next() else { return };
+        round.decide(questions.iter(), |begun| {
+            let Some((&number, question)) = asked.next() else { return };
             let answer = match begun {
                 Begun::Waiting(waiting) => {
-                    unanswered.push((*number, self.wait(waiting, question.asked(), *deadline)));
+                    let deadline = pending.get(number).and_then(|call| call.context.deadline);
+                    unanswered.push((number, self.wait(waiting, question.asked(), deadline)));
                     return;
                 }
                 Begun::Answered(answer) => answer,
@@ -82,15 +93,28 @@ impl<S: Store> DecisionService<S> {
                     wire::response(out, &answer, question.asked(), &self.templates);
                 });
             });
-            each(*number, written.map(|()| &message[..]));
+            each(number, written.map(|()| &message[..]));
         });
         unanswered
+    }
+
+    /// Reads a question, in the place where it stays.
+    #[inline(always)]
+    pub(super) fn read<'a>(
+        &self,
+        question: &mut Question<'a>,
+        message: &'a [u8],
+        before: TextsBefore<'a>,
+    ) -> Result<(), Status> {
+        wire::read(question, message, before).map_err(status::malformed)?;
+        if question.is_plain() { Ok(()) } else { self.build_inline(question) }
     }
 
     fn wait(self: &Arc<Self>, mut waiting: Waiting, asked: AskedFields, deadline: Option<Instant>) -> Call {
         let service = Arc::clone(self);
         Call::waiting(&self.deadlines, deadline, async move {
-            let answer = service.limiter.wait(&mut waiting).await.map_err(status::of)?;
+            let mut verdicts = Verdicts::default();
+            let answer = service.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::of)?;
             Ok(Reply::message(ANSWER_BYTES, |out| wire::response(out, &answer, asked, &service.templates)))
         })
     }

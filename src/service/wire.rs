@@ -13,5 +13,5 @@ mod rate_limit;
 pub(super) use answer::{response, result};
 pub(super) use fields::{FieldValue, Malformed, MessageFields};
 pub(super) use put::{nested, number, text};
-pub(super) use question::{attributes, question};
+pub(super) use question::{TextsBefore, attributes, read};
 pub(super) use rate_limit::rate_limit;

@@ -158,6 +158,7 @@ fn every_option_has_its_variable() {
                 "merge-domains",
                 "entry",
                 "at-most",
+                "inline",
                 "reserve",
                 "debit",
                 "id",

@@ -12,6 +12,7 @@ mod denials;
 mod differential;
 mod documented;
 mod http_headers;
+mod inline;
 mod keys;
 mod leases;
 mod long_concurrency;

@@ -10,9 +10,10 @@ use tonic::Code;
 use weir::clock::{Clock, ManualClock};
 use weir::config::MemoryConfig;
 use weir::limiter::Limiter;
+use weir::proto::v1::inline_limit::Algorithm as InlineAlgorithm;
 use weir::proto::v1::{
-    ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
-    ShouldAllowStreamResponse, should_allow_result, streamed_result,
+    InlineLimit, InlineWindow, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest,
+    ShouldAllowResponse, ShouldAllowStreamResponse, should_allow_result, streamed_result,
 };
 use weir::service::{DecisionService, Templates};
 use weir::store::memory::MemoryStore;
@@ -29,7 +30,7 @@ fn service() -> Service {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
-    let limiter = Limiter::new(Arc::new(config.rules), store, metrics.recorder());
+    let limiter = Limiter::new(Arc::new(config.rules.with_inline_limits()), store, metrics.recorder());
     DecisionService::new(limiter, Arc::new(Templates::new(&config.messages)), 64 << 10)
 }
 
@@ -106,8 +107,9 @@ fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
     let flags = (any::<bool>(), any::<bool>());
     let shaping = (prop::bool::weighted(0.2), text("[xy]"));
     let names = (text("[a-c/*é]{1,3}"), text("[a-c]{1,2}"), strategy);
-    (names, any::<Option<u8>>(), flags, attributes, shaping).prop_map(
-        |((resource, consumer, strategy), cost, (peek, headers), attributes, (at_most, id))| {
+    let inline = prop::option::weighted(0.2, inline_limits());
+    (names, any::<Option<u8>>(), flags, attributes, shaping, inline).prop_map(
+        |((resource, consumer, strategy), cost, (peek, headers), attributes, (at_most, id), inline)| {
             ShouldAllowRequest {
                 resource,
                 consumer,
@@ -118,9 +120,21 @@ fn asks() -> impl Strategy<Value = ShouldAllowRequest> {
                 at_most,
                 id,
                 headers,
+                inline,
             }
         },
     )
+}
+
+fn inline_limits() -> impl Strategy<Value = InlineLimit> {
+    let window =
+        Just(InlineWindow { limit: 3, window: Some(prost_types::Duration { seconds: 1, nanos: 0 }) });
+    let algorithm = prop_oneof![
+        window.prop_map(InlineAlgorithm::FixedWindow),
+        window.prop_map(InlineAlgorithm::SlidingLog),
+    ];
+    ("[ab]{0,2}", prop::option::of(algorithm), 0..5)
+        .prop_map(|(name, algorithm, on_store_failure)| InlineLimit { name, algorithm, on_store_failure })
 }
 
 proptest! {

@@ -3,24 +3,27 @@
 mod access;
 mod attributes;
 mod identity;
+mod inline;
 mod overrides;
 mod owner;
 mod patterns;
 mod prefix;
 mod rules;
+mod scope;
 mod tag;
 
-use std::fmt;
 use std::sync::Arc;
 
 pub use access::{Access, Listed, Listing};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
 pub use identity::StrategyId;
+pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME};
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
 pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
+pub use scope::{Field, Scope};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
@@ -46,7 +49,9 @@ pub struct Strategy {
     id: StrategyId,
     /// Shared with the overrides made of it.
     name: Arc<str>,
-    /// Shared with them too.
+    /// See [`Strategy::family`]; of its name, where it has none of its own.
+    family: Option<usize>,
+    /// Shared with the overrides too.
     owner: Arc<Owner>,
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
@@ -75,21 +80,6 @@ pub struct Limit {
     /// What it allows.
     pub algorithm: Algorithm,
 }
-
-/// A field of a request that a scope can name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
-    /// What is used.
-    Resource,
-    /// Who uses it.
-    Consumer,
-    /// An attribute, by its name.
-    Attribute(Arc<str>),
-}
-
-/// The fields of a request that make a limit's key, in a fixed order. None: one counter for all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope(Vec<Field>);
 
 /// What answers when the store cannot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -146,6 +136,16 @@ impl Strategy {
         on_store_failure: FailurePolicy,
     ) -> Result<Self, StrategyError> {
         check_name(name)?;
+        Self::unchecked(name, limits, single_slot, on_store_failure)
+    }
+
+    /// The same with a name that no configuration can give.
+    fn unchecked(
+        name: &str,
+        limits: Vec<Limit>,
+        single_slot: bool,
+        on_store_failure: FailurePolicy,
+    ) -> Result<Self, StrategyError> {
         match limits.len() {
             0 => return Err(StrategyError::NoLimits),
             count if count > MAX_LIMITS => return Err(StrategyError::TooManyLimits(count)),
@@ -163,14 +163,16 @@ impl Strategy {
         let identities = limits.iter().map(|limit| prefix::identity_prefix(name, limit)).collect();
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
+        let name: Arc<str> = name.into();
         Ok(Self {
+            family: None,
+            owner: Arc::new(Owner::of_strategy(&name)),
             max_reservation: MAX_RESERVATION,
             paces: limits.iter().any(|limit| limit.algorithm.undelayed().is_some()),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),
-            name: name.into(),
-            owner: Arc::new(Owner::of_strategy(name)),
+            name,
             limits,
             algorithms,
             identities,
@@ -191,17 +193,18 @@ impl Strategy {
     ) -> Result<Self, StrategyError> {
         check_name(name)?;
         let needed = attributes::needed(std::iter::once((CONCURRENCY, &scope)))?;
+        let name: Arc<str> = name.into();
         Ok(Self {
+            family: None,
+            owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
             tag_is_whole: !scope.fields().is_empty(),
             id: StrategyId::next(),
-            name: name.into(),
-            owner: Arc::new(Owner::of_strategy(name)),
             limits: Vec::new(),
             algorithms: Vec::new(),
             identities: Vec::new(),
             tag: if scope.fields().is_empty() {
-                Tag::Strategy(name.into())
+                Tag::Strategy((*name).into())
             } else {
                 Tag::Fields(scope.clone())
             },
@@ -211,6 +214,7 @@ impl Strategy {
             max_reservation: MAX_RESERVATION,
             paces: false,
             concurrency: Some(Box::new(rule)),
+            name,
         })
     }
 
@@ -255,7 +259,11 @@ impl Strategy {
     /// for every other strategy of the process.
     #[must_use]
     pub fn family(&self) -> usize {
-        self.name.as_ptr() as usize
+        self.family.unwrap_or(self.name.as_ptr() as usize)
+    }
+
+    fn of_family(self, family: usize) -> Self {
+        Self { family: Some(family), ..self }
     }
 
     /// The same strategy with each algorithm changed, as another set of limits.
@@ -338,50 +346,6 @@ impl Strategy {
     #[must_use]
     pub fn needed_attributes(&self) -> &[Needed] {
         &self.needed
-    }
-}
-
-impl Scope {
-    /// The scope of `fields`, whatever their order or repetition.
-    #[must_use]
-    pub fn of(fields: &[Field]) -> Self {
-        let mut fields = fields.to_vec();
-        fields.sort_unstable();
-        fields.dedup();
-        Self(fields)
-    }
-
-    /// Its fields, in the order they stand in a key.
-    #[must_use]
-    pub fn fields(&self) -> &[Field] {
-        &self.0
-    }
-
-    /// Whether it names `field`.
-    #[must_use]
-    pub fn has(&self, field: Field) -> bool {
-        self.0.contains(&field)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (index, field) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}{field}")?;
-        }
-        f.write_str("]")
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Resource => "resource",
-            Self::Consumer => "consumer",
-            Self::Attribute(name) => name,
-        })
     }
 }
 

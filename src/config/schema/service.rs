@@ -64,6 +64,7 @@ const SERVER: &[Key] = &[
     may("reflection", Boolean, "Whether server reflection is offered.").or("true"),
     may("admin_service", Boolean, "Whether weir.v1.AdminService is served to all clients of `listen`.")
         .or("false"),
+    may("inline_limits", Boolean, "Whether requests may bring limits with their numbers along.").or("false"),
     may("ready_needs_store", Boolean, "Whether a node whose store is away says that it is not ready.")
         .or("false"),
     may(

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use weir::algorithm::{Algorithm, Summary};
 use weir::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
-use weir::store::Store;
+use weir::store::{Store, Verdicts};
 use weir::strategy::{
     Access, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
 };
@@ -88,7 +88,10 @@ pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store
     });
     match (observed, waiting) {
         (Some(observed), _) => observed,
-        (None, Some(mut waiting)) => as_written(table, limiter.wait(&mut waiting).await),
+        (None, Some(mut waiting)) => {
+            let mut verdicts = Verdicts::default();
+            as_written(table, limiter.wait(&mut waiting, &mut verdicts).await)
+        }
         (None, None) => panic!("{}: there is no answer", table.id),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
 use super::patterns::NameTable;
-use super::{Applied, Override, Overrides, Pattern, Patterns, Strategy};
+use super::{Applied, INLINE, InlineLimits, Override, Overrides, Owner, Pattern, Patterns, Strategy};
 use crate::algorithm::EngineKind;
 
 /// What the configuration says of the resources that one pattern matches.
@@ -31,6 +31,7 @@ pub struct Rules {
     exceptions: Vec<Exceptions>,
     /// The engines that strategies and overrides have.
     engines: BTreeSet<EngineKind>,
+    inline: Option<InlineLimits>,
 }
 
 /// Who is treated otherwise under one strategy.
@@ -72,7 +73,7 @@ impl Rules {
         let exceptions = strategies.iter().map(|_| Exceptions::default()).collect();
         let engines = strategies.iter().flat_map(engines_of).collect();
         let strategies = strategies.into_iter().map(Arc::new).collect();
-        Self { strategies, by_name, resources, exceptions, engines, access: Access::default() }
+        Self { strategies, by_name, resources, exceptions, engines, access: Access::default(), inline: None }
     }
 
     /// The same with lists for all strategies, and one of its own for each, in the order of the
@@ -101,6 +102,33 @@ impl Rules {
             exceptions.overrides = Overrides::new(overrides);
         }
         self
+    }
+
+    /// The same, where requests may bring limits along.
+    #[must_use]
+    pub fn with_inline_limits(mut self) -> Self {
+        self.engines.extend([EngineKind::Bucket, EngineKind::Window, EngineKind::Log, EngineKind::Sliding]);
+        self.inline = Some(InlineLimits::default());
+        self
+    }
+
+    /// What limits that requests bring along have in common, where they may.
+    #[must_use]
+    pub fn inline_limits(&self) -> Option<&InlineLimits> {
+        self.inline.as_ref()
+    }
+
+    /// Whom the keys of all strategies are counted with, and those of inline limits.
+    pub fn owners(&self) -> impl Iterator<Item = &Owner> {
+        let inline = self.inline.iter().map(|inline| &**inline.owner());
+        self.strategies.iter().map(|strategy| &**strategy.owner()).chain(inline)
+    }
+
+    /// The names under which decisions are counted, by the index that [`Resolved`] has: those of the strategies, then
+    /// that of inline limits, where requests may bring some.
+    pub fn counted_names(&self) -> impl Iterator<Item = &str> {
+        let inline = self.inline.iter().map(|_| INLINE);
+        self.strategies.iter().map(|strategy| strategy.name()).chain(inline)
     }
 
     /// All strategies, in the order of the configuration.
@@ -164,6 +192,27 @@ impl Rules {
             listing: None,
             applied: None,
         })
+    }
+
+    /// What decides for `consumer` where the request brings `strategy` along: lists for all strategies, and then its
+    /// limit.
+    #[must_use]
+    pub fn resolve_inline<'a>(
+        &'a self,
+        resource: &str,
+        consumer: &str,
+        strategy: &'a Arc<Strategy>,
+    ) -> Resolved<'a> {
+        let entry = self.resources.find(resource);
+        let resolved = Resolved {
+            index: self.strategies.len(),
+            strategy,
+            group: entry.and_then(|(_, entry)| entry.group.as_deref()),
+            pattern: entry.map(|(pattern, _)| pattern),
+            listing: None,
+            applied: None,
+        };
+        self.excepted(resolved, resource, consumer)
     }
 
     fn unknown_strategy(&self, name: &str) -> Unknown {
