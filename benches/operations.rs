@@ -1,12 +1,12 @@
-//! What Acquire and Release cost together, beside a ShouldAllow under a token bucket: ns of this thread on the memory
-//! store, and µs of the server's own CPU on Redis, by how many callers are ready at once. The medians of turns. Needs
-//! `redis-server`.
+//! What each operation costs, beside a ShouldAllow under a token bucket: ns of this thread on the memory store, and µs of
+//! the server's own CPU on Redis, by how many callers are ready at once. The medians of turns. Needs `redis-server`.
 //!
-//! `cargo bench --bench leases`
+//! `cargo bench --bench operations`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods)] // measures real time
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use weir::algorithm::{Algorithm, Op, Rate};
@@ -19,19 +19,24 @@ use weir::lease::{
 };
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisShared;
-use weir::store::{Decision, LeaseAsk, LeaseStore, Store, Verdicts};
+use weir::store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
-use weir_testing::{DecideOne as _, RedisServer};
+use weir_testing::RedisServer;
 
 const KEYS: usize = 6_000;
 const TURNS: usize = 3;
 const READY: [usize; 3] = [1, 16, 64];
+const RESERVE: Op = Op::Reserve { max_wait: Micros::from_secs(60) };
+
+/// The number of the next call: no id is used twice.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// What is measured.
 #[derive(Clone)]
 enum Work {
-    ShouldAllow(Arc<Strategy>),
+    /// One operation after the other, of cost 1. With an id, each call has its own.
+    Decide(Arc<Strategy>, &'static [Op], bool),
     Lease(Arc<Strategy>),
 }
 
@@ -77,20 +82,34 @@ fn rows() -> Vec<(&'static str, Work)> {
     let controller = ControllerRule::Aimd(AimdRule { backoff: 0.9, timeout: Micros::from_secs(5) });
     let idle = Micros::from_secs(600);
     let aimd = AdaptiveRule { initial: 100, min: 20, max: 200, controller, sampling: None, idle };
+    let bucket = Arc::new(bucket);
+    let decide = |ops, has_id| Work::Decide(Arc::clone(&bucket), ops, has_id);
     vec![
-        ("ShouldAllow, token_bucket", Work::ShouldAllow(Arc::new(bucket))),
+        ("ShouldAllow, token_bucket", decide(&[Op::Charge], false)),
+        ("ShouldAllow with an id", decide(&[Op::Charge], true)),
+        ("ShouldAllow, at_most", decide(&[Op::AtMost], false)),
+        ("Debit", decide(&[Op::Force], false)),
+        ("Debit with an id", decide(&[Op::Force], true)),
+        ("Reserve", decide(&[RESERVE], true)),
+        ("Reserve + CancelReservation", decide(&[RESERVE, Op::Cancel], true)),
         ("Acquire + Release, limit 100", leases(LimitSource::Fixed(100))),
         ("Acquire + Release, aimd", leases(LimitSource::Adaptive(aimd))),
     ]
 }
 
-async fn once(store: &(impl Store + LeaseStore), work: &Work, number: usize) {
+async fn once(store: &(impl Store + LeaseStore), work: &Work) {
+    let number = NEXT.fetch_add(1, Relaxed);
     let consumer = format!("user_{}", number * 7919 % KEYS);
     let subject = Subject { resource: "api", consumer: &consumer, ..Subject::default() };
     match work {
-        Work::ShouldAllow(strategy) => {
-            let decision = Decision::new(strategy, subject, Op::Peek, &[]);
-            store.decide_one(&decision, Op::Charge, &[1], &mut Verdicts::default()).await.unwrap();
+        Work::Decide(strategy, ops, has_id) => {
+            let id = if *has_id { number.to_string() } else { String::new() };
+            let part = Part { limits: LimitSet::ALL, id: &id };
+            for op in *ops {
+                let decision = Decision::new(strategy, subject, *op, &[1]);
+                let decision = Decision { part: has_id.then_some(&part), ..decision };
+                decide_one(store, &decision).verdicts().await.unwrap();
+            }
         }
         Work::Lease(strategy) => {
             let acquire = LeaseOp::Acquire { weight: 1, ttl: Micros::from_secs(30) };
@@ -105,12 +124,12 @@ async fn once(store: &(impl Store + LeaseStore), work: &Work, number: usize) {
 
 async fn on_memory(store: &MemoryStore, work: &Work) -> f64 {
     const ROUNDS: usize = 200_000;
-    for number in 0..KEYS {
-        once(store, work, number).await;
+    for _ in 0..KEYS {
+        once(store, work).await;
     }
     let began = Instant::now();
-    for number in 0..ROUNDS {
-        once(store, work, number).await;
+    for _ in 0..ROUNDS {
+        once(store, work).await;
     }
     began.elapsed().as_secs_f64() * 1e9 / ROUNDS as f64
 }
@@ -125,11 +144,11 @@ async fn on_redis(redis: &RedisServer, work: &Work, ready: usize) -> f64 {
     };
     let store = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store();
     let run = async |rounds: usize| {
-        let tasks = (0..ready).map(|task| {
+        let tasks = (0..ready).map(|_| {
             let (store, work) = (store.clone(), work.clone());
             tokio::spawn(async move {
-                for round in 0..rounds / ready {
-                    once(&store, &work, round * ready + task).await;
+                for _ in 0..rounds / ready {
+                    once(&store, &work).await;
                 }
             })
         });

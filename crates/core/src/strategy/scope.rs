@@ -1,0 +1,63 @@
+//! By which fields of a request a limit counts.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A field of a request that a scope can name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// What is used.
+    Resource,
+    /// Who uses it.
+    Consumer,
+    /// An attribute, by its name.
+    Attribute(Arc<str>),
+}
+
+/// The fields of a request that make a limit's key, in a fixed order. None: one counter for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope(Vec<Field>);
+
+impl Scope {
+    /// The scope of `fields`, whatever their order or repetition.
+    #[must_use]
+    pub fn of(fields: &[Field]) -> Self {
+        let mut fields = fields.to_vec();
+        fields.sort_unstable();
+        fields.dedup();
+        Self(fields)
+    }
+
+    /// Its fields, in the order they stand in a key.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.0
+    }
+
+    /// Whether it names `field`.
+    #[must_use]
+    pub fn has(&self, field: Field) -> bool {
+        self.0.contains(&field)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (index, field) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{field}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resource => "resource",
+            Self::Consumer => "consumer",
+            Self::Attribute(name) => name,
+        })
+    }
+}
