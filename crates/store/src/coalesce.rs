@@ -173,7 +173,7 @@ impl<S: Store> Inner<S> {
         let deadline = decision.deadline.map_or(own, |callers| own.min(*callers));
         let (reply, waiting) = oneshot::channel();
         let strategy = Arc::clone(decision.strategy);
-        queue.push(Waiter { strategy, op: decision.op, cost, deadline, reply });
+        queue.push(Waiter { strategy, op: decision.op, cost, deadline, reply }, &decision.subject);
         Ok(Join::Follower(deadline, waiting))
     }
 
@@ -196,8 +196,7 @@ impl<S: Store> Inner<S> {
     fn fly(self: &Arc<Self>, key: u128, decision: &Decision<'_>, answers: &mut Answers) {
         let end = answers.end();
         self.store.decide(slice::from_ref(decision), answers);
-        let subject = OwnedSubject::of(&decision.subject);
-        let flight = Flight { inner: Arc::clone(self), key, subject };
+        let flight = Flight { inner: Arc::clone(self), key };
         match answers.take_from(end) {
             DecisionAnswer::Later(verdicts) => answers.later(async move {
                 let _flight = flight;
@@ -238,17 +237,16 @@ impl<S: Store> Inner<S> {
 struct Flight<S: Store> {
     inner: Arc<Inner<S>>,
     key: u128,
-    subject: OwnedSubject,
 }
 
 impl<S: Store> Drop for Flight<S> {
     fn drop(&mut self) {
         let mut flights = self.inner.flights.lock();
-        let waited_for = flights.get(&self.key).is_some_and(|queue| !queue.is_empty());
+        let whose = flights.get_mut(&self.key).and_then(Queue::take_subject);
         // Without a runtime the worker stops, and waiting callers get an error.
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) if waited_for => {
-                runtime.spawn(Arc::clone(&self.inner).serve(self.key, self.subject.clone()));
+        match (tokio::runtime::Handle::try_current(), whose) {
+            (Ok(runtime), Some(whose)) => {
+                runtime.spawn(Arc::clone(&self.inner).serve(self.key, whose));
             }
             _ => {
                 flights.remove(&self.key);

@@ -8,8 +8,9 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::{StoreError, Verdicts, no_verdict};
+use crate::{OwnedSubject, StoreError, Verdicts, no_verdict};
 use weir_core::algorithm::Op;
+use weir_core::key::Subject;
 use weir_core::strategy::Strategy;
 
 /// Costs in one call: few enough that it is a small part of what a script call may hold.
@@ -34,7 +35,11 @@ impl Waiter {
 
 /// The callers that wait for the same keys.
 #[derive(Default)]
-pub(super) struct Queue(VecDeque<Waiter>);
+pub(super) struct Queue {
+    waiters: VecDeque<Waiter>,
+    /// Whose keys they are. Most calls are waited for by nobody, so the first that waits says it.
+    subject: Option<OwnedSubject>,
+}
 
 /// The first of them, which are decided together; at least one.
 pub(super) struct Together {
@@ -44,12 +49,14 @@ pub(super) struct Together {
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, waiter: Waiter) {
-        self.0.push_back(waiter);
+    pub(super) fn push(&mut self, waiter: Waiter, subject: &Subject<'_>) {
+        self.waiters.push_back(waiter);
+        self.subject.get_or_insert_with(|| OwnedSubject::of(subject));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whose keys they are, if anybody waits.
+    pub(super) fn take_subject(&mut self) -> Option<OwnedSubject> {
+        self.subject.take()
     }
 
     /// The next callers: as many as have the same operation and numbers. Callers that have gone or are out of time are
@@ -57,10 +64,10 @@ impl Queue {
     pub(super) fn next(&mut self, now: Instant) -> Option<Together> {
         let mut together: Vec<Waiter> = Vec::new();
         while together.len() < MAX_COSTS
-            && let Some(waiter) = self.0.pop_front()
+            && let Some(waiter) = self.waiters.pop_front()
         {
             if together.first().is_some_and(|first| !first.is_like(&waiter)) {
-                self.0.push_front(waiter);
+                self.waiters.push_front(waiter);
                 break;
             }
             if waiter.deadline <= now {
