@@ -59,7 +59,7 @@ local function attempt(limit, cost)
   return min(cost, limit.limit + 1)
 end
 
--- What remains of a log that counts denied attempts is told with the attempt of a peek counted.
+-- What remains after the decision. In a log that counts denied attempts, a peek counts as an attempt.
 local function remaining_after(limit, one, op, cost)
   local left = remaining(limit, one)
   if op == PEEK then left = max(left - attempt(limit, cost), 0) end
@@ -136,7 +136,7 @@ local function judge(limit, key, one, cost)
   if excess > 0 then one.retry = max(wait(limit, key, one, excess), left) else one.retry = left end
 end
 
--- How much of `cost` could be granted. Who pays afterwards gets all or nothing.
+-- How much of `cost` could be granted. A limit with charge-after grants all or nothing.
 local function judge_at_most(limit, key, one, cost)
   local least = min(cost, 1)
   if limit.upfront == 0 then least = cost end
@@ -344,8 +344,8 @@ local function read_limit(request, position)
 end
 
 local function decide_group(ones)
-  local count, decisions, each, told, op, max_wait
-  count, decisions, each, told, op, max_wait, position = unpack_struct('<dddddd', request, position)
+  local count, decisions, each, costs, op, max_wait
+  count, decisions, each, costs, op, max_wait, position = unpack_struct('<dddddd', request, position)
   local limits, runs_alone, spread = {}, false, false
   for i = 1, count do
     limits[i], position = read_limit(request, position)
@@ -362,7 +362,7 @@ local function decide_group(ones)
   if op == FORCE or OF_ONCE[op] == FORCE then
     for i = 1, count do limits[i].debt_level, position = unpack_struct('<d', request, position) end
   end
-  local phase_from, cost = position + 8 * told, nil
+  local phase_from, cost = position + 8 * costs, nil
   local phase_at = phase_from
   for number = 1, decisions do
     if spread then

@@ -1,10 +1,10 @@
 -- The short way, for what nearly every decision is: a charge or a peek of limits whose states are as
--- they should be, written without a function or a table of its own, because Redis makes those anew at
+-- they should be, written without a function or a table of its own, because Redis would create them at
 -- every call. It is a text for one list of engines: what stands in << >> is repeated for each limit, `$`
 -- being its number, and a line `@name` is that part of each limit's file in plain/.
 --
--- It reads, admits and writes, and answers with the states as it read them: what they mean for a caller
--- is told from them by src/algorithm/, which is cheaper than to tell it here. All keys are read at once.
+-- It reads, admits and writes, and answers with the states as it read them. crates/core/src/algorithm computes the
+-- verdict from them, which is cheaper than to compute it here. All keys are read at once.
 --
 -- What is not so plain (another operation, a clock that went back, a changed limit, something else
 -- under the key) it leaves as it is: decide.lua goes on from that decision.
@@ -15,19 +15,18 @@ local held = repeats > 0 and {}
 local joined, apart = false, true
 -- What stands for an absent state: no number.
 local ABSENT = '\255\255\255\255\255\255\255\255'
--- When keys go, and what is recorded as now, as Redis is told: to write a number costs much, and many keys
--- go at the same time.
-local px_told, px_text, now_text
+-- The texts of the last expiry and of now. Formatting a number is slow, and many keys have the same expiry.
+local px_last, px_text, now_text
 -- Whether all keys are read at once. What is no string cannot be.
 local gathers = true
 
 while groups > 0 and now < CEILING do
   local head = position
-  local count, decisions, each, told, op, cost, _
+  local count, decisions, each, cost_count, op, cost, _
   local <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>varied
-  count, decisions, each, told, op, _, <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>cost, position =
+  count, decisions, each, cost_count, op, _, <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>cost, position =
     unpack_struct('<dddddd<<dddddddd>>d', request, position)
-  if op > PEEK or told > 4000 then
+  if op > PEEK or cost_count > 4000 then
     position = head
     break
   end
@@ -45,9 +44,9 @@ while groups > 0 and now < CEILING do
     apart = held or not joined
   end
   local costs, number, done, turns = nil, 0, 0, each
-  if told > 1 then
-    costs, varied = { unpack_struct('<' .. string.rep('d', told), request, position - 8) }, true
-    position = costs[told + 1]
+  if cost_count > 1 then
+    costs, varied = { unpack_struct('<' .. string.rep('d', cost_count), request, position - 8) }, true
+    position = costs[cost_count + 1]
   end
   if op == PEEK or cost == 0 and not varied then turns = 0 end
   <<local need_$ = cost * weight_$ >>
@@ -66,7 +65,7 @@ while groups > 0 and now < CEILING do
         @charge
       end
     end
-    @told
+    @answer
     if admitted > before then
       @write
     elseif joined and count == 1 and not raw_1 then

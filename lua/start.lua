@@ -18,8 +18,8 @@ if key_count == 0 then keys, key_count = ARGV, #ARGV - 1 end
 local now, groups, repeats, position = unpack_struct('<ddd', request)
 
 -- How a write says when its key goes: at a time on the server's clock, the one that was decided by. A
--- span would count from the start of the call, which is earlier than the time that TIME told, and so a
--- key could go before its state is fresh. A caller's own clock says nothing of when, so that its keys
+-- span would count from the start of the call, which is earlier than the answer of TIME, so a
+-- key could expire before its state is fresh. A caller's own clock says nothing of when, so that its keys
 -- live for a span from its own now, and for at least a minute.
 local SET_EXPIRY, KEY_EXPIRY, base_ms, least_ms = 'PXAT', 'PEXPIREAT', 0, 0
 if now < 0 then

@@ -162,7 +162,7 @@ pub struct ServerLimits {
 pub struct DenialMessages {
     /// When waiting helps.
     pub limited: String,
-    /// When waiting helps, and nobody knows for how long: until another caller releases a lease.
+    /// When waiting helps and the wait is not known: until another caller releases a lease.
     pub unknown: String,
     /// When the cost is above a limit.
     pub never: String,

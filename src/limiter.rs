@@ -51,7 +51,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that
-    /// answers at once is waited for by nobody.
+    /// answers at once needs no deadline.
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
         deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))

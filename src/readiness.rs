@@ -23,7 +23,7 @@ use crate::store::redis::StoreStatus;
 #[derive(Debug, Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
-    /// What makes answers worse, and changes nothing of who is ready: lines of text.
+    /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Troubles>>,
     /// Whether a node whose store is away is not ready.
     needs_store: bool,

@@ -13,7 +13,7 @@ end
 @expiry
 local px = expires_$ - base_ms
 if px < least_ms then px = least_ms end
-if px ~= px_told then px_told, px_text = px, string.format('%.0f', px) end
+if px ~= px_last then px_last, px_text = px, string.format('%.0f', px) end
 
 @set
   @expiry

@@ -1,5 +1,5 @@
--- A sliding log, the short way. Twin: ../log.lua. It reads the ends of the list, and answers with what is
--- told from them: the total before the entries that count, the entry that frees what a denied charge
+-- A sliding log, the short way. Twin: ../log.lua. It reads the ends of the list, and answers with three
+-- things: the total before the entries that count, the entry that frees what a denied charge
 -- lacks (the oldest, where none was denied), and the newest, which is a log that says the same.
 
 @limit
@@ -58,7 +58,7 @@ local was_$ = level_$
 level_$ = level_$ + need_$
 if p2_$ > 0 then capacity_$ = -1 end
 
-@told
+@answer
 if length_$ > 0 and dead_$ >= 0 then
   local excess, freed = level_$ + need_$ - limit_$, total_$ - base_$
   if freed < 0 then freed = freed + CEILING end

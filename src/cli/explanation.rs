@@ -18,7 +18,7 @@ use self::state::Size;
 use super::explain::ExplainedRequest;
 
 impl ExplainedRequest<'_> {
-    /// The strategy with the numbers that everybody else has.
+    /// The strategy with its numbers for consumers without an override.
     fn base(&self) -> &Strategy {
         self.rules.strategies().get(self.resolved.index).map_or(&**self.resolved.strategy, |base| base)
     }
@@ -163,7 +163,7 @@ fn size(algorithm: &Algorithm) -> String {
     }
 }
 
-/// The same as JSON. What does not apply is null; who is listed is asked no limit.
+/// The same as JSON. What does not apply is null. A listed consumer has no limits.
 pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     let ExplainedRequest { subject, resolved, .. } = explained;
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());

@@ -67,7 +67,7 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
     )
 }
 
-/// Whether keys spread over slots, which a caller who knows the secret can aim at.
+/// Whether keys spread over slots. A caller that knows the secret can aim keys at one slot.
 fn is_cluster(store: &StoreConfig) -> bool {
     matches!(store, StoreConfig::Redis(redis) if redis.topology == Topology::Cluster)
 }

@@ -1,4 +1,5 @@
-//! The `access` section, of the file and of a strategy: who is denied and who is let through, unasked.
+//! The `access` section, of the file and of a strategy: consumers that are always denied, and
+//! consumers that are always allowed.
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
@@ -14,7 +15,7 @@ pub(super) fn access(mut section: Mapping<'_>, report: &mut MistakeReport) -> Ac
     Access::new(deny, allow)
 }
 
-/// Consumers and patterns of them. Who is on both lists is denied, so that is no mistake.
+/// Consumers and patterns of them. A consumer on both lists is denied, so that is no mistake.
 fn list(section: &mut Mapping<'_>, name: &'static str, report: &mut MistakeReport) -> Vec<String> {
     let items = section.take(name).and_then(|value| value.items(report)).unwrap_or_default();
     let mut seen = WrittenPatterns::new();

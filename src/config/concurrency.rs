@@ -195,7 +195,7 @@ fn sampling(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<Sampli
 fn partitions(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Option<Partitions>> {
     let Some(entry) = fields.take_entry("partitions") else { return Some(None) };
     let mut fields = Mapping::of(&entry.value, report);
-    let by = fields.require("by", "name the attribute that callers are told apart by", report);
+    let by = fields.require("by", "name the attribute that the shares are for", report);
     let by = by.and_then(|by| by.read(report, attribute));
     let section = fields.require("shares", "give each value of the attribute its part of the limit", report);
     let shares = section.as_ref().and_then(|section| {

@@ -165,7 +165,7 @@ impl MistakeReport {
         self.errors.len() + self.untold
     }
 
-    /// Whether further mistakes are only counted, so that nobody need think of good advice for them.
+    /// Whether further mistakes are only counted, so that no advice need be computed for them.
     pub(super) fn is_full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }

@@ -1,4 +1,4 @@
-//! Taking typed values out of the tree. What nobody asked for is an unknown key.
+//! Taking typed values out of the tree. A key that no reader asked for is unknown.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -266,7 +266,7 @@ impl<'t> Mapping<'t> {
         self.entries.retain(|entry| !names.contains(&entry.name));
     }
 
-    /// Reports every key that nobody asked for.
+    /// Reports every key that no reader asked for.
     pub(super) fn finish(self, report: &mut MistakeReport) {
         for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.name)) {
             let help = match nearest(entry.name, self.asked.iter().copied()) {

@@ -108,7 +108,7 @@ fn store() -> Value {
     store
 }
 
-/// Certificate and key go together; only a cluster has shards; sentinels need the name of the master, and nobody else has one.
+/// Certificate and key go together. Only a cluster has shards. Only sentinels have the name of a master, and need it.
 fn redis() -> Value {
     let mut redis = mapping(REDIS);
     redis["properties"]["tls"]["dependentRequired"] =
@@ -180,7 +180,7 @@ fn one_algorithm(mut limit: Value) -> Value {
     limit
 }
 
-/// The largest cost is a number of those who pay afterwards.
+/// `max_cost` is a key of buckets with charge-after only.
 fn bucket() -> Value {
     let mut bucket = mapping(BUCKET);
     bucket["if"] =

@@ -75,7 +75,7 @@ pub(super) fn messages(mut fields: Mapping<'_>, report: &mut MistakeReport) -> D
     let limited = |s| template(s, &["wait", "seconds", "cost", "limit"]);
     let messages = DenialMessages {
         limited: fields.read("limited", report, limited).unwrap_or(default.limited),
-        // Nobody knows the wait.
+        // The wait is not known.
         unknown: fields
             .read("unknown", report, |s| template(s, &["cost", "limit"]))
             .unwrap_or(default.unknown),

@@ -48,7 +48,7 @@ pub(super) enum Content {
     List(Vec<YamlNode>),
     /// Keys and values, in the order of the file.
     Map(Vec<(YamlNode, YamlNode)>),
-    /// Something that was reported already; nobody need complain about it again.
+    /// Something that was reported already, and is not reported again.
     Refused,
 }
 

@@ -77,7 +77,7 @@ impl AdviceWanted {
             deadline: self.deadline.as_ref(),
         };
         match decide_one(store, &peek) {
-            DecisionAnswer::Now(peeked) => AdviceBegun::Known(Some(Self::told(binding, &peeked))),
+            DecisionAnswer::Now(peeked) => AdviceBegun::Known(Some(Self::of_peek(binding, &peeked))),
             DecisionAnswer::Later(later) => AdviceBegun::Later(binding, later),
         }
     }
@@ -91,12 +91,12 @@ impl AdviceWanted {
     ) -> Option<Advice> {
         match self.begin(store, strategy, outcome) {
             AdviceBegun::Known(advice) => advice,
-            AdviceBegun::Later(binding, later) => Some(Self::told(binding, &later.await)),
+            AdviceBegun::Later(binding, later) => Some(Self::of_peek(binding, &later.await)),
         }
     }
 
     /// What a peek of one unit more tells. If there is no answer, the time is left out: the decision stands.
-    pub(super) fn told(binding: usize, peeked: &Result<Verdicts, StoreError>) -> Advice {
+    pub(super) fn of_peek(binding: usize, peeked: &Result<Verdicts, StoreError>) -> Advice {
         let retry =
             peeked.as_ref().ok().and_then(|verdicts| verdicts.limits.first()).map(|limit| limit.retry);
         let next_unit = match retry {

@@ -11,8 +11,9 @@ use crate::clock;
 use crate::store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::Strategy;
 
-/// It is small, because questions with an answer are moved about in its place. It borrows from nobody, so that it is part of its own call alone: dropped before it was polled, it has asked
-/// nothing, and dropped later, it loses only its own answer.
+/// It is small, because questions with an answer are moved about in its place. It owns its
+/// data, so it belongs to one call alone. Dropped before its first poll, it has asked nothing. Dropped later, only its
+/// own answer is lost.
 pub struct Waiting {
     /// Of the strategy.
     pub(super) index: usize,
@@ -45,7 +46,7 @@ impl<S: Store> Limiter<S> {
             WaitingStage::Decision(later) => later,
             WaitingStage::Advice(binding, later, decided) => {
                 std::mem::swap(verdicts, decided);
-                let advice = Some(AdviceWanted::told(*binding, &later.await));
+                let advice = Some(AdviceWanted::of_peek(*binding, &later.await));
                 let outcome = outcome(verdicts).or_else(|error| settle::fall_back(strategy, error))?;
                 return Ok(Answer { strategy, outcome, advice });
             }

@@ -90,7 +90,7 @@ impl Acceptor {
 
     /// Closes the listener, once the connections that the kernel has accepted for it are dealt out: their callers
     /// may have sent calls already, which the kernel would reset. The file of a Unix socket goes first, so that
-    /// nobody connects meanwhile.
+    /// no client connects meanwhile.
     pub(super) fn close(self) {
         let Self { listener, dealer } = self;
         let closed = match listener {

@@ -38,8 +38,8 @@ pub(super) struct Connections<S> {
     accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
 }
 
-/// How old each connection may become. Those that came together, after a restart of ours, would go and
-/// come back together for ever, if their ages were not spread.
+/// How old each connection may become. The ages are spread. Otherwise all clients that
+/// connected together after a restart would reconnect together again and again.
 struct Ages {
     age: Option<Duration>,
     turn: u32,

@@ -37,8 +37,8 @@ pub(super) enum Accepted {
 }
 
 impl Listener {
-    /// Listens on `address`. The file of a Unix socket gets `mode`. If nobody listens on the socket of that name any
-    /// more, it is replaced.
+    /// Listens on `address`. The file of a Unix socket gets `mode`. A socket of that name
+    /// without a listening process is replaced.
     pub fn bind(address: &ListenAddress, mode: u32) -> io::Result<Self> {
         match address {
             ListenAddress::Tcp(address) => {
@@ -52,7 +52,7 @@ impl Listener {
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
                 socket.bind(&SockAddr::unix(path)?)?;
                 let file = SocketFile::of(path)?;
-                // Nobody can connect before it listens, and so nobody by the rights that it had at first.
+                // Clients can connect once it listens, and by then the file has its mode.
                 fs::set_permissions(path, Permissions::from_mode(mode))?;
                 socket.listen(BACKLOG)?;
                 Ok(Self::Unix(socket.into(), file))
@@ -69,7 +69,7 @@ impl Listener {
     }
 }
 
-/// Removes a socket that nobody listens on. Anything else of this name is an error.
+/// Removes a socket without a listening process. Anything else of this name is an error.
 fn remove_if_stale(path: &Path) -> io::Result<()> {
     let refused = |kind, why: &str| Err(io::Error::new(kind, why.to_owned()));
     let found = match fs::symlink_metadata(path) {

@@ -1,4 +1,4 @@
-//! Responses that end at their caller's deadline, also if they have begun: a watch would go on for ever otherwise.
+//! Responses that end at their caller's deadline, also if they have begun: otherwise a watch would never end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

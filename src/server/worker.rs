@@ -149,7 +149,7 @@ where
     })
 }
 
-/// Until the server is asked to stop: nobody sends, so a change is the sender's end.
+/// Waits until the server has to stop. Nothing is ever sent, so the wait ends when the sender is dropped.
 pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
     while stop.changed().await.is_ok() {}
 }

@@ -45,8 +45,8 @@ impl Templates {
         }
     }
 
-    /// The sentence for a denial: one kind where waiting helps, one where nobody knows for how long, and one where it
-    /// never does.
+    /// The sentence for a denial: one if waiting helps, one if the wait is not known, and one if waiting
+    /// never helps.
     pub(crate) fn render(&self, facts: Facts) -> String {
         let template = match facts.retry {
             Retry::Now | Retry::After(_) => &self.limited,

@@ -47,7 +47,7 @@ pub(super) fn of_lease(error: LeaseError) -> Status {
     }
 }
 
-/// As gRPC has it, what cannot be read is nobody's argument but a fault on the way.
+/// A message that does not parse is INTERNAL, not INVALID_ARGUMENT: that is gRPC's convention.
 pub(super) fn malformed(malformed: Malformed) -> Status {
     Status::internal(malformed.to_string())
 }

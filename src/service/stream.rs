@@ -1,7 +1,7 @@
 //! `ShouldAllowStream`: questions for as long as the stream is open, answered in their order.
 //!
 //! It is a body that decides when it is asked for more of itself: HTTP/2 asks when the caller's window
-//! has room, so that a caller who does not read is not read from, and nothing piles up between the two.
+//! allows it. If the caller stops reading answers, no more of its questions are read, so buffers stay bounded.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

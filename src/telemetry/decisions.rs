@@ -1,4 +1,4 @@
-//! The metrics of decisions: the workers' counters, added up when somebody looks.
+//! The metrics of decisions: the workers' counters, added up when the metrics page is read.
 
 use std::collections::HashMap;
 use std::sync::Arc;

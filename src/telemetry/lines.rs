@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// Bytes that may wait to be written: some thousand log lines. As many again may be in the thread's hand.
 const CAPACITY: usize = 1 << 20;
-/// Pause before the next attempt on a descriptor that somebody has made non-blocking.
+/// Pause before the next attempt on a descriptor that is non-blocking because another process made it so.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// Queues lines for a thread that writes them. Clones share the queue.
@@ -85,7 +85,7 @@ impl Write for LineWriter {
 }
 
 impl LineQueue {
-    /// Writes what arrives, for ever.
+    /// Writes what arrives. Never returns.
     fn drain(&self, mut sink: Sink<impl Write>) {
         let mut text = Vec::new();
         loop {

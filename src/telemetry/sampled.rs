@@ -1,4 +1,4 @@
-//! Metrics that somebody else keeps: they are read when somebody looks.
+//! Metrics whose values are kept elsewhere and read when the metrics page is.
 
 use std::collections::HashMap;
 

@@ -104,7 +104,7 @@ impl BodyBuffer {
         wake(pieces.reader.take());
     }
 
-    /// Drops what nobody has read.
+    /// Drops what was not read.
     pub(crate) fn clear(&self) {
         let mut pieces = self.pieces.lock();
         let dropped = std::mem::take(&mut pieces.waiting);

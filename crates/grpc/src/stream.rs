@@ -198,8 +198,8 @@ impl CallStream {
         messages + self.reserved + self.metadata
     }
 
-    /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that nobody
-    /// will read, and the credit that was given in advance for bytes that have not come.
+    /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that will
+    /// not be read, and the credit that was given in advance for bytes that have not come.
     pub(crate) fn end(self) -> (u64, u64) {
         let received = self.framing.received();
         if let ReceivedBody::Buffer(buffer) = self.received {

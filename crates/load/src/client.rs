@@ -36,7 +36,7 @@ pub enum ClientError {
     /// The path of a Unix socket is none.
     #[error(transparent)]
     Path(#[from] UnixPathError),
-    /// Nobody listens there.
+    /// The connection was refused.
     #[error("no server can be reached at {server}: {reason}")]
     Unreachable {
         /// Where.

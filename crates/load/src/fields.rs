@@ -7,7 +7,7 @@ pub(super) enum AnswerValue<'a> {
     Number(u64),
     /// A text, bytes or a message.
     Bytes(&'a [u8]),
-    /// 4 or 8 bytes that nobody here asks for.
+    /// 4 or 8 bytes that are skipped.
     Fixed,
 }
 

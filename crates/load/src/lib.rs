@@ -39,7 +39,7 @@ pub use self::tally::Counts;
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Nobody listens there, or not in time.
+    /// The connection was refused or timed out.
     #[error("no server can be reached at {server}: {reason}")]
     Unreachable {
         /// Where.

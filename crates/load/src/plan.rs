@@ -127,7 +127,7 @@ pub enum Pace {
     /// For an answer to an earlier one: as many as are in flight, as fast as they are answered.
     Closed,
     /// For its time: so many calls a second, whatever the server does. Latency counts from that time,
-    /// so that a server which stalls is charged for all who wait.
+    /// so a stall of the server shows in the latency of all calls that wait.
     Open(f64),
 }
 

@@ -68,7 +68,7 @@ impl RunWatch {
 ///
 /// # Errors
 ///
-/// When nobody listens, something else does, or the first answers say that every call will fail. Calls
+/// The connection is refused, the server is not gRPC, or the first answers say that every call will fail. Calls
 /// that fail later are counted in the report.
 pub fn run(plan: &Plan, watch: &RunWatch) -> Result<LoadReport, LoadError> {
     check(plan)?;
@@ -134,7 +134,7 @@ fn measure(plan: &Plan, begin: Instant, workers: Vec<LoadWorker<'_>>) -> Result<
             let done = done.clone();
             let spawned =
                 std::thread::Builder::new().name(format!("load-{index}")).spawn_scoped(scope, move || {
-                    // Nobody waits any longer when another thread has failed.
+                    // The receiver is gone if another thread has failed.
                     let _ = done.send(worker.run());
                 });
             spawned.map_err(|source| LoadError::System { what: "no thread can be started", source })?;

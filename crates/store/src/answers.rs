@@ -27,8 +27,8 @@ pub enum StoreAnswer {
     Unknown,
 }
 
-/// The verdicts over all costs of one decision, when they are there. It belongs to nobody else, so that a caller that
-/// gives up ends nobody's decision but its own.
+/// The verdicts over all costs of one decision, when they are there. It belongs to that decision alone, so a caller
+/// that gives up ends only its own.
 pub type LaterVerdicts = Pin<Box<dyn Future<Output = Result<Verdicts, StoreError>> + Send>>;
 
 /// The answers to the costs of one decision, in their order. Small ones need no allocation.

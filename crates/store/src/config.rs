@@ -33,8 +33,8 @@ pub struct MemoryConfig {
 /// What a new key gets when the memory budget is used up by keys that still count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// A key that is not exhausted and soonest as good as new makes room, of a strategy above its share where there
-    /// is one; exhausted keys never do.
+    /// The key that would be full again soonest is evicted, from a strategy above its share if there is one.
+    /// Exhausted keys are never evicted.
     #[default]
     Evict,
     /// Nothing makes room: the strategy's `on_store_failure` answers for new keys.
@@ -112,7 +112,7 @@ impl RedisConfig {
 
     /// Open files that so many workers need for their connections: each has one to every node, and so has the
     /// monitor; a new one may be there before the one that it replaces is closed. Besides, each worker has a timer
-    /// for the calls that it waits for, and one for those who wait for the next call.
+    /// for the calls that it waits for, and one for callers that wait for the next call.
     #[must_use]
     pub fn open_files(&self, workers: usize) -> usize {
         let nodes = match self.topology {

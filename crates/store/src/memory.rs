@@ -99,7 +99,7 @@ impl Shard {
         self.0.lock()
     }
 
-    /// The lock, if nobody holds it.
+    /// The lock, if it is free.
     #[inline]
     fn lock_if_free(&self) -> Option<MutexGuard<'_, ShardTable>> {
         self.0.try_lock()
@@ -112,7 +112,7 @@ impl MemoryStore {
     pub fn new(config: &MemoryConfig, clock: Clock) -> Self {
         let budget = Budget::new(config);
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(ShardTable::new(&budget)))).collect();
-        // Keys live only here, so their secret may be random; nobody can then aim at one shard.
+        // Keys live only here, so their secret may be random; then callers cannot aim at one shard.
         let secret = KeySecret::random();
         let epoch = clock.now();
         let (leases, when_full) = (LeaseTables::default(), config.when_full);

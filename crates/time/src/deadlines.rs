@@ -7,9 +7,8 @@
 //! one. A deadline is kept as a timer of its own would keep it: to the tick of the runtime, or ([`Deadlines::exact`])
 //! to the moment.
 //!
-//! One timer for the whole worker would wake about half as often, and each time look over those who wait on all
-//! floors, whose deadlines are not alike. Neither is worth a thing that everybody who makes a store or a service
-//! would have to be given.
+//! One timer for the whole worker would wake about half as often, and each time look at all waiting tasks, whose
+//! deadlines differ. That does not justify a timer that every store and service would have to be given.
 //!
 //! A process that was not run for a while (a throttled container, a machine that is moved) finds its
 //! deadlines passed and the answers arrived at the same moment. What has arrived is read first, then: it
@@ -116,7 +115,7 @@ impl<F: Future> Future for Until<F> {
     }
 }
 
-/// One who waits, until it is dropped.
+/// A waiting deadline, until it is dropped.
 #[derive(Debug)]
 pub struct Deadline {
     shared: Arc<SharedTimers>,
@@ -156,7 +155,7 @@ impl Drop for Deadline {
     }
 }
 
-/// The task that wakes those whose time is over. It ends when nobody waits, and with its runtime.
+/// The task that wakes tasks whose deadline has passed. It ends when none waits, and with its runtime.
 struct Timer {
     shared: Arc<SharedTimers>,
     ended: bool,

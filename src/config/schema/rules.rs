@@ -68,7 +68,7 @@ pub(super) const SAMPLING: &[Key] = &[
 ];
 
 pub(super) const PARTITIONS: &[Key] = &[
-    must("by", Defined("field"), "The attribute that callers are told apart by."),
+    must("by", Defined("field"), "The attribute whose values have shares."),
     must("shares", Defined("shares"), "Values of it, each with its part of the limit; together at most 1."),
 ];
 

@@ -45,7 +45,7 @@ impl<'a> DescriptorStatus<'a> {
         self.found.rule()
     }
 
-    /// The limit that counted; none where a policy answered, because then nobody knows how it stands.
+    /// The limit that counted; none if a policy answered, because then its state is not known.
     #[must_use]
     pub fn limit(&self) -> Option<&RateLimit> {
         self.until_reset_s.and_then(|_| self.found.limit())

@@ -14,7 +14,7 @@ use crate::service::message::{Facts, Templates};
 use crate::strategy::{Limit, Listed, Strategy};
 use crate::units::{Micros, Retry};
 
-/// The sentence where a policy denies: nobody knows how long to wait.
+/// The sentence if a policy denies: the wait is not known.
 const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
 /// The sentence where a list denies: no wait and no smaller cost will help.
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";

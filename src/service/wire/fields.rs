@@ -2,7 +2,7 @@
 
 use prost::encoding::decode_varint;
 
-/// How deep groups, which nobody sends any more, may lie in one another.
+/// How deep groups (a deprecated wire type) may be nested.
 const DEEPEST_GROUP: usize = 16;
 
 /// What is left of a message.

@@ -1,8 +1,8 @@
 //! Held log: reservations of a sliding log, which are entered at their starts.
 //!
 //! A reservation starts at the earliest time at which its window has room, and not before any other reserved start. As
-//! long as a start lies ahead, plain calls are denied, so that nobody overtakes. Starts are kept beside the log, which
-//! stays as it is without them; those that are due enter it with the next write, and until then they are counted.
+//! long as a start lies ahead, plain calls are denied, so that none overtakes it. Starts are kept beside the log,
+//! which stays as it is without them; those that are due enter it with the next write, and until then they are counted.
 //! Twin: `lua/held.lua`.
 //!
 //! ```text

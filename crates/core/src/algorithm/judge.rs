@@ -62,7 +62,7 @@ impl Algorithm {
         reading: &Reading,
         cost: u64,
     ) -> (Judgement, u64) {
-        // Who pays afterwards gets all or nothing.
+        // A limit with charge-after grants all or nothing.
         let least = if self.charges_after() { cost } else { cost.min(1) };
         let judgement = self.judge(state, reading, least);
         let grantable = if self.charges_after() { cost } else { cost.min(self.remaining(reading)) };

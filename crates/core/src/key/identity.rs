@@ -5,7 +5,7 @@ use crate::strategy::{Field, Strategy, write_sized};
 
 /// Appends the same as [`write_name`](super::write_name) of limit number `index` for machines alone: every part as it is,
 /// behind its length, and which field it is as a letter. For digests that never leave the process, where
-/// nobody reads along.
+/// no person reads them.
 #[inline]
 pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subject: &Subject<'_>) {
     let begun = begin_identity(out, strategy, index, subject.resource);

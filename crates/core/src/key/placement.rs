@@ -27,7 +27,7 @@ pub type Apart = BTreeMap<String, BTreeSet<String>>;
 /// Where the groups that must lie apart lie.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Placements {
-    /// 0 where nobody has said how many there are.
+    /// 0 if the number is not configured.
     shards: u16,
     groups: BTreeMap<Box<str>, GroupPlacement>,
 }
@@ -217,7 +217,7 @@ mod tests {
         pairs.iter().map(|(one, others)| ((*one).to_owned(), set(others))).collect()
     }
 
-    /// Groups are placed in order of name, each by its first suffix that fits, whoever names whom.
+    /// Groups are placed in order of name, each by its first suffix that fits, in whatever order the file names them.
     #[test]
     fn a_group_gets_the_first_suffix_that_fits() {
         let mut moved = 0;

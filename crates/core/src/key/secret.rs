@@ -1,4 +1,4 @@
-//! Keyed hashes, so that nobody outside can aim at what they choose.
+//! Keyed hashes, so that callers cannot choose names that collide or share a slot.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -13,7 +13,7 @@ use crate::strategy::{Field, Strategy};
 pub struct KeySecret([u8; 16]);
 
 impl KeySecret {
-    /// What is used when nothing is configured. Known to everybody, so it protects from nobody.
+    /// What is used when nothing is configured. It is public, so it protects from nothing.
     pub const BUILT_IN: Self = Self(*b"weir built-in id");
 
     /// A secret from a text of any length.
@@ -67,8 +67,8 @@ impl KeySecret {
 }
 
 impl KeySecret {
-    /// Another keyed hash of `bytes`, with fewer rounds: for digests that never leave the process, which
-    /// nobody can therefore look for collisions of.
+    /// Another keyed hash of `bytes`, with fewer rounds: for digests that never leave the process, so
+    /// callers cannot search for collisions.
     #[must_use]
     pub fn digest(&self, bytes: &[u8]) -> u128 {
         self.digester().and(bytes).finish()

@@ -33,7 +33,7 @@ impl Partitions {
         Self { by: by.into(), shares }
     }
 
-    /// The attribute that callers are told apart by.
+    /// The attribute whose values have shares.
     #[must_use]
     pub fn by(&self) -> &str {
         &self.by

@@ -1,7 +1,7 @@
 //! Consumers that no limit is asked about: deny lists and allow lists.
 //!
-//! Every deny list goes before every allow list, so that who is on both is denied, whichever list is
-//! the strategy's own and whichever is everybody's.
+//! Every deny list goes before every allow list. So a consumer on both is denied, whichever of the lists is the
+//! strategy's own and whichever is for all strategies.
 
 use super::{Pattern, Patterns};
 
@@ -43,7 +43,7 @@ impl Access {
         }
     }
 
-    /// Whether nobody is on either.
+    /// Whether both lists are empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

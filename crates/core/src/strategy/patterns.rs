@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-/// A table of configured names. Callers look names up and put none in, so that its hash need not resist
-/// those who choose names, and can be a fast one.
+/// A table of configured names. Callers only look names up and never insert them, so its hash can be a
+/// fast one that does not resist chosen names.
 pub(super) type NameTable<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 /// Patterns with what is configured for each, exact or ending in `*`.

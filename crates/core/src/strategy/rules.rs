@@ -1,4 +1,4 @@
-//! All strategies, the resources they are the default of, and who is excepted from them.
+//! All strategies, the resources they are the default of, and the consumers with exceptions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct Rules {
     inline: Option<InlineLimits>,
 }
 
-/// Who is treated otherwise under one strategy.
+/// The exceptions of one strategy: its lists and overrides.
 #[derive(Debug, Clone, Default)]
 struct Exceptions {
     access: Access,
@@ -148,8 +148,8 @@ impl Rules {
         &self.resources
     }
 
-    /// What decides for `consumer`: deny lists, allow lists, overrides, and then what decides for
-    /// everybody.
+    /// What decides for `consumer`: deny lists, allow lists, overrides, and then the strategy of the
+    /// resource.
     pub fn resolve_for(
         &self,
         resource: &str,
@@ -159,7 +159,7 @@ impl Rules {
         Ok(self.excepted(self.resolve(resource, strategy)?, resource, consumer))
     }
 
-    /// What decides for `consumer`, where for everybody `resolved` does, on the same resource.
+    /// What decides for `consumer`, if `resolved` decides for consumers without an exception on the same resource.
     #[inline]
     #[must_use]
     pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {

@@ -201,7 +201,7 @@ impl Session {
             self.unreserved.push(frame.stream);
         }
         self.recount(frame.stream);
-        // Nobody reads padding.
+        // Padding is not read.
         if content.len() < length {
             self.add_stream_credit(frame.stream, length - content.len());
         }

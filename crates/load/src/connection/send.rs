@@ -111,7 +111,7 @@ impl Outgoing {
         write(&mut self.bytes, kind::DATA, flag::END_STREAM, self.stream, &[]);
     }
 
-    /// Nobody waits for this stream any longer.
+    /// No caller waits for this stream any longer.
     pub(super) fn cancel(&mut self, stream: u32) {
         const CANCEL: u32 = 8;
         write(&mut self.bytes, kind::RST_STREAM, 0, stream, &CANCEL.to_be_bytes());

@@ -114,7 +114,7 @@ mod tests {
         Strategy::new("holds", limits, false, FailurePolicy::Error).unwrap()
     }
 
-    /// Another caller's release may end it at any moment, and tells nobody.
+    /// Another caller's release may end it at any moment, and the cache does not see that.
     #[test]
     fn a_denial_whose_end_is_not_known_is_not_cached() {
         let strategy = strategy(&[Algorithm::fixed_window(5, MINUTE, false, false).unwrap(); 2]);

@@ -32,7 +32,7 @@ impl Budget {
         }
     }
 
-    /// Who holds how much of it.
+    /// The owners of keys, and how much each holds.
     pub(super) fn owners(&self) -> &Owners {
         &self.owners
     }
@@ -73,7 +73,7 @@ impl Budget {
     }
 
     /// Whether more than the last tenth is free, as it looks from a shard in which so many `bytes` of places are
-    /// free: what nobody has taken, and as much in every other shard.
+    /// free: the bytes that no shard has taken, and as much in every other shard.
     pub(super) fn has_spare(&self, bytes: usize) -> bool {
         let used = self.used.load(Relaxed);
         self.limit.saturating_sub(used).saturating_add(bytes.saturating_mul(SHARDS))

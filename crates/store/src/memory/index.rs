@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// Few homes, many collisions, random order: the gap-closing removal loses nobody.
+    /// Few homes, many collisions, random order: the gap-closing removal loses no entry.
     #[test]
     fn agrees_with_a_map_through_inserts_and_removes() {
         let hashes: Vec<u64> = (0..400_u64).map(|i| ((i * i * 7919) % 61) | ((i % 3) << 56)).collect();

@@ -37,7 +37,7 @@ pub(super) struct LeaseTables {
 /// The leases of one key.
 struct HeldKey {
     set: LeaseSet,
-    /// Says how long they last, when nobody asks.
+    /// Says how long they last without a call.
     strategy: Arc<Strategy>,
     owner: OwnerId,
     /// What it counts for.

@@ -178,7 +178,7 @@ impl Owners {
 }
 
 impl Names {
-    /// A number that nobody has.
+    /// An unused number.
     fn next(&mut self) -> Option<OwnerId> {
         self.free.pop().or_else(|| {
             self.given = self.given.checked_add(1)?;
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(configured.share.load(Relaxed), MIB / 3);
     }
 
-    /// What nobody has announced counts as soon as it has a key.
+    /// An owner that was not announced counts as soon as it has a key.
     #[test]
     fn owners_that_nobody_announced_share_too() {
         let owners = Owners::new(MIB, None);

@@ -46,7 +46,7 @@ impl SharedMemory {
         }
     }
 
-    /// Decides the first ones, as far as nobody else holds their shards, and at least one; says how many.
+    /// Decides the first ones, up to one whose shard is locked by another thread, but at least one. Returns how many.
     fn decide_some(
         &self,
         decisions: &[Decision<'_>],
@@ -69,8 +69,8 @@ impl SharedMemory {
         locked.decisions
     }
 
-    /// Locks shards in the order of the decisions. It waits for the first only: who holds one lock and
-    /// waits for another might be waited for.
+    /// Locks shards in the order of the decisions. It waits for the first lock only: a thread that
+    /// holds one lock and waits for another could deadlock.
     fn lock(&self, places: &[StatePlace]) -> Locked<'_> {
         let mut locked = Locked { tables: SmallVec::new(), of: [0; TOGETHER], decisions: 0 };
         let mut seen = 0_u128;

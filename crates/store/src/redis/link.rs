@@ -65,7 +65,7 @@ impl Link {
     }
 }
 
-/// One of the bounded places of those who wait.
+/// A place of a waiting call. Their number is bounded.
 struct LinkPlace<'a>(&'a AtomicUsize);
 
 impl<'a> LinkPlace<'a> {
@@ -89,7 +89,7 @@ struct Task {
     trials: Trials,
 }
 
-/// The link was dropped: nobody will ask again.
+/// The link was dropped: no more calls come.
 struct LinkClosed;
 
 /// Why a connection is not used any more.

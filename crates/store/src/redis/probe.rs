@@ -13,8 +13,7 @@ use super::connect::Connection;
 use super::topology::{Address, ClusterView};
 use weir_core::key::{KeySecret, Namespace, slot};
 
-/// In one step, so that nobody else's keys come between: counts, writes, reads back, counts again, and
-/// leaves nothing behind.
+/// Counts, writes, reads back, counts again and deletes, in one step, so that no other client's keys are counted.
 const TRIAL: &str = "
 local function count(slot) return redis.call('CLUSTER', 'COUNTKEYSINSLOT', slot) end
 local before, fine = { count(ARGV[3]), count(ARGV[4]) }, 1
@@ -92,7 +91,7 @@ pub(super) async fn spans_slots(
     }
 }
 
-/// Two tags that nobody else has, with their slots, which the node holds as far as is known.
+/// Two unused tags, with their slots. The node owns both, as far as is known.
 fn two_slots(topology: &ClusterView, address: &Address) -> Option<[(u128, u16); 2]> {
     let any = KeySecret::random().hash(b"probe");
     let own = |tag: &u128| topology.owner(slot(*tag)).is_ok_and(|owner| owner == *address);

@@ -94,7 +94,7 @@ impl Job {
         }
     }
 
-    /// Whether nobody waits for it any more.
+    /// Whether its caller has given up.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Decision(job) => job.reply.is_closed(),

@@ -25,7 +25,7 @@ pub(super) struct Address {
     pub(super) port: u16,
 }
 
-/// Who holds what, as far as is known.
+/// The nodes of Redis and the slots of each, as far as is known.
 pub(super) struct ClusterView {
     kind: Kind,
     seeds: Vec<Address>,
@@ -101,7 +101,7 @@ impl ClusterView {
         self.suspicion.notify_one();
     }
 
-    /// Waits until somebody suspects something.
+    /// Waits until a worker suspects that the topology has changed.
     pub(super) async fn suspected(&self) {
         self.suspicion.notified().await;
     }

@@ -13,7 +13,7 @@ use super::source::{Form, script_for};
 use super::topology::{Address, SlotMap};
 use crate::config::{Login, Topology};
 
-/// Between two looks that nobody asked for.
+/// The interval of looks that no worker asked for.
 const UNASKED: Duration = Duration::from_secs(2);
 
 /// Between two looks while Redis is away, or while workers keep suspecting.

@@ -284,7 +284,7 @@ impl RandomWorld {
         self.session.return_credit();
         assert!(self.session.streams.is_empty(), "{} streams are left", self.session.streams.len());
         assert_eq!((self.session.queued_bytes, self.session.resumable.len()), (0, 0));
-        // Who has been reset is forgotten when there is a window.
+        // Reset streams leave the queue when there is a send window.
         self.session.send_window = self.session.send_window.max(1);
         self.session.send_queued();
         assert!(self.session.blocked.is_empty());

@@ -1,4 +1,4 @@
-//! Who makes way for a new key, and for a log that grows.
+//! Which key is evicted for a new key, or for a log that grows.
 //!
 //! ```text
 //!   expired keys                                    in every case, they go first
@@ -6,7 +6,7 @@
 //!   then (`when_full: evict`) a key that is not exhausted, and of these the one that is soonest full again:
 //!       for an owner above its share                one of its own
 //!       for any other                               one of an owner above its share,
-//!                                                   or else of one that holds as much as who asks, or more
+//!                                                   or else of one that holds as much as the asking owner, or more
 //! ```
 //!
 //! So a flood drops no key of an owner that holds less than the flood does and not more than its share. Nothing drops
@@ -36,7 +36,7 @@ const SET_ASIDE: usize = CHUNK / 3;
 /// Logs that make way for one that grows.
 const MOST_FOR_ONE: usize = 64;
 
-/// Who asks for places, and what may be dropped for it.
+/// The owner that asks for places, and what may be dropped for it.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Claim<'a> {
     pub(in super::super) owner: OwnerId,
@@ -191,7 +191,7 @@ impl ShardTable {
 enum Rank {
     /// Of an owner above its share.
     AboveShare,
-    /// Of one that holds as much as who asks, or more.
+    /// Of one that holds as much as the asking owner, or more.
     AsLarge,
 }
 

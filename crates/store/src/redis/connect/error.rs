@@ -12,7 +12,7 @@ use crate::tls::TlsError;
 /// Why a connection could not be made. No reason shows a password.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::redis) enum ConnectError {
-    /// Nobody takes connections there.
+    /// The connection was refused.
     #[error(transparent)]
     Network(#[from] io::Error),
     /// The password is in a file that cannot be read.
@@ -38,7 +38,7 @@ pub(in crate::redis) enum ConnectError {
     /// It answered with an error that makes every call fail.
     #[error(transparent)]
     Refused(RedisError),
-    /// It wants to know who we are.
+    /// It requires a login.
     #[error("it wants a password (NOAUTH), and none is configured")]
     NoPassword,
     /// The password is another one.

@@ -15,7 +15,7 @@ use crate::redis::connect::Connection;
 /// Between two looks.
 pub(super) const EVERY: Duration = Duration::from_secs(20);
 
-/// How long a fingerprint lasts that nobody writes any more, and how long one that was seen is reported.
+/// How long a fingerprint lasts after its last write, and how long one that was seen is reported.
 const LASTS: Duration = Duration::from_secs(60);
 
 /// Which fingerprints this node has seen.

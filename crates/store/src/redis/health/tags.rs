@@ -1,4 +1,4 @@
-//! Hash tags that nobody else has, in slots of one's choice.
+//! Unused hash tags in chosen slots.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
