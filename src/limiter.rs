@@ -26,7 +26,7 @@ pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch, interval};
 pub use count::CountedParts;
 pub(crate) use deadline::for_store as deadline_for_store;
 pub use inline::InlineLimit;
-pub use question::{AskedFields, Question, Shaping};
+pub use question::{AskedFields, DEFAULT_COST, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
 pub use waiting::Waiting;

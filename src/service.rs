@@ -17,6 +17,7 @@ mod http_headers;
 mod incoming;
 mod inline;
 mod message;
+mod question_of;
 mod refund;
 mod several;
 mod shaping;

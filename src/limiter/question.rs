@@ -12,7 +12,7 @@ use crate::strategy::Attributes;
 use crate::units::Micros;
 
 /// What a call takes when it does not say.
-const DEFAULT_COST: u64 = 1;
+pub const DEFAULT_COST: u64 = 1;
 
 /// May this consumer use this resource now?
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tonic::{Request, Response, Status};
 
 use super::incoming::context;
-use super::wire::attributes;
+use super::question_of::question_of;
 use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
 use crate::limiter::Question;
 use crate::proto::v1::admin_service_server::{AdminService, AdminServiceServer};
@@ -37,12 +37,5 @@ impl<S: Store> AdminService for AdminApi<S> {
 }
 
 fn question(request: &ResetRequest, deadline: Option<Instant>) -> Question<'_> {
-    Question {
-        resource: &request.resource,
-        consumer: &request.consumer,
-        strategy: &request.strategy,
-        cost: 0,
-        attributes: attributes(&request.attributes),
-        ..Question::until(deadline)
-    }
+    question_of!(request, 0, deadline)
 }

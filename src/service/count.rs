@@ -5,10 +5,10 @@ use std::time::Instant;
 use prost::Message as _;
 use tonic::Status;
 
+use super::question_of::question_of;
 use super::span::duration;
-use super::wire::attributes;
 use super::{DecisionService, status};
-use crate::limiter::{Question, interval};
+use crate::limiter::interval;
 use crate::proto::v1::{CountRequest, CountResponse};
 use crate::store::Store;
 
@@ -20,14 +20,7 @@ impl<S: Store> DecisionService<S> {
         deadline: Option<Instant>,
     ) -> Result<CountResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = Question {
-            resource: &request.resource,
-            consumer: &request.consumer,
-            strategy: &request.strategy,
-            cost: 0,
-            attributes: attributes(&request.attributes),
-            ..Question::until(deadline)
-        };
+        let question = question_of!(request, 0, deadline);
         let span = request.interval.map(|span| (span.seconds, span.nanos));
         let interval = interval(span).map_err(status::of)?;
         let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;

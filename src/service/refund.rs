@@ -5,25 +5,17 @@ use std::time::Instant;
 use prost::Message as _;
 use tonic::Status;
 
+use super::question_of::question_of;
 use super::span::duration;
-use super::wire::attributes;
 use super::{DecisionService, status};
 use crate::algorithm::LimitVerdict;
-use crate::limiter::{Question, Undone};
+use crate::limiter::{DEFAULT_COST, Question, Undone};
 use crate::proto::v1::{LimitState, RefundRequest, RefundResponse};
 use crate::store::Store;
 use crate::strategy::Limit;
 
 fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> {
-    let question = Question::until(deadline);
-    Question {
-        resource: &request.resource,
-        consumer: &request.consumer,
-        strategy: &request.strategy,
-        cost: request.cost.unwrap_or(question.cost),
-        attributes: attributes(&request.attributes),
-        ..question
-    }
+    question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline)
 }
 
 impl<S: Store> DecisionService<S> {

@@ -6,11 +6,12 @@ use std::time::Instant;
 use prost::Message as _;
 use tonic::Status;
 
+use super::question_of::question_of;
 use super::refund::state;
 use super::span::{duration, micros};
-use super::wire::{self, attributes};
+use super::wire;
 use super::{DecisionService, status};
-use crate::limiter::{Adjusted, Answer, Begun, InvalidField, Outcome, Question, Shaping};
+use crate::limiter::{Adjusted, Answer, Begun, DEFAULT_COST, InvalidField, Outcome, Question, Shaping};
 use crate::proto::v1::{
     CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
     ReserveRequest, ReserveResponse, ShouldAllowResponse,
@@ -62,15 +63,8 @@ impl<S: Store> DecisionService<S> {
         deadline: Option<Instant>,
     ) -> Result<CancelReservationResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = Question {
-            resource: &request.resource,
-            consumer: &request.consumer,
-            strategy: &request.strategy,
-            cost: 0,
-            shaping: Some(Box::new(Shaping::under(&request.id))),
-            attributes: attributes(&request.attributes),
-            ..Question::until(deadline)
-        };
+        let shaping = Some(Box::new(Shaping::under(&request.id)));
+        let question = Question { shaping, ..question_of!(request, 0, deadline) };
         let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
         let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one));
         Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
@@ -83,16 +77,9 @@ impl<S: Store> DecisionService<S> {
         deadline: Option<Instant>,
     ) -> Result<DebitResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = Question::until(deadline);
-        let question = Question {
-            resource: &request.resource,
-            consumer: &request.consumer,
-            strategy: &request.strategy,
-            cost: request.cost.unwrap_or(question.cost),
-            shaping: Some(Box::new(Shaping::under(&request.id))),
-            attributes: attributes(&request.attributes),
-            ..question
-        };
+        let (shaping, cost) =
+            (Some(Box::new(Shaping::under(&request.id))), request.cost.unwrap_or(DEFAULT_COST));
+        let question = Question { shaping, ..question_of!(request, cost, deadline) };
         Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
     }
 }
@@ -109,17 +96,9 @@ fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
 }
 
 fn reservation(request: &ReserveRequest, deadline: Option<Instant>) -> Result<Question<'_>, InvalidField> {
-    let question = Question::until(deadline);
     let bound = "it must not be negative, and have less than 10^9 ns";
     let max_wait = request.max_wait.as_ref().map(|span| micros("max_wait", span, bound)).transpose()?;
     let max_wait = Some(max_wait.unwrap_or_default());
-    Ok(Question {
-        resource: &request.resource,
-        consumer: &request.consumer,
-        strategy: &request.strategy,
-        cost: request.cost.unwrap_or(question.cost),
-        shaping: Some(Box::new(Shaping { max_wait, ..Shaping::under(&request.id) })),
-        attributes: attributes(&request.attributes),
-        ..question
-    })
+    let shaping = Some(Box::new(Shaping { max_wait, ..Shaping::under(&request.id) }));
+    Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline) })
 }

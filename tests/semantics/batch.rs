@@ -8,26 +8,13 @@ use weir::proto::v1::should_allow_result::Result as Ended;
 use weir::proto::v1::{Reason, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowResponse};
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::{RedisServer, SOON, eventually, redis_config, stores};
+use crate::support::{RedisServer, SOON, eventually, redis_config};
 
 const CLIENTS: usize = 10;
 
 type Client = RateLimitServiceClient<tonic::transport::Channel>;
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let server = Server::ready(Config { store, ..config() });

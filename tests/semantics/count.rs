@@ -6,7 +6,6 @@ use weir::proto::v1::{CountRequest, ShouldAllowRequest};
 use weir::units::Micros;
 
 use crate::support::server::{BASE, Server, ask_under, config};
-use crate::support::stores;
 
 const RULES: &str = r#"
 strategies:
@@ -18,20 +17,7 @@ strategies:
       - { name: log, per: [consumer], sliding_log: { limit: 9, window: 1m } }
 "#;
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 fn count(strategy: &str, limit: &str, seconds: i64) -> CountRequest {
     CountRequest {

@@ -11,8 +11,8 @@ use weir::proto::v1::{
 };
 use weir::units::Micros;
 
+use crate::support::redis_config;
 use crate::support::server::{BASE, Server, ask_under, config};
-use crate::support::{redis_config, stores};
 
 const RULES: &str = r#"
 strategies:
@@ -32,20 +32,7 @@ strategies:
       - { name: each, per: [resource, consumer], sliding_log: { limit: 2, window: 1m } }
 "#;
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 fn rules() -> Config {
     let read = Config::parse(RULES, "weir.yaml", &ConfigOverrides::default()).unwrap();

@@ -11,8 +11,8 @@ use weir::proto::v1::{
 };
 use weir::units::Micros;
 
+use crate::support::redis_config;
 use crate::support::server::{BASE, Server, ask, ask_under, config};
-use crate::support::{redis_config, stores};
 
 const RULES: &str = r#"
 server: { inline_limits: true }
@@ -46,20 +46,7 @@ fn bring(name: &str, algorithm: Algorithm, resource: &str, consumer: &str) -> Sh
     ShouldAllowRequest { inline: Some(inline), ..ask(resource, consumer) }
 }
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let server = Server::ready(Config { store, ..rules() });

@@ -15,26 +15,12 @@ use weir::units::Micros;
 
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};
-use crate::support::stores;
 
 const SECOND: u64 = 1_000_000;
 
 type Client = RateLimitServiceClient<Channel>;
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let base = config();

@@ -14,22 +14,8 @@ use weir::proto::v1::{
 };
 
 use crate::support::server::{Server, ask_under, config};
-use crate::support::stores;
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let server = Server::ready(Config { store, ..config() });

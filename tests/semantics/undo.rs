@@ -19,20 +19,7 @@ const DAY: Micros = Micros::from_secs(24 * 3600);
 
 type Client = RateLimitServiceClient<Channel>;
 
-#[tokio::test]
-async fn memory() {
-    holds_on(stores::memory()).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    holds_on(stores::redis()).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    holds_on(stores::cluster()).await;
-}
+weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
     let server = ready(store, true);

@@ -214,3 +214,24 @@ pub trait DecideOne: Store + Sized {
 }
 
 impl<S: Store> DecideOne for S {}
+
+/// The tests `memory`, `redis` and `cluster`, which call a function with the configuration of each store.
+#[macro_export]
+macro_rules! on_every_store {
+    ($holds_on:path) => {
+        #[tokio::test]
+        async fn memory() {
+            $holds_on($crate::stores::memory()).await;
+        }
+
+        #[tokio::test]
+        async fn redis() {
+            $holds_on($crate::stores::redis()).await;
+        }
+
+        #[tokio::test]
+        async fn cluster() {
+            $holds_on($crate::stores::cluster()).await;
+        }
+    };
+}

@@ -1,0 +1,17 @@
+//! Questions of generated requests.
+
+/// The question of a generated request, of this cost: all of them name their subject by the same fields.
+macro_rules! question_of {
+    ($request:expr, $cost:expr, $deadline:expr) => {
+        $crate::limiter::Question {
+            resource: &$request.resource,
+            consumer: &$request.consumer,
+            strategy: &$request.strategy,
+            cost: $cost,
+            attributes: $crate::service::wire::attributes(&$request.attributes),
+            ..$crate::limiter::Question::until($deadline)
+        }
+    };
+}
+
+pub(super) use question_of;
