@@ -23,10 +23,13 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{EnginesInUse, RedisShared};
 use crate::store::{LeaseHandle, Store};
 use crate::strategy::Rules;
-use crate::telemetry::Metrics;
+use crate::telemetry::{DecisionLog, DecisionLogConfig, DecisionLogError, Metrics};
 
 /// Between two looks for memory keys that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// How long the end of the service waits until the decision log has been written.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The sockets that a service listens on.
 pub struct Listeners {
@@ -55,6 +58,9 @@ pub enum AppError {
     /// The files of Envoy's rate limits are mistaken.
     #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
     Envoy(#[from] EnvoyErrors),
+    /// The decision log cannot be written.
+    #[error(transparent)]
+    DecisionLog(#[from] DecisionLogError),
     /// The admin thread cannot start.
     #[error("the admin server cannot start: {0}")]
     Admin(io::Error),
@@ -86,6 +92,36 @@ pub fn run(
 ) -> Result<(), AppError> {
     let readiness = Readiness::starting(config.server.ready_needs_store);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
+    let log = open_log(&config.decision_log, &metrics, &clock)?;
+    let served = serve(config, listeners, clock, readiness, metrics, shutdown);
+    if let Some(log) = log {
+        log.flush(LAST_LINES);
+    }
+    served
+}
+
+fn open_log(
+    config: &DecisionLogConfig,
+    metrics: &Metrics,
+    clock: &Clock,
+) -> Result<Option<Arc<DecisionLog>>, AppError> {
+    if config.is_off() {
+        return Ok(None);
+    }
+    let log = DecisionLog::open(config, clock.clone())?;
+    metrics.log_decisions(&log)?;
+    Ok(Some(log))
+}
+
+/// Serves by what `config` says of the store.
+fn serve(
+    config: Config,
+    listeners: Listeners,
+    clock: Clock,
+    readiness: Readiness,
+    metrics: Metrics,
+    shutdown: impl Future<Output = Shutdown>,
+) -> Result<(), AppError> {
     match &config.store {
         StoreConfig::Memory(memory) => {
             let store = MemoryStore::new(memory, clock);

@@ -26,6 +26,7 @@ mod fields;
 mod groups;
 mod limits;
 mod listen;
+mod log;
 mod login;
 mod nodes;
 mod overrides;
@@ -64,6 +65,7 @@ pub use weir_store::config::{
 
 use crate::key::{KeySecret, Namespace};
 use crate::strategy::Rules;
+use crate::telemetry::DecisionLogConfig;
 use crate::units::Micros;
 
 /// All settings of a service.
@@ -83,6 +85,8 @@ pub struct Config {
     pub envoy: EnvoyConfig,
     /// The sentence on denial.
     pub messages: DenialMessages,
+    /// Which decisions are logged.
+    pub decision_log: DecisionLogConfig,
     /// Where the configuration was read from; `None` is the built-in example.
     pub source: Option<PathBuf>,
 }

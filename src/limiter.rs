@@ -6,6 +6,7 @@ mod answer;
 mod bounds;
 mod count;
 mod deadline;
+mod decision_log;
 pub mod envoy;
 mod inline;
 mod log;
@@ -78,6 +79,9 @@ impl<S: Store> Limiter<S> {
         let result = decide_one(&self.store, decision).verdicts().await;
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
+        if self.recorder.decision_log().is_some() {
+            self.log_change(decision, &result);
+        }
         result
     }
 }

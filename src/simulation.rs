@@ -4,10 +4,14 @@
 //! on every machine and at every time.
 
 mod call_pattern;
+mod logged;
+mod replay;
 mod run;
 mod trace;
 
 pub use call_pattern::{CallPattern, PatternError};
+pub use logged::{LoggedDecision, LoggedDecisions, LoggedOperation, ReplayRefused, read_decision_log};
+pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy, replay};
 pub use run::{SimulatedStrategy, SimulationError, simulate};
 pub use trace::{TraceError, read_trace};
 

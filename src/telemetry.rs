@@ -3,6 +3,7 @@
 //! No label takes a value from a request: strategies, outcomes and kinds of errors are all that vary,
 //! and every series exists from the start, at 0.
 
+mod decision_log;
 mod decisions;
 mod envoy;
 mod histogram;
@@ -22,6 +23,9 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+pub use decision_log::{
+    DecisionLine, DecisionLog, DecisionLogConfig, DecisionLogError, KeyShare, LogTarget, is_denial,
+};
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
 };
@@ -30,6 +34,7 @@ pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 pub use transport::TransportMetrics;
 
+use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
@@ -89,6 +94,13 @@ impl Metrics {
             transport,
             budget,
         })
+    }
+
+    /// Shows what `log` counts. Recorders that are made from now on know it, and those who have them log decisions.
+    pub fn log_decisions(&self, log: &Arc<DecisionLog>) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(DecisionLogCounters::new(Arc::clone(log))?))?;
+        self.decisions.log_to(log);
+        Ok(())
     }
 
     /// Counters of its own for one more worker, so that workers share no cache line.

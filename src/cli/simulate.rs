@@ -1,7 +1,8 @@
-//! `weir simulate`: what strategies would decide of a pattern of calls, without a server.
+//! `weir simulate`: what strategies would decide of a pattern of calls, or of those of a log, without a server.
 
 mod chart;
 mod numbers;
+mod replay;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -23,13 +24,18 @@ Examples:
   weir simulate --pattern constant:20/s --for 30s                       the built-in example's strategies
   weir simulate --config weir.yaml --strategy api --pattern burst:100x5s
   weir simulate --config weir.yaml --pattern poisson:50/s --seed 7 --svg limits.svg
-  weir simulate --config weir.yaml --pattern calls.csv --output json    columns at_s,resource,consumer,cost";
+  weir simulate --config weir.yaml --pattern calls.csv --output json    columns at_s,resource,consumer,cost
+  weir simulate --config new.yaml --replay decisions.jsonl              which logged decisions would differ";
 
 /// The largest file of calls, in bytes.
 const MAX_FILE: u64 = 1 << 30;
 
 /// Columns of a plot.
 const COLUMNS: usize = 60;
+
+/// What a log says for itself.
+const PATTERN_OPTIONS: [&str; 10] =
+    ["pattern", "time", "resource", "consumers", "cost", "attributes", "seed", "window", "svg", "html"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimulateArgs {
@@ -40,8 +46,11 @@ pub(crate) struct SimulateArgs {
     #[arg(long = "strategy", value_name = "NAME")]
     strategies: Vec<String>,
     /// When calls are made: constant:50/s, burst:100x5s, poisson:50/s, or a CSV file
-    #[arg(long, value_name = "PATTERN")]
-    pattern: String,
+    #[arg(long, value_name = "PATTERN", required_unless_present = "replay")]
+    pattern: Option<String>,
+    /// A decision log whose calls are decided again; several files of it one after the other, the oldest first
+    #[arg(long, value_name = "FILE", conflicts_with_all = PATTERN_OPTIONS)]
+    replay: Vec<PathBuf>,
     /// How long the calls of a pattern go on; a file has its own times
     #[arg(long = "for", default_value = "1m", value_parser = span, value_name = "TIME")]
     time: Micros,
@@ -106,10 +115,28 @@ struct SimulatedRow {
 }
 
 pub(crate) fn run(args: &SimulateArgs) -> ExitCode {
-    match simulated(args).and_then(|simulated| show(args, &simulated)) {
+    match simulated_or_replayed(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), 2),
     }
+}
+
+fn simulated_or_replayed(args: &SimulateArgs) -> Result<()> {
+    let rules = rules(args)?;
+    match &args.pattern {
+        Some(pattern) => show(args, &simulated(args, pattern, rules)?),
+        None => print(&replay::run(args, rules)?).context("the result cannot be printed"),
+    }
+}
+
+fn rules(args: &SimulateArgs) -> Result<Rules> {
+    let overrides = ConfigOverrides::default();
+    let config = match &args.config {
+        Some(file) => Config::load(file, &overrides),
+        None => Config::built_in_with(&overrides),
+    };
+    let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+    Ok(config.rules)
 }
 
 fn show(args: &SimulateArgs, simulated: &Simulated) -> Result<()> {
@@ -130,20 +157,14 @@ fn show(args: &SimulateArgs, simulated: &Simulated) -> Result<()> {
     print(&text).context("the result cannot be printed")
 }
 
-fn simulated(args: &SimulateArgs) -> Result<Simulated> {
-    let overrides = ConfigOverrides::default();
-    let config = match &args.config {
-        Some(file) => Config::load(file, &overrides),
-        None => Config::built_in_with(&overrides),
-    };
-    let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
-    let calls = calls(args)?;
+fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulated> {
+    let calls = calls(args, pattern)?;
     let Some(last) = calls.calls.last() else {
         bail!("there are no calls: --for is too short, or the file empty")
     };
-    let end = if is_file(&args.pattern) { Micros(last.at.0 + 1) } else { args.time };
+    let end = if is_file(pattern) { Micros(last.at.0 + 1) } else { args.time };
     let column = Micros(end.0.div_ceil(COLUMNS as u64).max(1));
-    let rules = Arc::new(config.rules);
+    let rules = Arc::new(rules);
     let mut strategies = Vec::new();
     for name in names(&rules, &args.strategies)? {
         let result = simulate(&rules, &name, &args.attributes, &calls)
@@ -155,16 +176,16 @@ fn simulated(args: &SimulateArgs) -> Result<Simulated> {
         strategies.push(SimulatedRow { result, window, most, admitted });
     }
     let offered = in_columns(calls.calls.iter().map(|call| (call.at, call.cost)), column);
-    Ok(Simulated { pattern: args.pattern.clone(), seed: args.seed, calls, column, offered, strategies })
+    Ok(Simulated { pattern: pattern.to_owned(), seed: args.seed, calls, column, offered, strategies })
 }
 
-fn calls(args: &SimulateArgs) -> Result<SimulatedCalls> {
-    if !is_file(&args.pattern) {
-        let pattern = CallPattern::parse(&args.pattern)?;
+fn calls(args: &SimulateArgs, pattern: &str) -> Result<SimulatedCalls> {
+    if !is_file(pattern) {
+        let pattern = CallPattern::parse(pattern)?;
         let who = (args.resource.as_str(), args.consumers as usize);
         return Ok(pattern.calls(args.time, who, args.cost, args.seed)?);
     }
-    let file = &args.pattern;
+    let file = pattern;
     let bytes = std::fs::metadata(file).with_context(|| format!("cannot read {file}"))?.len();
     if bytes > MAX_FILE {
         bail!("{file} has {bytes} bytes; at most {MAX_FILE} are read");

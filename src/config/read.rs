@@ -11,7 +11,8 @@ use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
-    Config, EnvoyConfig, StoreConfig, access, envoy, overrides_section, resources, server, store, strategies,
+    Config, EnvoyConfig, StoreConfig, access, envoy, log, overrides_section, resources, server, store,
+    strategies,
 };
 use crate::key::KeySecret;
 use crate::strategy::Rules;
@@ -105,13 +106,14 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
     let messages = server::messages(root.section("messages", report), report);
+    let decision_log = log::log(root.section("log", report), report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
     let mut rules = rules.with_access(access, strategies.access).with_overrides(overrides);
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
-    Config { server, store, key_secret, namespace, rules, envoy, messages, source: None }
+    Config { server, store, key_secret, namespace, rules, envoy, messages, decision_log, source: None }
 }
 
 fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {

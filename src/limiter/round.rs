@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::{Answer, Begun, LimiterError, Outcome};
 use super::log::LogFields;
-use super::waiting::{Waiting, WaitingStage};
+use super::waiting::{Waiting, WaitingNotes, WaitingStage};
 use super::{Limiter, Question, bounds, inline, settle};
 use crate::algorithm::{LimitVerdict, Verdict};
 use crate::clock;
@@ -44,11 +44,11 @@ struct SameOutcomes {
 }
 
 /// A question, in its turn.
-enum RoundSlot<'q> {
+enum RoundSlot<'q, 'm> {
     /// The next one that the store is asked, under the strategy of this number, and whether it wants advice.
     Asked(usize, &'q Arc<Strategy>, bool),
     /// It needs no store.
-    Listed(usize, &'q Arc<Strategy>, LogFields<'q>, Listed),
+    Listed(usize, &'q Arc<Strategy>, &'q Question<'m>, Listed),
     /// It cannot be asked.
     Refused(LimiterError),
 }
@@ -86,7 +86,7 @@ impl<'a, S: Store> Round<'a, S> {
     ) where
         'a: 'q,
     {
-        let mut turns = SmallVec::<[RoundSlot<'q>; TOGETHER]>::new();
+        let mut turns = SmallVec::<[RoundSlot<'q, 'm>; TOGETHER]>::new();
         let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
         let mut named = None;
         for question in questions {
@@ -107,6 +107,9 @@ impl<'a, S: Store> Round<'a, S> {
                     }
                     Some((decision, StoreAnswer::Ready(decided))) => {
                         let outcome = self.outcome(strategy, decided, &mut limits);
+                        if self.limiter.recorder.decision_log().is_some() {
+                            self.limiter.log_decision(decision, &outcome);
+                        }
                         let asked = LogFields::of_decision(decision);
                         let answer = self.record(index, strategy, &asked, outcome);
                         if wants_advice {
@@ -120,8 +123,8 @@ impl<'a, S: Store> Round<'a, S> {
                         Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
                     }
                 },
-                RoundSlot::Listed(index, strategy, asked, listed) => {
-                    Begun::Answered(self.record(index, strategy, &asked, Ok(Outcome::Listed(listed))))
+                RoundSlot::Listed(index, strategy, question, listed) => {
+                    Begun::Answered(self.listed(index, strategy, question, listed))
                 }
                 RoundSlot::Refused(error) => Begun::Answered(Err(error)),
             });
@@ -136,7 +139,7 @@ impl<'a, S: Store> Round<'a, S> {
         &self,
         question: &'q Question<'m>,
         named: &mut Option<Named<'a, 'q>>,
-        turns: &mut SmallVec<[RoundSlot<'q>; TOGETHER]>,
+        turns: &mut SmallVec<[RoundSlot<'q, 'm>; TOGETHER]>,
         decisions: &mut SmallVec<[Decision<'q>; TOGETHER]>,
     ) -> Result<(), LimiterError>
     where
@@ -157,7 +160,7 @@ impl<'a, S: Store> Round<'a, S> {
             bounds::check_shaping(question, strategy)?;
         }
         if let Some(listing) = listing {
-            turns.push(RoundSlot::Listed(index, strategy, LogFields::of(question, strategy), listing.listed));
+            turns.push(RoundSlot::Listed(index, strategy, question, listing.listed));
             return Ok(());
         }
         decisions.push(Decision {
@@ -196,10 +199,33 @@ impl<'a, S: Store> Round<'a, S> {
         later: LaterVerdicts,
         wants_advice: bool,
     ) -> Waiting {
-        let log = LogFields::of_decision(decision).owned_if_logged().map(Box::new);
+        let log = LogFields::of_decision(decision).owned_if_logged();
+        let decision_log = self.limiter.logged_later(decision);
+        let is_noted = log.is_some() || decision_log.is_some();
+        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log }));
         let advice = wants_advice.then(|| Box::new(AdviceWanted::of(decision)));
         let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
-        Waiting { index, strategy, asked: self.started, stage, log, advice }
+        Waiting { index, strategy, asked: self.started, stage, notes, advice }
+    }
+
+    /// The answer to a question whose consumer is on a list.
+    fn listed<'s>(
+        &mut self,
+        index: usize,
+        strategy: &'s Arc<Strategy>,
+        question: &Question<'_>,
+        listed: Listed,
+    ) -> Result<Answer<'s, 'static>, LimiterError> {
+        let outcome = Ok(Outcome::Listed(listed));
+        if self.limiter.recorder.decision_log().is_some() {
+            let costs = std::slice::from_ref(&question.cost);
+            let decision = Decision {
+                part: question.part(),
+                ..Decision::new(strategy, question.subject(None), question.op(), costs)
+            };
+            self.limiter.log_decision(&decision, &outcome);
+        }
+        self.record(index, strategy, &LogFields::of(question, strategy), outcome)
     }
 
     /// The answer with what a client is advised. Where the store must be waited for that, the answer waits too.
@@ -229,7 +255,7 @@ impl<'a, S: Store> Round<'a, S> {
         }
         let stage = WaitingStage::Advice(later.0, later.1, Box::new(verdicts));
         let (strategy, advice) = (Arc::clone(decision.strategy), Some(Box::new(wanted)));
-        Begun::Waiting(Waiting { index, strategy, asked: self.started, stage, log: None, advice })
+        Begun::Waiting(Waiting { index, strategy, asked: self.started, stage, notes: None, advice })
     }
 
     /// What the store said, or its strategy instead. `limits` begins with what its limits say.

@@ -1,10 +1,11 @@
 //! A question whose answer the store gives later.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::advice::AdviceWanted;
 use super::answer::{Answer, LimiterError, Outcome};
+use super::decision_log::PendingLogLine;
 use super::log::OwnedLogFields;
 use super::{Limiter, settle};
 use crate::clock;
@@ -20,10 +21,18 @@ pub struct Waiting {
     pub(super) strategy: Arc<Strategy>,
     pub(super) asked: Instant,
     pub(super) stage: WaitingStage,
-    /// Where decisions are logged.
-    pub(super) log: Option<Box<OwnedLogFields>>,
+    /// Where it is logged.
+    pub(super) notes: Option<Box<WaitingNotes>>,
     /// What is to be found out for the client besides.
     pub(super) advice: Option<Box<AdviceWanted>>,
+}
+
+/// What few questions that wait need besides.
+pub(super) struct WaitingNotes {
+    /// Where decisions are logged to the service's own log.
+    pub(super) log: Option<OwnedLogFields>,
+    /// Where this one is logged to the decision log.
+    pub(super) decision_log: Option<PendingLogLine>,
 }
 
 /// What is waited for.
@@ -41,7 +50,7 @@ impl<S: Store> Limiter<S> {
         waiting: &'w mut Waiting,
         verdicts: &'w mut Verdicts,
     ) -> Result<Answer<'w, 'w>, LimiterError> {
-        let Waiting { index, strategy, asked, stage, log, advice: wanted } = waiting;
+        let Waiting { index, strategy, asked, stage, notes, advice: wanted } = waiting;
         let later = match stage {
             WaitingStage::Decision(later) => later,
             WaitingStage::Advice(binding, later, decided) => {
@@ -59,8 +68,8 @@ impl<S: Store> Limiter<S> {
         let outcome = outcome.or_else(|error| settle::fall_back(strategy, error));
         let counted = settle::count_as(&outcome);
         self.recorder.decided(*index, counted, took);
-        if let Some(fields) = log {
-            settle::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
+        if let Some(notes) = notes {
+            self.note(notes, strategy, took, &outcome);
         }
         let outcome = outcome?;
         let advice = match wanted {
@@ -68,6 +77,25 @@ impl<S: Store> Limiter<S> {
             None => None,
         };
         Ok(Answer { strategy, outcome, advice })
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Writes a decision that has waited to the logs that it is for.
+    fn note(
+        &self,
+        notes: &WaitingNotes,
+        strategy: &Strategy,
+        took: Duration,
+        outcome: &Result<Outcome<'_>, LimiterError>,
+    ) {
+        if let Some(fields) = &notes.log {
+            let counted = settle::count_as(outcome);
+            settle::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
+        }
+        if let Some(decision) = &notes.decision_log {
+            self.log_waited(decision, outcome);
+        }
     }
 }
 

@@ -56,6 +56,17 @@ pub enum SimulationError {
     Metrics(#[from] prometheus::Error),
 }
 
+/// The limiter of a server, on a store of its own and on `clock`.
+pub(super) fn limiter_on(
+    clock: &ManualClock,
+    rules: &Arc<Rules>,
+) -> Result<Limiter<MemoryStore>, SimulationError> {
+    let config = MemoryConfig { budget: BUDGET, ..MemoryConfig::default() };
+    let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
+    let recorder = Metrics::register(&Registry::new(), rules)?.recorder();
+    Ok(Limiter::new(Arc::clone(rules), store, recorder))
+}
+
 /// What `strategy` decides of `calls`, one after the other, on a store of its own.
 pub fn simulate(
     rules: &Arc<Rules>,
@@ -64,10 +75,7 @@ pub fn simulate(
     calls: &SimulatedCalls,
 ) -> Result<SimulatedStrategy, SimulationError> {
     let clock = ManualClock::at(START);
-    let config = MemoryConfig { budget: BUDGET, ..MemoryConfig::default() };
-    let store = MemoryStore::new(&config, Clock::Manual(clock.clone()));
-    let recorder = Metrics::register(&Registry::new(), rules)?.recorder();
-    let limiter = Limiter::new(Arc::clone(rules), store, recorder);
+    let limiter = limiter_on(&clock, rules)?;
     let mut result = SimulatedStrategy { strategy: strategy.to_owned(), ..SimulatedStrategy::default() };
     for (number, call) in (1..).zip(&calls.calls) {
         clock.set(Micros(START.0.saturating_add(call.at.0)));

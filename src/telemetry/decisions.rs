@@ -1,13 +1,14 @@
 //! The metrics of decisions: the workers' counters, added up when the metrics page is read.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 
+use super::decision_log::DecisionLog;
 use super::histogram::Histogram;
 use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 use crate::store::StoreError;
@@ -18,6 +19,7 @@ pub(super) struct DecisionCounters {
     /// Which of them have leases.
     leases: Vec<usize>,
     recorders: Mutex<Vec<Arc<Recorder>>>,
+    log: OnceLock<Arc<DecisionLog>>,
     descriptions: Vec<Desc>,
 }
 
@@ -49,13 +51,19 @@ impl DecisionCounters {
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
         };
         let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
-        Ok(Self { strategies, leases, recorders: Mutex::default(), descriptions })
+        Ok(Self { strategies, leases, recorders: Mutex::default(), log: OnceLock::new(), descriptions })
     }
 
     pub(super) fn recorder(&self) -> Arc<Recorder> {
-        let recorder = Arc::new(Recorder::new(self.strategies.len()));
+        let recorder = Arc::new(Recorder::new(self.strategies.len(), self.log.get().cloned()));
         self.recorders.lock().push(Arc::clone(&recorder));
         recorder
+    }
+
+    /// The log that recorders know which are made from now on.
+    pub(super) fn log_to(&self, log: &Arc<DecisionLog>) {
+        // A second one is none: a process has one log.
+        let _ = self.log.set(Arc::clone(log));
     }
 
     pub(super) fn collector(self: Arc<Self>) -> SharedDecisionCounters {

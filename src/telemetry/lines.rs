@@ -20,8 +20,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct LineWriter(Arc<LineQueue>);
 
-#[derive(Default)]
 struct LineQueue {
+    /// Bytes that may wait.
+    capacity: usize,
     pending: Mutex<Pending>,
     /// Signals that there is something to write.
     filled: Condvar,
@@ -33,6 +34,8 @@ struct LineQueue {
 #[derive(Default)]
 struct Pending {
     text: Vec<u8>,
+    /// How many numbers lines have got.
+    numbered: u64,
     /// Whether the thread is writing what it took out before.
     writing: bool,
 }
@@ -40,7 +43,18 @@ struct Pending {
 impl LineWriter {
     /// Starts a thread of this name that writes to `sink`.
     pub fn spawn(thread: &str, sink: impl Write + Send + 'static) -> io::Result<Self> {
-        let queue = Arc::<LineQueue>::default();
+        Self::spawn_with(thread, CAPACITY, sink)
+    }
+
+    /// The same, where `capacity` bytes may wait.
+    pub fn spawn_with(thread: &str, capacity: usize, sink: impl Write + Send + 'static) -> io::Result<Self> {
+        let queue = Arc::new(LineQueue {
+            capacity,
+            pending: Mutex::default(),
+            filled: Condvar::new(),
+            idle: Condvar::new(),
+            dropped: AtomicU64::new(0),
+        });
         let written = Arc::clone(&queue);
         let sink = Sink { writer: sink, mid_line: false };
         std::thread::Builder::new().name(thread.to_owned()).spawn(move || written.drain(sink))?;
@@ -50,12 +64,31 @@ impl LineWriter {
     /// Queues `text`, one line or several, or drops all of it. Returns at once.
     pub fn push(&self, text: &[u8]) {
         let mut pending = self.0.pending.lock();
-        if pending.text.len().saturating_add(text.len()) > CAPACITY {
+        if pending.text.len().saturating_add(text.len()) > self.0.capacity {
             drop(pending);
             self.0.dropped.fetch_add(lines(text), Relaxed);
             return;
         }
         pending.text.extend_from_slice(text);
+        self.0.filled.notify_one();
+    }
+
+    /// Queues a line with its number between `head` and `tail`, or drops it. Numbers begin at 1 and follow the order of
+    /// the lines; one that is dropped uses its number up. Returns at once.
+    pub fn push_numbered(&self, head: &[u8], tail: &[u8]) {
+        const NUMBER: usize = 20;
+        let mut pending = self.0.pending.lock();
+        pending.numbered += 1;
+        if pending.text.len().saturating_add(head.len() + NUMBER + tail.len()) > self.0.capacity {
+            drop(pending);
+            self.0.dropped.fetch_add(1, Relaxed);
+            return;
+        }
+        let Pending { text, numbered, .. } = &mut *pending;
+        text.extend_from_slice(head);
+        // Writing to a Vec cannot fail.
+        let _ = write!(text, "{numbered}");
+        text.extend_from_slice(tail);
         self.0.filled.notify_one();
     }
 

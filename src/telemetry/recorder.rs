@@ -1,8 +1,10 @@
 //! One worker's counters. Nothing here allocates, locks, or looks a label up.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::decision_log::DecisionLog;
 use super::histogram::Histogram;
 use crate::store::StoreError;
 
@@ -18,6 +20,7 @@ pub struct Recorder {
     pub(super) store_answers: AtomicU64,
     pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
     pub(super) store_latency: Histogram,
+    decision_log: Option<Arc<DecisionLog>>,
 }
 
 /// How one strategy's decisions ended. On a cache line of its own: it is written at every decision.
@@ -115,7 +118,7 @@ pub enum Rejection {
 }
 
 impl Recorder {
-    pub(super) fn new(strategies: usize) -> Self {
+    pub(super) fn new(strategies: usize, decision_log: Option<Arc<DecisionLog>>) -> Self {
         Self {
             strategies: (0..strategies).map(|_| Outcomes::default()).collect(),
             leases: (0..strategies).map(|_| LeaseCounts::default()).collect(),
@@ -124,7 +127,14 @@ impl Recorder {
             store_answers: AtomicU64::default(),
             store_errors: Default::default(),
             store_latency: Histogram::default(),
+            decision_log,
         }
+    }
+
+    /// Where decisions are logged, if they are.
+    #[inline]
+    pub fn decision_log(&self) -> Option<&DecisionLog> {
+        self.decision_log.as_deref()
     }
 
     /// Counts a decision under strategy number `strategy`.

@@ -26,8 +26,8 @@ const DOORS: [(&str, &[&str]); 14] = [
     ("eprint!", &[]),
     ("eprintln!", &[]),
     ("println!", &[]),
-    ("std::io::stdout", &["src/cli"]),
-    ("io::stdout", &["src/cli"]),
+    ("std::io::stdout", &["src/telemetry/decision_log/sink", "src/cli"]),
+    ("io::stdout", &["src/telemetry/decision_log/sink", "src/cli"]),
     ("std::io::stderr", &["src/telemetry/log", "src/cli"]),
     ("io::stderr", &["src/telemetry/log", "src/cli"]),
 ];

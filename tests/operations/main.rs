@@ -6,6 +6,7 @@ mod architecture;
 mod check;
 mod cli;
 mod config;
+mod decision_log;
 mod deploy;
 mod envoy_config;
 mod explain;
@@ -21,6 +22,7 @@ mod open_files;
 mod outage;
 mod placement;
 mod redis_health;
+mod replay;
 mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]

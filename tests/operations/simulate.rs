@@ -8,6 +8,8 @@ use crate::support::command::{text, weir};
 
 const COMPARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/compare.yaml");
 
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/");
+
 /// Exit code, stdout and stderr.
 fn simulate(args: &[&str]) -> (Option<i32>, String, String) {
     let out = weir(&[&["simulate"], args].concat());
@@ -41,11 +43,10 @@ fn the_documented_example_is_what_the_command_prints() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/simulate.md")).unwrap();
     let blocks: Vec<&str> =
         page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     for block in blocks {
         let (command, expected) = block.split_once('\n').unwrap();
-        let args =
-            command.strip_prefix("$ weir simulate ").unwrap().replace("docs/examples/compare.yaml", COMPARE);
+        let args = command.strip_prefix("$ weir simulate ").unwrap().replace("docs/examples/", EXAMPLES);
         let (code, out, err) = simulate(&args.split(' ').collect::<Vec<_>>());
         assert_eq!((code, err.as_str()), (Some(0), ""), "{command}");
         assert_eq!(out, expected, "{command}");

@@ -210,6 +210,7 @@ pub(crate) fn config() -> Config {
         namespace: weir::key::Namespace::DEFAULT,
         rules: Rules::new(strategies, resources),
         messages: DenialMessages::default(),
+        decision_log: weir::telemetry::DecisionLogConfig::default(),
         source: None,
     }
 }

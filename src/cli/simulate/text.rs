@@ -39,7 +39,7 @@ pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
     ]
 }
 
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

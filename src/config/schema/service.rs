@@ -2,6 +2,7 @@
 
 use super::super::fields::MAX_PATH;
 use super::super::limits::{BUFFERED_BYTES, HEADER_BYTES, MAX_CONNECTIONS, MAX_STREAMS, MESSAGE_BYTES};
+use super::super::log::{FILE_BYTES, MAX_FILES};
 use super::super::nodes::MAX_NODES;
 use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
@@ -29,6 +30,19 @@ pub(super) const ROOT: &[Key] = &[
     may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
     may("messages", Mapping(MESSAGES), "The sentences for people on denial."),
     may("envoy", Mapping(ENVOY), "Envoy's rate limit service."),
+    may("log", Mapping(LOG), "Logs of decisions, beside the log on stderr."),
+];
+
+const LOG: &[Key] = &[may("decisions", Mapping(DECISION_LOG), "JSON lines of decisions.")];
+
+const DECISION_LOG: &[Key] = &[
+    may("keys", Part, "Which part of all keys (resource and consumer) is logged.").or("0"),
+    may("file", FILE, "Where to; left out, to standard output."),
+    may("denied", Boolean, "Whether all denials are logged to a log of their own.").or("false"),
+    may("denied_file", FILE, "Where to; left out, beside `file`, or to standard output."),
+    may("max_bytes", Size(FILE_BYTES.0, FILE_BYTES.1), "When a file is followed by the next; 1MiB to 1TiB.")
+        .or("100MiB"),
+    may("max_files", Count(1, MAX_FILES as u64), "How many files of a log there are.").or("5"),
 ];
 
 const ENVOY: &[Key] = &[

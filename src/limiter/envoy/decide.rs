@@ -15,7 +15,8 @@ use crate::key::Subject;
 use crate::limiter::Limiter;
 use crate::limiter::settle::policy_answer;
 use crate::store::{Answers, Decision, Store, StoreAnswer, StoreError, no_verdict};
-use crate::telemetry::EnvoyEvent;
+use crate::telemetry::{CountedOutcome, EnvoyEvent};
+use crate::units::Retry;
 
 impl<S: Store> Limiter<S> {
     /// One answer per question; none where no limit applies.
@@ -85,7 +86,8 @@ impl<S: Store> Limiter<S> {
             if !S::AT_ONCE || answer.is_err() {
                 self.count_call(started, answer.as_ref().err());
             }
-            decided.push((place, envoy.settle(question, limit, answer).map(Some)));
+            let answer = self.settle(envoy, question, limit, answer);
+            decided.push((place, answer.map(Some)));
         }
         if later.is_empty() {
             return decided;
@@ -96,7 +98,28 @@ impl<S: Store> Limiter<S> {
                 let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
                 Ok((*verdict, *limits.first().ok_or_else(no_verdict)?))
             });
-            decided.push((place, envoy.settle(question, limit, answer).map(Some)));
+            decided.push((place, self.settle(envoy, question, limit, answer).map(Some)));
+        }
+        decided
+    }
+
+    /// What the store said, or the rule's policy instead.
+    fn settle(
+        &self,
+        envoy: &EnvoyLimiter,
+        question: &DescriptorQuestion<'_>,
+        limit: &RateLimit,
+        answer: Result<(Verdict, LimitVerdict), StoreError>,
+    ) -> Result<Decided, RateLimitError> {
+        let decided = envoy.settle(question, limit, answer);
+        if self.recorder.decision_log().is_some()
+            && let Some(decision) = question.decision(None)
+        {
+            let verdict = match &decided {
+                Ok(Decided::Verdict(verdict, limit)) => Some((verdict, limit)),
+                _ => None,
+            };
+            self.log_descriptor(&decision, count_as(&decided), verdict);
         }
         decided
     }
@@ -134,5 +157,17 @@ impl EnvoyLimiter {
             Some(allowed) => Ok(Decided::Policy { allowed }),
             None => Err(RateLimitError::Store { rule: question.found.path().into(), error }),
         }
+    }
+}
+
+/// Under which outcome a descriptor is logged.
+fn count_as(decided: &Result<Decided, RateLimitError>) -> CountedOutcome {
+    match decided {
+        Ok(Decided::Verdict(verdict, _)) if verdict.allowed => CountedOutcome::Allowed,
+        Ok(Decided::Verdict(_, limit)) if limit.retry == Retry::Never => CountedOutcome::Never,
+        Ok(Decided::Verdict(..)) => CountedOutcome::Denied,
+        Ok(Decided::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
+        Ok(Decided::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
+        Err(_) => CountedOutcome::Error,
     }
 }

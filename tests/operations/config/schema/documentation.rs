@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 27] = [
+const HEADINGS: [(&str, &str); 29] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
@@ -37,6 +37,8 @@ const HEADINGS: [(&str, &str); 27] = [
     ("access", "/$defs/access"),
     ("messages", "/properties/messages"),
     ("envoy", "/properties/envoy"),
+    ("log", "/properties/log"),
+    ("log.decisions", "/properties/log/properties/decisions"),
 ];
 
 /// The algorithms that an override may name; a limit's table has them.

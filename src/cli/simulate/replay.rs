@@ -1,0 +1,152 @@
+//! `weir simulate --replay`: what another configuration would have decided of the calls of a decision log.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+use weir::simulation::{
+    LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy,
+    read_decision_log, replay,
+};
+use weir::strategy::Rules;
+
+use super::text::aligned;
+use super::{MAX_FILE, SimulateArgs, SimulationOutput};
+
+/// How many differing decisions are shown.
+const EXAMPLES: usize = 10;
+
+const HEADER: [&str; 7] =
+    ["strategy", "compared", "now denied", "now allowed", "granted otherwise", "refused", "not compared"];
+
+/// The result, as it is printed.
+pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
+    let mut files = Vec::new();
+    for file in &args.replay {
+        files.push((file.clone(), read(file)?));
+    }
+    let log = read_decision_log(&files)?;
+    for name in &args.strategies {
+        if !log.decisions.iter().any(|one| one.strategy == *name) {
+            bail!("the log has no decision of a strategy `{name}`");
+        }
+    }
+    let wanted = |name: &str| args.strategies.is_empty() || args.strategies.iter().any(|one| one == name);
+    let replayed = replay(&Arc::new(rules), &log, wanted, EXAMPLES)?;
+    match args.output {
+        SimulationOutput::Text => Ok(text(&files, &log, &replayed)),
+        SimulationOutput::Json => json(&files, &log, &replayed),
+        SimulationOutput::Csv => Ok(csv(&replayed)),
+    }
+}
+
+fn read(file: &PathBuf) -> Result<String> {
+    let cannot = || format!("cannot read {}", file.display());
+    let bytes = std::fs::metadata(file).with_context(cannot)?.len();
+    if bytes > MAX_FILE {
+        bail!("{} has {bytes} bytes; at most {MAX_FILE} are read", file.display());
+    }
+    std::fs::read_to_string(file).with_context(cannot)
+}
+
+fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayResult) -> String {
+    let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
+    rows.extend(replayed.strategies.iter().map(|(name, counts)| {
+        let numbers = numbers(counts).into_iter().map(|(_, number)| number.to_string());
+        std::iter::once(name.clone()).chain(numbers).collect()
+    }));
+    let mut out = aligned(&rows);
+    if replayed.of_requests > 0 {
+        let what = "decisions of Envoy's requests and inline limits are not replayed";
+        let _ = writeln!(out, "\n{} {what}", replayed.of_requests);
+    }
+    if !replayed.examples.is_empty() {
+        out.push_str("\nfirst decisions that differ\n");
+    }
+    for example in &replayed.examples {
+        let Some(one) = log.decisions.get(example.index) else { continue };
+        let _ = writeln!(
+            out,
+            "{}: {} {} {} cost {}: {}, now {}",
+            place(files, one),
+            one.strategy,
+            one.resource,
+            one.consumer,
+            one.cost,
+            said(example.before),
+            said(example.after)
+        );
+    }
+    out
+}
+
+/// The counts of a strategy with their names in programs, in the order of [`HEADER`].
+fn numbers(counts: &ReplayedStrategy) -> [(&'static str, u64); 6] {
+    [
+        ("compared", counts.compared),
+        ("now_denied", counts.now_denied),
+        ("now_allowed", counts.now_allowed),
+        ("granted_otherwise", counts.granted_otherwise),
+        ("refused", counts.refused),
+        ("not_compared", counts.not_compared),
+    ]
+}
+
+fn place(files: &[(PathBuf, String)], one: &LoggedDecision) -> String {
+    let (file, line) = one.place;
+    match files {
+        [_] => format!("line {line}"),
+        _ => files.get(file).map_or_else(String::new, |(path, _)| format!("{}:{line}", path.display())),
+    }
+}
+
+fn said(ReplayedAnswer { allowed, granted }: ReplayedAnswer) -> String {
+    if allowed { format!("allowed {granted}") } else { "denied".to_owned() }
+}
+
+fn json(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayResult) -> Result<String> {
+    let rows = replayed.strategies.iter().map(|(name, counts)| {
+        let mut row = json!({ "strategy": name });
+        for (key, number) in numbers(counts) {
+            row[key] = number.into();
+        }
+        row
+    });
+    let example = |one: &ReplayedDifference| {
+        let logged = log.decisions.get(one.index)?;
+        Some(json!({
+            "place": place(files, logged),
+            "time_us": logged.time.0,
+            "strategy": logged.strategy,
+            "resource": logged.resource,
+            "consumer": logged.consumer,
+            "cost": logged.cost,
+            "before": answer(one.before),
+            "after": answer(one.after),
+        }))
+    };
+    let all = json!({
+        "decisions": log.decisions.len(),
+        "of_requests": replayed.of_requests,
+        "strategies": rows.collect::<Vec<_>>(),
+        "examples": replayed.examples.iter().filter_map(example).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&all)? + "\n")
+}
+
+fn answer(ReplayedAnswer { allowed, granted }: ReplayedAnswer) -> Value {
+    json!({ "allowed": allowed, "granted": granted })
+}
+
+fn csv(replayed: &ReplayResult) -> String {
+    let names = numbers(&ReplayedStrategy::default()).map(|(name, _)| name);
+    let mut out = format!("strategy,{}\n", names.join(","));
+    for (name, counts) in &replayed.strategies {
+        // Names have no comma and no quote.
+        let numbers = numbers(counts).map(|(_, number)| number.to_string());
+        let _ = writeln!(out, "{name},{}", numbers.join(","));
+    }
+    out
+}

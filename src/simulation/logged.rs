@@ -1,0 +1,372 @@
+//! Reads a decision log, and refuses one from which nothing exact could be computed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::MAX_CALLS;
+use crate::telemetry::KeyShare;
+use crate::units::Micros;
+
+/// Within a process, decisions are logged when they are settled. Those that waited for Redis longer than others stand
+/// behind them, but never by so much, unless the clock was set back.
+const MAX_STEP_BACK: Micros = Micros::from_secs(1);
+
+/// A decision log that can be replayed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedDecisions {
+    /// The part of all keys that it has.
+    pub keys: KeyShare,
+    /// Its lines, in the order of their times.
+    pub decisions: Vec<LoggedDecision>,
+}
+
+/// A line of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedDecision {
+    /// Where it stands: the number of the file, from 0, and the line, from 1.
+    pub place: (usize, u64),
+    /// When it was decided, by the store's clock.
+    pub time: Micros,
+    /// What was done.
+    pub operation: LoggedOperation,
+    /// The strategy that decided.
+    pub strategy: String,
+    /// Whether it was the one of the resource.
+    pub is_default: bool,
+    /// What was used.
+    pub resource: String,
+    /// Who used it.
+    pub consumer: String,
+    /// Further facts.
+    pub attributes: Vec<(String, String)>,
+    /// What was asked for.
+    pub cost: u64,
+    /// What was charged or given back.
+    pub granted: u64,
+    /// The id; empty if there was none.
+    pub id: String,
+    /// The limits that a refund or a reset has named.
+    pub named: Vec<String>,
+    /// How it ended, as the log says it.
+    pub outcome: String,
+    incarnation: usize,
+    sequence: u64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedOperation {
+    /// A plain call.
+    Charge,
+    /// As much as fits.
+    AtMost,
+    /// A call that waits for its turn.
+    Reserve {
+        /// For so long at most.
+        max_wait: Micros,
+    },
+    /// A reservation was cancelled.
+    Cancel,
+    /// What was used already.
+    Debit,
+    /// A cost was given back.
+    Refund,
+    /// Limits were made full again.
+    Reset,
+}
+
+impl LoggedDecision {
+    /// Whether the call was let through, where that was the question and the store or a policy has answered it.
+    #[must_use]
+    pub fn admitted(&self) -> Option<bool> {
+        match self.outcome.as_str() {
+            "allowed" | "allow_list" | "degraded_allowed" => Some(true),
+            "denied" | "never" | "deny_list" | "degraded_denied" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Why a log is refused, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}, line {line}, column {column}: {reason}", file.display())]
+pub struct ReplayRefused {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// The byte in it, from 1.
+    pub column: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// What is wrong with a line: its column and the reason.
+type Mistake = (usize, String);
+
+/// Reads the files of a log, of which the oldest comes first.
+pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions, ReplayRefused> {
+    let mut reader = LogReader::default();
+    let refused = |(file, line): (usize, u64), (column, reason): Mistake| ReplayRefused {
+        file: files.get(file).map_or_else(PathBuf::new, |(path, _): &(PathBuf, String)| path.clone()),
+        line,
+        column,
+        reason,
+    };
+    for (file, (_, text)) in files.iter().enumerate() {
+        for (line, text) in (1..).zip(text.lines()) {
+            reader.line((file, line), text).map_err(|mistake| refused((file, line), mistake))?;
+        }
+    }
+    let Some(keys) = reader.keys else {
+        let reason = "there is no line: the log is empty".to_owned();
+        return Err(refused((0, 1), (1, reason)));
+    };
+    let mut decisions = reader.decisions;
+    decisions.sort_by_key(|one| (one.time, one.incarnation, one.sequence));
+    for same in decisions.chunk_by(|one, next| one.time == next.time) {
+        if let Some((place, reason)) = unordered(same, &reader.incarnations, files) {
+            return Err(refused(place, (1, reason)));
+        }
+    }
+    Ok(LoggedDecisions { keys, decisions })
+}
+
+/// Two lines of one time whose order nobody knows, because two processes have written them.
+fn unordered(
+    same: &[LoggedDecision],
+    incarnations: &[ReadIncarnation],
+    files: &[(PathBuf, String)],
+) -> Option<((usize, u64), String)> {
+    let first = same.first()?;
+    if same.iter().all(|one| one.incarnation == first.incarnation) {
+        return None;
+    }
+    let mut whose: HashMap<(bool, &str), &LoggedDecision> = HashMap::new();
+    for one in same {
+        for name in [(true, one.resource.as_str()), (false, one.consumer.as_str())] {
+            if name.1.is_empty() {
+                continue;
+            }
+            let other = *whose.entry(name).or_insert(one);
+            if other.incarnation != one.incarnation {
+                let file = files.get(other.place.0).map_or(Path::new(""), |(path, _)| path);
+                let text = |number: usize| incarnations.get(number).map_or("", |it| &it.name);
+                let reason = format!(
+                    "the order is lost: incarnation {} has decided about {:?} at the same time as incarnation {} at \
+                     {}, line {}",
+                    text(one.incarnation),
+                    name.1,
+                    text(other.incarnation),
+                    file.display(),
+                    other.place.1
+                );
+                return Some((one.place, reason));
+            }
+        }
+    }
+    None
+}
+
+#[derive(Default)]
+struct LogReader {
+    keys: Option<KeyShare>,
+    incarnations: Vec<ReadIncarnation>,
+    by_name: HashMap<String, usize>,
+    decisions: Vec<LoggedDecision>,
+}
+
+/// A process that has written lines.
+struct ReadIncarnation {
+    name: String,
+    /// The number of its last line.
+    sequence: u64,
+    /// The latest time of its lines that a store has timed.
+    latest: Micros,
+}
+
+impl LogReader {
+    fn line(&mut self, place: (usize, u64), text: &str) -> Result<(), Mistake> {
+        let object = match serde_json::from_str::<Value>(text) {
+            Ok(Value::Object(object)) => object,
+            Ok(_) => return Err((1, "this is no line of a decision log: no JSON object".to_owned())),
+            Err(error) => {
+                let reason = error.to_string();
+                let reason = reason.split(" at line ").next().unwrap_or_default();
+                return Err((error.column().max(1), format!("this is no line of a decision log: {reason}")));
+            }
+        };
+        let line = LogLine { text, object };
+        if self.decisions.len() == MAX_CALLS {
+            return Err((1, format!("a replay has at most {MAX_CALLS} decisions")));
+        }
+        if line.text("log")? != "decisions" {
+            let reason =
+                "this is a log of denials, which has not what was allowed; replay the log `decisions`";
+            return Err(line.at("log", reason.to_owned()));
+        }
+        self.check_share(&line)?;
+        let mut decision = line.decision(place)?;
+        decision.incarnation = self.incarnation(&line, &decision)?;
+        self.decisions.push(decision);
+        Ok(())
+    }
+
+    /// All lines have the same share of keys, and none is of a key that is not in it.
+    fn check_share(&mut self, line: &LogLine<'_>) -> Result<(), Mistake> {
+        let given = line.object.get("keys");
+        let share =
+            given.and_then(Value::as_f64).and_then(KeyShare::new).filter(|keys| *keys > KeyShare::NONE);
+        let Some(share) = share else {
+            let reason = "`keys` must say which part of all keys the log has, above 0 and up to 1";
+            return Err(
+                line.at("keys", format!("{reason}: a log that is sampled otherwise cannot be replayed"))
+            );
+        };
+        let known = *self.keys.get_or_insert(share);
+        if known != share {
+            let reason = format!(
+                "`keys` is {share}, and {known} on the lines before: which keys are complete changes within the log"
+            );
+            return Err(line.at("keys", reason));
+        }
+        let (resource, consumer) = (line.text("resource")?, line.text("consumer")?);
+        if !share.has(resource, consumer) {
+            let reason = format!(
+                "resource {resource:?} and consumer {consumer:?} are not among the {share} of all keys that the log \
+                 has: it is sampled otherwise"
+            );
+            return Err(line.at("resource", reason));
+        }
+        Ok(())
+    }
+
+    /// The process that has written the line, whose number follows that of its last.
+    fn incarnation(&mut self, line: &LogLine<'_>, decision: &LoggedDecision) -> Result<usize, Mistake> {
+        let name = line.text("incarnation")?;
+        let sequence = decision.sequence;
+        let is_timed = decision.limits_said();
+        let Some(&known) = self.by_name.get(name) else {
+            // The beginning of the oldest may have been in a file that is gone.
+            if sequence != 1 && !self.incarnations.is_empty() {
+                let reason = format!(
+                    "the lines 1 to {} of incarnation {name} are missing: they were dropped, or are in a file that was \
+                     not given before this one",
+                    sequence.saturating_sub(1)
+                );
+                return Err(line.at("sequence", reason));
+            }
+            let number = self.incarnations.len();
+            self.by_name.insert(name.to_owned(), number);
+            let latest = if is_timed { decision.time } else { Micros::ZERO };
+            self.incarnations.push(ReadIncarnation { name: name.to_owned(), sequence, latest });
+            return Ok(number);
+        };
+        let Some(last) = self.incarnations.get_mut(known) else { return Ok(known) };
+        if sequence != last.sequence.saturating_add(1) {
+            let reason = match sequence > last.sequence {
+                true => format!(
+                    "{} lines are missing: {sequence} follows {}. They were dropped, or the log was sampled otherwise",
+                    sequence - last.sequence - 1,
+                    last.sequence
+                ),
+                false => format!("the order is lost: {sequence} follows {}", last.sequence),
+            };
+            return Err(line.at("sequence", reason));
+        }
+        last.sequence = sequence;
+        if is_timed {
+            if decision.time.0.saturating_add(MAX_STEP_BACK.0) < last.latest.0 {
+                let back = Micros(last.latest.0 - decision.time.0);
+                let reason = format!("the order is lost: the clock of the store was set back by {back}");
+                return Err(line.at("time_us", reason));
+            }
+            last.latest = last.latest.max(decision.time);
+        }
+        Ok(known)
+    }
+}
+
+impl LoggedDecision {
+    /// Whether its time is the store's.
+    fn limits_said(&self) -> bool {
+        matches!(self.outcome.as_str(), "allowed" | "denied" | "never" | "done" | "known")
+    }
+}
+
+/// A line that is JSON.
+struct LogLine<'t> {
+    text: &'t str,
+    object: Map<String, Value>,
+}
+
+impl LogLine<'_> {
+    /// A mistake of this field, where it stands.
+    fn at(&self, name: &str, reason: String) -> Mistake {
+        (self.text.find(&format!("\"{name}\":")).map_or(1, |place| place + 1), reason)
+    }
+
+    fn text(&self, name: &str) -> Result<&str, Mistake> {
+        let text = self.object.get(name).and_then(Value::as_str);
+        text.ok_or_else(|| self.at(name, format!("`{name}` must be a text")))
+    }
+
+    fn number(&self, name: &str) -> Result<u64, Mistake> {
+        let number = self.object.get(name).and_then(Value::as_u64);
+        number.ok_or_else(|| self.at(name, format!("`{name}` must be a whole number from 0")))
+    }
+
+    fn decision(&self, place: (usize, u64)) -> Result<LoggedDecision, Mistake> {
+        let optional = |name: &str| self.object.get(name).is_some();
+        let id = if optional("id") { self.text("id")?.to_owned() } else { String::new() };
+        Ok(LoggedDecision {
+            place,
+            time: Micros(self.number("time_us")?),
+            operation: self.operation()?,
+            strategy: self.text("strategy")?.to_owned(),
+            is_default: self.object.get("default").and_then(Value::as_bool).unwrap_or(false),
+            resource: self.text("resource")?.to_owned(),
+            consumer: self.text("consumer")?.to_owned(),
+            attributes: self.attributes()?,
+            cost: self.number("cost")?,
+            granted: self.number("granted")?,
+            id,
+            named: self.named()?,
+            outcome: self.text("outcome")?.to_owned(),
+            incarnation: 0,
+            sequence: self.number("sequence")?,
+        })
+    }
+
+    fn operation(&self) -> Result<LoggedOperation, Mistake> {
+        Ok(match self.text("operation")? {
+            "charge" => LoggedOperation::Charge,
+            "at_most" => LoggedOperation::AtMost,
+            "reserve" => LoggedOperation::Reserve { max_wait: Micros(self.number("max_wait_us")?) },
+            "cancel" => LoggedOperation::Cancel,
+            "debit" => LoggedOperation::Debit,
+            "refund" => LoggedOperation::Refund,
+            "reset" => LoggedOperation::Reset,
+            other => {
+                let known = "charge, at_most, reserve, cancel, debit, refund, reset";
+                return Err(self.at("operation", format!("{other:?} is no operation; there are {known}")));
+            }
+        })
+    }
+
+    fn attributes(&self) -> Result<Vec<(String, String)>, Mistake> {
+        let wrong = || self.at("attributes", "`attributes` must be an object of texts".to_owned());
+        let Some(given) = self.object.get("attributes") else { return Ok(Vec::new()) };
+        let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+        given.as_object().and_then(|all| all.iter().map(pair).collect()).ok_or_else(wrong)
+    }
+
+    fn named(&self) -> Result<Vec<String>, Mistake> {
+        let wrong = || self.at("named", "`named` must be a list of texts".to_owned());
+        let Some(given) = self.object.get("named") else { return Ok(Vec::new()) };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        given.as_array().and_then(|all| all.iter().map(text).collect()).ok_or_else(wrong)
+    }
+}

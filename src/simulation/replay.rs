@@ -1,0 +1,253 @@
+//! What another configuration would have decided of the calls of a decision log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::SimulationError;
+use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
+use super::run::limiter_on;
+use crate::clock::ManualClock;
+use crate::envoy;
+use crate::limiter::{Begun, Limiter, LimiterError, Outcome, Question, Shaping};
+use crate::store::at_once;
+use crate::store::memory::MemoryStore;
+use crate::strategy::{Field, INLINE, Listed, Resolved, Rules, Strategy};
+use crate::telemetry::KeyShare;
+use crate::units::Micros;
+
+/// What a replay has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayResult {
+    /// By the strategy that the log names.
+    pub strategies: BTreeMap<String, ReplayedStrategy>,
+    /// The first decisions that differ.
+    pub examples: Vec<ReplayedDifference>,
+    /// Lines of Envoy's requests and of limits that requests brought along. They are not replayed: a log has neither
+    /// descriptors nor the numbers of such limits.
+    pub of_requests: u64,
+}
+
+/// The calls that one strategy has decided.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReplayedStrategy {
+    /// Calls whose answer is compared.
+    pub compared: u64,
+    /// Those that were allowed and would have been denied.
+    pub now_denied: u64,
+    /// Those that were denied and would have been allowed.
+    pub now_allowed: u64,
+    /// Those that would have been granted more or less.
+    pub granted_otherwise: u64,
+    /// Operations that the other configuration does not have: their strategy is not there, or cannot do it.
+    pub refused: u64,
+    /// Cancellations, debits, refunds and resets, which change limits, and calls that got an error.
+    pub not_compared: u64,
+}
+
+/// A call that the other configuration would have answered otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayedDifference {
+    /// The line's number among all lines, in the order of their times.
+    pub index: usize,
+    /// How it was answered.
+    pub before: ReplayedAnswer,
+    /// How it would have been.
+    pub after: ReplayedAnswer,
+}
+
+/// Whether a call is allowed, and how much it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayedAnswer {
+    /// Whether it is allowed.
+    pub allowed: bool,
+    /// What is charged.
+    pub granted: u64,
+}
+
+/// Why a log cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The log has not all calls that a counter counts.
+    #[error(
+        "limit `{limit}` of strategy `{strategy}` counts by {scope}, so callers share its counters, and a log of {keys} \
+         of all keys has not all of them; log with `keys: 1`, or replay other strategies with --strategy"
+    )]
+    Incomplete {
+        /// The strategy.
+        strategy: String,
+        /// Its limit.
+        limit: String,
+        /// What it counts by.
+        scope: String,
+        /// What the log has.
+        keys: KeyShare,
+    },
+    /// The limiter cannot be made.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+}
+
+/// Decides the calls of `log` under `rules`, one after the other, on a store of their own; only those of strategies
+/// that `wanted` accepts. At most `examples` differences are kept.
+pub fn replay(
+    rules: &Arc<Rules>,
+    log: &LoggedDecisions,
+    wanted: impl Fn(&str) -> bool,
+    examples: usize,
+) -> Result<ReplayResult, ReplayError> {
+    let clock = ManualClock::at(Micros::ZERO);
+    let replay = Replay { rules, limiter: limiter_on(&clock, rules)? };
+    let mut result = ReplayResult::default();
+    for (index, decision) in log.decisions.iter().enumerate() {
+        if !wanted(&decision.strategy) {
+            continue;
+        }
+        if is_of_request(&decision.strategy) && rules.resolve("", &decision.strategy).is_err() {
+            result.of_requests += 1;
+            continue;
+        }
+        clock.set(decision.time);
+        let after = match replay.strategy_of(decision) {
+            Some((name, resolved)) => {
+                check_complete(log.keys, resolved.strategy)?;
+                replay.decide(decision, &name)
+            }
+            None => ReplayStep::Refused,
+        };
+        result.count(index, decision, after, examples);
+    }
+    Ok(result)
+}
+
+/// Whether the strategy is no configured one: that of Envoy's requests, or a limit that a request brought along.
+fn is_of_request(strategy: &str) -> bool {
+    let inline = strategy.strip_prefix(INLINE).is_some_and(|name| name.starts_with('='));
+    inline || strategy == envoy::STRATEGY
+}
+
+/// A counter that the log has not completely cannot be computed.
+fn check_complete(keys: KeyShare, strategy: &Strategy) -> Result<(), ReplayError> {
+    if keys == KeyShare::ALL {
+        return Ok(());
+    }
+    let shared = strategy
+        .limits()
+        .iter()
+        .find(|limit| !(limit.scope.has(Field::Resource) && limit.scope.has(Field::Consumer)));
+    match shared {
+        None => Ok(()),
+        Some(limit) => Err(ReplayError::Incomplete {
+            strategy: strategy.name().to_owned(),
+            limit: limit.name.to_string(),
+            scope: limit.scope.to_string(),
+            keys,
+        }),
+    }
+}
+
+struct Replay<'r> {
+    rules: &'r Arc<Rules>,
+    limiter: Limiter<MemoryStore>,
+}
+
+/// What becomes of a line.
+enum ReplayStep {
+    Answered(ReplayedAnswer),
+    Done,
+    Refused,
+}
+
+impl Replay<'_> {
+    /// What decides instead, and the name under which it is asked for: of a resource's own strategy that of the
+    /// resource, else the one of the same name.
+    fn strategy_of(&self, decision: &LoggedDecision) -> Option<(String, Resolved<'_>)> {
+        let named =
+            || (decision.strategy.clone(), self.rules.resolve(&decision.resource, &decision.strategy));
+        let default = || (String::new(), self.rules.resolve(&decision.resource, ""));
+        let both = if decision.is_default { [default(), named()] } else { [named(), default()] };
+        both.into_iter().find_map(|(name, resolved)| Some((name, resolved.ok()?)))
+    }
+
+    fn decide(&self, decision: &LoggedDecision, strategy: &str) -> ReplayStep {
+        let mut shaping = Shaping::under(&decision.id);
+        let mut is_plain = decision.id.is_empty();
+        let is_question = match decision.operation {
+            LoggedOperation::Charge => true,
+            LoggedOperation::AtMost => {
+                (shaping.at_most, is_plain) = (true, false);
+                true
+            }
+            LoggedOperation::Reserve { max_wait } => {
+                (shaping.max_wait, is_plain) = (Some(max_wait), false);
+                true
+            }
+            _ => false,
+        };
+        let attributes = decision.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let question = Question {
+            resource: &decision.resource,
+            consumer: &decision.consumer,
+            strategy,
+            cost: decision.cost,
+            shaping: (!is_plain).then(|| Box::new(shaping)),
+            attributes: attributes.collect(),
+            ..Question::until(None)
+        };
+        if is_question { self.ask(&question) } else { self.change(&question, decision) }
+    }
+
+    fn ask(&self, question: &Question<'_>) -> ReplayStep {
+        let mut step = ReplayStep::Refused;
+        self.limiter.round().decide(std::iter::once(question), |begun| {
+            let Begun::Answered(Ok(answer)) = begun else { return };
+            let (allowed, granted) = match answer.outcome {
+                Outcome::Decided { verdict, .. } => (verdict.allowed, verdict.granted),
+                Outcome::Listed(listed) => (listed == Listed::Allow, 0),
+                Outcome::Policy { allowed } => (allowed, 0),
+            };
+            step = ReplayStep::Answered(ReplayedAnswer { allowed, granted });
+        });
+        step
+    }
+
+    /// The memory store answers at once.
+    fn change(&self, question: &Question<'_>, decision: &LoggedDecision) -> ReplayStep {
+        let limiter = &self.limiter;
+        let result: Option<Result<(), LimiterError>> = match decision.operation {
+            LoggedOperation::Cancel => at_once(async { limiter.cancel(question).await.map(drop) }),
+            LoggedOperation::Debit => at_once(async { limiter.debit(question).await.map(drop) }),
+            LoggedOperation::Refund => {
+                at_once(async { limiter.refund(question, &decision.named, &decision.id).await.map(drop) })
+            }
+            _ => at_once(async { limiter.reset(question, &decision.named).await.map(drop) }),
+        };
+        if matches!(result, Some(Ok(()))) { ReplayStep::Done } else { ReplayStep::Refused }
+    }
+}
+
+impl ReplayResult {
+    fn count(&mut self, index: usize, decision: &LoggedDecision, step: ReplayStep, examples: usize) {
+        let counts = self.strategies.entry(decision.strategy.clone()).or_default();
+        let after = match step {
+            ReplayStep::Answered(after) => after,
+            ReplayStep::Done => return counts.not_compared += 1,
+            ReplayStep::Refused => return counts.refused += 1,
+        };
+        let Some(allowed) = decision.admitted() else { return counts.not_compared += 1 };
+        let before = ReplayedAnswer { allowed, granted: decision.granted };
+        counts.compared += 1;
+        match (before.allowed, after.allowed) {
+            (true, false) => counts.now_denied += 1,
+            (false, true) => counts.now_allowed += 1,
+            (true, true)
+                if decision.operation == LoggedOperation::AtMost && before.granted != after.granted =>
+            {
+                counts.granted_otherwise += 1;
+            }
+            _ => return,
+        }
+        if self.examples.len() < examples {
+            self.examples.push(ReplayedDifference { index, before, after });
+        }
+    }
+}
