@@ -195,10 +195,11 @@ impl Collector for DecisionLogCounters {
     fn collect(&self) -> Vec<MetricFamily> {
         let counts: [fn(&NumberedLines) -> u64; 2] =
             [|log| log.written.load(Relaxed), |log| log.writer.dropped()];
-        let of = |((name, help), count): (&(&str, &str), fn(&NumberedLines) -> u64)| {
+        let mut families = Vec::new();
+        for ((name, help), count) in FAMILIES.iter().zip(counts) {
             let metrics = self.log.logs().map(|log| counter(&[("log", log.name)], count(log))).collect();
-            family(name, help, MetricType::COUNTER, metrics)
-        };
-        FAMILIES.iter().zip(counts).map(of).collect()
+            families.push(family(name, help, MetricType::COUNTER, metrics));
+        }
+        families
     }
 }

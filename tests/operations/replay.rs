@@ -123,7 +123,6 @@ async fn calls(server: &Server, client: &mut RateLimitServiceClient<Channel>, pr
                     cost: Some(1),
                     max_wait,
                     id,
-                    ..ReserveRequest::default()
                 };
                 client.reserve(request).await.unwrap();
             }

@@ -1,8 +1,6 @@
 //! What a key is made of under an algorithm: how long it lives, and how much memory it takes.
 
-use std::convert::Infallible;
-
-use weir::algorithm::{Algorithm, Cells, Engine, Kept, Op, State, decide};
+use weir::algorithm::{Algorithm, Engine, Op, State, decide};
 use weir::store::Verdicts;
 use weir::units::Micros;
 
@@ -54,28 +52,5 @@ pub(super) fn size(algorithm: &Algorithm) -> Size {
 
 fn charge(algorithm: &Algorithm, state: &mut Option<State>, cost: u64, now: Micros, verdicts: &mut Verdicts) {
     let limits = std::slice::from_ref(algorithm);
-    let Ok(()) = decide(limits, SingleState(state), Op::Charge, cost, now, verdicts);
-}
-
-/// One state that nobody else sees.
-struct SingleState<'s>(&'s mut Option<State>);
-
-impl Cells for SingleState<'_> {
-    type Full = Infallible;
-
-    fn get(&self, _: usize) -> Option<&State> {
-        self.0.as_ref()
-    }
-
-    fn phase(&self, _: usize) -> u64 {
-        0
-    }
-
-    fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn put(&mut self, _: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
-        change(self.0);
-    }
+    let Ok(()) = decide(limits, state, Op::Charge, cost, now, verdicts);
 }

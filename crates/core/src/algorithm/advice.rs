@@ -75,32 +75,8 @@ impl Algorithm {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
-    use crate::algorithm::{Calendar, Cells, Kept, Rate, State, VerdictSink, decide};
-
-    struct OneCell<'s>(&'s mut Option<State>);
-
-    impl Cells for OneCell<'_> {
-        type Full = Infallible;
-
-        fn get(&self, _: usize) -> Option<&State> {
-            self.0.as_ref()
-        }
-
-        fn phase(&self, _: usize) -> u64 {
-            0
-        }
-
-        fn reserve(&mut self, _: usize) -> Result<(), Infallible> {
-            Ok(())
-        }
-
-        fn put(&mut self, _: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
-            change(self.0);
-        }
-    }
+    use crate::algorithm::{Calendar, Rate, State, VerdictSink, decide};
 
     #[derive(Default)]
     struct Said(Option<LimitVerdict>, Option<Verdict>);
@@ -123,7 +99,7 @@ mod tests {
         now: u64,
     ) -> (Verdict, LimitVerdict) {
         let mut said = Said::default();
-        let Ok(()) = decide(std::slice::from_ref(limit), OneCell(state), op, cost, Micros(now), &mut said);
+        let Ok(()) = decide(std::slice::from_ref(limit), state, op, cost, Micros(now), &mut said);
         (said.1.unwrap(), said.0.unwrap())
     }
 
