@@ -32,7 +32,7 @@ pub(crate) struct AllowArgs {
     /// burst), or fixed_window, sliding_window or sliding_log, such as api:sliding_log:100/1m. The server must have
     /// `server.inline_limits: true`
     #[arg(long, value_parser = inline::limit, value_name = "NAME:ALGORITHM:RATE[:BURST]",
-          conflicts_with_all = ["strategy", "reserve", "debit", "envoy"])]
+          conflicts_with_all = ["strategy", "reserve", "debit", "refund", "envoy"])]
     inline: Option<InlineLimit>,
     /// A further fact about the call, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
@@ -46,7 +46,7 @@ pub(crate) struct AllowArgs {
     /// Show headers for an HTTP answer
     #[arg(long)]
     headers: bool,
-    /// Take as much of the cost as there is room for
+    /// Take as much of the cost as fits into the limits
     #[arg(long, conflicts_with_all = ["peek", "envoy"])]
     at_most: bool,
     /// Reserve a call that may start within this time: 500ms, 5s, 1m
@@ -55,11 +55,14 @@ pub(crate) struct AllowArgs {
     /// Charge what was used already, also above the limits
     #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "envoy"])]
     debit: bool,
+    /// Give a cost back that was charged
+    #[arg(long, conflicts_with_all = ["peek", "at_most", "reserve", "debit", "envoy"])]
+    refund: bool,
     /// The id under which it happens once [default: none; of a reservation a random one]
     #[arg(long, default_value = "", hide_default_value = true, conflicts_with_all = ["peek", "envoy"])]
     id: String,
     /// If the call must wait for its turn, say so and sleep until then
-    #[arg(long, conflicts_with_all = ["peek", "debit", "envoy"])]
+    #[arg(long, conflicts_with_all = ["peek", "debit", "refund", "envoy"])]
     wait: bool,
     /// Ask as Envoy does, with one descriptor
     #[arg(long, conflicts_with_all = ["peek", "attributes", "headers"])]
@@ -105,6 +108,9 @@ fn ask(args: AllowArgs) -> Result<bool> {
     if args.debit {
         return shaping::debit(args);
     }
+    if args.refund {
+        return shaping::refund(args);
+    }
     if let Some(max_wait) = args.reserve {
         return shaping::reserve(args, max_wait);
     }
@@ -127,7 +133,7 @@ fn ask(args: AllowArgs) -> Result<bool> {
     };
     print(&text).context("the answer cannot be printed")?;
     if args.wait && response.allowed {
-        shaping::wait(response.wait.as_ref())?;
+        shaping::wait(response.wait.as_ref(), args.output)?;
     }
     Ok(response.allowed)
 }
@@ -161,7 +167,7 @@ pub(super) fn answer<T>(
     });
     match answer {
         Err(error @ ClientError::Unreachable { .. }) => {
-            Err(error).context("nobody answers; start a server with `weir serve`, or name one with --server")
+            Err(error).context("no server answers; start one with `weir serve`, or name one with --server")
         }
         answer => Ok(answer?),
     }

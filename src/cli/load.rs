@@ -48,7 +48,7 @@ fn load(args: LoadArgs) -> Result<LoadReport> {
     shown.end();
     report.map_err(|error| match &error {
         LoadError::Unreachable { .. } => anyhow::Error::new(error)
-            .context("nobody answers; start a server with `weir serve`, or name one with --server"),
+            .context("no server answers; start one with `weir serve`, or name one with --server"),
         LoadError::Refused { code, .. } if code == "UNIMPLEMENTED" => {
             anyhow::Error::new(error).context("is that the right --mode, and the port for gRPC?")
         }

@@ -11,6 +11,7 @@ use weir::proto::v1::{LimitStatus, Reason, ShouldAllowResponse};
 pub(super) const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
 pub(super) const RESERVE_RESPONSE: &str = "weir.v1.ReserveResponse";
 pub(super) const DEBIT_RESPONSE: &str = "weir.v1.DebitResponse";
+pub(super) const REFUND_RESPONSE: &str = "weir.v1.RefundResponse";
 pub(super) const ENVOY_RESPONSE: &str = "envoy.service.ratelimit.v3.RateLimitResponse";
 
 /// Pretty-printed proto-JSON with every field that has a value, defaults included.

@@ -161,6 +161,7 @@ fn every_option_has_its_variable() {
                 "inline",
                 "reserve",
                 "debit",
+                "refund",
                 "id",
                 "wait",
             ]

@@ -149,7 +149,7 @@ fn bad_paths_are_errors_that_say_so() {
     refused(&try_serve(&address(&nowhere)), 1, "No such file or directory");
     for command in [&["allow", "x", "bob"][..], &["load"]] {
         let output = weir(&[command, &["--server", &address(&nowhere)]].concat());
-        refused(&output, 2, "nobody answers; start a server with `weir serve`");
+        refused(&output, 2, "no server answers; start one with `weir serve`");
         assert!(text(&output.stderr).contains(&address(&nowhere)), "{}", text(&output.stderr));
     }
 }

@@ -12,8 +12,9 @@ use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitRespo
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::{
-    AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, ReleaseRequest, ReleaseResponse,
-    RenewRequest, RenewResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse,
+    AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, RefundRequest, RefundResponse,
+    ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse,
+    ShouldAllowRequest, ShouldAllowResponse,
 };
 
 /// A connection to a server.
@@ -103,6 +104,13 @@ impl Client {
     pub async fn debit(&mut self, request: DebitRequest) -> Result<DebitResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.inner.debit(request)).await;
+        self.answered(answer)
+    }
+
+    /// Gives a cost back.
+    pub async fn refund(&mut self, request: RefundRequest) -> Result<RefundResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.inner.refund(request)).await;
         self.answered(answer)
     }
 

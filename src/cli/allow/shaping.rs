@@ -1,11 +1,12 @@
-//! `weir allow --reserve`, `--debit` and `--wait`.
+//! `weir allow --reserve`, `--debit`, `--refund` and `--wait`.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use weir::client::Client;
-use weir::proto::v1::{DebitRequest, DebitResponse, ReserveRequest};
+use weir::proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReserveRequest};
 
 use super::{AllowArgs, AllowOutput, answer};
 use crate::cli::{print, render};
@@ -39,7 +40,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
     };
     print(&text).context("the answer cannot be printed")?;
     if args.wait && decision.allowed {
-        wait(response.wait.as_ref())?;
+        wait(response.wait.as_ref(), args.output)?;
     }
     Ok(decision.allowed)
 }
@@ -78,12 +79,48 @@ fn debited(response: &DebitResponse) -> String {
     format!("{first}\n{}", limits.collect::<String>())
 }
 
-/// Sleeps until the call may start, and says so.
-pub(super) fn wait(span: Option<&prost_types::Duration>) -> Result<()> {
+/// Gives a cost back; it always may.
+pub(super) fn refund(args: AllowArgs) -> Result<bool> {
+    let request = RefundRequest {
+        resource: args.resource,
+        consumer: args.consumer,
+        strategy: args.strategy,
+        cost: args.cost,
+        limits: Vec::new(),
+        id: args.id,
+        attributes: args.attributes.into_iter().collect(),
+    };
+    let asked = async |client: &mut Client| client.refund(request).await;
+    let response = answer(&args.server, args.timeout, asked)?;
+    let text = match args.output {
+        AllowOutput::Text => refunded(&response),
+        AllowOutput::Json => render::json(render::REFUND_RESPONSE, &response)?,
+    };
+    print(&text).context("the answer cannot be printed")?;
+    Ok(true)
+}
+
+fn refunded(response: &RefundResponse) -> String {
+    let known = "known: a refund with this id was made before, and nothing was given back";
+    let first = if response.applied { "given back" } else { known };
+    let limits = response.limits.iter().map(|limit| {
+        let full = limit.reset_after.as_ref().map(render::seconds).unwrap_or_default();
+        let (name, remaining, most) = (&limit.name, limit.remaining, limit.limit);
+        format!("    {name}  {remaining} of {most} remaining, full again in {full}\n")
+    });
+    format!("{first}\n{}", limits.collect::<String>())
+}
+
+/// Sleeps until the call may start, and says so: on stderr beside JSON, so that stdout stays one document.
+pub(super) fn wait(span: Option<&prost_types::Duration>, output: AllowOutput) -> Result<()> {
     let Some(span) = span.filter(|span| span.seconds > 0 || span.nanos > 0) else { return Ok(()) };
     let length = Duration::try_from(*span).unwrap_or_default();
-    print(&format!("  waiting {} until the call starts\n", render::seconds(span)))
+    let announce = |text: &str| match output {
+        AllowOutput::Text => print(text),
+        AllowOutput::Json => std::io::stderr().write_all(text.as_bytes()),
+    };
+    announce(&format!("  waiting {} until the call starts\n", render::seconds(span)))
         .context("the wait cannot be announced")?;
     std::thread::sleep(length);
-    print("  the call starts\n").context("the start cannot be announced")
+    announce("  the call starts\n").context("the start cannot be announced")
 }
