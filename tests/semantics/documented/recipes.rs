@@ -11,7 +11,7 @@ const SERVE: &str = "./target/release/weir serve --config ";
 #[test]
 fn recipes_are_what_is_run() {
     let recipes: Vec<&str> = TEXT.split("\n## ").skip(1).collect();
-    assert_eq!(recipes.len(), 6);
+    assert_eq!(recipes.len(), 12);
     for recipe in recipes {
         let file = block(recipe, "sh").trim().strip_prefix(SERVE).expect("how to start it");
         let root = env!("CARGO_MANIFEST_DIR");
