@@ -20,7 +20,7 @@ use crate::service::Templates;
 use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
-use crate::store::redis::{EnginesInUse, RedisShared};
+use crate::store::redis::{EngineSet, EnginesInUse, RedisShared};
 use crate::store::{LeaseHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::{DecisionLog, DecisionLogConfig, DecisionLogError, Metrics};
@@ -146,7 +146,8 @@ fn serve(
             let counted = shared.clone();
             metrics.show_redis(move || counted.single_slot_calls())?;
             let engines = EnginesInUse::default();
-            engines.set_strategies(config.rules.engines().collect());
+            let has_leases = config.rules.has_leases();
+            engines.set_strategies(config.rules.engines().collect::<EngineSet>().with_leases(has_leases));
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
             let store_files = redis.open_files(server::worker_count(&config.server));

@@ -4,6 +4,7 @@
 mod cluster;
 mod engines;
 mod evictions;
+mod leases;
 mod logged;
 mod refusals;
 mod secrets;

@@ -20,7 +20,7 @@ mod secret;
 mod tag;
 
 pub use identity::{begin_identity, end_identity, write_identity};
-pub use lease::{lease_jitter, write_lease_keys, write_lease_name};
+pub use lease::{lease_jitter, write_lease_keys, write_lease_name, write_lease_probe_keys};
 pub use name::{
     Operation, write_held_key, write_key, write_name, write_probe_key, write_record_key, write_record_name,
     write_refund_key, write_refund_name,

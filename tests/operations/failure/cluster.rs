@@ -1,5 +1,7 @@
 //! A cluster that loses primaries and moves slots.
 
+mod leases;
+
 use std::time::{Duration, Instant};
 
 use weir::config::Topology;

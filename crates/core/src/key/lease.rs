@@ -28,6 +28,20 @@ pub fn write_lease_keys(
     first
 }
 
+/// Appends the full keys of the leases by which this process finds out whether a node can keep leases, and returns where
+/// the first one ends. They have fewer parts than the keys of any strategy's leases.
+pub fn write_lease_probe_keys(out: &mut Vec<u8>, prefix: KeyPrefix<'_>) -> usize {
+    let mut write = |kind: &str| {
+        prefix.write(out);
+        out.extend_from_slice(b"probe:");
+        out.extend_from_slice(kind.as_bytes());
+        out.len()
+    };
+    let first = write(RECORDS);
+    write(ENDS);
+    first
+}
+
 /// Appends what distinguishes the leases of all strategies and subjects: the key of the records without its tag.
 pub fn write_lease_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
     write_name_of(out, RECORDS, strategy, subject);

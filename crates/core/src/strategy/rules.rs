@@ -142,6 +142,12 @@ impl Rules {
         self.engines.iter().copied()
     }
 
+    /// Whether any strategy has leases.
+    #[must_use]
+    pub fn has_leases(&self) -> bool {
+        self.strategies.iter().any(|strategy| strategy.concurrency().is_some())
+    }
+
     /// Which resource has which strategy.
     #[must_use]
     pub fn resources(&self) -> &Resources {

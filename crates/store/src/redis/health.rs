@@ -11,6 +11,7 @@ mod evictions;
 mod fingerprint;
 mod monitor;
 mod probe;
+mod probe_leases;
 mod remedy;
 mod streak;
 mod tags;

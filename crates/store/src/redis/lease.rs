@@ -15,7 +15,7 @@ use super::script::{garbled, number, whole};
 use super::source::{Script, lease_script};
 use crate::config::RedisConfig;
 use crate::{LeaseAsk, StoreError};
-use weir_core::key::{self, KeySecret};
+use weir_core::key::{self, KeySecret, Namespace};
 use weir_core::lease::{
     AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal,
     LimitSource, ProbeRule, WorkOutcome,
@@ -35,6 +35,14 @@ pub(super) struct LeaseRequest {
     script: &'static Script,
     /// All but the time.
     numbers: [f64; 19],
+}
+
+/// Why a probe's call about a lease failed.
+pub(super) enum LeaseProbeError {
+    /// An error of Redis or of the connection.
+    Refused(RedisError),
+    /// The reply cannot be read.
+    Unreadable(StoreError),
 }
 
 /// A call that waits for its node's answer.
@@ -82,8 +90,40 @@ impl LeaseRequest {
             id: ask.id.into(),
             partition,
             script: lease_script(rule),
-            numbers: numbers(rule, ask, share),
+            numbers: numbers(rule, &ask.op, ask.jitter(), share),
         })
+    }
+
+    /// A call on the probe's leases under `tag`: by whom, that is, its partition (which has no share) and its id, and what.
+    pub(super) fn probe(
+        rule: &ConcurrencyRule,
+        namespace: &Namespace,
+        tag: u128,
+        (partition, id, op): (&str, &str, LeaseOp),
+    ) -> Self {
+        let mut keys = Vec::with_capacity(96);
+        let first_ends = key::write_lease_probe_keys(&mut keys, namespace.prefix(tag));
+        Self {
+            slot: key::slot(tag),
+            keys,
+            first_ends,
+            id: id.into(),
+            partition: partition.into(),
+            script: lease_script(rule),
+            numbers: numbers(rule, &op, 1.0, 0.0),
+        }
+    }
+
+    /// Sends the call over `connection` and reads its answer.
+    pub(super) async fn ask(
+        &self,
+        connection: &mut Connection,
+        now: Option<Micros>,
+    ) -> Result<(), LeaseProbeError> {
+        let command = |name: &str, script: &str| self.command(name, script, now);
+        let reply =
+            evaluate(connection, self.script, false, command).await.map_err(LeaseProbeError::Refused)?;
+        decode(&reply).map(drop).map_err(LeaseProbeError::Unreadable)
     }
 
     fn command(&self, name: &str, script: &str, now: Option<Micros>) -> Cmd {
@@ -99,13 +139,12 @@ impl LeaseRequest {
 }
 
 /// The numbers that `lua/lease/start.lua` reads, after the time.
-fn numbers(rule: &ConcurrencyRule, ask: &LeaseAsk<'_>, share: f64) -> [f64; 19] {
+fn numbers(rule: &ConcurrencyRule, op: &LeaseOp, jitter: f64, share: f64) -> [f64; 19] {
     let limit = LimitNumbers::of(rule);
     let [window, samples] = limit.sampling;
     let [p1, p2, p3, p4] = limit.own;
     let max_ttl = rule.numbers().max_ttl.0 as f64;
-    let [op, weight, ttl, outcome, rtt, in_flight] = op_numbers(&ask.op);
-    let jitter = ask.jitter();
+    let [op, weight, ttl, outcome, rtt, in_flight] = op_numbers(op);
     let LimitNumbers { initial, least, most, idle, .. } = limit;
     [
         op, initial, least, most, max_ttl, idle, share, weight, ttl, outcome, rtt, in_flight, jitter, window,

@@ -1,13 +1,13 @@
-//! Which engines are in use: those that a node must be able to run.
+//! Which engines are in use, and whether leases are: what a node must be able to run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use weir_core::algorithm::EngineKind;
 
-/// A set of engines.
+/// A set of engines. It may have leases, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EngineSet(u8);
+pub struct EngineSet(u16);
 
 /// The engines of all rules that serve now. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,8 @@ pub struct EnginesInUse(Arc<InUse>);
 
 #[derive(Debug, Default)]
 struct InUse {
-    strategies: AtomicU8,
-    rules: AtomicU8,
+    strategies: AtomicU16,
+    rules: AtomicU16,
 }
 
 impl FromIterator<EngineKind> for EngineSet {
@@ -26,6 +26,17 @@ impl FromIterator<EngineKind> for EngineSet {
 }
 
 impl EngineSet {
+    /// The same set, with leases if `leases` says so.
+    #[must_use]
+    pub const fn with_leases(self, leases: bool) -> Self {
+        Self(self.0 | if leases { LEASES } else { 0 })
+    }
+
+    /// Whether leases are in it.
+    pub(super) const fn has_leases(self) -> bool {
+        self.0 & LEASES != 0
+    }
+
     /// Whether it is one of them.
     pub(super) fn has(self, engine: EngineKind) -> bool {
         self.0 & bit(engine) != 0
@@ -52,7 +63,10 @@ impl EnginesInUse {
     }
 }
 
-const fn bit(engine: EngineKind) -> u8 {
+/// The bit of leases, above those of engines.
+const LEASES: u16 = 1 << 15;
+
+const fn bit(engine: EngineKind) -> u16 {
     1 << engine.number()
 }
 
@@ -72,5 +86,8 @@ mod tests {
         assert_eq!(used(), [true, true, true]);
         in_use.set_rules(EngineSet::default());
         assert_eq!(used(), [true, false, false]);
+        assert!(!in_use.all().has_leases());
+        in_use.set_strategies(EngineSet::default().with_leases(true));
+        assert_eq!((used(), in_use.all().has_leases()), ([false; 3], true), "leases need no engine");
     }
 }

@@ -1,4 +1,5 @@
-//! The probe: a charge through the real script, for each engine in use, on keys of this process alone.
+//! The probe: a charge through the real script, for each engine in use, and leases if they are in use, on keys of this
+//! process alone.
 //!
 //! `PING` and an empty script pass where every write is refused: for want of a right, memory, replicas, or on a
 //! server that is too old. So what is tried is a charge, which writes.
@@ -16,6 +17,7 @@ use weir_units::Micros;
 
 use super::ask::as_written;
 use super::engines::EngineSet;
+use super::probe_leases::LeaseProbe;
 use super::tags::ProcessTags;
 use crate::StoreError;
 use crate::redis::connect::Connection;
@@ -50,11 +52,12 @@ pub(super) enum Probed {
 pub(super) struct Probes {
     tags: ProcessTags,
     strategies: Vec<Arc<Strategy>>,
+    leases: Option<LeaseProbe>,
 }
 
 impl Probes {
     pub(super) fn new() -> Self {
-        Self { tags: ProcessTags::random(), strategies: strategies() }
+        Self { tags: ProcessTags::random(), strategies: strategies(), leases: LeaseProbe::new(WINDOW) }
     }
 
     /// Hash tags for the node at `address`: in a cluster one of the node's slots, and elsewhere of two slots, because
@@ -69,7 +72,8 @@ impl Probes {
         Some(vec![first, second])
     }
 
-    /// Charges by every engine of `engines`, one after the other, until one is refused.
+    /// Charges by every engine of `engines`, and takes and returns leases if they are in it, one call after the other,
+    /// until one is refused.
     pub(super) async fn probe(
         &self,
         connection: &mut Connection,
@@ -89,11 +93,22 @@ impl Probes {
             match deadlines.until(deadline, charge).await {
                 Ok(Probed::Decides) => {}
                 Ok(other) => return other,
-                Err(_) => return Probed::Broken(format!("no answer within {}", context.config.deadline)),
+                Err(_) => return silent(context),
             }
         }
-        Probed::Decides
+        let Some(leases) = self.leases.as_ref().filter(|_| engines.has_leases()) else {
+            return Probed::Decides;
+        };
+        let deadline = monotonic() + Duration::from(context.config.deadline);
+        match deadlines.until(deadline, leases.run(connection, context, tags)).await {
+            Ok(probed) => probed,
+            Err(_) => silent(context),
+        }
     }
+}
+
+fn silent(context: &LinkContext) -> Probed {
+    Probed::Broken(format!("no answer within {}", context.config.deadline))
 }
 
 async fn charge(connection: &mut Connection, context: &LinkContext, requests: &[Arc<Request>]) -> Probed {
@@ -135,7 +150,8 @@ fn decided(requests: &[Arc<Request>], reply: &Value) -> Probed {
     }
 }
 
-fn refused(error: &RedisError, is_cluster: bool) -> Probed {
+/// What an error of Redis, or of the connection, says of the node.
+pub(super) fn refused(error: &RedisError, is_cluster: bool) -> Probed {
     let Some(code) = error.code() else { return Probed::Broken(error.to_string()) };
     if is_cluster && matches!(code, "MOVED" | "ASK" | "TRYAGAIN") {
         return Probed::Elsewhere;

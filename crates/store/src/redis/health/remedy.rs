@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::probe_leases::FOR_LEASES;
 use crate::config::{RedisConfig, Topology};
 
 /// What a part of a refusal means, for its own topology or for any. The first that fits counts.
@@ -93,6 +94,9 @@ const ANY: &str = "check that Redis runs there, can be reached from here, and le
 const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen \
                       +lrange +lindex +lset +ltrim +pexpireat";
 
+/// What leases need besides.
+const LEASE_RIGHTS: &str = "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
+
 /// What to do about `reason`.
 pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
     if reason.contains("NOPERM") || reason.contains("The user executing the script") {
@@ -112,6 +116,9 @@ fn rights(reason: &str, config: &RedisConfig) -> String {
     match command {
         Some(command) => format!("grant the command: ACL SETUSER {user} +{command}"),
         None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~{namespace}:*"),
+        None if reason.starts_with(FOR_LEASES) => {
+            format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {RIGHTS} {LEASE_RIGHTS}")
+        }
         None => format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {RIGHTS}"),
     }
 }

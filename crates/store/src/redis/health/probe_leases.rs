@@ -1,0 +1,83 @@
+//! The probe of leases: it takes and returns one through the real script.
+
+use weir_core::lease::{
+    AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
+    WorkOutcome,
+};
+use weir_units::Micros;
+
+use super::probe::{Probed, refused};
+use crate::redis::connect::Connection;
+use crate::redis::context::LinkContext;
+use crate::redis::lease::{LeaseProbeError, LeaseRequest};
+
+/// How the reason begins when leases are refused.
+pub(super) const FOR_LEASES: &str = "for leases: ";
+
+/// A limit of one permit, and the calls that are made of it.
+#[derive(Debug)]
+pub(super) struct LeaseProbe {
+    rule: ConcurrencyRule,
+    /// By whom, that is, partition and id, and what.
+    calls: [(&'static str, &'static str, LeaseOp); 4],
+}
+
+impl LeaseProbe {
+    /// Leases that last for `ttl`, if a probe is lost before it returns its own.
+    pub(super) fn new(ttl: Micros) -> Option<Self> {
+        let controller = ControllerRule::Aimd(AimdRule { backoff: 0.9, timeout: ttl });
+        // A limit that adapts needs every right that a fixed one needs.
+        let one = AdaptiveRule { initial: 1, min: 1, max: 1, controller, sampling: None, idle: ttl };
+        let source = LimitSource::Adaptive(one);
+        let numbers = ConcurrencyNumbers { source, ttl, max_ttl: ttl, max_weight: None, partitions: None };
+        let acquire = LeaseOp::Acquire { weight: 1, ttl };
+        let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
+        // Together they use every right of leases: the second call finds its lease, the third is refused, and the last
+        // one changes the count of a partition that is not its own.
+        let calls = [
+            ("one", "first", acquire),
+            ("one", "first", acquire),
+            ("one", "second", acquire),
+            ("other", "first", release),
+        ];
+        // The numbers are valid, which the test below holds.
+        ConcurrencyRule::new(numbers).ok().map(|rule| Self { rule, calls })
+    }
+
+    /// Makes the calls under each of `tags`, until one is refused.
+    pub(super) async fn run(
+        &self,
+        connection: &mut Connection,
+        context: &LinkContext,
+        tags: &[u128],
+    ) -> Probed {
+        for &tag in tags {
+            for &call in &self.calls {
+                let request = LeaseRequest::probe(&self.rule, &context.config.namespace, tag, call);
+                match request.ask(connection, context.clock.explicit()).await {
+                    Ok(()) => {}
+                    Err(LeaseProbeError::Refused(error)) => {
+                        return match refused(&error, context.topology.is_cluster()) {
+                            Probed::Refuses(reason) => Probed::Refuses(format!("{FOR_LEASES}{reason}")),
+                            other => other,
+                        };
+                    }
+                    Err(LeaseProbeError::Unreadable(error)) => {
+                        return Probed::Refuses(format!("{FOR_LEASES}{error}"));
+                    }
+                }
+            }
+        }
+        Probed::Decides
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_numbers_are_valid() {
+        assert!(LeaseProbe::new(Micros::from_secs(10)).is_some());
+    }
+}
