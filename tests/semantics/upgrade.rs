@@ -22,7 +22,7 @@ use weir::store::{Decision, Part, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{Micros, Retry};
 
-use self::rows::{Row, rows, rows_of_many_buckets, rows_of_shaping};
+use self::rows::{Row, rows, rows_of_ids, rows_of_many_buckets, rows_of_shaping};
 use crate::support::RedisServer;
 use crate::support::server::BASE;
 use crate::support::stores::redis_store;
@@ -30,10 +30,11 @@ use crate::support::stores::redis_store;
 /// A fixture, by its name, and what its version was asked.
 type Fixture = (&'static str, &'static str, fn() -> Vec<Row>);
 
-const FIXTURES: [Fixture; 3] = [
+const FIXTURES: [Fixture; 4] = [
     ("states-1.json", include_str!("upgrade/states-1.json"), rows),
     ("states-2.json", include_str!("upgrade/states-2.json"), rows_of_shaping),
     ("states-3.json", include_str!("upgrade/states-3.json"), rows_of_many_buckets),
+    ("states-4.json", include_str!("upgrade/states-4.json"), rows_of_ids),
 ];
 
 const SUBJECT: Subject<'static> = Subject {
@@ -51,7 +52,7 @@ async fn the_states_are_written_as_ever() {
         let mut written = Vec::new();
         for row in rows() {
             redis.flush_all();
-            let world = World::new(&redis, &row.strategy).await;
+            let world = World::new(&redis, &row).await;
             for step in &row.before {
                 world.decide(step.0, step.1, step.2).await;
             }
@@ -86,7 +87,7 @@ async fn the_states_are_read_as_ever() {
     for (row, old) in all {
         assert_eq!(old["name"], row.name);
         redis.flush_all();
-        let world = World::new(&redis, &row.strategy).await;
+        let world = World::new(&redis, &row).await;
         world.clock.set(Micros(BASE.0 + row.before.iter().map(|step| step.0).sum::<u64>()));
         for key in old["keys"].as_array().unwrap() {
             restore(&redis, key);
@@ -101,27 +102,38 @@ async fn the_states_are_read_as_ever() {
 
 struct World<'a> {
     strategy: &'a Arc<Strategy>,
+    /// Whether charges and debits have an id, too.
+    has_ids: bool,
     clock: ManualClock,
     store: RedisStore,
 }
 
 impl<'a> World<'a> {
-    async fn new(redis: &RedisServer, strategy: &'a Arc<Strategy>) -> Self {
+    async fn new(redis: &RedisServer, row: &'a Row) -> Self {
         let clock = ManualClock::at(BASE);
         let store = redis_store(vec![redis.url()], Topology::Single, Clock::Manual(clock.clone())).await;
-        Self { strategy, clock, store }
+        Self { strategy: &row.strategy, has_ids: row.has_ids, clock, store }
     }
 
-    /// Decides so many microseconds later, and tells the answer.
+    /// Decides so many microseconds later, and returns the answer.
     async fn decide(&self, after: u64, op: Op, cost: u64) -> Json {
         self.clock.set(Micros(self.clock.now().0 + after));
-        let once = matches!(op, Op::Refund | Op::Reserve { .. } | Op::Cancel);
+        let once = matches!(op, Op::Refund | Op::Reserve { .. } | Op::Cancel)
+            || self.has_ids && matches!(op, Op::Charge | Op::AtMost | Op::Force);
         let part = if once { Part { id: "once", ..Part::ALL } } else { Part::ALL };
         let decision = Decision { part: Some(&part), ..Decision::new(self.strategy, SUBJECT, op, &[]) };
         let mut verdicts = Verdicts::default();
-        self.store.decide_one(&decision, op, &[cost], &mut verdicts).await.unwrap();
-        let (verdict, limits) = verdicts.get(0).unwrap();
-        answer(verdict, limits)
+        match self.store.decide_one(&decision, op, &[cost], &mut verdicts).await {
+            Err(error) => json!(error.to_string()),
+            Ok(()) => {
+                let (verdict, limits) = verdicts.get(0).unwrap();
+                let mut answer = answer(verdict, limits);
+                if self.has_ids {
+                    answer["applied"] = json!(verdict.applied);
+                }
+                answer
+            }
+        }
     }
 }
 

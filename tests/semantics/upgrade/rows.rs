@@ -14,6 +14,8 @@ pub(super) type Step = (u64, Op, u64);
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) strategy: Arc<Strategy>,
+    /// Whether its charges and debits have an id.
+    pub(super) has_ids: bool,
     /// Steps before the states are written down.
     pub(super) before: Vec<Step>,
     /// Steps that are answered from these states.
@@ -82,6 +84,30 @@ pub(super) fn rows_of_shaping() -> Vec<Row> {
     rows
 }
 
+/// The records of charges and debits under an id. The same call is answered as it was decided, and another cost is refused.
+pub(super) fn rows_of_ids() -> Vec<Row> {
+    let both: &[Field] = &[Field::Resource, Field::Consumer];
+    let rate = Rate { count: 1, period: Micros(SECOND) };
+    let bucket = || Algorithm::bucket(10, rate).unwrap();
+    let window = Algorithm::fixed_window(20, Micros(60 * SECOND), false, false).unwrap();
+    let of = |name, limits: &[(&str, &[Field], Algorithm)], op, cost, other| {
+        // Two seconds later, when some of the cost has come back.
+        let after = vec![(2 * SECOND, op, cost), (0, op, other), (0, Op::Peek, 1), (SECOND, op, cost)];
+        Row { has_ids: true, before: vec![(SECOND / 2, op, cost)], after, ..row(name, limits) }
+    };
+    let one = [("each", both, bucket())];
+    let two = [("each", both, bucket()), ("all", &[Field::Resource][..], window)];
+    let paced = [("each", both, Algorithm::leaky_queue(9, rate, 0).unwrap())];
+    vec![
+        of("charge under an id", &one, Op::Charge, 4, 5),
+        of("charge of two limits under an id", &two, Op::Charge, 4, 5),
+        of("paced charge under an id", &paced, Op::Charge, 4, 5),
+        of("partial grant under an id", &two, Op::AtMost, 30, 31),
+        of("debit under an id", &one, Op::Force, 14, 15),
+        of("debit of two limits under an id", &two, Op::Force, 14, 15),
+    ]
+}
+
 fn row(name: &'static str, limits: &[(&str, &[Field], Algorithm)]) -> Row {
     let one = Arc::new(strategy("fixture", limits, FailurePolicy::Error));
     let before = vec![(0, Op::Charge, 3), (SECOND + 1, Op::Charge, 2), (9 * SECOND, Op::Charge, 1)];
@@ -92,5 +118,5 @@ fn row(name: &'static str, limits: &[(&str, &[Field], Algorithm)]) -> Row {
         (3 * SECOND, Op::Charge, 1),
         (7 * SECOND, Op::Peek, 10),
     ];
-    Row { name, strategy: one, before, after }
+    Row { name, strategy: one, has_ids: false, before, after }
 }
