@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check test test-long lint luacheck bench figures soak run redis clients envoy
+.PHONY: help build check test test-long lint luacheck bench figures pictures soak run redis clients envoy
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ figures: ## Put the table of the last `make bench` into docs/performance.md
 		/^<!-- end of figures -->/ { skip = 0 } \
 		!skip' "$(TARGET_DIR)/bench/table.md" docs/performance.md > "$(TARGET_DIR)/bench/performance.md"
 	@cp "$(TARGET_DIR)/bench/performance.md" docs/performance.md
+
+pictures: ## Draw the pictures of docs/algorithms.md with `weir simulate`
+	$(CARGO) build --release
+	scripts/pictures.sh "$(TARGET_DIR)/release/weir" docs/pictures
 
 soak: redis ## Keep the service at saturation for SECONDS=300 on each store, and check every decision
 	WEIR_SOAK_SECONDS=$(or $(SECONDS),300) $(CARGO) test --release --workspace --test operations -- --nocapture long_soak::

@@ -1,10 +1,12 @@
 //! `weir simulate`: the same bytes for the same seed, the documented example, and mistakes with their places.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::command::{text, weir};
+use crate::support::command::{WEIR, text, weir};
 
 const COMPARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/compare.yaml");
 
@@ -50,6 +52,30 @@ fn the_documented_example_is_what_the_command_prints() {
         let (code, out, err) = simulate(&args.split(' ').collect::<Vec<_>>());
         assert_eq!((code, err.as_str()), (Some(0), ""), "{command}");
         assert_eq!(out, expected, "{command}");
+    }
+}
+
+/// The committed pictures of docs/algorithms.md are what the script draws with this program, and the page shows all of them.
+#[test]
+fn the_pictures_of_the_algorithms_are_what_the_command_draws() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = std::process::Command::new(format!("{root}scripts/pictures.sh"));
+    let drawn = script.args([WEIR, folder.path().to_str().unwrap()]).output().unwrap();
+    assert!(drawn.status.success(), "{}", text(&drawn.stderr));
+    let page = fs::read_to_string(format!("{root}docs/algorithms.md")).unwrap();
+    let names = |folder: &Path| -> BTreeSet<String> {
+        let files =
+            fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        files.filter(|name| name.ends_with(".svg")).collect()
+    };
+    let committed = Path::new(root).join("docs/pictures");
+    assert_eq!(names(folder.path()), names(&committed), "run `make pictures`");
+    for name in names(folder.path()) {
+        assert!(page.contains(&format!("](pictures/{name})")), "docs/algorithms.md does not show {name}");
+        let [drawn, kept] =
+            [folder.path(), &committed].map(|folder| fs::read_to_string(folder.join(&name)).unwrap());
+        assert!(drawn == kept, "{name} is out of date: run `make pictures`");
     }
 }
 

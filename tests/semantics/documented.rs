@@ -1,8 +1,10 @@
 //! The pictures and figures of docs/algorithms.md are those of this program: the tests draw and measure them again.
 
+mod adaptive;
 mod asked;
 mod footprint;
 mod names;
+mod operations;
 mod pictures;
 mod promises;
 mod recipes;

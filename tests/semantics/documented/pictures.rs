@@ -1,4 +1,6 @@
-//! The same calls under every algorithm, a column for each step of time; and the worst that any calls do.
+//! The limits of the pictures, the most that passes in them, and the worst that any calls do.
+//!
+//! `weir simulate` draws the pictures themselves; `tests/operations/simulate.rs` compares them with the files.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,11 +8,15 @@ use std::sync::Arc;
 
 use weir::algorithm::Op;
 use weir::key::{Subject, phase, write_name};
+use weir::simulation::read_trace;
 use weir::strategy::Strategy;
 use weir::units::Micros;
 
 use super::{TEXT, names, strategy};
 use crate::properties::machine::Machine;
+
+/// The limits of the pictures.
+const LIMITS: &str = include_str!("../../../docs/pictures/algorithms.yaml");
 
 /// 2024-01-01T00:00:00Z: a multiple of every window in the pictures.
 const START: u64 = 1_704_067_200_000_000;
@@ -18,45 +24,42 @@ const START: u64 = 1_704_067_200_000_000;
 /// How long the windows of the pictures are, in columns.
 const SPAN: u64 = 6;
 
-/// Calls of each column: an even pace; nothing; a burst just before a window ends, and three times what
-/// the limit allows; nothing; a burst, and an even pace.
-const CALLS: &str = "111111111111     9333333333333333333           9111111111111";
+/// What stands between a limit and its figures.
+const FIGURES: &str = "   # most in any ";
 
-/// Every block that begins with an algorithm is what the program draws under it.
+/// Every limit with figures has the figures of the program, and a picture.
 #[test]
-fn pictures_are_drawn_by_the_program() {
+fn figures_are_those_of_the_program() {
     let (mut wrong, mut drawn) = (String::new(), BTreeSet::new());
-    for block in TEXT.split("```text\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        let first = block.lines().next().unwrap_or_default();
-        let Some((name, _)) = first.split_once(": {") else { continue };
-        let expected = picture(first);
-        drawn.insert(name.to_owned());
-        if block != expected {
-            let _ = write!(wrong, "```text\n{expected}```\n");
+    for (line, (limit, _)) in TEXT.lines().filter_map(|line| Some((line, line.split_once(FIGURES)?))) {
+        let expected = format!("{limit}{FIGURES}{}", figures(limit));
+        drawn.insert(limit.split(':').next().unwrap().to_owned());
+        if line != expected {
+            let _ = writeln!(wrong, "{expected}");
         }
+        assert!(LIMITS.contains(&format!(", {limit} }}] }}\n")), "{limit} has no picture");
     }
-    assert!(wrong.is_empty(), "these pictures of docs/algorithms.md are to be:\n{wrong}");
+    assert!(wrong.is_empty(), "these lines of docs/algorithms.md are to be:\n{wrong}");
     assert_eq!(drawn, BTreeSet::from_iter(names()));
 }
 
-fn picture(first: &str) -> String {
-    let rules = strategy(first);
-    let is_of_days = first.contains("calendar");
-    let (column, unit) = if is_of_days { (14_400_000_000, "4h") } else { (1_000_000, "1s") };
-    let span = if is_of_days { "24h" } else { "6s" };
-    let mut text = format!("{first}\n\ncalls   |{CALLS}|  a column is {unit}\n");
-    let consumers: &[&str] = if rules.algorithms()[0].is_spread() { &["alice", "bob"] } else { &["passed"] };
-    let mut most = 0;
-    for consumer in consumers {
-        let passed = passed(&mut machine(&rules, consumer), column);
-        most = most.max(most_in(&passed, SPAN * column));
-        let _ = writeln!(text, "{consumer:<8}|{}|", row(&passed, column));
+/// What passes at most in a window: with the calls of the picture, and with any calls.
+fn figures(limit: &str) -> String {
+    let rules = strategy(limit);
+    let is_of_days = limit.contains("calendar");
+    let (column, span) = if is_of_days { (14_400_000_000, "24h") } else { (1_000_000, "6s") };
+    let calls = if is_of_days {
+        include_str!("../../../docs/pictures/days.csv")
+    } else {
+        include_str!("../../../docs/pictures/calls.csv")
+    };
+    let mut machine = machine(&rules, "alice");
+    let mut passed = Vec::new();
+    for call in read_trace(calls).unwrap().calls {
+        ask(&mut machine, START + call.at.0, &mut passed);
     }
-    let _ = writeln!(text, "        {}", format!(" {}", "^     ".repeat(10)).trim_end());
-    let worst = worst(&rules, column);
-    let _ = writeln!(text, "most in any {span}: {most} here, {worst} at worst");
-    text
+    let (here, worst) = (most_in(&passed, SPAN * column), worst(&rules, column));
+    format!("{span}: {here} here, {worst} at worst")
 }
 
 /// One limit of a key that was never used.
@@ -69,34 +72,11 @@ fn machine(rules: &Arc<Strategy>, consumer: &str) -> Machine {
     machine
 }
 
-/// When the calls of the picture passed.
-fn passed(machine: &mut Machine, column: u64) -> Vec<u64> {
-    let mut passed = Vec::new();
-    for (index, calls) in (0..).zip(CALLS.chars().map(|calls| calls.to_digit(10).unwrap_or(0).into())) {
-        for call in 0..calls {
-            ask(machine, START + index * column + call * column / calls, &mut passed);
-        }
-    }
-    passed
-}
-
 fn ask(machine: &mut Machine, at: u64, passed: &mut Vec<u64>) {
     machine.now = Micros(at);
     if machine.decide(Op::Charge, 1).verdict.allowed {
         passed.push(at);
     }
-}
-
-/// What passed in each column; a dot where calls were made and none did.
-fn row(passed: &[u64], column: u64) -> String {
-    let in_column = |index: u64| passed.iter().filter(|&&at| (at - START) / column == index).count();
-    let columns = (0..).zip(CALLS.chars());
-    let drawn = columns.map(|(index, calls)| match (in_column(index), calls) {
-        (0, ' ') => " ".to_owned(),
-        (0, _) => ".".to_owned(),
-        (passed, _) => passed.to_string(),
-    });
-    drawn.collect()
 }
 
 /// The most that passed in any half-open span.
