@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "weir/v1/rate_limit.proto",
         "weir/v1/concurrency.proto",
         "weir/v1/admin.proto",
+        "weir/v1/usage.proto",
         "envoy/service/ratelimit/v3/rls.proto",
     ];
     let descriptors = protox::compile(files, ["../../proto"])?;

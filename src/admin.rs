@@ -1,6 +1,8 @@
 //! What operators and orchestrators ask over HTTP: metrics, liveness, readiness. On a thread of its
 //! own, so that no scrape ever delays a decision.
 
+mod ui;
+
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
@@ -16,10 +18,12 @@ use tokio::sync::oneshot;
 
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
+use crate::usage::UsageHandle;
 
 const INDEX: &str = "\
 weir: exact rate-limit decisions
 
+/ui       what was decided in the last hour, for people
 /metrics  Prometheus metrics
 /livez    200 while the process runs
 /readyz   200 while calls are answered (`degraded:`, while Redis nodes cannot decide: which, why, what to do), else
@@ -36,11 +40,12 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves on `listener`, and runs `background` beside it for as long.
+    /// Serves on `listener`, with `/ui` where there is somebody to ask about usage, and runs `background` beside it for as long.
     pub fn start(
         listener: TcpListener,
         metrics: Metrics,
         readiness: Readiness,
+        usage: Option<UsageHandle>,
         background: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
@@ -50,7 +55,7 @@ impl Admin {
             runtime.block_on(async {
                 tokio::spawn(background);
                 tokio::select! {
-                    result = serve(listener, metrics, readiness) => {
+                    result = serve(listener, metrics, readiness, usage) => {
                         if let Err(error) = result {
                             tracing::error!(%error, "the admin server ended");
                         }
@@ -74,13 +79,21 @@ impl Drop for Admin {
     }
 }
 
-async fn serve(listener: TcpListener, metrics: Metrics, readiness: Readiness) -> std::io::Result<()> {
+async fn serve(
+    listener: TcpListener,
+    metrics: Metrics,
+    readiness: Readiness,
+    usage: Option<UsageHandle>,
+) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let router = Router::new()
+    let mut router = Router::new()
         .route("/", get(INDEX))
         .route("/livez", get("ok\n"))
-        .route("/readyz", get(readyz).with_state(readiness))
+        .route("/readyz", get(readyz).with_state(readiness.clone()))
         .route("/metrics", get(scrape).with_state(metrics));
+    if let Some(usage) = usage {
+        router = router.merge(ui::routes(usage, readiness));
+    }
     axum::serve(listener, router).await
 }
 

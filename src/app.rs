@@ -20,10 +20,11 @@ use crate::service::Templates;
 use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
-use crate::store::redis::{EngineSet, EnginesInUse, RedisShared};
+use crate::store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
 use crate::store::{LeaseHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::{DecisionLog, DecisionLogConfig, DecisionLogError, Metrics};
+use crate::usage::UsageThread;
 
 /// Between two looks for memory keys that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -64,6 +65,9 @@ pub enum AppError {
     /// The admin thread cannot start.
     #[error("the admin server cannot start: {0}")]
     Admin(io::Error),
+    /// The thread that keeps the history of decisions cannot start.
+    #[error("the thread that keeps the history of decisions cannot start: {0}")]
+    Usage(io::Error),
     /// The gRPC server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -124,14 +128,24 @@ fn serve(
 ) -> Result<(), AppError> {
     match &config.store {
         StoreConfig::Memory(memory) => {
-            let store = MemoryStore::new(memory, clock);
+            let store = MemoryStore::new(memory, clock.clone());
             let (shown, swept) = (store.clone(), store.clone());
             metrics.show_memory(move || shown.stats())?;
             readiness.set(Ok(()));
             let engines = EnginesInUse::default();
             let (shared, rules) = (store.clone(), config.rules.clone());
             let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
-            let app = App { config, listeners, readiness, metrics, engines, store_files: 0, share };
+            let app = App {
+                config,
+                listeners,
+                readiness,
+                metrics,
+                clock,
+                usage_link: None,
+                engines,
+                store_files: 0,
+                share,
+            };
             let stores = move || WorkerStores {
                 decisions: store.clone(),
                 leases: Some(LeaseHandle::new(store.clone())),
@@ -141,7 +155,7 @@ fn serve(
         StoreConfig::Redis(redis) => {
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
             let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
-            let shared = RedisShared::new(redis, secret, clock);
+            let shared = RedisShared::new(redis, secret, clock.clone());
             let redis = redis.clone();
             let counted = shared.clone();
             metrics.show_redis(move || counted.single_slot_calls())?;
@@ -152,7 +166,17 @@ fn serve(
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
             let store_files = redis.open_files(server::worker_count(&config.server));
             let share = Box::new(|_: Option<&Domains>| ());
-            let app = App { config, listeners, readiness, metrics, engines, store_files, share };
+            let app = App {
+                config,
+                listeners,
+                readiness,
+                metrics,
+                clock,
+                usage_link: Some(shared.usage()),
+                engines,
+                store_files,
+                share,
+            };
             let stores = move || {
                 let store = shared.store();
                 let leases = Some(LeaseHandle::new(store.clone()));
@@ -169,6 +193,10 @@ struct App {
     listeners: Listeners,
     readiness: Readiness,
     metrics: Metrics,
+    /// By which decisions are kept.
+    clock: Clock,
+    /// What tells other nodes what was decided here.
+    usage_link: Option<UsageLink>,
     /// What the store's probes charge by.
     engines: EnginesInUse,
     /// Files that the stores of all workers may have open.
@@ -189,12 +217,16 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
-        let Self { config, listeners, readiness, metrics, engines, store_files, share } = self;
+        let Self { config, listeners, readiness, metrics, clock, usage_link, engines, store_files, share } =
+            self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let usage =
+            UsageThread::start(&config.usage, metrics.clone(), clock, usage_link).map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
         let watched = envoy::watch(files, envoy.clone(), engines, share);
         let background = async { tokio::join!(background, watched).0 };
-        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), background);
+        let shown = Some(usage.handle());
+        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), shown, background);
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
             rules: Arc::new(config.rules),
@@ -204,6 +236,7 @@ impl App {
             readiness,
             metrics,
             envoy,
+            usage: config.usage.service.then(|| usage.handle()),
             intercept: None,
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)

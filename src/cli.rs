@@ -16,6 +16,7 @@ mod serve;
 mod settings;
 mod signals;
 mod simulate;
+mod top;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ Examples:
   weir check ratelimit/config                          find every mistake in them
   weir import-envoy ratelimit/config > weir.yaml       the same limits as strategies of Weir
   weir simulate --pattern burst:100x5s                 see what limits do, without a server
+  weir top                                             see what is decided, live
   weir load                                            see how much a server takes";
 
 const ENVIRONMENT: &str = "\
@@ -87,6 +89,9 @@ enum Command {
     /// See what strategies would decide of a pattern of calls, without a server
     #[command(before_help = simulate::EXAMPLES)]
     Simulate(Box<simulate::SimulateArgs>),
+    /// Show what a server and its nodes decide, and the consumers that call most
+    #[command(before_help = top::EXAMPLES)]
+    Top(top::TopArgs),
     /// Put load on a server, and say how it answers; exits 0, 1 if calls failed, 2 on an error
     Load(Box<load::LoadArgs>),
 }
@@ -117,6 +122,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::ImportEnvoy(args) => import_envoy::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Top(args) => top::run(args),
         Command::Load(args) => load::run(*args),
     }
 }

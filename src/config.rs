@@ -42,6 +42,7 @@ mod server;
 mod store;
 mod strategies;
 mod tree;
+mod usage;
 mod values;
 
 use std::net::SocketAddr;
@@ -83,6 +84,8 @@ pub struct Config {
     pub rules: Rules,
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
+    /// What is kept of decisions.
+    pub usage: UsageConfig,
     /// The sentence on denial.
     pub messages: DenialMessages,
     /// Which decisions are logged.
@@ -160,6 +163,19 @@ pub struct ServerLimits {
     pub max_connection_age_grace: Micros,
 }
 
+/// What is kept of decisions, and who may see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageConfig {
+    /// Whether `weir.v1.UsageService` is served, to all clients of `listen`.
+    pub service: bool,
+    /// What this node is called; `None` is the name of its host.
+    pub node: Option<String>,
+    /// Whether nodes on one Redis show one another what they have counted.
+    pub shared: bool,
+    /// Of how many calls the consumer of one is looked at; 0 is of none.
+    pub sample: u32,
+}
+
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
 /// `{cost}` and `{limit}` the numbers of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,6 +224,12 @@ impl Default for ServerLimits {
             max_connection_age: None,
             max_connection_age_grace: Micros::from_secs(10),
         }
+    }
+}
+
+impl Default for UsageConfig {
+    fn default() -> Self {
+        Self { service: true, node: None, shared: true, sample: 16 }
     }
 }
 

@@ -94,7 +94,7 @@ impl Leases {
                 granted(asked, question, weight, resolved.strategy)
             }
         };
-        self.record(question, &resolved, &acquired, started);
+        self.record(question, weight, &resolved, &acquired, started);
         acquired
     }
 
@@ -194,13 +194,18 @@ impl Leases {
     fn record(
         &self,
         question: &LeaseQuestion<'_>,
+        weight: u64,
         resolved: &Resolved<'_>,
         acquired: &Result<Acquired, LeaseError>,
         started: Instant,
     ) {
         let took = clock::monotonic().saturating_duration_since(started);
         let counted = count_as(acquired);
-        self.recorder.ended(resolved.index, counted, 1);
+        let row = self.recorder.row(resolved);
+        self.recorder.ended(row, counted, 1, weight);
+        if self.recorder.samples() {
+            self.recorder.sampled(row, counted, question.asked.consumer);
+        }
         self.recorder.lease_took(CountedMethod::Acquire, took);
         tracing::debug!(
             strategy = resolved.strategy.name(),

@@ -11,6 +11,7 @@
 //! * [`telemetry`], [`readiness`]: what operators see.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
+//! * [`usage`]: what was decided, by time, and the consumers that call most.
 //! * [`service`]: wire ⇄ domain.
 //! * [`simulation`]: calls in, decisions out, on a clock that it moves.
 //! * [`server`], [`admin`]: sockets, threads, shutdown.
@@ -27,6 +28,7 @@ pub mod server;
 pub mod service;
 pub mod simulation;
 pub mod telemetry;
+pub mod usage;
 
 pub use weir_core::{algorithm, envoy, key, lease, strategy};
 pub use weir_load as load;

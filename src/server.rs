@@ -43,6 +43,7 @@ use crate::service::{EnvoyAnswers, Templates};
 use crate::store::{LeaseHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::{EnvoyMetrics, Metrics};
+use crate::usage::UsageHandle;
 
 /// One worker's stores.
 pub struct WorkerStores<S> {
@@ -75,6 +76,8 @@ pub struct Parts<F> {
     pub metrics: Metrics,
     /// What answers Envoy.
     pub envoy: EnvoyParts,
+    /// What answers questions about usage; without it there is no `UsageService`.
+    pub usage: Option<UsageHandle>,
     /// What looks at the headers of every call first, if anything does.
     pub intercept: Option<Arc<dyn Intercept>>,
 }

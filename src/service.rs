@@ -25,6 +25,7 @@ mod should_allow;
 mod span;
 mod status;
 mod stream;
+mod usage;
 mod wire;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use decisions::DecisionsApi;
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
 pub use incoming::Closing;
 pub use message::Templates;
+pub use usage::UsageApi;
 
 use self::inline::InlineStrategies;
 use crate::deadlines::Deadlines;

@@ -3,6 +3,7 @@
 //! No label takes a value from a request: strategies, outcomes and kinds of errors are all that vary,
 //! and every series exists from the start, at 0.
 
+mod consumers;
 mod decision_log;
 mod decisions;
 mod envoy;
@@ -12,6 +13,7 @@ mod log;
 mod recorder;
 mod sampled;
 mod store;
+mod totals;
 mod transport;
 
 use std::sync::Arc;
@@ -23,21 +25,25 @@ use prometheus::proto::MetricType;
 use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
+pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 pub use decision_log::{
     DecisionLine, DecisionLog, DecisionLogConfig, DecisionLogError, KeyShare, LogTarget, is_denial,
 };
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
 };
+pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
+use self::totals::TotalsLayout;
 use crate::store::memory::MemoryStats;
 use crate::store::redis::StoreHealth;
 use crate::strategy::Rules;
@@ -58,10 +64,9 @@ pub struct Metrics {
 impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
-        let strategies = rules.counted_names().map(str::to_owned).collect();
         let strategies_with = rules.strategies().iter().enumerate();
         let leases = strategies_with.filter(|(_, it)| it.concurrency().is_some()).map(|(index, _)| index);
-        let decisions = Arc::new(DecisionCounters::new(strategies, leases.collect())?);
+        let decisions = Arc::new(DecisionCounters::new(TotalsLayout::of(rules), leases.collect())?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);
@@ -107,6 +112,40 @@ impl Metrics {
     #[must_use]
     pub fn recorder(&self) -> Arc<Recorder> {
         self.decisions.recorder()
+    }
+
+    /// What all workers have counted of decisions so far; some of it may come in several parts.
+    pub fn totals(&self, each: impl FnMut(CountedTotal)) {
+        self.decisions.totals(each);
+    }
+
+    /// How many decisions took how long so far.
+    #[must_use]
+    pub fn latency(&self) -> LatencyCounts {
+        self.decisions.latency()
+    }
+
+    /// Looks at the consumer of one of `rate` decisions from now on, or of none.
+    pub fn sample_consumers(&self, rate: u32) {
+        self.decisions.sample_consumers(rate);
+    }
+
+    /// The consumers that all workers have looked at since the last time.
+    #[must_use]
+    pub fn take_consumers(&self) -> ConsumerSummary {
+        self.decisions.take_consumers()
+    }
+
+    /// The names of the strategies, in the order of the configuration.
+    #[must_use]
+    pub fn strategy_names(&self) -> &[Arc<str>] {
+        &self.decisions.layout.strategies
+    }
+
+    /// The resource patterns by their places, as they were configured.
+    #[must_use]
+    pub fn pattern_names(&self) -> &[Arc<str>] {
+        &self.decisions.layout.patterns
     }
 
     /// A count of open connections of its own for one more worker.

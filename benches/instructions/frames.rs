@@ -52,6 +52,7 @@ pub(crate) fn perform(
             readiness,
             metrics,
             envoy,
+            usage: None,
             intercept: None,
         };
         let mut server =

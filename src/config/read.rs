@@ -12,7 +12,7 @@ use super::store::StoreSection;
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
     Config, EnvoyConfig, StoreConfig, access, envoy, log, overrides_section, resources, server, store,
-    strategies,
+    strategies, usage,
 };
 use crate::key::KeySecret;
 use crate::strategy::Rules;
@@ -105,6 +105,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     }
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
+    let usage = usage::usage(root.section("usage", report), report);
     let messages = server::messages(root.section("messages", report), report);
     let decision_log = log::log(root.section("log", report), report);
     root.finish(report);
@@ -113,7 +114,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
-    Config { server, store, key_secret, namespace, rules, envoy, messages, decision_log, source: None }
+    Config { server, store, key_secret, namespace, rules, envoy, usage, messages, decision_log, source: None }
 }
 
 fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {

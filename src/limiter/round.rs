@@ -21,7 +21,7 @@ use crate::store::{
     Answers, Decision, LaterVerdicts, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict,
 };
 use crate::strategy::{Listed, Resolved, Strategy};
-use crate::telemetry::{CountedMethod, CountedOutcome as Counted};
+use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 
 /// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
 /// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
@@ -38,17 +38,18 @@ pub struct Round<'a, S: Store> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct SameOutcomes {
-    strategy: usize,
+    row: TotalsRow,
     outcome: Counted,
     count: u64,
+    cost: u64,
 }
 
 /// A question, in its turn.
 enum RoundSlot<'q, 'm> {
-    /// The next one that the store is asked, under the strategy of this number, and whether it wants advice.
-    Asked(usize, &'q Arc<Strategy>, bool),
+    /// The next one that the store is asked, where it is counted, and whether it wants advice.
+    Asked(TotalsRow, &'q Arc<Strategy>, bool),
     /// It needs no store.
-    Listed(usize, &'q Arc<Strategy>, &'q Question<'m>, Listed),
+    Listed(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, Listed),
     /// It cannot be asked.
     Refused(LimiterError),
 }
@@ -64,7 +65,7 @@ struct Named<'a, 'q> {
 impl<S: Store> Limiter<S> {
     /// Begins a round.
     pub fn round(&self) -> Round<'_, S> {
-        let run = SameOutcomes { strategy: 0, outcome: Counted::Allowed, count: 0 };
+        let run = SameOutcomes { row: TotalsRow::FIRST, outcome: Counted::Allowed, count: 0, cost: 0 };
         let (started, answers) = (clock::monotonic(), Answers::default());
         Round { limiter: self, started, decided: 0, store_answers: 0, run, answers }
     }
@@ -101,9 +102,9 @@ impl<'a, S: Store> Round<'a, S> {
         let mut limits = &answers.limits[..];
         for turn in turns {
             each(match turn {
-                RoundSlot::Asked(index, strategy, wants_advice) => match asked.next() {
+                RoundSlot::Asked(row, strategy, wants_advice) => match asked.next() {
                     Some((decision, StoreAnswer::Later(later))) => {
-                        Begun::Waiting(self.waiting(index, decision, later, wants_advice))
+                        Begun::Waiting(self.waiting(row, decision, later, wants_advice))
                     }
                     Some((decision, StoreAnswer::Ready(decided))) => {
                         let outcome = self.outcome(strategy, decided, &mut limits);
@@ -111,9 +112,9 @@ impl<'a, S: Store> Round<'a, S> {
                             self.limiter.log_decision(decision, &outcome);
                         }
                         let asked = LogFields::of_decision(decision);
-                        let answer = self.record(index, strategy, &asked, outcome);
+                        let answer = self.record(row, strategy, &asked, outcome);
                         if wants_advice {
-                            self.advised(index, decision, answer)
+                            self.advised(row, decision, answer)
                         } else {
                             Begun::Answered(answer)
                         }
@@ -123,8 +124,8 @@ impl<'a, S: Store> Round<'a, S> {
                         Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
                     }
                 },
-                RoundSlot::Listed(index, strategy, question, listed) => {
-                    Begun::Answered(self.listed(index, strategy, question, listed))
+                RoundSlot::Listed(row, strategy, question, listed) => {
+                    Begun::Answered(self.listed(row, strategy, question, listed))
                 }
                 RoundSlot::Refused(error) => Begun::Answered(Err(error)),
             });
@@ -154,13 +155,14 @@ impl<'a, S: Store> Round<'a, S> {
                 rules.excepted(resolved, question.resource, question.consumer)
             }
         };
-        let Resolved { index, strategy, group, listing, .. } = resolved;
+        let row = self.limiter.recorder.row(&resolved);
+        let Resolved { strategy, group, listing, .. } = resolved;
         bounds::check_needed(question, strategy)?;
         if !question.is_plain() {
             bounds::check_shaping(question, strategy)?;
         }
         if let Some(listing) = listing {
-            turns.push(RoundSlot::Listed(index, strategy, question, listing.listed));
+            turns.push(RoundSlot::Listed(row, strategy, question, listing.listed));
             return Ok(());
         }
         decisions.push(Decision {
@@ -171,7 +173,7 @@ impl<'a, S: Store> Round<'a, S> {
             part: question.part(),
             deadline: question.deadline.as_ref(),
         });
-        turns.push(RoundSlot::Asked(index, strategy, question.headers));
+        turns.push(RoundSlot::Asked(row, strategy, question.headers));
         Ok(())
     }
 
@@ -194,24 +196,26 @@ impl<'a, S: Store> Round<'a, S> {
 
     fn waiting(
         &self,
-        index: usize,
+        row: TotalsRow,
         decision: &Decision<'_>,
         later: LaterVerdicts,
         wants_advice: bool,
     ) -> Waiting {
-        let log = LogFields::of_decision(decision).owned_if_logged();
+        let fields = LogFields::of_decision(decision);
+        let sampled = self.limiter.recorder.samples().then(|| fields.consumer.into());
+        let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
         let decision_log = self.limiter.logged_later(decision);
-        let is_noted = log.is_some() || decision_log.is_some();
-        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log }));
+        let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some();
+        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled }));
         let advice = wants_advice.then(|| Box::new(AdviceWanted::of(decision)));
         let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
-        Waiting { index, strategy, asked: self.started, stage, notes, advice }
+        Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
     }
 
     /// The answer to a question whose consumer is on a list.
     fn listed<'s>(
         &mut self,
-        index: usize,
+        row: TotalsRow,
         strategy: &'s Arc<Strategy>,
         question: &Question<'_>,
         listed: Listed,
@@ -225,14 +229,14 @@ impl<'a, S: Store> Round<'a, S> {
             };
             self.limiter.log_decision(&decision, &outcome);
         }
-        self.record(index, strategy, &LogFields::of(question, strategy), outcome)
+        self.record(row, strategy, &LogFields::of(question, strategy), outcome)
     }
 
     /// The answer with what a client is advised. Where the store must be waited for that, the answer waits too.
     #[cold]
     fn advised<'s, 'l>(
         &self,
-        index: usize,
+        row: TotalsRow,
         decision: &Decision<'_>,
         answer: Result<Answer<'s, 'l>, LimiterError>,
     ) -> Begun<'s, 'l> {
@@ -255,7 +259,8 @@ impl<'a, S: Store> Round<'a, S> {
         }
         let stage = WaitingStage::Advice(later.0, later.1, Box::new(verdicts));
         let (strategy, advice) = (Arc::clone(decision.strategy), Some(Box::new(wanted)));
-        Begun::Waiting(Waiting { index, strategy, asked: self.started, stage, notes: None, advice })
+        let (cost, peek, asked, notes) = (0, true, self.started, None);
+        Begun::Waiting(Waiting { row, peek, cost, strategy, asked, stage, notes, advice })
     }
 
     /// What the store said, or its strategy instead. `limits` begins with what its limits say.
@@ -289,30 +294,34 @@ impl<'a, S: Store> Round<'a, S> {
     #[inline(always)]
     fn record<'s, 'l>(
         &mut self,
-        index: usize,
+        row: TotalsRow,
         strategy: &'s Strategy,
         asked: &LogFields<'_>,
         outcome: Result<Outcome<'l>, LimiterError>,
     ) -> Result<Answer<'s, 'l>, LimiterError> {
         let counted = settle::count_as(&outcome);
-        self.count(index, counted);
+        self.count(row, counted, settle::cost_of(&outcome, asked.cost, asked.peek));
+        if self.limiter.recorder.samples() {
+            self.limiter.recorder.sampled(row, counted, asked.consumer);
+        }
         settle::log(asked, None, counted, outcome.as_ref().err());
         outcome.map(|outcome| Answer { strategy, outcome, advice: None })
     }
 
     #[inline(always)]
-    fn count(&mut self, strategy: usize, outcome: Counted) {
+    fn count(&mut self, row: TotalsRow, outcome: Counted, cost: u64) {
         self.decided += 1;
-        if (self.run.strategy, self.run.outcome) != (strategy, outcome) {
+        if (self.run.row, self.run.outcome) != (row, outcome) {
             self.count_run();
-            self.run = SameOutcomes { strategy, outcome, count: 0 };
+            self.run = SameOutcomes { row, outcome, count: 0, cost: 0 };
         }
         self.run.count += 1;
+        self.run.cost = self.run.cost.wrapping_add(cost);
     }
 
     fn count_run(&self) {
-        let SameOutcomes { strategy, outcome, count } = self.run;
-        self.limiter.recorder.ended(strategy, outcome, count);
+        let SameOutcomes { row, outcome, count, cost } = self.run;
+        self.limiter.recorder.ended(row, outcome, count, cost);
     }
 }
 

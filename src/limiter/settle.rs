@@ -52,6 +52,23 @@ pub(super) fn count_as(outcome: &Result<Outcome<'_>, LimiterError>) -> Counted {
     }
 }
 
+/// What a decision counts as cost: what was charged, or of a call that was not allowed, what it asked for. Peeks and
+/// repeated calls charge nothing.
+#[inline]
+pub(super) fn cost_of(outcome: &Result<Outcome<'_>, LimiterError>, cost: u64, peek: bool) -> u64 {
+    match outcome {
+        _ if peek => 0,
+        Ok(Outcome::Decided { verdict, .. }) if verdict.allowed => {
+            if verdict.applied {
+                verdict.granted
+            } else {
+                0
+            }
+        }
+        _ => cost,
+    }
+}
+
 fn is_never(limits: &[LimitVerdict]) -> bool {
     limits.iter().any(|limit| limit.retry == Retry::Never)
 }

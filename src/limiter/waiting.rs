@@ -11,13 +11,17 @@ use super::{Limiter, settle};
 use crate::clock;
 use crate::store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
 use crate::strategy::Strategy;
+use crate::telemetry::TotalsRow;
 
 /// It is small, because questions with an answer are moved about in its place. It owns its
 /// data, so it belongs to one call alone. Dropped before its first poll, it has asked nothing. Dropped later, only its
 /// own answer is lost.
 pub struct Waiting {
-    /// Of the strategy.
-    pub(super) index: usize,
+    /// Where it is counted.
+    pub(super) row: TotalsRow,
+    pub(super) peek: bool,
+    /// What was asked for.
+    pub(super) cost: u64,
     pub(super) strategy: Arc<Strategy>,
     pub(super) asked: Instant,
     pub(super) stage: WaitingStage,
@@ -33,6 +37,8 @@ pub(super) struct WaitingNotes {
     pub(super) log: Option<OwnedLogFields>,
     /// Where this one is logged to the decision log.
     pub(super) decision_log: Option<PendingLogLine>,
+    /// The consumer, where it is counted.
+    pub(super) sampled: Option<Box<str>>,
 }
 
 /// What is waited for.
@@ -50,7 +56,7 @@ impl<S: Store> Limiter<S> {
         waiting: &'w mut Waiting,
         verdicts: &'w mut Verdicts,
     ) -> Result<Answer<'w, 'w>, LimiterError> {
-        let Waiting { index, strategy, asked, stage, notes, advice: wanted } = waiting;
+        let Waiting { row, peek, cost, strategy, asked, stage, notes, advice: wanted } = waiting;
         let later = match stage {
             WaitingStage::Decision(later) => later,
             WaitingStage::Advice(binding, later, decided) => {
@@ -67,8 +73,11 @@ impl<S: Store> Limiter<S> {
         let outcome = decided.and_then(|()| outcome(verdicts));
         let outcome = outcome.or_else(|error| settle::fall_back(strategy, error));
         let counted = settle::count_as(&outcome);
-        self.recorder.decided(*index, counted, took);
+        self.recorder.decided(*row, counted, settle::cost_of(&outcome, *cost, *peek), took);
         if let Some(notes) = notes {
+            if let Some(consumer) = &notes.sampled {
+                self.recorder.sampled(*row, counted, consumer);
+            }
             self.note(notes, strategy, took, &outcome);
         }
         let outcome = outcome?;

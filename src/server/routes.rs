@@ -18,8 +18,12 @@ use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
-use crate::proto::v1::{admin_service_server, concurrency_service_server, rate_limit_service_server};
-use crate::service::{AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService};
+use crate::proto::v1::{
+    admin_service_server, concurrency_service_server, rate_limit_service_server, usage_service_server,
+};
+use crate::service::{
+    AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, UsageApi,
+};
 use crate::store::Store;
 
 /// Health and reflection take names, no more.
@@ -58,12 +62,16 @@ pub(super) fn services<S: Store, F>(
     if let Some(leases) = leases {
         routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
     }
+    if let Some(usage) = &parts.usage {
+        routes = routes.add_service(UsageApi::server(usage.clone()));
+    }
     if config.admin_service {
         routes = routes.add_service(AdminApi::server(&decisions));
     }
     if config.reflection {
         let own = [
             (has_leases, concurrency_service_server::SERVICE_NAME),
+            (parts.usage.is_some(), usage_service_server::SERVICE_NAME),
             (config.admin_service, admin_service_server::SERVICE_NAME),
         ];
         routes =

@@ -1,25 +1,29 @@
 //! The metrics of decisions: the workers' counters, added up when the metrics page is read.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 
+use super::consumers::ConsumerSummary;
 use super::decision_log::DecisionLog;
-use super::histogram::Histogram;
+use super::histogram::{Histogram, LatencyCounts};
 use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+use super::totals::{CountedTotal, TotalsLayout};
 use crate::store::StoreError;
 
 /// All workers' counters under the names that Prometheus knows.
 pub(super) struct DecisionCounters {
-    strategies: Vec<String>,
-    /// Which of them have leases.
+    pub(super) layout: Arc<TotalsLayout>,
+    /// Which strategies have leases.
     leases: Vec<usize>,
     recorders: Mutex<Vec<Arc<Recorder>>>,
     log: OnceLock<Arc<DecisionLog>>,
+    /// Of the samples of consumers.
+    sample_rate: AtomicU32,
     descriptions: Vec<Desc>,
 }
 
@@ -45,18 +49,27 @@ const FAMILIES: [(&str, &str, &[&str]); 7] = [
 ];
 
 impl DecisionCounters {
-    pub(super) fn new(strategies: Vec<String>, leases: Vec<usize>) -> Result<Self, prometheus::Error> {
+    pub(super) fn new(layout: TotalsLayout, leases: Vec<usize>) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, labels): &(&str, &str, &[&str])| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
         };
         let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
-        Ok(Self { strategies, leases, recorders: Mutex::default(), log: OnceLock::new(), descriptions })
+        Ok(Self {
+            layout: Arc::new(layout),
+            leases,
+            recorders: Mutex::default(),
+            log: OnceLock::new(),
+            sample_rate: AtomicU32::default(),
+            descriptions,
+        })
     }
 
     pub(super) fn recorder(&self) -> Arc<Recorder> {
-        let recorder = Arc::new(Recorder::new(self.strategies.len(), self.log.get().cloned()));
-        self.recorders.lock().push(Arc::clone(&recorder));
+        let recorder = Arc::new(Recorder::new(Arc::clone(&self.layout), self.log.get().cloned()));
+        let mut recorders = self.recorders.lock();
+        recorder.consumers.set_rate(self.sample_rate.load(Relaxed));
+        recorders.push(Arc::clone(&recorder));
         recorder
     }
 
@@ -74,7 +87,7 @@ impl DecisionCounters {
     fn of_leases(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
         let mut metrics = Vec::new();
         for &index in &self.leases {
-            let strategy = self.strategies.get(index).map_or("", String::as_str);
+            let strategy = self.layout.strategies.get(index).map_or("", |name| &**name);
             for (kind, call) in ["renew", "release"].into_iter().enumerate() {
                 for outcome in CountedLease::ALL {
                     let of_one = |recorder: &Arc<Recorder>| {
@@ -89,21 +102,51 @@ impl DecisionCounters {
         metrics
     }
 
-    fn by_outcome(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
-        let of = |(index, strategy): (usize, &String)| {
-            let strategy = strategy.clone();
+    /// What all workers have counted so far; some of it may come in several parts.
+    pub(super) fn totals(&self, mut each: impl FnMut(CountedTotal)) {
+        let recorders = self.recorders.lock().clone();
+        recorders.iter().for_each(|recorder| recorder.totals.each(&mut each));
+    }
+
+    pub(super) fn sample_consumers(&self, rate: u32) {
+        let recorders = self.recorders.lock();
+        self.sample_rate.store(rate, Relaxed);
+        recorders.iter().for_each(|recorder| recorder.consumers.set_rate(rate));
+    }
+
+    pub(super) fn take_consumers(&self) -> ConsumerSummary {
+        let recorders = self.recorders.lock().clone();
+        let parts: Vec<ConsumerSummary> =
+            recorders.iter().map(|recorder| recorder.consumers.take()).collect();
+        ConsumerSummary::merged(&parts)
+    }
+
+    pub(super) fn latency(&self) -> LatencyCounts {
+        let mut counts = LatencyCounts::default();
+        for recorder in self.recorders.lock().iter() {
+            for method in [CountedMethod::ShouldAllow, CountedMethod::ShouldRateLimit, CountedMethod::Acquire]
+            {
+                recorder.latency[method as usize].add_to(&mut counts);
+            }
+        }
+        counts
+    }
+
+    fn by_outcome(&self) -> Vec<Metric> {
+        let mut sums = vec![[0; CountedOutcome::ALL.len()]; self.layout.strategies.len()];
+        self.totals(|one| {
+            if let Some(of_strategy) = sums.get_mut(one.strategy as usize) {
+                of_strategy[one.outcome as usize] += one.calls;
+            }
+        });
+        let of = |(strategy, sums): (&Arc<str>, [u64; CountedOutcome::ALL.len()])| {
+            let strategy = Arc::clone(strategy);
             CountedOutcome::ALL.map(|outcome| {
-                let of_one = |recorder: &Arc<Recorder>| {
-                    recorder
-                        .strategies
-                        .get(index)
-                        .map_or(0, |counts| counts.0[outcome as usize].load(Relaxed))
-                };
-                let labels = [("strategy", strategy.as_str()), ("outcome", outcome.name())];
-                counter(&labels, recorders.iter().map(of_one).sum())
+                let labels = [("strategy", &*strategy), ("outcome", outcome.name())];
+                counter(&labels, sums[outcome as usize])
             })
         };
-        self.strategies.iter().enumerate().flat_map(of).collect()
+        self.layout.strategies.iter().zip(sums).flat_map(of).collect()
     }
 }
 
@@ -133,7 +176,7 @@ impl Collector for SharedDecisionCounters {
             histogram(&[("method", method.name())], parts)
         };
         let metrics = [
-            (MetricType::COUNTER, self.0.by_outcome(&recorders)),
+            (MetricType::COUNTER, self.0.by_outcome()),
             (MetricType::HISTOGRAM, CountedMethod::ALL.map(by_method).to_vec()),
             (MetricType::COUNTER, rejections.to_vec()),
             (MetricType::COUNTER, calls.to_vec()),

@@ -9,6 +9,25 @@ const BOUNDS_US: [u64; 17] = [
     1_000_000,
 ];
 
+/// How many took how long: one count per bucket.
+pub type LatencyCounts = [u64; BOUNDS_US.len() + 1];
+
+/// What a part of all took at most, in microseconds, by a straight line through its bucket. What is longer than all
+/// bounds counts as the longest of them.
+#[must_use]
+pub fn quantile_us(counts: &LatencyCounts, part: f64) -> f64 {
+    let wanted = part * counts.iter().sum::<u64>() as f64;
+    let (mut before, mut from) = (0.0, 0.0);
+    for (&count, &to) in counts.iter().zip(&BOUNDS_US) {
+        let (count, to) = (count as f64, to as f64);
+        if count > 0.0 && before + count >= wanted {
+            return from + (to - from) * (wanted - before) / count;
+        }
+        (before, from) = (before + count, to);
+    }
+    from
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
     /// One per bound, and one for what is longer than all of them.
@@ -23,6 +42,11 @@ impl Histogram {
         let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
         self.counts[bucket].fetch_add(count, Relaxed);
         self.sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
+    }
+
+    /// Adds its counts to others.
+    pub(super) fn add_to(&self, sums: &mut LatencyCounts) {
+        sums.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.load(Relaxed));
     }
 
     /// The sum of several histograms, as Prometheus counts: each bucket holds those before it.
@@ -55,6 +79,20 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_lies_in_its_bucket() {
+        let histogram = Histogram::default();
+        histogram.observe(Duration::from_micros(7), 90);
+        histogram.observe(Duration::from_micros(700), 10);
+        let mut counts = LatencyCounts::default();
+        histogram.add_to(&mut counts);
+        assert!((5.0..=10.0).contains(&quantile_us(&counts, 0.5)));
+        assert!((500.0..=1_000.0).contains(&quantile_us(&counts, 0.99)));
+        histogram.observe(Duration::from_secs(9), 1_000);
+        histogram.add_to(&mut counts);
+        assert!((quantile_us(&counts, 0.99) - 1e6).abs() < 1e-9);
+    }
 
     #[test]
     fn a_duration_at_a_bound_counts_below_it() {

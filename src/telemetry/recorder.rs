@@ -4,15 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::consumers::ConsumerSampler;
 use super::decision_log::DecisionLog;
 use super::histogram::Histogram;
+use super::totals::{Totals, TotalsLayout, TotalsRow};
 use crate::store::StoreError;
+use crate::strategy::Resolved;
 
 /// What one worker counts; [`super::Metrics`] adds the workers up when it is asked.
 #[derive(Debug)]
 pub struct Recorder {
-    /// By strategy, in the order of the configuration.
-    pub(super) strategies: Box<[Outcomes]>,
+    /// Decisions.
+    pub(super) totals: Totals,
+    pub(super) consumers: ConsumerSampler,
     /// Renewals and releases by strategy.
     pub(super) leases: Box<[LeaseCounts]>,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
@@ -22,11 +26,6 @@ pub struct Recorder {
     pub(super) store_latency: Histogram,
     decision_log: Option<Arc<DecisionLog>>,
 }
-
-/// How one strategy's decisions ended. On a cache line of its own: it is written at every decision.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(super) struct Outcomes(pub(super) [AtomicU64; CountedOutcome::ALL.len()]);
 
 /// How renewals, and releases, of one strategy's leases ended.
 #[derive(Debug, Default)]
@@ -118,10 +117,11 @@ pub enum Rejection {
 }
 
 impl Recorder {
-    pub(super) fn new(strategies: usize, decision_log: Option<Arc<DecisionLog>>) -> Self {
+    pub(super) fn new(layout: Arc<TotalsLayout>, decision_log: Option<Arc<DecisionLog>>) -> Self {
         Self {
-            strategies: (0..strategies).map(|_| Outcomes::default()).collect(),
-            leases: (0..strategies).map(|_| LeaseCounts::default()).collect(),
+            leases: (0..layout.strategies.len()).map(|_| LeaseCounts::default()).collect(),
+            totals: Totals::new(layout),
+            consumers: ConsumerSampler::default(),
             latency: Default::default(),
             rejections: Default::default(),
             store_answers: AtomicU64::default(),
@@ -137,16 +137,36 @@ impl Recorder {
         self.decision_log.as_deref()
     }
 
-    /// Counts a decision under strategy number `strategy`.
-    pub fn decided(&self, strategy: usize, outcome: CountedOutcome, took: Duration) {
-        self.ended(strategy, outcome, 1);
+    /// Where decisions of this kind are counted.
+    #[inline]
+    pub fn row(&self, resolved: &Resolved<'_>) -> TotalsRow {
+        self.totals.row(resolved)
+    }
+
+    /// Counts a decision in `row`.
+    pub fn decided(&self, row: TotalsRow, outcome: CountedOutcome, cost: u64, took: Duration) {
+        self.ended(row, outcome, 1, cost);
         self.latency[CountedMethod::ShouldAllow as usize].observe(took, 1);
     }
 
-    /// Counts decisions under strategy number `strategy` whose time [`Recorder::took`] counts.
-    pub fn ended(&self, strategy: usize, outcome: CountedOutcome, count: u64) {
-        if let Some(outcomes) = self.strategies.get(strategy).filter(|_| count > 0) {
-            outcomes.0[outcome as usize].fetch_add(count, Relaxed);
+    /// Counts decisions in `row`, what they cost together, and whose time [`Recorder::took`] counts.
+    #[inline]
+    pub fn ended(&self, row: TotalsRow, outcome: CountedOutcome, calls: u64, cost: u64) {
+        if calls > 0 {
+            self.totals.count(row, outcome, calls, cost);
+        }
+    }
+
+    /// Whether the consumer of a decision is to be given to [`Recorder::sampled`].
+    #[inline]
+    pub fn samples(&self) -> bool {
+        self.consumers.takes()
+    }
+
+    /// Counts the consumer of a decision.
+    pub fn sampled(&self, row: TotalsRow, outcome: CountedOutcome, consumer: &str) {
+        if let Some(strategy) = self.totals.strategy_of(row) {
+            self.consumers.add(strategy, outcome, consumer);
         }
     }
 
@@ -208,6 +228,16 @@ impl CountedOutcome {
         Self::DegradedDenied,
         Self::Error,
     ];
+
+    /// Whether the call could go ahead; `None` where its caller got an error instead.
+    #[must_use]
+    pub const fn is_allowed(self) -> Option<bool> {
+        match self {
+            Self::Allowed | Self::AllowList | Self::DegradedAllowed => Some(true),
+            Self::Denied | Self::Never | Self::DenyList | Self::DegradedDenied => Some(false),
+            Self::Error => None,
+        }
+    }
 
     /// The label value.
     #[must_use]

@@ -28,3 +28,5 @@ mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]
 mod support;
+mod ui;
+mod usage;

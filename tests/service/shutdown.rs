@@ -254,6 +254,7 @@ async fn reflection_speaks_both_versions() {
             "grpc.health.v1.Health",
             "grpc.reflection.v1.ServerReflection",
             "weir.v1.ConcurrencyService",
+            "weir.v1.UsageService",
         ]
     );
     let v1alpha = services_by_reflection!(server, v1alpha).unwrap();
@@ -265,6 +266,7 @@ async fn reflection_speaks_both_versions() {
             "grpc.health.v1.Health",
             "grpc.reflection.v1alpha.ServerReflection",
             "weir.v1.ConcurrencyService",
+            "weir.v1.UsageService",
         ]
     );
 }

@@ -76,6 +76,7 @@ impl Served {
             readiness: readiness.clone(),
             envoy: envoy(&metrics),
             metrics,
+            usage: None,
             intercept,
         };
         let server = ConnectionServer::new(&server, &parts).unwrap();

@@ -79,7 +79,7 @@ impl Server {
         readiness.set(Ok(()));
         Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
-            let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), async {});
+            let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), None, async {});
             let _admin = admin.unwrap();
             let parts = Parts {
                 rules: Arc::new(config.rules),
@@ -89,6 +89,7 @@ impl Server {
                 readiness,
                 envoy: EnvoyParts::without_files(metrics.envoy(1).unwrap()),
                 metrics,
+                usage: None,
                 intercept: None,
             };
             let served = server::run(&config.server, listeners.grpc, parts, stopped);
@@ -211,6 +212,7 @@ pub(crate) fn config() -> Config {
         rules: Rules::new(strategies, resources),
         messages: DenialMessages::default(),
         decision_log: weir::telemetry::DecisionLogConfig::default(),
+        usage: weir::config::UsageConfig::default(),
         source: None,
     }
 }

@@ -28,7 +28,7 @@ pub use name::{
 pub use namespace::{KeyPrefix, MAX_NAMESPACE, Namespace, NamespaceError};
 pub use placement::{Apart, MAX_SHARDS, NoPartFree, Placements, SlotPart};
 pub use secret::{Digester, KeySecret};
-pub use tag::{fingerprint_slot, slot, write_tag};
+pub use tag::{fingerprint_slot, slot, usage_slot, write_tag};
 
 use crate::strategy::{Attributes, Field};
 

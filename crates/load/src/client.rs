@@ -11,17 +11,23 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLi
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, RefundRequest, RefundResponse,
-    ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest, ReserveResponse,
-    ShouldAllowRequest, ShouldAllowResponse,
+    AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, GetUsageRequest, GetUsageResponse,
+    RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
+    ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, TopConsumersRequest,
+    TopConsumersResponse,
 };
+
+/// The largest answer about usage.
+const MAX_USAGE_BYTES: usize = 16 << 20;
 
 /// A connection to a server.
 pub struct Client {
     inner: RateLimitServiceClient<Channel>,
     envoy: EnvoyClient<Channel>,
     leases: ConcurrencyServiceClient<Channel>,
+    usage: UsageServiceClient<Channel>,
     timeout: Duration,
 }
 
@@ -79,8 +85,9 @@ impl Client {
             ClientError::Unreachable { server: server.to_owned(), reason: innermost(&error) }
         })?;
         let leases = ConcurrencyServiceClient::new(channel.clone());
+        let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, leases, timeout })
+        Ok(Self { inner, envoy, leases, usage, timeout })
     }
 
     /// Asks one question.
@@ -142,6 +149,23 @@ impl Client {
     pub async fn release(&mut self, request: ReleaseRequest) -> Result<ReleaseResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.leases.release(request)).await;
+        self.answered(answer)
+    }
+
+    /// What was decided in a span of time.
+    pub async fn get_usage(&mut self, request: GetUsageRequest) -> Result<GetUsageResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.usage.get_usage(request)).await;
+        self.answered(answer)
+    }
+
+    /// The consumers that call most.
+    pub async fn top_consumers(
+        &mut self,
+        request: TopConsumersRequest,
+    ) -> Result<TopConsumersResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.usage.top_consumers(request)).await;
         self.answered(answer)
     }
 

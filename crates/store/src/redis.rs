@@ -22,6 +22,7 @@ mod sentinel;
 mod source;
 mod topology;
 mod trials;
+mod usage;
 mod watch;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use self::request::{NodeRequest, Request};
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
 use self::trials::SingleSlotNodes;
+pub use self::usage::{UsageCommand, UsageLink};
 use super::{Answers, Decision, LeaseAsk, LeaseStore, Store, StoreError, check_supported};
 use crate::config::RedisConfig;
 use weir_core::key::KeySecret;
@@ -103,6 +105,12 @@ impl RedisShared {
     /// from the workers.
     pub async fn monitor(&self, engines: &EnginesInUse) {
         health::monitor(&self.context, &self.health, engines).await;
+    }
+
+    /// A connection for the usage of nodes, opened when it is first used.
+    #[must_use]
+    pub fn usage(&self) -> UsageLink {
+        UsageLink::new(Arc::clone(&self.context))
     }
 
     /// Keeps the map of slots alone, and reports whether Redis can be reached whenever it has looked. Runs

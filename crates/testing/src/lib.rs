@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods)] // helpers wait in real time, and look up programs in the real PATH
 
 pub mod certificates;
+mod chromium;
 pub mod clients;
 mod cluster;
 pub mod damage;
@@ -28,6 +29,7 @@ pub mod yaml;
 
 use std::sync::OnceLock;
 
+pub use self::chromium::Chromium;
 pub use self::cluster::{Cluster, Migration};
 pub use self::process::Process;
 pub use self::proxy::{Proxy, ProxyMode};

@@ -116,9 +116,11 @@ impl RedisServer {
         keys
     }
 
-    /// All keys but those of Weir's monitor: its probes, and the fingerprint of the secret.
+    /// All keys but those of Weir's monitor (its probes, and the fingerprint of the secret) and of usage.
     pub fn state_keys(&self) -> Vec<String> {
-        let of_monitor = |key: &String| key.contains("}:probe:") || key.ends_with("}:fingerprint");
+        let of_monitor = |key: &String| {
+            key.contains("}:probe:") || key.ends_with("}:fingerprint") || key.contains(":{usage}:")
+        };
         self.keys().into_iter().filter(|key| !of_monitor(key)).collect()
     }
 

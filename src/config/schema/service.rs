@@ -7,6 +7,7 @@ use super::super::nodes::MAX_NODES;
 use super::super::redis::{MAX_NAME, MAX_WAITING};
 use super::super::server::{MAX_MESSAGE, MAX_WORKERS};
 use super::super::store::{MIN_BUDGET, MIN_SHARE};
+use super::super::usage::MAX_SAMPLE;
 use super::super::values::MAX_SECRET;
 use super::kinds::ValueKind::{
     self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
@@ -31,6 +32,19 @@ pub(super) const ROOT: &[Key] = &[
     may("messages", Mapping(MESSAGES), "The sentences for people on denial."),
     may("envoy", Mapping(ENVOY), "Envoy's rate limit service."),
     may("log", Mapping(LOG), "Logs of decisions, beside the log on stderr."),
+    may("usage", Mapping(USAGE), "What is kept of decisions, and who may see it."),
+];
+
+const USAGE: &[Key] = &[
+    may("service", Boolean, "Whether weir.v1.UsageService is served to all clients of `listen`.").or("true"),
+    may("node", Pattern("^[A-Za-z0-9._-]{1,64}$"), "What this node is called; left out, as its host is."),
+    may("shared", Boolean, "Whether nodes on one Redis show one another what they have counted.").or("true"),
+    may(
+        "sample",
+        Count(0, MAX_SAMPLE as u64),
+        "Of how many calls one is looked at, to find the consumers that call most; 0 turns it off.",
+    )
+    .or("16"),
 ];
 
 const LOG: &[Key] = &[may("decisions", Mapping(DECISION_LOG), "JSON lines of decisions.")];
@@ -66,7 +80,7 @@ const SERVER: &[Key] = &[
     may("listen", LISTEN, "IP:PORT or unix:PATH where gRPC listens.").or("127.0.0.1:8081"),
     may("listen_mode", Pattern("^0?[0-7]{3}$"), "The mode of the file of a Unix socket, in quotes.")
         .or("0660"),
-    may("admin", ADDRESS, "IP:PORT where /metrics, /livez and /readyz listen.").or("127.0.0.1:8080"),
+    may("admin", ADDRESS, "IP:PORT where /metrics, /livez, /readyz and /ui listen.").or("127.0.0.1:8080"),
     may(
         "transport",
         Choice(&["fast", "tonic"]),

@@ -56,6 +56,13 @@ impl Namespace {
     pub fn fingerprint_key(&self) -> String {
         format!("{self}:{{key_secret}}:fingerprint")
     }
+
+    /// What nodes write of their usage, and read of others': `name` is made of their own names, never of a caller's.
+    /// The tag is none of a decision, because a hash has no other letters than a to f.
+    #[must_use]
+    pub fn usage_key(&self, name: &str) -> String {
+        format!("{self}:{{usage}}:{name}")
+    }
 }
 
 impl KeyPrefix<'_> {

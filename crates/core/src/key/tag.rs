@@ -56,6 +56,12 @@ pub fn fingerprint_slot() -> u16 {
     slot_of(b"key_secret")
 }
 
+/// The Redis Cluster slot of [`Namespace::usage_key`](super::Namespace::usage_key).
+#[must_use]
+pub fn usage_slot() -> u16 {
+    slot_of(b"usage")
+}
+
 fn slot_of(tag: &[u8]) -> u16 {
     crc16::State::<crc16::XMODEM>::calculate(tag) % 16384
 }

@@ -13,7 +13,7 @@ pub(super) type NameTable<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>
 /// are sorted, and each knows the longest other prefix that it starts with.
 #[derive(Debug, Clone)]
 pub struct Patterns<T> {
-    exact: NameTable<T>,
+    exact: NameTable<(usize, T)>,
     prefixes: Vec<Prefix<T>>,
 }
 
@@ -22,6 +22,7 @@ struct Prefix<T> {
     text: Box<str>,
     /// The longest other prefix that this one starts with.
     parent: Option<usize>,
+    place: usize,
     value: T,
 }
 
@@ -31,6 +32,7 @@ pub struct Pattern<'a> {
     /// The name, or what all names of it begin with.
     text: &'a str,
     is_prefix: bool,
+    place: usize,
 }
 
 impl<T> Patterns<T> {
@@ -39,11 +41,11 @@ impl<T> Patterns<T> {
     pub fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
         let mut exact = NameTable::default();
         let mut prefixes: Vec<Prefix<T>> = Vec::new();
-        for (pattern, value) in patterns {
+        for (place, (pattern, value)) in patterns.into_iter().enumerate() {
             match pattern.strip_suffix('*') {
-                Some(text) => prefixes.push(Prefix { text: text.into(), parent: None, value }),
+                Some(text) => prefixes.push(Prefix { text: text.into(), parent: None, place, value }),
                 None => {
-                    exact.entry(pattern.into()).or_insert(value);
+                    exact.entry(pattern.into()).or_insert((place, value));
                 }
             }
         }
@@ -70,19 +72,27 @@ impl<T> Patterns<T> {
     /// Everything that is configured for `name`: exact, then from the longest prefix to the shortest.
     pub fn matches<'a>(&'a self, name: &str) -> impl Iterator<Item = (Pattern<'a>, &'a T)> {
         let exact = self.exact.get_key_value(name);
-        let exact = exact.map(|(text, value)| (Pattern { text, is_prefix: false }, value));
+        let exact =
+            exact.map(|(text, (place, value))| (Pattern { text, is_prefix: false, place: *place }, value));
         let last = self.prefixes.partition_point(|prefix| *prefix.text <= *name).checked_sub(1);
         let first = longest(&self.prefixes, last, name).and_then(|index| self.prefixes.get(index));
         let parent = |prefix: &&'a Prefix<T>| self.prefixes.get(prefix.parent?);
         let prefixes = std::iter::successors(first, parent);
-        let prefixes =
-            prefixes.map(|prefix| (Pattern { text: &prefix.text, is_prefix: true }, &prefix.value));
+        let prefixes = prefixes.map(Prefix::entry);
         exact.into_iter().chain(prefixes)
     }
 
     /// What is configured for any name, in no order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.exact.values().chain(self.prefixes.iter().map(|prefix| &prefix.value))
+        self.exact.values().map(|(_, value)| value).chain(self.prefixes.iter().map(|prefix| &prefix.value))
+    }
+
+    /// All patterns with what is configured for them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (Pattern<'_>, &T)> {
+        let exact = self.exact.iter();
+        let exact =
+            exact.map(|(text, (place, value))| (Pattern { text, is_prefix: false, place: *place }, value));
+        exact.chain(self.prefixes.iter().map(Prefix::entry))
     }
 
     /// How many patterns there are.
@@ -96,6 +106,20 @@ impl<T> Patterns<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty()
+    }
+}
+
+impl<T> Prefix<T> {
+    fn entry(&self) -> (Pattern<'_>, &T) {
+        (Pattern { text: &self.text, is_prefix: true, place: self.place }, &self.value)
+    }
+}
+
+impl Pattern<'_> {
+    /// Where it stands among all that were configured together, counted from 0.
+    #[must_use]
+    pub const fn place(&self) -> usize {
+        self.place
     }
 }
 

@@ -61,6 +61,11 @@ impl Connection {
         replies.into_iter().next().unwrap_or(Value::Nil).extract_error()
     }
 
+    /// Commands and all of their replies, errors among them.
+    pub(super) async fn send_each(&mut self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
+        self.multiplexed.req_packed_commands(commands, 0, commands.len()).await
+    }
+
     /// Until the server, or what lies between, has closed it.
     pub(super) async fn closed(&self) {
         let mut ended = self.ended.clone();

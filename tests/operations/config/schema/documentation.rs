@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 29] = [
+const HEADINGS: [(&str, &str); 30] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
@@ -39,6 +39,7 @@ const HEADINGS: [(&str, &str); 29] = [
     ("envoy", "/properties/envoy"),
     ("log", "/properties/log"),
     ("log.decisions", "/properties/log/properties/decisions"),
+    ("usage", "/properties/usage"),
 ];
 
 /// The algorithms that an override may name; a limit's table has them.

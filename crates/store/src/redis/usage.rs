@@ -1,0 +1,191 @@
+//! What nodes write of their usage, and read of others': hashes and sorted sets under one tag of their own.
+//!
+//! No decision depends on any of it. A write can be repeated without harm, so a lost answer is no loss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Pipeline, Value};
+use weir_core::key::usage_slot;
+
+use super::connect::{Connection, connect};
+use super::context::LinkContext;
+use super::health::as_written;
+use super::topology::Address;
+
+/// How long an exchange may take: it is no decision, and may bring many values.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// Something to write. Names of keys begin after the tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UsageCommand {
+    /// Fields of a hash, which then lives for so many seconds. The answer is whether the hash was there before.
+    Hash {
+        /// The key.
+        key: String,
+        /// The fields and their values.
+        fields: Vec<(String, String)>,
+        /// How long it lives.
+        seconds: u64,
+    },
+    /// Members of a sorted set, which then lives for so many seconds.
+    Set {
+        /// The key.
+        key: String,
+        /// The members and their scores.
+        members: Vec<(u64, String)>,
+        /// How long it lives.
+        seconds: u64,
+    },
+    /// A hash lives for so many seconds from now. The answer is whether it is there.
+    Keep {
+        /// The key.
+        key: String,
+        /// How long it lives.
+        seconds: u64,
+    },
+    /// Drops members with scores below `least`, and those with the smallest scores beyond `most`.
+    Trim {
+        /// The key.
+        key: String,
+        /// The least score that stays.
+        least: u64,
+        /// The most members that stay.
+        most: usize,
+    },
+}
+
+/// One connection to the node that has the tag of usage.
+pub struct UsageLink {
+    context: Arc<LinkContext>,
+    connection: Option<(Address, Connection)>,
+}
+
+impl UsageLink {
+    pub(super) fn new(context: Arc<LinkContext>) -> Self {
+        Self { context, connection: None }
+    }
+
+    /// Runs commands in their order. Returns the last reply of each, as a number; or why one of them failed.
+    pub async fn write(&mut self, commands: &[UsageCommand]) -> Result<Vec<i64>, String> {
+        let (mut pipeline, mut last) = (Pipeline::new(), Vec::new());
+        for command in commands {
+            self.add(&mut pipeline, command);
+            last.push(pipeline.len() - 1);
+        }
+        let replies = self.exchange(&pipeline).await?;
+        let number = |place: usize| match replies.get(place) {
+            Some(Value::Int(number)) => *number,
+            _ => 0,
+        };
+        Ok(last.into_iter().map(number).collect())
+    }
+
+    /// The fields and values of several hashes.
+    pub async fn hashes(&mut self, keys: &[String]) -> Result<Vec<Vec<(String, String)>>, String> {
+        let mut pipeline = Pipeline::new();
+        for key in keys {
+            pipeline.cmd("HGETALL").arg(self.key(key));
+        }
+        Ok(self.exchange(&pipeline).await?.into_iter().map(pairs).collect())
+    }
+
+    /// The members and scores of several sorted sets.
+    pub async fn sets(&mut self, keys: &[String]) -> Result<Vec<Vec<(String, u64)>>, String> {
+        let mut pipeline = Pipeline::new();
+        for key in keys {
+            pipeline.cmd("ZRANGE").arg(self.key(key)).arg(0).arg(-1).arg("WITHSCORES");
+        }
+        let number = |(member, score): (String, String)| {
+            let score = score.parse::<f64>().ok().filter(|score| *score >= 0.0)?;
+            Some((member, score as u64))
+        };
+        let members = |reply| pairs(reply).into_iter().filter_map(number).collect();
+        Ok(self.exchange(&pipeline).await?.into_iter().map(members).collect())
+    }
+
+    fn key(&self, name: &str) -> String {
+        self.context.config.namespace.usage_key(name)
+    }
+
+    fn add(&self, pipeline: &mut Pipeline, command: &UsageCommand) {
+        let expire = |key: &str, seconds: u64| {
+            let mut command = redis::cmd("EXPIRE");
+            command.arg(self.key(key)).arg(seconds);
+            command
+        };
+        match command {
+            UsageCommand::Hash { key, fields, seconds } => {
+                let put = pipeline.cmd("HSET").arg(self.key(key));
+                fields.iter().for_each(|(field, value)| {
+                    put.arg(field).arg(value);
+                });
+                pipeline.add_command(expire(key, *seconds));
+            }
+            UsageCommand::Set { key, members, seconds } => {
+                let put = pipeline.cmd("ZADD").arg(self.key(key));
+                members.iter().for_each(|(score, member)| {
+                    put.arg(*score).arg(member);
+                });
+                pipeline.add_command(expire(key, *seconds));
+            }
+            UsageCommand::Keep { key, seconds } => {
+                pipeline.add_command(expire(key, *seconds));
+            }
+            UsageCommand::Trim { key, least, most } => {
+                let key = self.key(key);
+                pipeline.cmd("ZREMRANGEBYSCORE").arg(&key).arg("-inf").arg(format!("({least}"));
+                let last = i64::try_from(*most).map_or(i64::MIN, |most| -1 - most);
+                pipeline.cmd("ZREMRANGEBYRANK").arg(&key).arg(0).arg(last);
+            }
+        }
+    }
+
+    /// Sends the commands to the node that has the tag. An error of any of them is the error of all.
+    async fn exchange(&mut self, commands: &Pipeline) -> Result<Vec<Value>, String> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let exchanged = match tokio::time::timeout(WITHIN, self.send(commands)).await {
+            Ok(exchanged) => exchanged,
+            Err(_) => Err(format!("no answer within {} s", WITHIN.as_secs())),
+        };
+        if exchanged.is_err() {
+            // Also for a refusal: the next connection may find another master, or another user.
+            self.connection = None;
+            self.context.topology.suspect();
+        }
+        exchanged
+    }
+
+    async fn send(&mut self, commands: &Pipeline) -> Result<Vec<Value>, String> {
+        let owner = self.context.topology.owner(usage_slot()).map_err(|error| error.to_string())?;
+        let connection = match &mut self.connection {
+            Some((address, connection)) if *address == owner => connection,
+            other => {
+                let config = &self.context.config;
+                let opened = connect(&owner, config, config.login.as_ref()).await?;
+                &mut other.insert((owner, opened)).1
+            }
+        };
+        let replies = connection.send_each(commands).await.map_err(|error| as_written(&error))?;
+        let each = replies.into_iter().map(|reply| reply.extract_error().map_err(|error| as_written(&error)));
+        each.collect()
+    }
+}
+
+/// The texts of a reply, two by two. Whatever else it is has none.
+fn pairs(reply: Value) -> Vec<(String, String)> {
+    let text = |value: Value| match value {
+        Value::BulkString(bytes) => String::from_utf8(bytes).unwrap_or_default(),
+        Value::Double(number) => number.to_string(),
+        _ => String::new(),
+    };
+    let Value::Array(values) = reply else { return Vec::new() };
+    let mut values = values.into_iter().map(text);
+    let mut pairs = Vec::new();
+    while let (Some(first), Some(second)) = (values.next(), values.next()) {
+        pairs.push((first, second));
+    }
+    pairs
+}

@@ -1,0 +1,124 @@
+//! `weir top`: what is decided now, and who calls most; live in a terminal, once for a pipe.
+
+mod plain;
+mod screen;
+mod view;
+
+use std::io::{IsTerminal as _, stdout};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use weir::client::Client;
+use weir::proto::v1::{ConsumerOutcome, GetUsageRequest, TopConsumersRequest, TopConsumersResponse};
+
+use self::view::{SPAN, UsageView};
+use super::{duration, fail, print};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir top                               what is decided now, until q is pressed
+  weir top --once                        the same once, as text
+  weir top --strategy api --consumers 1h";
+
+const FAILED: u8 = 2;
+
+/// Consumers that are asked for; a screen shows as many as fit.
+const CONSUMERS: u32 = 50;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TopArgs {
+    /// Only decisions under this strategy
+    #[arg(long, env = "WEIR_STRATEGY")]
+    strategy: Option<String>,
+    /// Since when consumers are counted
+    #[arg(long, value_enum, default_value = "1m", value_name = "1m or 1h")]
+    consumers: WindowArg,
+    /// Print one page of text and end. Without a terminal this is what happens anyway
+    #[arg(long)]
+    once: bool,
+    /// How often the screen changes
+    #[arg(long, default_value = "1s", value_parser = duration, value_name = "SPAN")]
+    every: Duration,
+    /// The server to ask; it answers for all nodes
+    #[arg(
+        long,
+        env = "WEIR_SERVER",
+        default_value = "127.0.0.1:8081",
+        value_name = "HOST:PORT or unix:PATH"
+    )]
+    server: String,
+    /// How long to wait for an answer: 500ms, 2s, 1m
+    #[arg(long, env = "WEIR_TIMEOUT", default_value = "5s", value_parser = duration, value_name = "SPAN")]
+    timeout: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WindowArg {
+    /// The last minute
+    #[value(name = "1m")]
+    Minute,
+    /// The last hour
+    #[value(name = "1h")]
+    Hour,
+}
+
+pub(crate) fn run(args: TopArgs) -> ExitCode {
+    match show(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}"), FAILED),
+    }
+}
+
+fn show(args: TopArgs) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let client = runtime.block_on(Client::connect(&args.server, args.timeout))?;
+    let live = !args.once && stdout().is_terminal();
+    let every = args.every;
+    let mut source = UsageSource { client, strategy: args.strategy, window: args.consumers };
+    let view = runtime.block_on(source.look())?;
+    if live {
+        return screen::run(view, every, |window| {
+            source.window = window;
+            runtime.block_on(source.look())
+        });
+    }
+    print(&plain::page(&view)).context("the answer cannot be printed")
+}
+
+/// What is asked of the server.
+struct UsageSource {
+    client: Client,
+    strategy: Option<String>,
+    window: WindowArg,
+}
+
+impl UsageSource {
+    async fn look(&mut self) -> Result<UsageView> {
+        // The server's clock counts, so its time is asked for first.
+        let now = GetUsageRequest { strategy: self.strategy.clone(), ..GetUsageRequest::default() };
+        let end = self.client.get_usage(now.clone()).await?.to.context("the answer has no time")?;
+        let from = prost_types::Timestamp { seconds: end.seconds.saturating_sub(SPAN + 1), nanos: 0 };
+        let step = Some(prost_types::Duration { seconds: 1, nanos: 0 });
+        let minute = GetUsageRequest { from: Some(from), to: Some(end), step, ..now };
+        let usage = self.client.get_usage(minute).await?;
+        let allowed = self.consumers(ConsumerOutcome::Allowed).await?;
+        let denied = self.consumers(ConsumerOutcome::Denied).await?;
+        Ok(UsageView::of(usage, allowed, denied, self.window))
+    }
+
+    async fn consumers(&mut self, outcome: ConsumerOutcome) -> Result<TopConsumersResponse> {
+        let seconds = match self.window {
+            WindowArg::Minute => 60,
+            WindowArg::Hour => 3_600,
+        };
+        let request = TopConsumersRequest {
+            strategy: self.strategy.clone().unwrap_or_default(),
+            outcome: outcome.into(),
+            window: Some(prost_types::Duration { seconds, nanos: 0 }),
+            n: Some(CONSUMERS),
+        };
+        Ok(self.client.top_consumers(request).await?)
+    }
+}

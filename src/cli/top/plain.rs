@@ -1,0 +1,58 @@
+//! A page as text.
+
+use std::fmt::Write as _;
+
+use weir::proto::v1::ConsumerCalls;
+
+use super::view::{UsageView, estimate, shown};
+
+pub(super) fn page(view: &UsageView) -> String {
+    let mut page = format!("nodes: {}\n", view.nodes.join(", "));
+    if !view.incomplete.is_empty() {
+        let _ = writeln!(page, "other nodes are missing: {}", view.incomplete);
+    }
+    page.push('\n');
+    let head = ["strategy", "resources", "calls/s", "denied/s", "cost/s", "calls", "denied", "degraded"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(view.rows.iter().map(|row| {
+        [
+            row.strategy.clone(),
+            row.pattern.clone(),
+            format!("{:.1}", row.calls_per_s),
+            format!("{:.1}", row.denied_per_s),
+            format!("{:.1}", row.cost_per_s),
+            row.calls.to_string(),
+            row.denied.to_string(),
+            row.degraded.to_string(),
+        ]
+    }));
+    table(&mut page, &rows, 2);
+    for (what, consumers) in [("denied", &view.denied), ("allowed", &view.allowed)] {
+        let _ = writeln!(page, "\n{what} most, {}", view.window);
+        let head = [["consumer", "strategy", "calls"].map(str::to_owned)];
+        let rows: Vec<_> = head.into_iter().chain(consumers.iter().take(10).map(consumer)).collect();
+        table(&mut page, &rows, 2);
+    }
+    page
+}
+
+fn consumer(one: &ConsumerCalls) -> [String; 3] {
+    [shown(&one.consumer), shown(&one.strategy), estimate(one)]
+}
+
+/// Columns two blanks apart; from `texts` on they are numbers, and end at the same place.
+fn table<const N: usize>(page: &mut String, rows: &[[String; N]], texts: usize) {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let _ = if column < texts {
+                write!(line, "  {cell:<width$}")
+            } else {
+                write!(line, "  {cell:>width$}")
+            };
+        }
+        let _ = writeln!(page, "{}", line.trim_end());
+    }
+}

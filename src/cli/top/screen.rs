@@ -1,0 +1,251 @@
+//! A page that changes, in a terminal.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Cell, Row, Table};
+use weir::clock;
+use weir::proto::v1::ConsumerCalls;
+
+use super::WindowArg;
+use super::view::{SPAN, StrategyRow, UsageView, estimate, shown};
+
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+
+/// Heights of calls of a second, beside the most of them.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Shows pages until somebody leaves. `look` gets the next one.
+pub(super) fn run(
+    first: UsageView,
+    every: Duration,
+    mut look: impl FnMut(WindowArg) -> Result<UsageView>,
+) -> Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let mut shown = Screen { view: first, trouble: None, window: WindowArg::Minute };
+    let result = loop {
+        if let Err(error) = terminal.draw(|frame| shown.draw(frame)) {
+            break Err(error.into());
+        }
+        match pressed(every) {
+            Ok(Some(Pressed::Leave)) => break Ok(()),
+            Ok(Some(Pressed::Window(window))) => shown.window = window,
+            Ok(None) => {}
+            Err(error) => break Err(error.into()),
+        }
+        match look(shown.window) {
+            Ok(view) => (shown.view, shown.trouble) = (view, None),
+            // The server may come back.
+            Err(error) => shown.trouble = Some(super::view::shown(&format!("{error:#}"))),
+        }
+    };
+    ratatui::try_restore()?;
+    result
+}
+
+enum Pressed {
+    Leave,
+    Window(WindowArg),
+}
+
+/// The first key within a span of time that means something.
+fn pressed(within: Duration) -> std::io::Result<Option<Pressed>> {
+    let end = clock::monotonic() + within;
+    loop {
+        let wait = end.saturating_duration_since(clock::monotonic());
+        if !event::poll(wait)? {
+            return Ok(None);
+        }
+        let pressed = match event::read()? {
+            Event::Key(key) if key.kind == KeyEventKind::Press => meaning(key),
+            Event::Resize(..) => return Ok(None),
+            _ => None,
+        };
+        if pressed.is_some() {
+            return Ok(pressed);
+        }
+    }
+}
+
+fn meaning(key: KeyEvent) -> Option<Pressed> {
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Some(Pressed::Leave),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Pressed::Leave),
+        KeyCode::Char('m') => Some(Pressed::Window(WindowArg::Minute)),
+        KeyCode::Char('h') => Some(Pressed::Window(WindowArg::Hour)),
+        _ => None,
+    }
+}
+
+pub(super) struct Screen {
+    pub(super) view: UsageView,
+    pub(super) trouble: Option<String>,
+    pub(super) window: WindowArg,
+}
+
+impl Screen {
+    pub(super) fn draw(&self, frame: &mut Frame<'_>) {
+        let rows = u16::try_from(self.view.rows.len()).unwrap_or(u16::MAX).saturating_add(3);
+        let areas = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(rows.min(frame.area().height / 2).max(4)),
+            Constraint::Min(3),
+            Constraint::Length(1),
+        ]);
+        let [head, strategies, consumers, foot] = areas.areas(frame.area());
+        frame.render_widget(self.head(), head);
+        self.draw_strategies(frame, strategies);
+        let [denied, allowed] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(consumers);
+        draw_consumers(frame, denied, &format!(" denied most, {} ", self.view.window), &self.view.denied);
+        draw_consumers(frame, allowed, &format!(" allowed most, {} ", self.view.window), &self.view.allowed);
+        let keys = " q leave   m consumers of the last minute   h of the last hour";
+        frame.render_widget(Line::from(Span::styled(keys, DIM)), foot);
+    }
+
+    fn head(&self) -> Line<'_> {
+        let bad = Style::new().fg(Color::Red);
+        if let Some(trouble) = &self.trouble {
+            return Line::from(vec![Span::styled(" weir ", BOLD), Span::styled(trouble, bad)]);
+        }
+        let mut parts = vec![Span::styled(" weir ", BOLD), Span::raw(self.view.nodes.join(", "))];
+        if !self.view.incomplete.is_empty() {
+            parts.push(Span::styled(format!("  other nodes are missing: {}", self.view.incomplete), bad));
+        }
+        Line::from(parts)
+    }
+
+    fn draw_strategies(&self, frame: &mut Frame<'_>, area: Rect) {
+        let head = [
+            "strategy",
+            "resources",
+            "calls/s",
+            "denied/s",
+            "cost/s",
+            "degraded",
+            "calls of the last minute",
+        ];
+        let widths = [
+            Constraint::Fill(2),
+            Constraint::Fill(3),
+            Constraint::Length(10),
+            Constraint::Length(10),
+            Constraint::Length(10),
+            Constraint::Length(9),
+            Constraint::Length(SPAN as u16 / 2),
+        ];
+        let most = self.view.rows.iter().flat_map(halves).max().unwrap_or(0);
+        let rows = self.view.rows.iter().map(|row| strategy_row(row, most));
+        let table = Table::new(rows, widths)
+            .header(Row::new(head).style(BOLD))
+            .block(Block::new().borders(Borders::TOP).title(" decisions, mean of the last 10 s "));
+        frame.render_widget(table, area);
+    }
+}
+
+fn strategy_row(row: &StrategyRow, most: u64) -> Row<'_> {
+    let number = |number: f64, style: Style| Cell::from(Line::from(format!("{number:.1}")).style(style));
+    let color = |count: u64, color: Color| if count > 0 { Style::new().fg(color) } else { DIM };
+    Row::new([
+        Cell::from(row.strategy.as_str()),
+        Cell::from(row.pattern.as_str()),
+        number(row.calls_per_s, Style::new()),
+        number(row.denied_per_s, color(row.denied, Color::Yellow)),
+        number(row.cost_per_s, Style::new()),
+        Cell::from(row.degraded.to_string()).style(color(row.degraded, Color::Red)),
+        Cell::from(bars(row, most)).style(Style::new().fg(Color::Cyan)),
+    ])
+}
+
+/// Calls of every two seconds.
+fn halves(row: &StrategyRow) -> impl Iterator<Item = u64> {
+    row.trend.chunks(2).map(|pair| pair.iter().sum())
+}
+
+fn bars(row: &StrategyRow, most: u64) -> String {
+    let bar = |calls: u64| match calls {
+        0 => ' ',
+        calls => {
+            let height = calls.saturating_mul(BARS.len() as u64 - 1) / most.max(1);
+            usize::try_from(height).ok().and_then(|height| BARS.get(height)).copied().unwrap_or('█')
+        }
+    };
+    halves(row).map(bar).collect()
+}
+
+fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[ConsumerCalls]) {
+    let row = |one: &ConsumerCalls| Row::new([shown(&one.consumer), shown(&one.strategy), estimate(one)]);
+    let widths = [Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(16)];
+    let table = Table::new(consumers.iter().map(row), widths)
+        .header(Row::new(["consumer", "strategy", "calls"]).style(BOLD))
+        .block(Block::new().borders(Borders::TOP).title(title.to_owned()));
+    frame.render_widget(table, area);
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+
+    fn drawn(screen: &Screen, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    fn screen() -> Screen {
+        let row = StrategyRow {
+            strategy: "api".to_owned(),
+            pattern: "api/*".to_owned(),
+            calls: 600,
+            denied: 60,
+            degraded: 0,
+            calls_per_s: 10.0,
+            denied_per_s: 1.0,
+            cost_per_s: 25.5,
+            trend: (0..60).collect(),
+        };
+        let bob = ConsumerCalls {
+            consumer: "bob".to_owned(),
+            strategy: "api".to_owned(),
+            allowed: false,
+            calls: 60,
+            error: 2,
+            sampling_error: 10,
+        };
+        let view = UsageView {
+            rows: vec![row],
+            denied: vec![bob],
+            window: "last minute",
+            nodes: vec!["one".to_owned(), "two".to_owned()],
+            ..UsageView::default()
+        };
+        Screen { view, trouble: None, window: WindowArg::Minute }
+    }
+
+    #[test]
+    fn a_screen_has_strategies_and_consumers() {
+        let text = drawn(&screen(), 120, 20);
+        for part in ["one, two", "api/*", "10.0", "25.5", "bob", "60 ±12", "denied most, last minute", "█"]
+        {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn it_fits_into_any_terminal_and_shows_what_is_wrong() {
+        let mut screen = screen();
+        screen.trouble = Some("no server can be reached".to_owned());
+        assert!(drawn(&screen, 80, 24).contains("no server can be reached"));
+        for (width, height) in [(1, 1), (10, 3), (40, 8), (300, 100)] {
+            drawn(&screen, width, height);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a page shows, from the answers of the server.
+
+use std::collections::BTreeMap;
+
+use weir::proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, UsageSeries};
+
+use super::WindowArg;
+
+/// Seconds that a page looks back.
+pub(super) const SPAN: i64 = 60;
+
+/// Seconds that rates are the mean of.
+const RECENT: i64 = 10;
+
+/// One page.
+#[derive(Debug, Default)]
+pub(super) struct UsageView {
+    /// By calls, the most first.
+    pub(super) rows: Vec<StrategyRow>,
+    pub(super) allowed: Vec<ConsumerCalls>,
+    pub(super) denied: Vec<ConsumerCalls>,
+    /// Since when consumers are counted, for people.
+    pub(super) window: &'static str,
+    pub(super) nodes: Vec<String>,
+    pub(super) incomplete: String,
+}
+
+/// One strategy on one resource pattern.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct StrategyRow {
+    pub(super) strategy: String,
+    pub(super) pattern: String,
+    /// Calls of the last minute.
+    pub(super) calls: u64,
+    pub(super) denied: u64,
+    /// Calls that a failure policy answered, or nobody.
+    pub(super) degraded: u64,
+    /// A second, of late.
+    pub(super) calls_per_s: f64,
+    pub(super) denied_per_s: f64,
+    pub(super) cost_per_s: f64,
+    /// Calls of each second, the oldest first.
+    pub(super) trend: Vec<u64>,
+}
+
+impl UsageView {
+    pub(super) fn of(
+        usage: GetUsageResponse,
+        allowed: TopConsumersResponse,
+        denied: TopConsumersResponse,
+        window: WindowArg,
+    ) -> Self {
+        // The last second has only begun.
+        let end = usage.to.map_or(0, |to| to.seconds) - 1;
+        let mut rows = BTreeMap::<(String, String), StrategyRow>::new();
+        for series in &usage.series {
+            let key = (shown(&series.strategy), shown(&series.resource_pattern));
+            rows.entry(key).or_insert_with(|| StrategyRow::of(series)).add(series, end);
+        }
+        let mut rows: Vec<StrategyRow> = rows.into_values().filter(|row| row.calls > 0).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.calls));
+        let window = match window {
+            WindowArg::Minute => "last minute",
+            WindowArg::Hour => "last hour",
+        };
+        let why = [usage.incomplete, allowed.incomplete, denied.incomplete];
+        let incomplete = why.into_iter().find(|why| !why.is_empty()).unwrap_or_default();
+        Self {
+            rows,
+            allowed: allowed.consumers,
+            denied: denied.consumers,
+            window,
+            nodes: usage.nodes.iter().map(|node| shown(node)).collect(),
+            incomplete: shown(&incomplete),
+        }
+    }
+}
+
+impl StrategyRow {
+    fn of(series: &UsageSeries) -> Self {
+        let pattern = if series.resource_pattern.is_empty() { "-" } else { &series.resource_pattern };
+        let trend = vec![0; SPAN as usize];
+        Self { strategy: shown(&series.strategy), pattern: shown(pattern), trend, ..Self::default() }
+    }
+
+    fn add(&mut self, series: &UsageSeries, end: i64) {
+        let is_denied = matches!(&*series.outcome, "denied" | "never" | "deny_list" | "degraded_denied");
+        let is_degraded = matches!(&*series.outcome, "degraded_allowed" | "degraded_denied" | "error");
+        let begin = end - SPAN;
+        for point in &series.points {
+            let at = point.start.map_or(0, |start| start.seconds);
+            let place = usize::try_from(at - begin).ok().filter(|_| at < end);
+            let Some(calls) = place.and_then(|place| self.trend.get_mut(place)) else { continue };
+            *calls += point.calls;
+            self.calls += point.calls;
+            self.denied += if is_denied { point.calls } else { 0 };
+            self.degraded += if is_degraded { point.calls } else { 0 };
+            if at >= end - RECENT {
+                let per_s = |count: u64| count as f64 / RECENT as f64;
+                self.calls_per_s += per_s(point.calls);
+                self.denied_per_s += if is_denied { per_s(point.calls) } else { 0.0 };
+                self.cost_per_s += per_s(point.cost);
+            }
+        }
+    }
+}
+
+/// A text that others have chosen, without anything that a terminal would obey.
+pub(super) fn shown(text: &str) -> String {
+    let plain = |letter: char| {
+        if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
+    };
+    text.chars().map(plain).collect()
+}
+
+/// An estimate and how far it may be off.
+pub(super) fn estimate(one: &ConsumerCalls) -> String {
+    let off = one.error.saturating_add(one.sampling_error);
+    if off == 0 { one.calls.to_string() } else { format!("{} ±{off}", one.calls) }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost_types::Timestamp;
+    use weir::proto::v1::UsagePoint;
+
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_the_last_ten_whole_seconds() {
+        let point = |seconds, calls| UsagePoint {
+            start: Some(Timestamp { seconds, nanos: 0 }),
+            calls,
+            cost: 2 * calls,
+        };
+        let series = |outcome: &str, points| UsageSeries {
+            strategy: "s".to_owned(),
+            resource_pattern: "p\u{1b}[2J".to_owned(),
+            outcome: outcome.to_owned(),
+            points,
+            ..UsageSeries::default()
+        };
+        let usage = GetUsageResponse {
+            series: vec![
+                series("allowed", vec![point(939, 7), point(940, 1), point(995, 30), point(1_000, 500)]),
+                series("denied", vec![point(999, 10)]),
+            ],
+            to: Some(Timestamp { seconds: 1_001, nanos: 0 }),
+            ..GetUsageResponse::default()
+        };
+        let none = TopConsumersResponse::default();
+        let view = UsageView::of(usage, none.clone(), none, WindowArg::Minute);
+        let [row] = &view.rows[..] else { panic!("{view:?}") };
+        assert_eq!((row.calls, row.denied, row.degraded), (41, 10, 0));
+        assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.0, 1.0, 8.0));
+        assert_eq!((row.trend[0], row.trend[55], row.trend[59]), (1, 30, 10));
+        assert_eq!(row.pattern, "p\\u{1b}[2J", "no terminal obeys it");
+    }
+}

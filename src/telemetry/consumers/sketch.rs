@@ -1,0 +1,94 @@
+//! SpaceSaving (Metwally, Agrawal, El Abbadi: "Efficient computation of frequent and top-k elements in data streams").
+//!
+//! A sketch holds at most [`MAX_TALLIES`] keys. A key that is not among them takes the place of the one with the
+//! smallest count and goes on from there, so a count is too high by at most what it began with. No count is too low.
+
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::BuildHasher as _;
+
+use super::summary::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
+
+#[derive(Debug, Default)]
+pub(super) struct SpaceSaving {
+    /// The place of a key by the hash of it. Of two keys with one hash only the first is found.
+    places: HashMap<u64, usize>,
+    tallies: Vec<(u64, ConsumerTally)>,
+    hasher: RandomState,
+    samples: u64,
+}
+
+impl SpaceSaving {
+    pub(super) fn add(&mut self, strategy: u32, allowed: bool, consumer: &str) {
+        self.samples += 1;
+        let hash = self.hasher.hash_one((strategy, allowed, consumer));
+        if let Some((_, tally)) = self.places.get(&hash).and_then(|&place| self.tallies.get_mut(place)) {
+            tally.count += 1;
+            return;
+        }
+        let key = ConsumerKey { strategy, allowed, consumer: consumer.into() };
+        if self.tallies.len() < MAX_TALLIES {
+            self.places.insert(hash, self.tallies.len());
+            self.tallies.push((hash, ConsumerTally { key, count: 1, error: 0 }));
+            return;
+        }
+        let smallest = self.tallies.iter().enumerate().min_by_key(|(_, (_, tally))| tally.count);
+        let Some((place, count)) = smallest.map(|(place, (_, tally))| (place, tally.count)) else { return };
+        if let Some((known, tally)) = self.tallies.get_mut(place) {
+            if let Entry::Occupied(entry) = self.places.entry(*known) {
+                entry.remove();
+            }
+            self.places.insert(hash, place);
+            *known = hash;
+            *tally = ConsumerTally { key, count: count + 1, error: count };
+        }
+    }
+
+    /// What it has found, by a sample of one decision in `rate`.
+    pub(super) fn into_summary(self, rate: u32) -> ConsumerSummary {
+        let is_full = self.tallies.len() == MAX_TALLIES;
+        let smallest = self.tallies.iter().map(|(_, tally)| tally.count).min().unwrap_or(0);
+        let scale = |count: u64| count.saturating_mul(u64::from(rate));
+        let scaled = |(_, tally): (u64, ConsumerTally)| ConsumerTally {
+            count: scale(tally.count),
+            error: scale(tally.error),
+            ..tally
+        };
+        ConsumerSummary {
+            tallies: self.tallies.into_iter().map(scaled).collect(),
+            missing: if is_full { scale(smallest) } else { 0 },
+            calls: scale(self.samples),
+            rate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_is_within_its_error() {
+        let mut sketch = SpaceSaving::default();
+        let mut exact = HashMap::<String, u64>::new();
+        let mut random = 1_u64;
+        for _ in 0..200_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // About as Zipf has it: the inverse of a uniform number.
+            let consumer = format!("c{}", 10_000 / (1 + (random >> 33) % 10_000));
+            sketch.add(0, true, &consumer);
+            *exact.entry(consumer).or_default() += 1;
+        }
+        let summary = sketch.into_summary(1);
+        assert_eq!((summary.tallies.len().min(256), summary.calls), (exact.len().min(256), 200_000));
+        for ConsumerTally { key, count, error } in &summary.tallies {
+            let exact = exact[&*key.consumer];
+            assert!(*count >= exact && count - error <= exact, "{key:?}: {count} - {error}, not {exact}");
+        }
+        for (consumer, exact) in exact {
+            let found = summary.tallies.iter().any(|tally| *tally.key.consumer == *consumer);
+            assert!(found || exact <= summary.missing, "{consumer} has {exact}");
+        }
+        assert!(summary.missing <= 200_000 / MAX_TALLIES as u64);
+    }
+}

@@ -1,0 +1,86 @@
+//! What got through: totals by time, and the consumers that call most.
+//!
+//! Workers count at the one event of a decision, in counters of their own (`telemetry/totals.rs`). A thread reads them
+//! every second and keeps what has changed: by second for an hour, by minute for a day, by hour for 30 days. Questions
+//! are answered on this thread, so they never delay a decision.
+//!
+//! ```text
+//!   workers ── counters ──┐ each second            ┌── history.rs   three resolutions, at most 64 MiB
+//!                         ├── collect.rs ── series ┤
+//!   workers ── sketches ──┘ each ten seconds       └── consumers.rs the last minute, the last hour
+//!
+//!   UsageService, /ui ── ask ──> query.rs
+//! ```
+
+mod collect;
+mod consumers;
+mod exchange;
+mod history;
+mod latency;
+mod level;
+mod query;
+mod series;
+mod thread;
+
+use tokio::sync::{mpsc, oneshot};
+
+pub use consumers::{ConsumersAnswer, ConsumersAsk, ConsumersWindow};
+pub use history::{Resolution, UsageTotal};
+pub use latency::LatencyPoint;
+pub use query::{MAX_POINTS, MAX_POINTS_OF_ALL, UsageAnswer, UsageAsk, UsageRow};
+pub use thread::UsageThread;
+
+use crate::limiter::InvalidField;
+
+/// Questions that may wait.
+const MAX_WAITING: usize = 32;
+
+/// Asks the thread that keeps the history. Clones ask the same one.
+#[derive(Clone, Debug)]
+pub struct UsageHandle(mpsc::Sender<UsageQuestion>);
+
+/// What can be asked, and where the answer goes.
+#[derive(Debug)]
+enum UsageQuestion {
+    Totals(UsageAsk, oneshot::Sender<Result<UsageAnswer, InvalidField>>),
+    Latency(oneshot::Sender<(u64, Vec<LatencyPoint>)>),
+    Consumers(ConsumersAsk, oneshot::Sender<ConsumersAnswer>),
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UsageError {
+    /// A field breaks its bound.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// Too many questions wait, or the service ends.
+    #[error("{MAX_WAITING} questions about usage wait for their answers; try again later")]
+    Busy,
+}
+
+impl UsageHandle {
+    /// What was decided in a span of time.
+    pub async fn totals(&self, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
+        let answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await?;
+        Ok(answer?)
+    }
+
+    /// The consumers that call most.
+    pub async fn consumers(&self, ask: ConsumersAsk) -> Result<ConsumersAnswer, UsageError> {
+        self.ask(|reply| UsageQuestion::Consumers(ask, reply)).await
+    }
+
+    /// The time, in seconds, and how long decisions of this node took in the last hour, by minute.
+    pub async fn latency(&self) -> Result<(u64, Vec<LatencyPoint>), UsageError> {
+        self.ask(UsageQuestion::Latency).await
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> UsageQuestion,
+    ) -> Result<T, UsageError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.try_send(question(reply)).map_err(|_| UsageError::Busy)?;
+        answer.await.map_err(|_| UsageError::Busy)
+    }
+}

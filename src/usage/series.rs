@@ -1,0 +1,139 @@
+//! The series of one node: a strategy, a resource pattern and an outcome each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::telemetry::{CountedOutcome, CountedPattern, CountedTotal};
+
+/// Series that are kept apart. What comes after them is counted under [`OTHER`], by outcome.
+pub(super) const MAX_SERIES: usize = 5_000;
+
+/// The strategy and pattern of what is not kept apart.
+const OTHER: &str = "other";
+
+/// The number of a series on its node.
+pub(super) type SeriesId = u16;
+
+/// What a series is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct SeriesName {
+    pub(super) strategy: Arc<str>,
+    pub(super) pattern: Arc<str>,
+    pub(super) outcome: Arc<str>,
+}
+
+/// All series of a node, and how far each has counted.
+pub(super) struct SeriesTable {
+    strategies: Vec<Arc<str>>,
+    patterns: Vec<Arc<str>>,
+    known: HashMap<(u32, CountedPattern, u8), KnownSeries>,
+    names: Vec<SeriesName>,
+}
+
+struct KnownSeries {
+    id: SeriesId,
+    calls: u64,
+    cost: u64,
+}
+
+impl SeriesTable {
+    /// The names of strategies and patterns, by their places in the configuration.
+    pub(super) fn new(strategies: &[Arc<str>], patterns: &[Arc<str>]) -> Self {
+        let (other, unmatched): (Arc<str>, Arc<str>) = (OTHER.into(), "".into());
+        let of_others = |outcome: CountedOutcome| SeriesName {
+            strategy: Arc::clone(&other),
+            pattern: Arc::clone(&other),
+            outcome: outcome.name().into(),
+        };
+        let names = CountedOutcome::ALL.map(of_others).to_vec();
+        let patterns = patterns.iter().cloned().chain([other, unmatched]).collect();
+        Self { strategies: strategies.to_vec(), patterns, known: HashMap::new(), names }
+    }
+
+    /// What has been counted in a series since the last call with all that was counted so far.
+    pub(super) fn since_last(&mut self, total: &CountedTotal) -> Option<(SeriesId, u64, u64)> {
+        let CountedTotal { strategy, pattern, outcome, calls, cost } = *total;
+        let key = (strategy, pattern, outcome as u8);
+        let id = match self.known.get(&key) {
+            Some(known) => known.id,
+            None => self.name(strategy, pattern, outcome),
+        };
+        let known = self.known.entry(key).or_insert(KnownSeries { id, calls: 0, cost: 0 });
+        let since = (calls.saturating_sub(known.calls), cost.wrapping_sub(known.cost));
+        (known.calls, known.cost) = (calls, cost);
+        // A call may be read before its cost is.
+        (since != (0, 0)).then_some((known.id, since.0, since.1))
+    }
+
+    /// What a series is of.
+    pub(super) fn name_of(&self, id: SeriesId) -> Option<&SeriesName> {
+        self.names.get(usize::from(id))
+    }
+
+    /// How many series there are.
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// What the series of this number is of.
+    pub(super) fn name_at(&self, number: usize) -> Option<&SeriesName> {
+        self.names.get(number)
+    }
+
+    /// The name of a strategy.
+    pub(super) fn strategy(&self, place: u32) -> Arc<str> {
+        self.strategies.get(place as usize).cloned().unwrap_or_default()
+    }
+
+    /// The number of a series that was not counted before: the first numbers are those of the others.
+    fn name(&mut self, strategy: u32, pattern: CountedPattern, outcome: CountedOutcome) -> SeriesId {
+        let others = CountedOutcome::ALL.len();
+        if self.names.len() >= MAX_SERIES + others {
+            return outcome as SeriesId;
+        }
+        let place = match pattern {
+            CountedPattern::At(place) => place as usize,
+            CountedPattern::Other => self.patterns.len() - 2,
+            CountedPattern::Unmatched => self.patterns.len() - 1,
+        };
+        let pattern = self.patterns.get(place).cloned().unwrap_or_default();
+        self.names.push(SeriesName {
+            strategy: self.strategy(strategy),
+            pattern,
+            outcome: outcome.name().into(),
+        });
+        SeriesId::try_from(self.names.len() - 1).unwrap_or(outcome as SeriesId)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total(place: u32, calls: u64) -> CountedTotal {
+        let pattern = CountedPattern::At(place);
+        CountedTotal { strategy: 0, pattern, outcome: CountedOutcome::Denied, calls, cost: 2 * calls }
+    }
+
+    #[test]
+    fn more_series_than_the_bound_are_counted_as_others_and_none_is_lost() {
+        let patterns: Vec<Arc<str>> = (0..6_000).map(|index| format!("p{index}").into()).collect();
+        let mut table = SeriesTable::new(&["s".into()], &patterns);
+        let mut of_others = 0;
+        for place in 0..6_000 {
+            let (id, calls, cost) = table.since_last(&total(place, 3)).unwrap();
+            assert_eq!((calls, cost), (3, 6));
+            if &*table.name_of(id).unwrap().strategy == OTHER {
+                assert_eq!(&*table.name_of(id).unwrap().outcome, "denied");
+                of_others += calls;
+            }
+        }
+        assert_eq!(of_others, 3_000);
+        assert_eq!(table.names.len(), MAX_SERIES + CountedOutcome::ALL.len());
+        assert_eq!(table.since_last(&total(5_999, 3)), None);
+        assert_eq!(table.since_last(&total(5_999, 4)).unwrap().1, 1);
+        let late = CountedTotal { cost: 9, ..total(5_999, 4) };
+        let (_, calls, cost) = table.since_last(&late).unwrap();
+        assert_eq!((calls, cost), (0, 1), "a cost that is counted after its call was read is not lost");
+    }
+}

@@ -1,0 +1,132 @@
+//! The page at `/ui`, in a real browser: light and dark, narrow and wide, without an error and without any request to
+//! somebody else.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use weir::config::{Config, UsageConfig};
+use weir::units::Micros;
+use weir_testing::Chromium;
+
+use crate::support::server::{BASE, Server, ask, ask_under, config};
+use crate::support::{SOON, eventually};
+
+/// A service after an hour of calls, and how many of them were denied, and made.
+async fn served() -> (Server, u64, u64) {
+    let usage = UsageConfig { sample: 1, node: Some("node-1".to_owned()), ..UsageConfig::default() };
+    let server = Server::start(Config { usage, ..config() });
+    let mut client = server.client().await;
+    let (mut denied, mut all) = (0, 0);
+    for minute in 0..60_u64 {
+        server.clock.set(Micros(BASE.0 + minute * 60_000_000));
+        // What was counted before belongs to the minute before.
+        assert_eq!(server.get("/ui/data").0, 200);
+        let wave = 6 + minute % 20 + minute % 7;
+        for round in 0..wave {
+            let consumer = ["alice@example.com", "<img src=x onerror=alert(1)>", "bob"][(round % 3) as usize];
+            let tiger = ask("zewtopia.com/tigerfeeding", &format!("visitor-{}", round % 5));
+            for request in
+                [ask("burst/files", consumer), ask_under("open", "elsewhere", &format!("{round}")), tiger]
+            {
+                denied += u64::from(!client.should_allow(request).await.unwrap().into_inner().allowed);
+                all += 1;
+            }
+        }
+    }
+    (server, denied, all)
+}
+
+/// Opens the page, and waits until it has shown what it has asked for.
+fn open(browser: &mut Chromium, server: &Server, width: u32, scheme: &str) {
+    let metrics = json!({ "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500 });
+    browser.call("Emulation.setDeviceMetricsOverride", metrics);
+    let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+    browser.call("Emulation.setEmulatedMedia", features);
+    browser.call("Page.navigate", json!({ "url": format!("http://{}/ui", server.admin) }));
+    eventually(SOON, "the page is drawn", || {
+        browser.evaluate("document.body?.dataset.drawn >= '1' && location.pathname == '/ui'")
+            == Value::Bool(true)
+    });
+}
+
+#[tokio::test]
+async fn the_page_fits_every_screen_and_asks_nobody_else() {
+    let (server, denied, all) = served().await;
+    let of = format!("{} of {}", with_commas(denied), with_commas(all));
+    let Some(mut browser) = Chromium::start() else { return };
+    let folder = std::env::var_os("WEIR_PICTURES");
+    for scheme in ["light", "dark"] {
+        for width in [320, 1440] {
+            open(&mut browser, &server, width, scheme);
+            fits_and_shows_everything(&mut browser, width, scheme, &of);
+            let picture = browser.picture();
+            if let Some(folder) = &folder {
+                std::fs::write(Path::new(folder).join(format!("ui-{scheme}-{width}.base64")), picture)
+                    .unwrap();
+            }
+            has_no_error_and_asked_nobody_else(&browser.take_events(), &server);
+        }
+    }
+}
+
+fn with_commas(number: u64) -> String {
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
+}
+
+fn fits_and_shows_everything(browser: &mut Chromium, width: u32, scheme: &str, of: &str) {
+    let wide = browser.evaluate("document.documentElement.scrollWidth").as_u64().unwrap();
+    assert!(wide <= u64::from(width), "{wide} pixels on a screen of {width}");
+    let text = browser.evaluate("document.body.innerText");
+    let text = text.as_str().unwrap();
+    for part in ["Decisions", "Denials", "Latency", "burst", "node-1", "store ok", "alice@example.com"] {
+        assert!(text.contains(part), "{part} at {width}: {text}");
+    }
+    assert!(text.contains(of), "{of}: {text}");
+    assert!(text.contains("<img src=x onerror=alert(1)>"), "names are text: {text}");
+    assert_eq!(browser.evaluate("document.images.length"), 0);
+    let bars = browser.evaluate("document.querySelectorAll('#outcomes rect').length").as_u64().unwrap();
+    assert_eq!(bars, 120, "allowed and denied calls of each minute");
+    // How light the background is.
+    let back = browser.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)");
+    let light: u64 = back.as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+    assert_eq!(light > 380, scheme == "light", "{back}");
+}
+
+fn has_no_error_and_asked_nobody_else(events: &[Value], server: &Server) {
+    let own = format!("http://{}/", server.admin);
+    let mut asked = 0;
+    for event in events {
+        let params = &event["params"];
+        match event["method"].as_str().unwrap_or_default() {
+            "Network.requestWillBeSent" => {
+                let url = params["request"]["url"].as_str().unwrap();
+                assert!(url.starts_with(&own) || url.starts_with("data:"), "it asks for {url}");
+                asked += 1;
+            }
+            "Runtime.exceptionThrown" => panic!("{params}"),
+            "Runtime.consoleAPICalled" => panic!("{params}"),
+            "Log.entryAdded" => panic!("{params}"),
+            "Network.responseReceived" => assert_eq!(params["response"]["status"], 200, "{params}"),
+            _ => {}
+        }
+    }
+    assert!(asked >= 2, "the page and its data");
+}
+
+#[tokio::test]
+async fn what_it_shows_is_bounded_and_safe() {
+    let (server, _, all) = served().await;
+    let (status, page) = server.get("/ui");
+    assert_eq!(status, 200);
+    assert!(page.len() < 32 << 10, "{}", page.len());
+    for outside in ["https://", "src=", "@import", "url("] {
+        assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
+    }
+    let (status, data) = server.get("/ui/data");
+    let data: Value = serde_json::from_str(&data).unwrap();
+    assert_eq!((status, &data["nodes"]), (200, &json!(["node-1"])));
+    let calls: u64 =
+        data["series"].as_array().unwrap().iter().map(|one| one["calls"].as_u64().unwrap()).sum();
+    assert_eq!(calls, all);
+    assert!(data["denied"].as_array().unwrap().len() <= 100);
+}
