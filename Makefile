@@ -2,7 +2,7 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check test test-long lint luacheck bench figures pictures soak run redis clients envoy chromium
+.PHONY: help build check test test-long lint luacheck bench figures pictures soak run redis clients envoy chromium timeseries
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ test: redis clients envoy chromium ## Run all tests against real servers and cli
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
 	exit $$status
 
-test-long: redis clients envoy chromium ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
+test-long: redis clients envoy chromium timeseries ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 lint: luacheck ## Check the format, clippy, rustdoc and luacheck, without any warning
@@ -81,3 +81,6 @@ envoy:
 
 chromium:
 	@scripts/install-chromium.sh
+
+timeseries:
+	@scripts/install-timeseries.sh

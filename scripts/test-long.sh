@@ -39,7 +39,7 @@ echo "building"
 "$cargo" test --profile tests --workspace --no-run --lib --bins --tests -q || exit 1
 begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
-part "crowds of callers, and Valkey" tests long_concurrency:: long_valkey::
+part "crowds of callers, Valkey and RedisTimeSeries" tests long_concurrency:: long_valkey:: long_timeseries::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24))
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::

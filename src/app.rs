@@ -172,7 +172,10 @@ fn serve(
                 readiness,
                 metrics,
                 clock,
-                usage_link: Some(shared.usage()),
+                usage_link: Some(Box::new({
+                    let shared = shared.clone();
+                    move || shared.usage()
+                })),
                 engines,
                 store_files,
                 share,
@@ -196,7 +199,7 @@ struct App {
     /// By which decisions are kept.
     clock: Clock,
     /// What tells other nodes what was decided here.
-    usage_link: Option<UsageLink>,
+    usage_link: Option<Box<dyn Fn() -> UsageLink>>,
     /// What the store's probes charge by.
     engines: EnginesInUse,
     /// Files that the stores of all workers may have open.
@@ -220,8 +223,8 @@ impl App {
         let Self { config, listeners, readiness, metrics, clock, usage_link, engines, store_files, share } =
             self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
-        let usage =
-            UsageThread::start(&config.usage, metrics.clone(), clock, usage_link).map_err(AppError::Usage)?;
+        let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
+            .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
         let watched = envoy::watch(files, envoy.clone(), engines, share);
         let background = async { tokio::join!(background, watched).0 };

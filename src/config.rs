@@ -174,6 +174,8 @@ pub struct UsageConfig {
     pub shared: bool,
     /// Of how many calls the consumer of one is looked at; 0 is of none.
     pub sample: u32,
+    /// Whether what each second counted is written to RedisTimeSeries, on the Redis of the store.
+    pub timeseries: bool,
 }
 
 /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
@@ -229,7 +231,7 @@ impl Default for ServerLimits {
 
 impl Default for UsageConfig {
     fn default() -> Self {
-        Self { service: true, node: None, shared: true, sample: 16 }
+        Self { service: true, node: None, shared: true, sample: 16, timeseries: false }
     }
 }
 

@@ -21,6 +21,7 @@ mod level;
 mod query;
 mod series;
 mod thread;
+mod timeseries;
 
 use tokio::sync::{mpsc, oneshot};
 

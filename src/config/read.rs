@@ -105,7 +105,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     }
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
-    let usage = usage::usage(root.section("usage", report), report);
+    let usage = usage::usage(root.section("usage", report), matches!(store, StoreConfig::Redis(_)), report);
     let messages = server::messages(root.section("messages", report), report);
     let decision_log = log::log(root.section("log", report), report);
     root.finish(report);

@@ -12,7 +12,7 @@ pub(super) const MAX_NODE: usize = 64;
 pub(super) const MAX_SAMPLE: u32 = 1_000_000;
 
 /// The section.
-pub(super) fn usage(mut fields: Mapping<'_>, report: &mut MistakeReport) -> UsageConfig {
+pub(super) fn usage(mut fields: Mapping<'_>, has_redis: bool, report: &mut MistakeReport) -> UsageConfig {
     let default = UsageConfig::default();
     let usage = UsageConfig {
         service: fields.read("service", report, boolean).unwrap_or(default.service),
@@ -22,7 +22,11 @@ pub(super) fn usage(mut fields: Mapping<'_>, report: &mut MistakeReport) -> Usag
             .read("sample", report, |s| integer_within(s, 0, MAX_SAMPLE as usize))
             .and_then(|sample| u32::try_from(sample).ok())
             .unwrap_or(default.sample),
+        timeseries: fields.read("timeseries", report, boolean).unwrap_or(default.timeseries),
     };
+    if usage.timeseries && !has_redis {
+        fields.report("timeseries", report, "it needs a Redis: set `store: { redis: ... }`".to_owned());
+    }
     fields.finish(report);
     usage
 }

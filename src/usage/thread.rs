@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::collect::{Collector, second};
 use super::exchange::{Exchange, OfOthers};
+use super::timeseries::TimeSeries;
 use super::{ConsumersAnswer, ConsumersAsk, MAX_WAITING, UsageAnswer, UsageAsk, UsageHandle, UsageQuestion};
 use crate::clock::{self, Clock};
 use crate::config::UsageConfig;
@@ -26,20 +27,23 @@ pub struct UsageThread {
 impl UsageThread {
     /// Starts to read the counters of `metrics`.
     ///
-    /// `link` is what it tells other nodes by, if there is a Redis.
+    /// `link` makes connections to the Redis that nodes share, if there is one.
     pub fn start(
         config: &UsageConfig,
         metrics: Metrics,
         clock: Clock,
-        link: Option<UsageLink>,
+        link: Option<&dyn Fn() -> UsageLink>,
     ) -> std::io::Result<Self> {
         let (handle, questions) = mpsc::channel(MAX_WAITING);
         let (stop, stopped) = oneshot::channel();
         metrics.sample_consumers(config.sample);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (node, started) = (config.node(), clock.now());
-        let exchange = link.filter(|_| config.shared).map(|link| Exchange::new(link, &node, started));
-        let state = UsageState { node, collector: Collector::new(metrics, started), exchange, clock };
+        let exchange = link.filter(|_| config.shared).map(|link| Exchange::new(link(), &node, started));
+        let timeseries = link.filter(|_| config.timeseries);
+        let timeseries = timeseries.map(|link| TimeSeries::new(link(), &node, started));
+        let collector = Collector::new(metrics, started);
+        let state = UsageState { node, collector, exchange, timeseries, clock };
         let body = move || runtime.block_on(state.run(questions, stopped));
         let thread = std::thread::Builder::new().name("weir-usage".to_owned()).spawn(body)?;
         Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle) })
@@ -66,6 +70,7 @@ struct UsageState {
     node: String,
     collector: Collector,
     exchange: Option<Exchange>,
+    timeseries: Option<TimeSeries>,
     clock: Clock,
 }
 
@@ -94,6 +99,9 @@ impl UsageState {
         match &mut self.exchange {
             Some(exchange) => exchange.write(&mut self.collector, now).await,
             None => self.collector.history.trim_changed(),
+        }
+        if let Some(timeseries) = &mut self.timeseries {
+            timeseries.write(&self.collector, now).await;
         }
     }
 

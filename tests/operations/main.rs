@@ -16,6 +16,7 @@ mod first_minutes;
 mod load;
 mod logs;
 mod long_soak;
+mod long_timeseries;
 mod long_valkey;
 mod metrics;
 mod namespace;

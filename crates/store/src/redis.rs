@@ -37,7 +37,7 @@ use self::request::{NodeRequest, Request};
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
 use self::trials::SingleSlotNodes;
-pub use self::usage::{UsageCommand, UsageLink};
+pub use self::usage::{UsageCommand, UsageLink, UsageTimeSeries};
 use super::{Answers, Decision, LeaseAsk, LeaseStore, Store, StoreError, check_supported};
 use crate::config::RedisConfig;
 use weir_core::key::KeySecret;

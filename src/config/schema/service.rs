@@ -45,6 +45,7 @@ const USAGE: &[Key] = &[
         "Of how many calls one is looked at, to find the consumers that call most; 0 turns it off.",
     )
     .or("16"),
+    may("timeseries", Boolean, "Whether what each second counted is written to RedisTimeSeries.").or("false"),
 ];
 
 const LOG: &[Key] = &[may("decisions", Mapping(DECISION_LOG), "JSON lines of decisions.")];

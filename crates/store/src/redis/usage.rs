@@ -55,6 +55,22 @@ pub enum UsageCommand {
     },
 }
 
+/// A time series, and the one that it is summed up in by the minute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageTimeSeries {
+    /// The key, after the tag.
+    pub key: String,
+    /// Names and values; no value is empty.
+    pub labels: Vec<(&'static str, String)>,
+}
+
+/// How long seconds and minutes are kept, in milliseconds.
+const SECONDS_KEPT: u64 = 24 * 3_600_000;
+const MINUTES_KEPT: u64 = 30 * SECONDS_KEPT;
+
+/// What tells series of seconds, and of minutes, from others.
+const DATA: [(&str, &str); 2] = [("data", "hits"), ("data", "hits_per_minute")];
+
 /// One connection to the node that has the tag of usage.
 pub struct UsageLink {
     context: Arc<LinkContext>,
@@ -104,6 +120,40 @@ impl UsageLink {
         Ok(self.exchange(&pipeline).await?.into_iter().map(members).collect())
     }
 
+    /// Makes time series, with their sums by the minute, where they are not there yet.
+    pub async fn make_series(&mut self, series: &[UsageTimeSeries]) -> Result<(), String> {
+        let mut pipeline = Pipeline::new();
+        for UsageTimeSeries { key, labels } in series {
+            let (seconds, minutes) = (self.key(key), self.key(&format!("{key}:minute")));
+            for (key, kept, data) in [(&seconds, SECONDS_KEPT, DATA[0]), (&minutes, MINUTES_KEPT, DATA[1])] {
+                let make = pipeline.cmd("TS.CREATE").arg(key).arg("RETENTION").arg(kept);
+                make.arg("DUPLICATE_POLICY").arg("LAST").arg("LABELS").arg(data.0).arg(data.1);
+                labels.iter().for_each(|(name, value)| {
+                    make.arg(name).arg(value);
+                });
+            }
+            let rule = pipeline.cmd("TS.CREATERULE").arg(&seconds).arg(&minutes);
+            rule.arg("AGGREGATION").arg("sum").arg(60_000);
+        }
+        let is_there =
+            |error: &str| error.contains("key already exists") || error.contains("already has a src rule");
+        self.exchange_but(&pipeline, is_there).await.map(|_| ())
+    }
+
+    /// Puts values into time series, each at a time in milliseconds. One that is there already is replaced.
+    pub async fn add_samples(&mut self, samples: &[(&UsageTimeSeries, u64, u64)]) -> Result<(), String> {
+        let mut pipeline = Pipeline::new();
+        for (UsageTimeSeries { key, labels }, at, value) in samples {
+            let add = pipeline.cmd("TS.ADD").arg(self.key(key)).arg(at).arg(value);
+            add.arg("RETENTION").arg(SECONDS_KEPT).arg("ON_DUPLICATE").arg("LAST");
+            add.arg("LABELS").arg(DATA[0].0).arg(DATA[0].1);
+            labels.iter().for_each(|(name, value)| {
+                add.arg(name).arg(value);
+            });
+        }
+        self.exchange(&pipeline).await.map(|_| ())
+    }
+
     fn key(&self, name: &str) -> String {
         self.context.config.namespace.usage_key(name)
     }
@@ -143,10 +193,19 @@ impl UsageLink {
 
     /// Sends the commands to the node that has the tag. An error of any of them is the error of all.
     async fn exchange(&mut self, commands: &Pipeline) -> Result<Vec<Value>, String> {
+        self.exchange_but(commands, |_| false).await
+    }
+
+    /// The same, where errors that are `harmless` are none.
+    async fn exchange_but(
+        &mut self,
+        commands: &Pipeline,
+        harmless: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Value>, String> {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
-        let exchanged = match tokio::time::timeout(WITHIN, self.send(commands)).await {
+        let exchanged = match tokio::time::timeout(WITHIN, self.send(commands, harmless)).await {
             Ok(exchanged) => exchanged,
             Err(_) => Err(format!("no answer within {} s", WITHIN.as_secs())),
         };
@@ -158,7 +217,11 @@ impl UsageLink {
         exchanged
     }
 
-    async fn send(&mut self, commands: &Pipeline) -> Result<Vec<Value>, String> {
+    async fn send(
+        &mut self,
+        commands: &Pipeline,
+        harmless: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Value>, String> {
         let owner = self.context.topology.owner(usage_slot()).map_err(|error| error.to_string())?;
         let connection = match &mut self.connection {
             Some((address, connection)) if *address == owner => connection,
@@ -169,8 +232,11 @@ impl UsageLink {
             }
         };
         let replies = connection.send_each(commands).await.map_err(|error| as_written(&error))?;
-        let each = replies.into_iter().map(|reply| reply.extract_error().map_err(|error| as_written(&error)));
-        each.collect()
+        let read = |reply: Value| match reply.extract_error().map_err(|error| as_written(&error)) {
+            Err(error) if harmless(&error) => Ok(Value::Nil),
+            read => read,
+        };
+        replies.into_iter().map(read).collect()
     }
 }
 

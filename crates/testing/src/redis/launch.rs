@@ -1,6 +1,7 @@
 //! Starting a `redis-server`, and knowing that it is this one that answers.
 
 use std::fs::File;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -72,6 +73,10 @@ pub(super) fn launch(port: u16, args: &[String], dir: &TempDir) -> Result<Proces
     let log_path = dir.path().join("redis.log");
     let log = File::create(&log_path).expect("make the server's log file");
     let mut command = Process::command("redis-server");
+    // Where modules look for their libraries.
+    if let Some(module) = args.iter().skip_while(|arg| *arg != "--loadmodule").nth(1) {
+        command.env("LD_LIBRARY_PATH", Path::new(module).parent().expect("a module has a directory"));
+    }
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--protected-mode", "no"]);
     command.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]).args(args);
     command.current_dir(dir.path()).stderr(log.try_clone().expect("share the log file")).stdout(log);
