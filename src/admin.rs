@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_for_those_who_take_it() {
+    fn gzip_is_for_clients_that_accept_it() {
         let takes = |values: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for value in values {

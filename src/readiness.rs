@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_need_a_store_is_degraded_without_it() {
+    fn a_node_that_does_not_need_the_store_is_degraded_without_it() {
         let readiness = Readiness::starting(false);
         readiness.report(status(&[false], &[], &[]));
         assert_eq!(readiness.state(), State::NotReady("starting".into()), "nothing is known yet");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn one_shard_alone_makes_nobody_unready() {
+    fn one_failed_shard_makes_no_node_unready() {
         let readiness = Readiness::starting(true);
         readiness.report(status(&[true, false, true], &["b cannot decide"], &[]));
         assert!(matches!(readiness.state(), State::Degraded(_)), "{:?}", readiness.state());
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_change_nothing_of_who_is_ready() {
+    fn notes_do_not_change_readiness() {
         let readiness = Readiness::starting(true);
         readiness.report(status(&[true], &[], &["a evicts keys"]));
         assert_eq!(readiness.state(), State::Ready);

@@ -101,7 +101,7 @@ impl Metrics {
         })
     }
 
-    /// Shows what `log` counts. Recorders that are made from now on know it, and those who have them log decisions.
+    /// Shows the counters of `log`. Recorders that are made from now on write their decisions to it.
     pub fn log_decisions(&self, log: &Arc<DecisionLog>) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(DecisionLogCounters::new(Arc::clone(log))?))?;
         self.decisions.log_to(log);

@@ -16,7 +16,7 @@ use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowRespon
 /// The argument that makes this program that server.
 pub const ARGUMENT: &str = "--bare";
 
-/// Serves on this port, for ever.
+/// Serves on this port. Never returns.
 pub fn serve(port: u16) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).expect("bind the port");
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

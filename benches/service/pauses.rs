@@ -1,6 +1,6 @@
-//! How long the machine stops what runs: a thread a core that does nothing but read the clock, and sees it jump.
+//! How long the machine stops running threads. One thread per core reads the clock in a loop and sees it jump.
 //!
-//! No server and no generator can be earlier than this. On a virtual machine it tells of its neighbours.
+//! No server and no generator can be faster than this. On a virtual machine the pauses come from its neighbours.
 
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -113,7 +113,7 @@ mod tests {
     use crate::units::Micros;
 
     #[test]
-    fn a_wait_that_nobody_knows_has_a_sentence_of_its_own() {
+    fn an_unknown_wait_has_a_sentence_of_its_own() {
         let facts = Facts { retry: Retry::Unknown, cost: 1, limit: 5 };
         let sentence = Templates::new(&DenialMessages::default()).render(facts);
         assert_eq!(sentence, "All 5 permits are in use. Try again when one is free");

@@ -134,7 +134,7 @@ pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions,
     Ok(LoggedDecisions { keys, decisions })
 }
 
-/// Two lines of one time whose order nobody knows, because two processes have written them.
+/// Two lines of one time whose order is not known, because two processes have written them.
 fn unordered(
     same: &[LoggedDecision],
     incarnations: &[ReadIncarnation],

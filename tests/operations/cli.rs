@@ -84,7 +84,7 @@ fn json_is_the_proto_json_of_the_response() {
 }
 
 #[test]
-fn nobody_there_is_an_error_that_says_what_to_do() {
+fn a_refused_connection_is_an_error_that_says_what_to_do() {
     // The port was bound and closed again, so connections to it are refused.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let out = weir(&["allow", "x", "bob", "--server", &format!("http://{address}")]);

@@ -115,15 +115,8 @@ async fn calls(server: &Server, client: &mut RateLimitServiceClient<Channel>, pr
             2 => {
                 let (strategy, id) = ("bucket".to_owned(), format!("reserved-{}", index % 3));
                 let max_wait = Some(prost_types::Duration { seconds: 3, nanos: 0 });
-                let request = ReserveRequest {
-                    resource,
-                    consumer,
-                    strategy,
-                    attributes,
-                    cost: Some(1),
-                    max_wait,
-                    id,
-                };
+                let request =
+                    ReserveRequest { resource, consumer, strategy, attributes, cost: Some(1), max_wait, id };
                 client.reserve(request).await.unwrap();
             }
             3 => {

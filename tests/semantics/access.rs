@@ -53,7 +53,7 @@ async fn one(server: &Server, request: ShouldAllowRequest) -> ShouldAllowRespons
 }
 
 #[tokio::test]
-async fn who_is_listed_is_answered_without_the_store() {
+async fn listed_consumers_are_answered_without_the_store() {
     let store = counting();
     let server = serve(CONFIG, &store);
     let answer = |allowed, reason: Reason, message: &str| ShouldAllowResponse {

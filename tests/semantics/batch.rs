@@ -67,7 +67,7 @@ async fn the_same_key_is_decided_in_order(client: &mut Client) {
     assert_eq!(observed, [(true, 3), (false, 3), (true, 3), (true, 0), (false, 0), (true, 0)]);
 }
 
-/// Every client asks for ever more of the same five tokens, in batches of the largest size.
+/// Every client keeps asking for the same five tokens, in batches of the largest size.
 async fn exactly_the_limit_is_admitted(server: &Server) {
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
@@ -154,7 +154,7 @@ async fn a_batch_is_one_script_call() {
 /// How often a script has been called by its name for decisions: every command is slow enough for the log. The
 /// watcher calls one without keys, and probes have keys of their own.
 fn script_calls(redis: &RedisServer) -> usize {
-    /// Number, time, duration, the command, and who sent it.
+    /// Number, time, duration, the command, and its sender.
     type Entry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
     let entries: Vec<Entry> = redis.query(&["SLOWLOG", "GET", "-1"]);
     let decides = |args: &[Vec<u8>]| match args {

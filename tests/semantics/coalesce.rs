@@ -255,7 +255,7 @@ async fn every_wait_has_a_deadline() {
 }
 
 #[tokio::test]
-async fn those_who_wait_are_bounded() {
+async fn waiting_callers_are_bounded() {
     let world = World::new(RedisConfig { max_waiting: 2, ..patient() });
     let callers = [world.charge(1).await, world.charge(1).await, world.charge(1).await];
     assert_eq!(world.charge(1).await.await.unwrap(), Err(StoreError::Overloaded(2)));

@@ -237,7 +237,7 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
 
 #[tokio::test]
 async fn their_own_policy_answers_for_the_store() {
-    // Nobody listens there.
+    // Connections to this port are refused.
     let nowhere = redis_config(vec!["127.0.0.1:1".to_owned()], Topology::Single);
     let store = StoreConfig::Redis(RedisConfig { deadline: Micros(100_000), ..nowhere });
     let server = Server::start(Config { store, ..rules() });

@@ -215,7 +215,7 @@ fn a_namespace_is_the_first_part() {
 
 /// The probe's keys and the fingerprint are no limit's, whatever strategies and limits are called.
 #[test]
-fn keys_of_the_monitor_are_nobody_elses() {
+fn keys_of_the_monitor_are_unlike_all_others() {
     let fingerprint = Namespace::DEFAULT.fingerprint_key();
     let limit = |name: &str| Limit { name: name.into(), scope: Scope::default(), algorithm: uniform() };
     for (strategy, name) in [("probe", "bucket"), ("probe", "probe"), ("key_secret", "fingerprint")] {

@@ -53,7 +53,7 @@ async fn an_allowed_call_lists_every_limit() {
 }
 
 #[tokio::test]
-async fn a_denied_call_tells_who_denies_and_for_how_long() {
+async fn a_denied_call_names_the_limits_that_deny_and_the_wait() {
     let server = Server::start(config());
     let mut client = server.client().await;
     let request = ask("zewtopia.com/tigerfeeding", "bob");

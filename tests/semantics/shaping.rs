@@ -27,8 +27,8 @@ async fn holds_on(store: StoreConfig) {
     let server = Server::ready(Config { store, rules: rules(), ..base });
     let mut client = server.client().await;
     reservations_wait_for_their_turn(&mut client).await;
-    a_cancelled_reservation_gives_back_what_nobody_needs(&mut client).await;
-    a_held_log_lets_nobody_overtake(&mut client).await;
+    a_cancelled_reservation_gives_back_what_no_later_one_needs(&mut client).await;
+    no_call_overtakes_in_a_held_log(&mut client).await;
     a_queue_says_how_long_to_wait(&mut client).await;
     as_much_as_fits_is_granted(&mut client).await;
     a_charge_with_an_id_is_made_once(&mut client).await;
@@ -56,7 +56,7 @@ async fn reservations_wait_for_their_turn(client: &mut Client) {
     }
 }
 
-async fn a_cancelled_reservation_gives_back_what_nobody_needs(client: &mut Client) {
+async fn a_cancelled_reservation_gives_back_what_no_later_one_needs(client: &mut Client) {
     for id in ["a", "b", "c", "d"] {
         assert!(reserve(client, "slow", "cancel", id, 1).await.unwrap().applied);
     }
@@ -70,7 +70,7 @@ async fn a_cancelled_reservation_gives_back_what_nobody_needs(client: &mut Clien
     assert!((25..=30).contains(&seconds), "{seconds}");
 }
 
-async fn a_held_log_lets_nobody_overtake(client: &mut Client) {
+async fn no_call_overtakes_in_a_held_log(client: &mut Client) {
     let plain = ask_under("held", "overtake", "bob");
     assert!(allow(client, ShouldAllowRequest { cost: Some(2), ..plain.clone() }).await.allowed);
     let held = reserve(client, "held", "overtake", "h", 1).await.unwrap();

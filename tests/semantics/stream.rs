@@ -99,7 +99,7 @@ async fn the_same_key_is_decided_in_order(server: &Server) {
     assert_eq!(observed, [(true, 3), (false, 3), (true, 3), (true, 0), (false, 0), (true, 0)]);
 }
 
-/// Ten streams ask for ever more of the same five tokens.
+/// Ten streams keep asking for the same five tokens.
 async fn exactly_the_limit_is_admitted(server: &Server) {
     let mut streams = Vec::new();
     for _ in 0..10 {

@@ -31,7 +31,7 @@ async fn holds_on(store: StoreConfig) {
     an_id_is_its_consumers_and_strategys_own(&mut client).await;
     a_refund_is_for_the_named_limits(&mut client).await;
     a_reset_frees_exactly_the_named_limits(&server).await;
-    a_window_that_was_reset_starts_anew(&server).await;
+    a_window_that_was_reset_begins_with_the_next_call(&server).await;
 }
 
 async fn a_refund_never_gets_above_the_limit(client: &mut Client, strategy: &str) {
@@ -109,7 +109,7 @@ async fn a_reset_frees_exactly_the_named_limits(server: &Server) {
     assert_eq!(left(observed), [("everyone".to_owned(), 100), ("each".to_owned(), 10)]);
 }
 
-async fn a_window_that_was_reset_starts_anew(server: &Server) {
+async fn a_window_that_was_reset_begins_with_the_next_call(server: &Server) {
     let (mut client, mut admin) = (server.client().await, admin(server).await);
     for strategy in ["bucket", "window", "interval", "log", "denied"] {
         let ask = ask_under(strategy, "reset", "bob");

@@ -46,7 +46,7 @@ const SUBJECT: Subject<'static> = Subject {
 
 /// Old nodes read what new nodes write, because both write the same.
 #[tokio::test]
-async fn the_states_are_written_as_ever() {
+async fn the_states_are_written_as_before() {
     let redis = RedisServer::start();
     for (name, fixture, rows) in FIXTURES {
         let mut written = Vec::new();
@@ -75,7 +75,7 @@ async fn the_states_are_written_as_ever() {
 
 /// New nodes read what old nodes have written.
 #[tokio::test]
-async fn the_states_are_read_as_ever() {
+async fn the_states_are_read_as_before() {
     let redis = RedisServer::start();
     let mut all = Vec::new();
     for (name, fixture, rows) in FIXTURES {

@@ -77,7 +77,7 @@ fn its_mode_is_what_is_configured() {
 }
 
 #[test]
-fn a_socket_that_nobody_listens_on_is_replaced() {
+fn a_socket_without_a_listener_is_replaced() {
     let dir = scratch::dir("unix");
     let path = dir.path().join("weir.sock");
     Serve::start_at(&address(&path), &[]).kill();
@@ -88,7 +88,7 @@ fn a_socket_that_nobody_listens_on_is_replaced() {
 }
 
 #[test]
-fn a_socket_that_somebody_listens_on_is_left_alone() {
+fn a_socket_with_a_listener_is_left_alone() {
     let dir = scratch::dir("unix");
     let path = dir.path().join("weir.sock");
     let serve = Serve::start_at(&address(&path), &[]);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_most_has_to_give() {
+    fn the_largest_holder_gives_back_first() {
         let budget = BufferBudget::new(1 << 20, 2);
         let (one, other) = (budget.worker(), budget.worker());
         let (mut large, mut small) = (one.open(), other.open());

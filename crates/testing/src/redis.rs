@@ -124,7 +124,7 @@ impl RedisServer {
         self.keys().into_iter().filter(|key| !of_monitor(key)).collect()
     }
 
-    /// The key's remaining life in milliseconds; as Redis has it, -1 for "for ever" and -2 for "no such key".
+    /// The key's remaining life in milliseconds; as in Redis, -1 means "no expiry" and -2 means "no such key".
     pub fn pttl(&self, key: &str) -> i64 {
         self.query(&["PTTL", key])
     }

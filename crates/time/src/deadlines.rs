@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_ends_in_time_is_not_late_and_leaves_nothing() {
+    async fn a_task_that_ends_in_time_is_not_late_and_leaves_nothing() {
         let deadlines = Deadlines::default();
         assert_eq!(deadlines.until(after(0), async { 7 }).await, Ok(7), "at once");
         let soon = tokio::time::sleep(Duration::from_millis(5));

@@ -87,7 +87,7 @@ impl RotatingFile {
             }
         }
         let mut options = OpenOptions::new();
-        // With one file there is no older one, and it begins anew.
+        // With one file there is no older one, so the file is emptied.
         self.file = options.create(true).write(true).truncate(true).open(&self.path)?;
         self.size = 0;
         Ok(())

@@ -34,7 +34,7 @@ async fn a_stalled_reader_costs_lines_whose_numbers_are_missing() {
     eventually_async(SOON, "it serves", connected).await;
     let channel = Endpoint::from_shared(url.clone()).unwrap().connect().await.unwrap();
     let mut client = RateLimitServiceClient::new(channel);
-    // Nobody reads. Two queues of 4 MiB and the pipe hold some 10,000 of these lines.
+    // The pipe is not read. Two queues of 4 MiB and the pipe hold some 10,000 of these lines.
     let request = ShouldAllowRequest {
         resource: "r".repeat(500),
         consumer: "c".repeat(100),
@@ -47,7 +47,7 @@ async fn a_stalled_reader_costs_lines_whose_numbers_are_missing() {
         let answers = client.should_allow_batch(batch).await.expect("it is decided").into_inner().results;
         assert_eq!(answers.len(), size);
     }
-    // Now somebody reads until the end.
+    // Now the pipe is read until its end.
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
         stdout.read_to_string(&mut text).unwrap();

@@ -138,7 +138,7 @@ fn the_documented_user_passes() {
 
 /// With `ready_needs_store: true` a node is not ready while no Redis node can decide.
 #[test]
-fn who_needs_the_store_is_not_ready_without_it() {
+fn a_node_that_needs_the_store_is_not_ready_without_it() {
     let redis = RedisServer::start();
     let needs = weir::config::Config { server: config().server, ..on(single(&redis)) };
     let server = Server::start_by_the_system(needs);

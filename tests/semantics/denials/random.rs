@@ -50,8 +50,7 @@ const fn subject(
 /// A limit, what an override has instead, and which fields it counts by.
 pub type Scoped = (Algorithm, Algorithm, usize);
 
-/// One question: of whom, to which worker, and how the costs after the first differ from it, where several
-/// are asked for at once.
+/// One question: the step, the subject, the worker, and the costs after the first, as differences from it.
 pub type Asked = (Step, usize, usize, Vec<Cost>);
 
 #[derive(Debug, Clone, Copy)]

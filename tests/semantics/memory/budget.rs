@@ -109,8 +109,8 @@ fn logs_in_the_cells_of_others_stay_within_the_budget() {
     }
 }
 
-/// Logs that grow stop at the budget; none is forgotten by that, and who is denied stays denied: an
-/// error instead would be answered by the failure policy, which may be to admit.
+/// Logs that grow stop at the budget. No log is dropped for that, and denied callers stay denied. With an error instead
+/// of a denial, the failure policy would answer, and may admit.
 #[test]
 fn a_growing_log_stops_at_the_budget() {
     let (fixture, strategy) = (Fixture::new(MIB, WhenFull::Refuse), hourly_log(10_000));

@@ -89,8 +89,8 @@ fn a_flood_of_growing_logs_leaves_the_keys_of_another() {
     }
 }
 
-/// With more than ten strategies the shares are more than the budget; but who floods takes nothing from those that
-/// hold less.
+/// With more than ten strategies the shares are more than the budget. A flood still takes nothing from strategies that
+/// hold less than the flooding one.
 #[test]
 fn a_flood_leaves_the_keys_of_eleven_others() {
     let fixture = Fixture::new(2 * MIB, WhenFull::Evict);
@@ -137,7 +137,7 @@ fn keys_of_a_strategy_that_is_gone_make_way() {
 
 /// Two strategies within a share that is less than the budget's half: the third has the rest.
 #[test]
-fn a_configured_share_bounds_who_is_above_it() {
+fn a_configured_share_bounds_owners_above_it() {
     let config = MemoryConfig { budget: 4 * MIB, share: Some(MIB), ..MemoryConfig::default() };
     let fixture = Fixture::sharing(&config);
     let (flood, others) = (bucket("flood"), [bucket("one"), bucket("two")]);

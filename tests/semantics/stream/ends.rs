@@ -28,8 +28,8 @@ fn decided(server: &Server) -> u64 {
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Whoever does not read is not read from: after what the windows hold nothing is decided any more, and
-/// the rest is when reading goes on.
+/// If the client stops reading answers, the server stops reading its questions. When the windows are full, nothing more
+/// is decided. The rest is decided when the client reads again.
 #[tokio::test]
 async fn a_reader_that_does_not_read_holds_up_its_own_stream_only() {
     const MESSAGES: u64 = 400;

@@ -96,7 +96,7 @@ async fn a_log_with_text_inside_fails_alone() {
 /// Numbers where numbers belong, but such as no limit has ever stored: whatever they decide, the
 /// neighbours in the call are answered.
 #[tokio::test]
-async fn absurd_numbers_hurt_nobody_else() {
+async fn absurd_numbers_change_no_other_key() {
     let world = World::start().await;
     let mut connection = world.redis.connection();
     let healthy = strategy("healthy", &[Algorithm::sliding_log(5, LONG).unwrap()]);

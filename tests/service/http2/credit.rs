@@ -114,7 +114,7 @@ fn credit_comes_back_for_calls_that_were_cancelled() {
 /// DATA that arrives after the answer, and DATA for a method that does not exist. The server drops both and returns
 /// the credit.
 #[test]
-fn credit_comes_back_for_bodies_that_nobody_reads() {
+fn credit_comes_back_for_unread_bodies() {
     let ground = Ground::new();
     let mut session = informed(&ground, &[]);
     let paths = ["/weir.v1.RateLimitService/Nothing", "/nobody/Nothing", "/"];

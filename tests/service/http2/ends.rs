@@ -147,7 +147,7 @@ fn the_server_stops() {
 
 /// Connections that the kernel has accepted, or that no worker has looked at yet, may carry calls.
 #[test]
-fn calls_of_connections_that_nobody_has_looked_at_are_answered() {
+fn calls_of_connections_not_yet_read_are_answered() {
     let mut ground = Ground::new();
     let mut sessions: Vec<Session> = (0..200).map(|_| ground.open()).collect();
     sessions.iter_mut().for_each(|session| session.send(&call(1)));
@@ -213,7 +213,7 @@ fn answers(mut data: &[u8]) -> usize {
 }
 
 #[test]
-fn the_server_stops_while_nobody_asks() {
+fn the_server_stops_while_it_is_idle() {
     let mut ground = Ground::new();
     let mut session = ground.open();
     session.does_not_mind(1, &[]);
@@ -236,7 +236,7 @@ fn an_old_connection_ends_and_another_is_served() {
 }
 
 #[test]
-fn who_answers_pings_stays() {
+fn a_client_that_answers_pings_stays() {
     let limits = ServerLimits {
         keepalive_interval: Micros::from_millis(100),
         keepalive_timeout: Micros::from_secs(5),

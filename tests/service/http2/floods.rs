@@ -175,7 +175,7 @@ type Flood = (&'static str, fn(u32) -> Vec<u8>);
 
 /// What the peer never reads is not kept for it.
 #[test]
-fn answers_that_nobody_reads() {
+fn answers_that_are_not_read() {
     let mut attacked = Attacked::start();
     let floods: [Flood; 6] = [
         ("PING", |_| ping(*b"flooding")),

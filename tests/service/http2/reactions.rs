@@ -8,7 +8,7 @@ use super::requests::call;
 use super::session::Session;
 use crate::support::frames::ping;
 
-/// Tries every row, and tells of all that fail.
+/// Tries every row, and reports all that fail.
 #[track_caller]
 pub(super) fn each<T>(rows: impl IntoIterator<Item = T>, check: impl Fn(T)) {
     let message_of = |panic: Box<dyn Any + Send>| match panic.downcast::<String>() {

@@ -100,7 +100,7 @@ fn late_words_about_a_stream_that_has_ended() {
 }
 
 #[test]
-fn a_ping_nobody_asked_for_is_answered_with_its_bytes() {
+fn a_ping_is_answered_with_its_bytes() {
     let ground = Ground::new();
     let mut session = ground.open();
     let payloads = [*b"\0\0\0\0\0\0\0\0", *b"\xff\xff\xff\xff\xff\xff\xff\xff", *b"12345678"];

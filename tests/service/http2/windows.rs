@@ -170,7 +170,7 @@ fn a_reset_stream_gives_back_the_window_it_did_not_use() {
 
 /// While answers cannot go out, a stream's questions wait; then all are answered.
 #[test]
-fn a_stream_that_nobody_reads_goes_on_later() {
+fn a_stream_that_is_not_read_goes_on_later() {
     let ground = Ground::new();
     let mut session = stingy(&ground, 100);
     session.send(&head(1, STREAM));

@@ -133,7 +133,7 @@ async fn what_is_given_up_is_counted_too() {
 }
 
 #[tokio::test]
-async fn the_page_is_compressed_for_those_who_take_it() {
+async fn the_page_is_compressed_for_clients_that_accept_it() {
     let server = serve(memory(), EnvoyConfig::default());
     let mut http = crate::support::http::Http::connect(server.admin).await;
     let plain = http.get("/metrics", &[]).await;

@@ -25,7 +25,7 @@ pub trait Cells {
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept);
 }
 
-/// The state of a single limit, which nobody else sees.
+/// The state of a single limit, which no other code sees.
 impl Cells for Option<State> {
     type Full = Infallible;
 

@@ -285,7 +285,7 @@ fn windows_are_what_was_given_wherever_it_was() {
 }
 
 #[test]
-fn who_is_silent_has_no_room_kept() {
+fn a_silent_client_keeps_no_buffer() {
     let mut session = begun(&[]);
     let streams: Vec<u32> = (0..200).map(|index| 1 + 2 * index).collect();
     session.new_calls.reserve(200);

@@ -233,7 +233,7 @@ mod tests {
 
     /// An owner that was not announced counts as soon as it has a key.
     #[test]
-    fn owners_that_nobody_announced_share_too() {
+    fn owners_that_were_not_announced_share_too() {
         let owners = Owners::new(MIB, None);
         let number = owners.number(&Owner::of_domain("a"));
         owners.took(number, MIB);

@@ -94,7 +94,7 @@ impl<'a> Pump<'a> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let wait =
             self.delayed.front().map_or(TICK, |(due, _)| due.saturating_duration_since(Instant::now()));
-        // Zero would be for ever.
+        // Zero would mean no time-out.
         self.from.set_read_timeout(Some(wait.clamp(Duration::from_micros(1), TICK)))?;
         let mut from = self.from;
         from.read(buffer)

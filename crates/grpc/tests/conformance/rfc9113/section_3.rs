@@ -1,5 +1,5 @@
 //! 3: how a connection begins. The choices of 3.4: an invalid preface gets no GOAWAY, because its sender does not
-//! speak HTTP/2; one who speaks HTTP/1.1 gets a response of HTTP/1.1.
+//! speak HTTP/2. A client of HTTP/1.1 gets a response of HTTP/1.1.
 
 use std::time::Duration;
 
