@@ -19,7 +19,7 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind};
+use weir::config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind, UsageConfig};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::service::{DecisionService, Templates};
@@ -36,12 +36,15 @@ use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What is measured, how many decisions a call has, and the most instructions that each may take.
-const WORKS: [(&str, u64, u64); 11] = [
+const WORKS: [(&str, u64, u64); 13] = [
     ("unary", 1, 6_600),
     ("unary denied", 1, 7_200),
     ("unary together", TOGETHER as u64, 4_200),
     ("known together", TOGETHER as u64, 4_400),
     ("batch", 100, 3_600),
+    // The same with the sample of consumers, as it is by default.
+    ("unary sampled", 1, 6_800),
+    ("batch sampled", 100, 3_700),
     ("frames unary", 1, 30_000),
     ("frames together", TOGETHER as u64, 10_000),
     ("frames batch", 100, 10_000),
@@ -103,9 +106,12 @@ fn perform(work: &str, calls: u64) {
         let _runtime = runtime.enter();
         // As a service puts them before Redis.
         let store = Coalesce::before(denials.before(store), &RedisConfig::default());
-        return perform_on(&service(store), work, calls);
+        return perform_on(&service(store, 0), work, calls);
     }
-    perform_on(&service(store), work, calls);
+    match work.strip_suffix(" sampled") {
+        Some(work) => perform_on(&service(store, UsageConfig::default().sample), work, calls),
+        None => perform_on(&service(store, 0), work, calls),
+    }
 }
 
 fn perform_in_frames(transport: TransportKind, store: MemoryStore, work: &str, calls: u64) {
@@ -164,9 +170,10 @@ fn perform_on<S: Store>(service: &Arc<DecisionService<S>>, work: &str, calls: u6
     }
 }
 
-fn service<S: Store>(store: S) -> Arc<DecisionService<S>> {
+fn service<S: Store>(store: S, sample: u32) -> Arc<DecisionService<S>> {
     let rules = rules();
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
+    metrics.sample_consumers(sample);
     let limiter = Limiter::new(Arc::new(rules), store, metrics.recorder());
     DecisionService::new(limiter, Arc::new(Templates::new(&Sentences::default())), 64 << 10)
 }
