@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let files = [
         "weir/v1/rate_limit.proto",
         "weir/v1/concurrency.proto",
+        "weir/v1/queue.proto",
         "weir/v1/admin.proto",
         "weir/v1/usage.proto",
         "envoy/service/ratelimit/v3/rls.proto",

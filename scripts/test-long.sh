@@ -40,10 +40,11 @@ echo "building"
 begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, Valkey and RedisTimeSeries" tests long_concurrency:: long_valkey:: long_timeseries::
-export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24))
+export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24)) WEIR_KILL_SECONDS=$((budget / 8))
+part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture long_queue_kills::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
 part "soaks of $WEIR_SOAK_SECONDS s each" tests long_soak::
-unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS
+unset WEIR_FUZZ_SECONDS WEIR_SOAK_SECONDS WEIR_KILL_SECONDS
 part "the suite on the transport tonic" suite_on_tonic
 
 if [ $status -eq 0 ]; then echo "make test-long: all tests passed"; else echo "make test-long: FAILED, see above"; fi

@@ -14,6 +14,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::config::{Config, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
 use crate::envoy::Domains;
 use crate::key::KeySecret;
+use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{self, Listener, Parts, ServerError, Shutdown, WorkerStores};
 use crate::service::Templates;
@@ -21,7 +22,7 @@ use crate::store::coalesce::Coalesce;
 use crate::store::denials::DenialsShared;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
-use crate::store::{LeaseHandle, Store};
+use crate::store::{LeaseHandle, QueueHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::{DecisionLog, DecisionLogConfig, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
@@ -126,9 +127,16 @@ fn serve(
     metrics: Metrics,
     shutdown: impl Future<Output = Shutdown>,
 ) -> Result<(), AppError> {
+    let queues = Arc::new(SharedQueues::new(config.queues.clone()));
+    metrics.show_queues(queues.metrics())?;
     match &config.store {
         StoreConfig::Memory(memory) => {
             let store = MemoryStore::new(memory, clock.clone());
+            if !queues.is_empty() {
+                tracing::warn!(
+                    "queues are kept in memory: what is in them lives as long as this process; store.redis keeps it"
+                );
+            }
             let (shown, swept) = (store.clone(), store.clone());
             metrics.show_memory(move || shown.stats())?;
             readiness.set(Ok(()));
@@ -140,6 +148,7 @@ fn serve(
                 listeners,
                 readiness,
                 metrics,
+                queues,
                 clock,
                 usage_link: None,
                 engines,
@@ -149,6 +158,7 @@ fn serve(
             let stores = move || WorkerStores {
                 decisions: store.clone(),
                 leases: Some(LeaseHandle::new(store.clone())),
+                queues: Some(QueueHandle::new(store.clone())),
             };
             app.serve(stores, sweep(swept), shutdown)
         }
@@ -164,13 +174,17 @@ fn serve(
             engines.set_strategies(config.rules.engines().collect::<EngineSet>().with_leases(has_leases));
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
-            let store_files = redis.open_files(server::worker_count(&config.server));
+            // Queues have connections of their own: their payloads must not hold decisions up.
+            let has_queues = !queues.is_empty();
+            let store_files =
+                redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
             let share = Box::new(|_: Option<&Domains>| ());
             let app = App {
                 config,
                 listeners,
                 readiness,
                 metrics,
+                queues,
                 clock,
                 usage_link: Some(Box::new({
                     let shared = shared.clone();
@@ -183,7 +197,9 @@ fn serve(
             let stores = move || {
                 let store = shared.store();
                 let leases = Some(LeaseHandle::new(store.clone()));
-                WorkerStores { decisions: Coalesce::before(denials.before(store), &redis), leases }
+                let queues = if has_queues { shared.store() } else { store.clone() };
+                let queues = Some(QueueHandle::new(queues));
+                WorkerStores { decisions: Coalesce::before(denials.before(store), &redis), leases, queues }
             };
             app.serve(stores, watch, shutdown)
         }
@@ -200,6 +216,7 @@ struct App {
     clock: Clock,
     /// What tells other nodes what was decided here.
     usage_link: Option<Box<dyn Fn() -> UsageLink>>,
+    queues: Arc<SharedQueues>,
     /// What the store's probes charge by.
     engines: EnginesInUse,
     /// Files that the stores of all workers may have open.
@@ -220,8 +237,18 @@ impl App {
         background: impl Future<Output = ()> + Send + 'static,
         shutdown: impl Future<Output = Shutdown>,
     ) -> Result<(), AppError> {
-        let Self { config, listeners, readiness, metrics, clock, usage_link, engines, store_files, share } =
-            self;
+        let Self {
+            config,
+            listeners,
+            readiness,
+            metrics,
+            queues,
+            clock,
+            usage_link,
+            engines,
+            store_files,
+            share,
+        } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
         let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
             .map_err(AppError::Usage)?;
@@ -237,6 +264,7 @@ impl App {
             store,
             store_files,
             readiness,
+            queues,
             metrics,
             envoy,
             usage: config.usage.service.then(|| usage.handle()),

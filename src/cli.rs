@@ -9,6 +9,7 @@ mod explanation;
 mod import_envoy;
 mod lease;
 mod load;
+mod queue;
 mod render;
 mod sample;
 mod schema;
@@ -36,6 +37,7 @@ Examples:
   weir allow zewtopia.com/tigerfeeding bob             ask it (from another terminal)
   weir serve --config weir.yaml                        serve your own strategies
   weir lease acquire exports/acme acme --id job-17     take a permit of a strategy with `concurrency`
+  weir queue put jobs 'resize cat.png'                 put work into a queue; `weir queue take` takes it out
   weir serve --store redis://127.0.0.1:6379            share exact limits between nodes
   weir check weir.yaml                                 find every mistake in a configuration
   weir explain api/orders bob --config weir.yaml       say which limits apply to whom, and why
@@ -75,6 +77,9 @@ enum Command {
     /// Take permits of a strategy with `concurrency`, renew a lease, or release it
     #[command(before_help = lease::EXAMPLES)]
     Lease(lease::LeaseArgs),
+    /// Put work into a queue, take it out, say that it is done or give it back, and see how the queue stands
+    #[command(before_help = queue::EXAMPLES)]
+    Queue(queue::QueueArgs),
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
@@ -117,6 +122,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => serve(*args, &cli.log, &unread),
         Command::Allow(args) => allow::run(args),
         Command::Lease(args) => lease::run(args),
+        Command::Queue(args) => queue::run(args),
         Command::Check(args) => check::run(&args),
         Command::Schema(schema::SchemaArgs {}) => schema::run(),
         Command::Explain(args) => explain::run(args),

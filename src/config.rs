@@ -33,6 +33,7 @@ mod overrides;
 mod overrides_section;
 mod patterns;
 mod quantities;
+mod queues;
 mod read;
 mod redis;
 mod resources;
@@ -57,6 +58,7 @@ pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub use listen::ListenAddress;
 pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
+pub use queues::MAX_QUEUE_MESSAGE;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
 pub use schema::schema;
 pub use weir_store::config::{
@@ -65,6 +67,7 @@ pub use weir_store::config::{
 };
 
 use crate::key::{KeySecret, Namespace};
+use crate::queue::QueueRules;
 use crate::strategy::Rules;
 use crate::telemetry::DecisionLogConfig;
 use crate::units::Micros;
@@ -82,6 +85,8 @@ pub struct Config {
     pub namespace: Namespace,
     /// Strategies and the resources they are the default of.
     pub rules: Rules,
+    /// Bounded queues.
+    pub queues: QueueRules,
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
     /// What is kept of decisions.

@@ -11,6 +11,7 @@
 //! * [`telemetry`], [`readiness`]: what operators see.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
+//! * [`queues`]: the use case of work that waits for workers.
 //! * [`usage`]: what was decided, by time, and the consumers that call most.
 //! * [`service`]: wire ⇄ domain.
 //! * [`simulation`]: calls in, decisions out, on a clock that it moves.
@@ -23,6 +24,7 @@ pub mod app;
 pub mod config;
 pub mod leases;
 pub mod limiter;
+pub mod queues;
 pub mod readiness;
 pub mod server;
 pub mod service;
@@ -30,7 +32,7 @@ pub mod simulation;
 pub mod telemetry;
 pub mod usage;
 
-pub use weir_core::{algorithm, envoy, key, lease, strategy};
+pub use weir_core::{algorithm, envoy, key, lease, queue, strategy};
 pub use weir_load as load;
 pub use weir_load::client;
 pub use weir_proto as proto;

@@ -38,9 +38,10 @@ pub use self::open_files::raise_open_files;
 use self::worker::Workers;
 use crate::config::{EnvoyConfig, ServerConfig};
 use crate::limiter::envoy::{EnvoyRules, Loaded};
+use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::service::{EnvoyAnswers, Templates};
-use crate::store::{LeaseHandle, Store};
+use crate::store::{LeaseHandle, QueueHandle, Store};
 use crate::strategy::Rules;
 use crate::telemetry::{EnvoyMetrics, Metrics};
 use crate::usage::UsageHandle;
@@ -51,12 +52,14 @@ pub struct WorkerStores<S> {
     pub decisions: S,
     /// Of leases; without it there is no `ConcurrencyService`.
     pub leases: Option<LeaseHandle>,
+    /// Of queues; without it there is no `QueueService`.
+    pub queues: Option<QueueHandle>,
 }
 
 impl<S> From<S> for WorkerStores<S> {
-    /// Those of a service without leases.
+    /// Those of a service without leases and queues.
     fn from(decisions: S) -> Self {
-        Self { decisions, leases: None }
+        Self { decisions, leases: None, queues: None }
     }
 }
 
@@ -72,6 +75,8 @@ pub struct Parts<F> {
     pub store_files: usize,
     /// What the health service reports.
     pub readiness: Readiness,
+    /// The queues, and who waits for their items.
+    pub queues: Arc<SharedQueues>,
     /// Where the workers count.
     pub metrics: Metrics,
     /// What answers Envoy.

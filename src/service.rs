@@ -5,7 +5,7 @@
 //!
 //! Each method has one function. Hot methods go from bytes to bytes: [`DecisionService`] and [`EnvoyRateLimit`] have
 //! them. All methods are in the traits that are generated from the protocol as well ([`DecisionsApi`],
-//! [`EnvoyService`], [`ConcurrencyApi`], [`AdminApi`]), where those of the hot ones call the same functions.
+//! [`EnvoyService`], [`ConcurrencyApi`], [`QueueApi`], [`AdminApi`]), where those of the hot ones call the same functions.
 
 mod admin;
 mod batch;
@@ -18,6 +18,7 @@ mod incoming;
 mod inline;
 mod message;
 mod question_of;
+mod queue;
 mod refund;
 mod several;
 mod shaping;
@@ -36,6 +37,7 @@ pub use decisions::DecisionsApi;
 pub use envoy::{EnvoyAnswers, EnvoyRateLimit, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
 pub use incoming::Closing;
 pub use message::Templates;
+pub use queue::QueueApi;
 pub use usage::UsageApi;
 
 use self::inline::InlineStrategies;

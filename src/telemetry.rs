@@ -10,6 +10,7 @@ mod envoy;
 mod histogram;
 mod lines;
 mod log;
+mod queues;
 mod recorder;
 mod sampled;
 mod store;
@@ -35,6 +36,7 @@ pub use envoy::{
 pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
+pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
@@ -203,6 +205,14 @@ impl Metrics {
     /// Shows what is known of the Redis nodes.
     pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(StoreMetrics::new(health)?))
+    }
+
+    /// Shows what happens to the items of queues.
+    pub fn show_queues(&self, queues: &QueueMetrics) -> Result<(), prometheus::Error> {
+        match queues.collector()? {
+            Some(collector) => self.registry.register(Box::new(collector)),
+            None => Ok(()),
+        }
     }
 
     /// Everything registered, in the Prometheus text format.

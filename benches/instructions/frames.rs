@@ -49,6 +49,7 @@ pub(crate) fn perform(
             templates,
             store,
             store_files: 0,
+            queues: Arc::default(),
             readiness,
             metrics,
             envoy,

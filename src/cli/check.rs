@@ -92,8 +92,12 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
     };
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");
+    let queues = match config.queues.all().len() {
+        0 => String::new(),
+        count => format!(", {}", counted(count, "queue", "queues")),
+    };
     let files = files.map(|files| format!(", and for Envoy {files}"));
-    Ok(format!("{strategies}, {resources}{}", files.unwrap_or_default()))
+    Ok(format!("{strategies}, {resources}{queues}{}", files.unwrap_or_default()))
 }
 
 /// What Envoy's files hold, after telling what has no effect.

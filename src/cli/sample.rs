@@ -1,4 +1,4 @@
-//! A question that a running server answers: what `weir serve` prints for a first try.
+//! Commands that a running server answers: what `weir serve` prints for a first try.
 
 use weir::config::{Config, EnvoyFiles};
 use weir::envoy::{Descriptor, Matcher};
@@ -8,9 +8,15 @@ use weir::strategy::{Field, Strategy};
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
 const CONSUMER: &str = "bob";
 
-/// The arguments of `weir allow`, one question each: by the strategies, and by Envoy's files.
-pub(super) fn questions(config: &Config) -> Vec<String> {
-    [native(config), envoy(config)].into_iter().flatten().collect()
+/// The arguments of `weir`, a command each: by the strategies, by Envoy's files, and for the first queue.
+pub(super) fn commands(config: &Config) -> Vec<String> {
+    let questions = [native(config), envoy(config)].into_iter().flatten();
+    let questions = questions.map(|question| format!("allow {question}"));
+    questions.chain(queue(config)).collect()
+}
+
+fn queue(config: &Config) -> Option<String> {
+    Some(format!("queue put {} hello", config.queues.all().first()?.name()))
 }
 
 /// A resource that has a strategy, or any with the first strategy.

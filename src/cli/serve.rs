@@ -79,7 +79,7 @@ fn store(config: &Config) -> &'static str {
     }
 }
 
-/// Lines to paste: questions that this very server answers.
+/// Lines to paste: commands that this very server answers.
 fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
     let server = match grpc {
         grpc if *grpc == ServerConfig::default().listen => String::new(),
@@ -91,8 +91,8 @@ fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
         }
     };
     let program = this_program();
-    let line = |question| format!("  {program} allow {question}{server}\n");
-    sample::questions(config).into_iter().map(line).collect()
+    let line = |command| format!("  {program} {command}{server}\n");
+    sample::commands(config).into_iter().map(line).collect()
 }
 
 /// An address of this machine that reaches `address`, which may stand for all of them.

@@ -9,10 +9,11 @@ use super::fields::{Mapping, NamedNode};
 use super::groups::{self, KnownGroups};
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
+use super::strategies::OtherSections;
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
-    Config, EnvoyConfig, StoreConfig, access, envoy, log, overrides_section, resources, server, store,
-    strategies, usage,
+    Config, EnvoyConfig, StoreConfig, access, envoy, log, overrides_section, queues, resources, server,
+    store, strategies, usage,
 };
 use crate::key::KeySecret;
 use crate::strategy::Rules;
@@ -93,8 +94,13 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let StoreSection { mut store, key_secret, namespace, shards } =
         store::store(root.section("store", report), settings, report);
     let envoy = envoy::envoy(root.section("envoy", report), settings, report);
-    let (has_envoy, has_inline) = (envoy.config.is_some(), server.inline_limits);
-    let strategies = strategies::strategies(&mut root, has_envoy, has_inline, report);
+    let queues = queues::queues(&mut root, server.limits.max_buffered_bytes, report);
+    let others = OtherSections {
+        envoy: envoy.config.is_some(),
+        inline: server.inline_limits,
+        queues: !queues.all().is_empty(),
+    };
+    let strategies = strategies::strategies(&mut root, others, report);
     let before = report.len();
     let resources = resources::resources(&mut root, &strategies, report);
     let known = KnownGroups::of(&resources, report.len() == before);
@@ -114,7 +120,19 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }
-    Config { server, store, key_secret, namespace, rules, envoy, usage, messages, decision_log, source: None }
+    Config {
+        server,
+        store,
+        key_secret,
+        namespace,
+        rules,
+        queues,
+        envoy,
+        usage,
+        messages,
+        decision_log,
+        source: None,
+    }
 }
 
 fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {

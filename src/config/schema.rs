@@ -19,7 +19,8 @@ use self::rules::{
     LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
     UNIFORM, WARM_UP,
 };
-use self::service::{REDIS, ROOT, STORE};
+use self::service::{QUEUE, REDIS, ROOT, STORE};
+use super::queues::MAX_QUEUES;
 use crate::algorithm::{MAX_ENTRIES, MAX_LIMITS};
 use crate::key::{MAX_NAMESPACE, MAX_PART};
 use crate::lease::MAX_PARTITIONS;
@@ -34,7 +35,8 @@ pub fn schema() -> Value {
     schema["title"] = json!("Configuration of Weir");
     // Envoy's files may say all that is limited.
     schema["type"] = json!("object");
-    schema["anyOf"] = json!([{ "required": ["strategies"] }, { "required": ["envoy"] }]);
+    schema["anyOf"] =
+        json!([{ "required": ["strategies"] }, { "required": ["envoy"] }, { "required": ["queues"] }]);
     schema["$defs"] = definitions();
     schema
 }
@@ -63,6 +65,11 @@ fn definitions() -> Value {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
             "additionalProperties": strategy(),
+        },
+        "queues": {
+            "type": ["object", "null"], "maxProperties": MAX_QUEUES,
+            "propertyNames": { "pattern": name },
+            "additionalProperties": queue(),
         },
         "concurrency": concurrency(),
         "sampling": mapping(SAMPLING),
@@ -139,6 +146,18 @@ fn strategy() -> Value {
         { "required": ["concurrency"], "properties": { "single_slot": false, "max_reservation": false } },
     ]);
     strategy
+}
+
+/// What is said of deliveries is for streams.
+fn queue() -> Value {
+    let mut queue = mapping(QUEUE);
+    queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
+    queue["then"] =
+        json!({ "properties": { "max_deliveries": false, "dead_letter": false, "outcomes": false } });
+    queue["not"] = json!({
+        "properties": { "dead_letter": { "const": false } }, "required": ["dead_letter", "max_deliveries"],
+    });
+    queue
 }
 
 /// A limit that is given, or one that follows what holders report.

@@ -91,20 +91,31 @@ impl Outline {
     }
 }
 
-/// The strategies of the file. There must be one, unless Envoy's files say what is limited.
+/// What else the file has.
+#[derive(Clone, Copy)]
+pub(super) struct OtherSections {
+    /// Envoy's files.
+    pub(super) envoy: bool,
+    /// Limits that requests bring.
+    pub(super) inline: bool,
+    /// Bounded queues.
+    pub(super) queues: bool,
+}
+
+/// The strategies of the file. There must be one, unless Envoy's files say what is limited, or there are queues.
 pub(super) fn strategies(
     root: &mut Mapping<'_>,
-    has_envoy: bool,
-    has_inline: bool,
+    others: OtherSections,
     report: &mut MistakeReport,
 ) -> Strategies {
     const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
                         limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
     let Some(section) = root.take("strategies") else {
-        if root.is_whole() && !has_envoy {
+        let may_lack = others.envoy || others.queues;
+        if root.is_whole() && !may_lack {
             root.report_here(report, HELP);
         }
-        return Strategies { whole: has_envoy && root.is_whole(), ..Strategies::default() };
+        return Strategies { whole: may_lack && root.is_whole(), ..Strategies::default() };
     };
     let Some(entries) = section.entries(report) else { return Strategies::default() };
     if entries.is_empty() && !section.is_cut() {
@@ -113,11 +124,11 @@ pub(super) fn strategies(
     let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
-        if has_envoy && entry.name == crate::envoy::STRATEGY {
+        if others.envoy && entry.name == crate::envoy::STRATEGY {
             let reason = "the counters of Envoy's files have this name; call the strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        if has_inline && entry.name == INLINE {
+        if others.inline && entry.name == INLINE {
             let reason = "limits of requests (`server.inline_limits`) are counted under this name; call the \
                           strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
@@ -330,7 +341,7 @@ fn field(scalar: Scalar<'_>) -> Result<Field, String> {
 }
 
 /// The error as a sentence that does not grow with what was given.
-fn sentence(error: &StrategyError) -> String {
+pub(super) fn sentence(error: &StrategyError) -> String {
     match error {
         StrategyError::Name(name) => {
             StrategyError::Name(shortened(name).escape_debug().to_string()).to_string()

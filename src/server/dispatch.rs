@@ -23,8 +23,9 @@ const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
 const SHOULD_ALLOW_STREAM: MethodId = MethodId(2);
 const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 
-/// The hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes.
-pub(super) fn methods(largest: usize) -> Methods {
+/// The hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, those of other
+/// services `largest_other`.
+pub(super) fn methods(largest: usize, largest_other: usize) -> Methods {
     let hot = [
         ("/weir.v1.RateLimitService/ShouldAllow", largest),
         ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
@@ -38,7 +39,7 @@ pub(super) fn methods(largest: usize) -> Methods {
         streaming: path.ends_with("Stream"),
     });
     // Services of other methods have smaller bounds of their own.
-    Methods::new(hot.into(), largest.max(MAX_MESSAGE_BYTES))
+    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES))
 }
 
 impl<S: Store> HotService for Services<S> {

@@ -12,17 +12,19 @@ use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
 use super::{EnvoyParts, Parts, ServerError, WorkerStores};
-use crate::config::ServerConfig;
+use crate::config::{MAX_QUEUE_MESSAGE, ServerConfig};
 use crate::leases::Leases;
 use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
 use crate::proto::v1::{
-    admin_service_server, concurrency_service_server, rate_limit_service_server, usage_service_server,
+    admin_service_server, concurrency_service_server, queue_service_server, rate_limit_service_server,
+    usage_service_server,
 };
+use crate::queues::Queues;
 use crate::service::{
-    AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, UsageApi,
+    AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
 };
 use crate::store::Store;
 
@@ -48,7 +50,9 @@ pub(super) fn services<S: Store, F>(
 ) -> Result<Services<S>, ServerError> {
     let (rules, recorder) = (&parts.rules, parts.metrics.recorder());
     let limiter = Limiter::new(Arc::clone(rules), stores.decisions, Arc::clone(&recorder));
-    let leases = stores.leases.map(|store| Leases::new(Arc::clone(rules), store, recorder));
+    let leases = stores.leases.map(|store| Leases::new(Arc::clone(rules), store, Arc::clone(&recorder)));
+    let node = parts.readiness.subscribe();
+    let queues = stores.queues.map(|store| Queues::new(Arc::clone(&parts.queues), store, recorder, node));
     let health = HealthServer::new(HealthApi::new(parts.readiness.clone()));
     let largest = config.limits.max_message_bytes;
     let decisions = DecisionService::new(limiter, Arc::clone(&parts.templates), largest);
@@ -58,9 +62,12 @@ pub(super) fn services<S: Store, F>(
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(DecisionsApi::server(&decisions))
         .add_service(EnvoyService::server(&envoy));
-    let has_leases = leases.is_some();
+    let (has_leases, has_queues) = (leases.is_some(), queues.is_some());
     if let Some(leases) = leases {
         routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
+    }
+    if let Some(queues) = queues {
+        routes = routes.add_service(QueueApi::server(queues));
     }
     if let Some(usage) = &parts.usage {
         routes = routes.add_service(UsageApi::server(usage.clone()));
@@ -71,13 +78,15 @@ pub(super) fn services<S: Store, F>(
     if config.reflection {
         let own = [
             (has_leases, concurrency_service_server::SERVICE_NAME),
+            (has_queues, queue_service_server::SERVICE_NAME),
             (parts.usage.is_some(), usage_service_server::SERVICE_NAME),
             (config.admin_service, admin_service_server::SERVICE_NAME),
         ];
         routes =
             with_reflection(routes, own.into_iter().filter(|(served, _)| *served).map(|(_, name)| name))?;
     }
-    let methods = methods(largest);
+    let largest_other = if parts.queues.is_empty() { largest } else { largest.max(MAX_QUEUE_MESSAGE) };
+    let methods = methods(largest, largest_other);
     let methods = match &parts.intercept {
         Some(intercept) => methods.intercepted_by(Arc::clone(intercept)),
         None => methods,

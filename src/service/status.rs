@@ -8,6 +8,7 @@ use tonic::Status;
 use super::wire::Malformed;
 use crate::leases::LeaseError;
 use crate::limiter::LimiterError;
+use crate::queues::QueueFailure;
 use crate::store::StoreError;
 
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
@@ -42,6 +43,20 @@ pub(super) fn of_lease(error: LeaseError) -> Status {
         LeaseError::OtherWeight { .. } => Status::already_exists(error.to_string()),
         LeaseError::NotDone(error) => Status::unavailable(format!(
             "the store could not do it ({}), or its answer was lost; the same call can be made again",
+            error.kind()
+        )),
+    }
+}
+
+/// Of a call about a queue.
+pub(super) fn of_queue(error: QueueFailure) -> Status {
+    match error {
+        QueueFailure::Invalid(_) => Status::invalid_argument(error.to_string()),
+        QueueFailure::Unknown(_) => Status::not_found(error.to_string()),
+        QueueFailure::Unsupported(why) => Status::failed_precondition(why),
+        QueueFailure::TooManyWait(_) => Status::resource_exhausted(error.to_string()),
+        QueueFailure::Store(error) => Status::unavailable(format!(
+            "the store could not do it ({}), or its answer was lost; items that are put under ids can be put again",
             error.kind()
         )),
     }

@@ -44,9 +44,10 @@ const MAY_FLOAT: &str = "crates/core/src/algorithm/warm_up.rs";
 const NOT_PURE: [&str; 6] = ["tokio", "redis", "tonic", "parking_lot", "Mutex", "RwLock"];
 
 /// What each module of `crates/core` uses of the crate. Between crates the compiler sees to it.
-const MAY_USE: [(&str, &[&str]); 5] = [
+const MAY_USE: [(&str, &[&str]); 6] = [
     ("crates/core/src/algorithm", &["algorithm"]),
     ("crates/core/src/lease", &["lease"]),
+    ("crates/core/src/queue", &["queue"]),
     ("crates/core/src/strategy", &["strategy", "algorithm", "lease"]),
     ("crates/core/src/key", &["key", "strategy", "algorithm"]),
     ("crates/core/src/envoy", &["envoy", "strategy", "algorithm"]),
@@ -118,7 +119,9 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert!(in_rust.insert("ring".to_owned()));
     assert_eq!(engines, in_rust);
     let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
-    let besides = [&["any", "decide", "held", "numbers", "once", "plain", "start"], &leases[..]].concat();
+    let queues = ["dead", "enqueue", "finish", "list", "settle", "stats", "stream", "take", "take_list"];
+    let general = ["any", "decide", "held", "numbers", "once", "plain", "start"];
+    let besides = [&general[..], &leases[..], &queues[..]].concat();
     assert_eq!(engines, stems(read_all("lua", "lua"), &besides));
     assert_eq!(engines, engines_with_rows());
 }
@@ -310,8 +313,9 @@ fn engine_names() -> BTreeSet<String> {
 }
 
 /// The engines of the algorithms that tables are about; composites and lists are built from others.
-/// Rows of what is no engine of a rate limit: of whole strategies, and of leases.
-const NOT_ENGINES: [&str; 7] = ["composite", "at_most", "access", "leases", "aimd", "vegas", "gradient2"];
+/// Rows of what is no engine of a rate limit: of whole strategies, of leases, and of queues.
+const NOT_ENGINES: [&str; 8] =
+    ["composite", "at_most", "access", "leases", "aimd", "vegas", "gradient2", "bounded_queue"];
 
 fn engines_with_rows() -> BTreeSet<String> {
     let engine = |algorithm: &str| match algorithm {

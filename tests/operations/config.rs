@@ -7,6 +7,7 @@ mod files;
 mod groups;
 mod limits;
 mod properties;
+mod queues;
 mod redis;
 mod schema;
 mod sections;

@@ -5,5 +5,5 @@ use crate::support::valkey;
 /// Those that would tell the two servers apart, and do not measure time.
 #[test]
 fn it_decides_as_redis_does() {
-    valkey::passes(&["vectors::", "differential::", "undo::", "denials::", "leases::"]);
+    valkey::passes(&["vectors::", "differential::", "undo::", "denials::", "leases::", "queues::"]);
 }

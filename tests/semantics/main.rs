@@ -19,6 +19,7 @@ mod long_concurrency;
 mod long_valkey;
 mod memory;
 mod properties;
+mod queues;
 mod service;
 mod shaping;
 mod simulation;

@@ -23,7 +23,7 @@ fn address(serve: &Serve) -> &str {
 fn the_protos_say_where_generated_code_goes() {
     let files = FileDescriptorSet::decode(weir::proto::DESCRIPTORS).unwrap().file;
     let ours: Vec<_> = files.into_iter().filter(|file| file.package() == "weir.v1").collect();
-    assert_eq!(ours.len(), 3);
+    assert_eq!(ours.len(), 5);
     for file in ours {
         let options = file.options.clone().unwrap_or_default();
         assert_eq!(options.go_package(), "weir/v1;weirv1", "{}", file.name());
@@ -102,6 +102,7 @@ fn the_example_of_the_page() {
 fn example_at(environment: &std::path::Path, example: &str, serve: &Serve) -> String {
     const ELSEWHERE: &str = "import grpc, runpy, sys\n\
         example, address = sys.argv[1:]\n\
+        sys.argv = [example]\n\
         channel = grpc.insecure_channel\n\
         grpc.insecure_channel = lambda default: channel({'127.0.0.1:8081': address}[default])\n\
         runpy.run_path(example, run_name='__main__')\n";
@@ -139,6 +140,35 @@ fn the_lease_of_the_page_from_python() {
     let mut program = python(&environment);
     program.args(["-c", LOSE, address(&serve)]);
     assert_eq!(String::from_utf8(run(program).stdout).unwrap(), "True\n");
+}
+
+/// The programs of docs/queues.md, as they stand: orders go into the bucket, and a worker takes them out.
+#[test]
+fn the_queue_of_the_page_from_python() {
+    let page = std::fs::read_to_string(root().join("docs/queues.md")).unwrap();
+    let examples = [
+        ("queue_put.py", "python"),
+        ("queue_worker.py", "python"),
+        ("queue_worker.rs", "rust"),
+        ("queues.yaml", "yaml"),
+    ];
+    for (example, language) in examples {
+        let text = std::fs::read_to_string(root().join("docs/examples").join(example)).unwrap();
+        assert!(
+            page.contains(&format!("```{language}\n{text}```\n")),
+            "docs/queues.md shows another {example}"
+        );
+    }
+    let Some(environment) = environment() else { return };
+    let config = root().join("docs/examples/queues.yaml");
+    let serve = Serve::start(&["--config", config.to_str().unwrap()]);
+    let put = example_at(&environment, "docs/examples/queue_put.py", &serve);
+    assert_eq!(put, "order 1 accepted\norder 2 accepted\nwait 3 accepted\n");
+    let worked = example_at(&environment, "docs/examples/queue_worker.py", &serve);
+    assert_eq!(worked, "order 1, delivery 1\norder 2, delivery 1\nwait 3, delivery 2\n");
+    let stats = weir(&["queue", "stats", "orders", "--outcomes", "3", "--server", address(&serve)]);
+    let stats = String::from_utf8(stats.stdout).unwrap();
+    assert!(stats.starts_with("0 of 100 places taken") && stats.contains("shipped wait 3"), "{stats}");
 }
 
 /// What `scripts/install-clients.sh` says in a tree where nothing is installed.

@@ -7,6 +7,7 @@ mod envoy;
 mod http2;
 mod http_examples;
 mod lease_example;
+mod queue_example;
 mod rls;
 mod server_bounds;
 mod shutdown;

@@ -254,6 +254,7 @@ async fn reflection_speaks_both_versions() {
             "grpc.health.v1.Health",
             "grpc.reflection.v1.ServerReflection",
             "weir.v1.ConcurrencyService",
+            "weir.v1.QueueService",
             "weir.v1.UsageService",
         ]
     );
@@ -266,6 +267,7 @@ async fn reflection_speaks_both_versions() {
             "grpc.health.v1.Health",
             "grpc.reflection.v1alpha.ServerReflection",
             "weir.v1.ConcurrencyService",
+            "weir.v1.QueueService",
             "weir.v1.UsageService",
         ]
     );

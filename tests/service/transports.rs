@@ -73,6 +73,7 @@ impl Served {
             templates: Arc::new(Templates::new(&messages)),
             store: move || store.clone(),
             store_files: 0,
+            queues: Arc::default(),
             readiness: readiness.clone(),
             envoy: envoy(&metrics),
             metrics,

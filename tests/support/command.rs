@@ -54,7 +54,8 @@ impl Serve {
         let mut lines = BufReader::new(process.child().stdout.take().unwrap()).lines();
         let mut announced = String::new();
         // An empty line follows the lines to paste.
-        while !announced.ends_with("\n\n") || !announced.contains("weir allow") {
+        let can_paste = |text: &str| text.contains("weir allow") || text.contains("weir queue put");
+        while !announced.ends_with("\n\n") || !can_paste(&announced) {
             announced += &lines.next().expect("it announces itself").unwrap();
             announced += "\n";
         }

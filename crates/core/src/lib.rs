@@ -4,6 +4,7 @@
 //! * [`strategy`]: which limits apply.
 //! * [`key`]: the names of their states.
 //! * [`lease`]: permits that callers hold for a time, and limits that follow what the holders report.
+//! * [`queue`]: work that waits for workers.
 //! * [`envoy`]: which rule of Envoy's files a descriptor matches.
 //!
 //! Nothing here reads a clock, holds a lock, does I/O, or knows where states are kept and how questions arrive.
@@ -12,4 +13,5 @@ pub mod algorithm;
 pub mod envoy;
 pub mod key;
 pub mod lease;
+pub mod queue;
 pub mod strategy;

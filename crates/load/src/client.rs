@@ -1,4 +1,4 @@
-//! A client for one question at a time: what `weir allow` and `weir lease` ask with.
+//! A client for one question at a time: what `weir allow`, `weir lease` and `weir queue` ask with.
 
 use std::time::Duration;
 
@@ -10,17 +10,22 @@ use weir_grpc::{UnixPathError, unix_path};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+use weir_proto::v1::queue_service_client::QueueServiceClient;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
-    AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, GetUsageRequest, GetUsageResponse,
-    RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
-    ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, TopConsumersRequest,
-    TopConsumersResponse,
+    AckRequest, AckResponse, AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, EnqueueRequest,
+    EnqueueResponse, GetUsageRequest, GetUsageResponse, NackRequest, NackResponse, RefundRequest,
+    RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
+    ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse, TakeRequest,
+    TakeResponse, TopConsumersRequest, TopConsumersResponse,
 };
 
 /// The largest answer about usage.
 const MAX_USAGE_BYTES: usize = 16 << 20;
+
+/// The largest message about queues.
+const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 
 /// A connection to a server.
 pub struct Client {
@@ -28,6 +33,7 @@ pub struct Client {
     envoy: EnvoyClient<Channel>,
     leases: ConcurrencyServiceClient<Channel>,
     usage: UsageServiceClient<Channel>,
+    queues: QueueServiceClient<Channel>,
     timeout: Duration,
 }
 
@@ -85,9 +91,10 @@ impl Client {
             ClientError::Unreachable { server: server.to_owned(), reason: innermost(&error) }
         })?;
         let leases = ConcurrencyServiceClient::new(channel.clone());
+        let queues = QueueServiceClient::new(channel.clone()).max_decoding_message_size(MAX_QUEUE_MESSAGE);
         let usage = UsageServiceClient::new(channel.clone()).max_decoding_message_size(MAX_USAGE_BYTES);
         let (inner, envoy) = (RateLimitServiceClient::new(channel.clone()), EnvoyClient::new(channel));
-        Ok(Self { inner, envoy, leases, usage, timeout })
+        Ok(Self { inner, envoy, leases, queues, usage, timeout })
     }
 
     /// Asks one question.
@@ -166,6 +173,41 @@ impl Client {
     ) -> Result<TopConsumersResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.usage.top_consumers(request)).await;
+        self.answered(answer)
+    }
+
+    /// Puts items into a queue.
+    pub async fn enqueue(&mut self, request: EnqueueRequest) -> Result<EnqueueResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.enqueue(request)).await;
+        self.answered(answer)
+    }
+
+    /// Takes items out of a queue.
+    pub async fn take(&mut self, request: TakeRequest) -> Result<TakeResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.take(request)).await;
+        self.answered(answer)
+    }
+
+    /// Says that the work of items is done.
+    pub async fn ack(&mut self, request: AckRequest) -> Result<AckResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.ack(request)).await;
+        self.answered(answer)
+    }
+
+    /// Gives items back.
+    pub async fn nack(&mut self, request: NackRequest) -> Result<NackResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.nack(request)).await;
+        self.answered(answer)
+    }
+
+    /// Asks how a queue stands.
+    pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.stats(request)).await;
         self.answered(answer)
     }
 

@@ -15,6 +15,7 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/weir.v1.AdminService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.ConcurrencyService.rs"));
     include!(concat!(env!("OUT_DIR"), "/weir.v1.UsageService.rs"));
+    include!(concat!(env!("OUT_DIR"), "/weir.v1.QueueService.rs"));
 }
 
 /// Envoy's packages, as far as its rate limit protocol needs them.

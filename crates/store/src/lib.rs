@@ -16,6 +16,7 @@ mod error;
 mod lease;
 pub mod memory;
 mod part;
+mod queue;
 pub mod redis;
 pub mod tls;
 
@@ -31,6 +32,7 @@ pub use self::error::StoreError;
 pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
 use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
+pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 
 /// Where state lives. Each answer is one atomic decision over all limits of its tag.
 pub trait Store: Send + Sync + 'static {

@@ -14,6 +14,7 @@ mod leases;
 mod once;
 mod owners;
 mod place;
+mod queues;
 mod table;
 mod together;
 
@@ -27,6 +28,7 @@ use self::cells::{NoRoom, ShardCells};
 use self::leases::LeaseTables;
 use self::once::{Marker, OnceCells};
 use self::place::StatePlace;
+use self::queues::QueueTable;
 use self::table::ShardTable;
 use super::part::Once;
 use super::{Answers, Decision, Store, StoreError, check_supported};
@@ -47,6 +49,7 @@ pub struct MemoryStore(Arc<SharedMemory>);
 struct SharedMemory {
     shards: Box<[Shard]>,
     leases: LeaseTables,
+    queues: QueueTable,
     budget: Budget,
     clock: Clock,
     /// Second zero of the tables' coarse expiry times.
@@ -115,8 +118,8 @@ impl MemoryStore {
         // Keys live only here, so their secret may be random; then callers cannot aim at one shard.
         let secret = KeySecret::random();
         let epoch = clock.now();
-        let (leases, when_full) = (LeaseTables::default(), config.when_full);
-        Self(Arc::new(SharedMemory { shards, leases, budget, clock, epoch, when_full, secret }))
+        let (leases, queues, when_full) = (LeaseTables::default(), QueueTable::default(), config.when_full);
+        Self(Arc::new(SharedMemory { shards, leases, queues, budget, clock, epoch, when_full, secret }))
     }
 
     /// Says which strategies and domains the configuration has, at the start and whenever it changes: where

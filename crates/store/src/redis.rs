@@ -15,6 +15,7 @@ mod links;
 mod lua_files;
 mod plain;
 mod probe;
+mod queue;
 mod replay;
 mod request;
 mod script;
@@ -33,15 +34,19 @@ use self::fault::Fault;
 pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
 use self::lease::LeaseRequest;
 use self::links::Links;
+use self::queue::QueueRequest;
 use self::request::{NodeRequest, Request};
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
 use self::trials::SingleSlotNodes;
 pub use self::usage::{UsageCommand, UsageLink, UsageTimeSeries};
-use super::{Answers, Decision, LeaseAsk, LeaseStore, Store, StoreError, check_supported};
+use super::{
+    Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
+};
 use crate::config::RedisConfig;
 use weir_core::key::KeySecret;
 use weir_core::lease::LeaseAnswer;
+use weir_core::queue::QueueAnswer;
 use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
@@ -144,6 +149,17 @@ impl LeaseStore for RedisStore {
         let cluster = shared.context.topology.is_cluster();
         let request = LeaseRequest::new(&shared.context.config, &shared.secret, cluster, ask)?;
         self.0.ask(&Arc::new(request), self.0.deadline(ask.deadline)).await
+    }
+}
+
+impl QueueStore for RedisStore {
+    async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
+        let context = &self.0.shared.context;
+        let request =
+            QueueRequest::new(&context.config, &self.0.shared.secret, context.topology.is_cluster(), ask);
+        let own = monotonic() + queue::deadline(context);
+        let deadline = ask.deadline.map_or(own, |callers| callers.min(own));
+        self.0.ask(&Arc::new(request), deadline).await
     }
 }
 

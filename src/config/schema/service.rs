@@ -10,10 +10,11 @@ use super::super::store::{MIN_BUDGET, MIN_SHARE};
 use super::super::usage::MAX_SAMPLE;
 use super::super::values::MAX_SECRET;
 use super::kinds::ValueKind::{
-    self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Set, Size, Text,
+    self, Boolean, Choice, Count, Defined, Duration, Mapping, Part, Pattern, Rate, Set, Size, Text,
 };
 use super::kinds::{Key, may, must};
 use crate::key::MAX_SHARDS;
+use crate::queue::{MAX_CAPACITY, MAX_DELIVERIES, MAX_PAYLOAD, MAX_QUEUE_BYTES};
 
 const ADDRESS: ValueKind = Pattern("^\\S+:[0-9]+$");
 const LISTEN: ValueKind = Pattern("^(unix:([^/]|/[^/]|///[^/])(.*[^/])?|\\S+:[0-9]+)$");
@@ -29,6 +30,7 @@ pub(super) const ROOT: &[Key] = &[
     may("groups", Defined("groups"), "Which routing groups must lie on different shards of a cluster."),
     may("overrides", Defined("overrides"), "Other numbers for some consumers; a pattern makes a tier."),
     may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
+    may("queues", Defined("queues"), "Bounded queues: work that waits for workers."),
     may("messages", Mapping(MESSAGES), "The sentences for people on denial."),
     may("envoy", Mapping(ENVOY), "Envoy's rate limit service."),
     may("log", Mapping(LOG), "Logs of decisions, beside the log on stderr."),
@@ -148,6 +150,30 @@ const LIMITS: &[Key] = &[
         "How long the calls of a connection may take to finish after that; 0s to 1h.",
     )
     .or("10s"),
+];
+
+pub(super) const QUEUE: &[Key] = &[
+    must("capacity", Count(1, MAX_CAPACITY), "How many items hold a place."),
+    may("max_bytes", Size(MAX_PAYLOAD, MAX_QUEUE_BYTES as usize), "Bytes of their payloads; 64KiB to 1TiB.")
+        .or("64MiB"),
+    may("rate", Rate, "How fast items leave; left out, as fast as they are taken."),
+    may("kind", Choice(&["stream", "list"]), "At least once, with acks; or at most once, without.")
+        .or("stream"),
+    may(
+        "visibility",
+        Duration,
+        "How long a worker has until its item is delivered again, and how long ids are known; 1ms to 24h.",
+    )
+    .or("30s"),
+    may("max_deliveries", Count(1, MAX_DELIVERIES), "After so many an item goes to the dead letters.")
+        .or("5"),
+    may(
+        "dead_letter",
+        Boolean,
+        "Whether there are dead letters; if not, items are delivered until they are acked.",
+    )
+    .or("true"),
+    may("outcomes", Duration, "How long the outcomes of acked items are kept; 0s to 30d.").or("24h"),
 ];
 
 pub(super) const STORE: &[Key] = &[

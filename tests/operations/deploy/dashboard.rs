@@ -18,14 +18,14 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of a service on memory, of one on Redis, which has metrics of its nodes, and of one with leases and a decision log.
+/// The pages of a service on memory, of one on Redis, which has metrics of its nodes, and of one with leases, queues and a decision log.
 fn pages() -> String {
-    let text = "strategies: { exports: { concurrency: { limit: 3, per: [consumer] } } }";
-    let leases = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap().rules;
+    let text = "strategies: { exports: { concurrency: { limit: 3, per: [consumer] } } }\nqueues: { jobs: { capacity: 9 } }";
+    let Config { rules, queues, .. } = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let to = LogTarget::File(folder.path().join("decisions"));
     let decision_log = DecisionLogConfig { keys: KeyShare::ALL, to, ..DecisionLogConfig::default() };
-    let leases = Server::start(Config { rules: leases, decision_log, ..config() }).get("/metrics").1;
+    let leases = Server::start(Config { rules, queues, decision_log, ..config() }).get("/metrics").1;
     let memory = Server::start(config()).get("/metrics").1;
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");

@@ -1,6 +1,7 @@
 //! Redis with users: the narrowest rights that work, and what a wrong password does.
 
 mod leases;
+mod queues;
 
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
@@ -24,9 +25,13 @@ pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange 
 pub(crate) const LEASE_RIGHTS: &str =
     "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
 
+/// What it must be allowed besides, where there are queues.
+const QUEUE_RIGHTS: &str = "+hget +hset +hmget +hdel +zadd +zrem +zcard +zrange +zrangebyscore +xadd +xlen +xrange +xrevrange +xtrim +xdel +xack +xclaim +xreadgroup +xgroup|create +lpop";
+
 #[test]
 fn the_readme_says_the_same() {
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`{LEASE_RIGHTS}`")));
+    assert!(include_str!("../../../docs/redis.md").contains(&format!("`{QUEUE_RIGHTS}`")));
     assert!(include_str!("../../../docs/redis.md").contains(&format!("`~weir:* {RIGHTS}`")));
 }
 
@@ -68,18 +73,34 @@ async fn the_narrowest_rights_are_enough() {
 /// of them something is refused.
 #[tokio::test]
 async fn leases_need_their_own_rights_and_no_others() {
+    needs_exactly(LEASE_RIGHTS, async |store, redis, name| leases::everything(store, redis, name).await)
+        .await;
+}
+
+/// The same of queues.
+#[tokio::test]
+async fn queues_need_their_own_rights_and_no_others() {
+    needs_exactly(QUEUE_RIGHTS, async |store, redis, name| queues::everything(store, redis, name).await)
+        .await;
+}
+
+/// With these rights nothing is refused, and without any of them something is.
+async fn needs_exactly(
+    rights: &str,
+    everything: impl AsyncFn(&RedisStore, &RedisServer, &str) -> Vec<StoreError>,
+) {
     let redis = RedisServer::start();
-    let more: Vec<&str> = LEASE_RIGHTS.split(' ').collect();
+    let more: Vec<&str> = rights.split(' ').collect();
     add_user(&redis, PASSWORD, &more);
     let store = watched(&shared(&config_as(&redis, PASSWORD))).await;
     let denied = || redis.query::<Vec<redis::Value>>(&["ACL", "LOG"]);
-    let failures = leases::everything(&store, &redis, "all").await;
+    let failures = everything(&store, &redis, "all").await;
     assert!(failures.is_empty() && denied().is_empty(), "{failures:?} {:?}", denied());
     for right in more {
         let withdrawn = right.replace('+', "-");
         redis.cli(&["ACL", "SETUSER", "weir", &withdrawn]);
         redis.cli(&["ACL", "LOG", "RESET"]);
-        let failures = leases::everything(&store, &redis, &withdrawn).await;
+        let failures = everything(&store, &redis, &withdrawn).await;
         assert!(!denied().is_empty(), "nothing needs {right}");
         let refused = |error: &StoreError| matches!(error, StoreError::Refused(_));
         assert!(!failures.is_empty() && failures.iter().all(refused), "without {right}: {failures:?}");

@@ -13,3 +13,8 @@ pub fn is_of_leases(file: &Path) -> bool {
     let of_leases = ["leases", "aimd", "vegas", "gradient2"];
     file.file_stem().is_some_and(|stem| of_leases.iter().any(|name| stem == *name))
 }
+
+/// Whether they are of queues, which have one too.
+pub fn is_of_queues(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem == "bounded_queue")
+}

@@ -142,7 +142,7 @@ fn write_field(out: &mut Vec<u8>, field: &Field) {
 }
 
 /// Appends `length:text`, where the length is that of the escaped text.
-fn write_part(out: &mut Vec<u8>, text: &str) {
+pub(super) fn write_part(out: &mut Vec<u8>, text: &str) {
     let escaped = text.bytes().filter(|&byte| !is_plain(byte)).count();
     write_decimal(out, text.len() + 2 * escaped);
     out.push(b':');

@@ -30,6 +30,11 @@ pub(super) fn write_group(out: &mut Vec<u8>, group: &str) {
     write_part(out, b'g', group);
 }
 
+/// Appends what the tag of a queue is the hash of.
+pub(super) fn write_queue(out: &mut Vec<u8>, queue: &str) {
+    write_part(out, b'q', queue);
+}
+
 fn write_part(out: &mut Vec<u8>, kind: u8, text: &str) {
     out.push(kind);
     out.extend_from_slice(&(text.len() as u64).to_le_bytes());

@@ -11,6 +11,7 @@ use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::lease::LeaseJob;
+use super::queue::QueueJob;
 use super::request::{DecisionJob, OnceKey, Request};
 use super::script::{decode, encode};
 use super::source::{Form, Script, script_for};
@@ -28,12 +29,14 @@ pub(super) struct ScriptCall {
     spans: bool,
 }
 
-/// One script call, of either kind.
+/// One script call, of any kind.
 pub(super) enum NodeCall {
     /// Decisions.
     Decisions(ScriptCall),
     /// Something about a lease.
     Lease(LeaseJob),
+    /// Something of a queue.
+    Queue(QueueJob),
 }
 
 /// What keys one call may have.
@@ -70,6 +73,7 @@ impl NodeCall {
         match self {
             Self::Decisions(call) => call.run(connection, context, deadlines, host).await,
             Self::Lease(job) => job.run(connection, context, deadlines, host).await,
+            Self::Queue(job) => job.run(connection, context, deadlines, host).await,
         }
     }
 }

@@ -181,7 +181,7 @@ impl Task {
             // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
             // the call leaves. That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;
-            let (mut keys, mut decisions, mut leases) = (0, Vec::with_capacity(1), Vec::new());
+            let (mut keys, mut decisions, mut others) = (0, Vec::with_capacity(1), Vec::new());
             let mut next = Some(first);
             while let Some(job) = next {
                 keys += job.weight();
@@ -189,7 +189,8 @@ impl Task {
                     // Callers that are gone must not be charged.
                     job if job.is_abandoned() => {}
                     Job::Decision(job) => decisions.push(job),
-                    Job::Lease(job) => leases.push(job),
+                    Job::Lease(job) => others.push(NodeCall::Lease(job)),
+                    Job::Queue(job) => others.push(NodeCall::Queue(job)),
                 }
                 next = if keys < MAX_KEYS { self.jobs.try_recv().ok() } else { None };
             }
@@ -198,7 +199,7 @@ impl Task {
                 self.context.single_slot_nodes.count(decisions.len());
             }
             let decisions = decisions.into_iter().map(NodeCall::Decisions);
-            for call in leases.into_iter().map(NodeCall::Lease).chain(decisions) {
+            for call in others.into_iter().chain(decisions) {
                 let (connection, health) = (connection.clone(), Arc::clone(&health));
                 let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
                 let deadlines = self.deadlines.clone();

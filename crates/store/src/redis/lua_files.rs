@@ -61,6 +61,26 @@ pub(super) const PLAIN: &str = include_str!("../../../../lua/plain.lua");
 /// The parts of the short path that are the same for every engine.
 pub(super) const PLAIN_ANY: &str = include_str!("../../../../lua/plain/any.lua");
 
+/// The parts of a script of queues.
+type QueueFiles = &'static [&'static str];
+
+macro_rules! queue_files {
+    ($($name:literal)*) => {
+        &[$(include_str!(concat!("../../../../lua/queue/", $name, ".lua"))),*]
+    };
+}
+
+/// The scripts of queues: what they do, with items in a stream, and in a list if those differ.
+pub(super) const QUEUES: [(&str, QueueFiles); 7] = [
+    ("enqueue-stream", queue_files!("start" "stream" "enqueue" "finish")),
+    ("take-stream", queue_files!("start" "stream" "dead" "take" "finish")),
+    ("settle-stream", queue_files!("start" "stream" "dead" "settle" "finish")),
+    ("stats-stream", queue_files!("start" "stream" "stats" "finish")),
+    ("enqueue-list", queue_files!("start" "list" "enqueue" "finish")),
+    ("take-list", queue_files!("start" "list" "take_list" "finish")),
+    ("stats-list", queue_files!("start" "list" "stats" "finish")),
+];
+
 /// The parts of one script of leases.
 type LeaseFiles = &'static [&'static str];
 

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::fault::Fault;
 use super::lease::LeaseJob;
 use super::plain;
+use super::queue::QueueJob;
 use super::source::Form;
 use crate::config::RedisConfig;
 use crate::part::Once;
@@ -71,6 +72,8 @@ pub(super) enum Job {
     Decision(DecisionJob),
     /// A call about a lease, which has a script call of its own.
     Lease(LeaseJob),
+    /// A call of a queue, which has one too.
+    Queue(QueueJob),
 }
 
 /// A request that waits for its node's answer.
@@ -91,6 +94,7 @@ impl Job {
         match self {
             Self::Decision(job) => job.request.weight(),
             Self::Lease(_) => LEASE_WEIGHT,
+            Self::Queue(job) => job.weight(),
         }
     }
 
@@ -99,6 +103,7 @@ impl Job {
         match self {
             Self::Decision(job) => job.reply.is_closed(),
             Self::Lease(job) => job.reply.is_closed(),
+            Self::Queue(job) => job.reply.is_closed(),
         }
     }
 
@@ -107,6 +112,7 @@ impl Job {
         let _ = match self {
             Self::Decision(job) => job.reply.send(Err(fault)).is_ok(),
             Self::Lease(job) => job.reply.send(Err(fault)).is_ok(),
+            Self::Queue(job) => job.reply.send(Err(fault)).is_ok(),
         };
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::lua_files::{self, DECIDE, LEASES, NUMBERS, START, files_of};
+use super::lua_files::{self, DECIDE, LEASES, NUMBERS, QUEUES, START, files_of};
 use super::plain;
 use weir_core::algorithm::{Algorithm, EngineKind};
 use weir_core::lease::{ConcurrencyRule, ControllerRule};
@@ -41,6 +41,36 @@ static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; pla
 
 /// The scripts of leases, in the order of [`LEASES`].
 static LEASE_SCRIPTS: [OnceLock<Script>; LEASES.len()] = [const { OnceLock::new() }; LEASES.len()];
+
+/// The scripts of queues, in the order of [`QUEUES`].
+static QUEUE_SCRIPTS: [OnceLock<Script>; QUEUES.len()] = [const { OnceLock::new() }; QUEUES.len()];
+
+/// What is done with a queue, by the script that does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueScript {
+    /// Puts items into it.
+    Enqueue,
+    /// Hands items out.
+    Take,
+    /// Acks items or gives them back.
+    Settle,
+    /// Says how it stands.
+    Stats,
+}
+
+/// The script that does this with a queue of one kind. Items of a list are not settled.
+pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script {
+    let number = match (does, is_list) {
+        (QueueScript::Enqueue, false) => 0,
+        (QueueScript::Take, false) => 1,
+        (QueueScript::Settle, _) => 2,
+        (QueueScript::Stats, false) => 3,
+        (QueueScript::Enqueue, true) => 4,
+        (QueueScript::Take, true) => 5,
+        (QueueScript::Stats, true) => 6,
+    };
+    QUEUE_SCRIPTS[number].get_or_init(|| Script::of(QUEUES[number].1.join("\n")))
+}
 
 /// The script of leases whose limit comes from where this rule says.
 pub(super) fn lease_script(rule: &ConcurrencyRule) -> &'static Script {
@@ -80,7 +110,8 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
         (format!("short-{}", names.join("-")), join(bits(plain::engines(list)), &plain::text(list)))
     });
     let leases = LEASES.iter().map(|(name, files)| (format!("lease-{name}"), files.join("\n")));
-    std::iter::once(full).chain(short).chain(leases)
+    let queues = QUEUES.iter().map(|(name, files)| (format!("queue-{name}"), files.join("\n")));
+    std::iter::once(full).chain(short).chain(leases).chain(queues)
 }
 
 const fn bit(engine: EngineKind) -> usize {

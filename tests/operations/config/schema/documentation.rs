@@ -9,7 +9,7 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 30] = [
+const HEADINGS: [(&str, &str); 31] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
@@ -35,6 +35,7 @@ const HEADINGS: [(&str, &str); 30] = [
     ("groups", "/$defs/groups/additionalProperties"),
     ("overrides", "/$defs/overrides/items"),
     ("access", "/$defs/access"),
+    ("queues", "/$defs/queues/additionalProperties"),
     ("messages", "/properties/messages"),
     ("envoy", "/properties/envoy"),
     ("log", "/properties/log"),

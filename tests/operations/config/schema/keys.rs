@@ -9,7 +9,7 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 37] = [
+const MAPPINGS: [(&str, &str); 39] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
@@ -23,6 +23,8 @@ const MAPPINGS: [(&str, &str); 37] = [
     ("/$defs/redis", "store: { redis: { zzzz: 1 } }"),
     ("/$defs/redis/properties/tls", "store: { redis: { tls: { zzzz: 1 } } }"),
     ("/$defs/resources/items", "resources: [{ zzzz: 1 }]"),
+    ("/$defs/queues/additionalProperties", "queues: { a: { zzzz: 1 } }"),
+    ("/$defs/queues/additionalProperties", "queues: { a: { kind: list, zzzz: 1 } }"),
     ("/$defs/groups/additionalProperties", "groups: { a: { zzzz: 1 } }"),
     ("/$defs/overrides/items", "overrides: [{ zzzz: 1 }]"),
     ("/$defs/changes/additionalProperties", "overrides: [{ limits: { a: { zzzz: 1 } } }]"),

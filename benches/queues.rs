@@ -1,0 +1,189 @@
+//! What Enqueue, Take and Ack of an item cost together, by how many callers are ready at once: through the service on a
+//! Redis, beside a client of Redis that does XADD, XREADGROUP, XACK and XDEL itself, in the same turns. And the same three
+//! calls on the stores alone. Items per second, µs of the Redis' own CPU per item, and µs of this process' CPU; medians of
+//! turns. Needs `redis-server`.
+//!
+//! `cargo bench --bench queues`
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::disallowed_methods)] // measures real time
+
+use std::time::Instant;
+
+use weir::clock::Clock;
+use weir::config::{MemoryConfig, RedisConfig, Topology};
+use weir::key::KeySecret;
+use weir::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
+use weir::store::memory::MemoryStore;
+use weir::store::redis::RedisShared;
+use weir::store::{QueueAsk, QueueHandle, QueueStore};
+use weir::units::Micros;
+use weir_testing::RedisServer;
+
+const TURNS: usize = 5;
+const READY: [usize; 3] = [1, 16, 64];
+const ROUNDS: usize = 12_000;
+const PAYLOAD: [u8; 100] = [b'x'; 100];
+
+/// Who does it.
+#[derive(Clone)]
+enum Way {
+    /// A store of Weir.
+    Weir(QueueHandle),
+    /// A client of Redis, on one connection.
+    Client(redis::aio::MultiplexedConnection),
+}
+
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    per_second: f64,
+    redis_us: f64,
+    own_us: f64,
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let redis = RedisServer::start();
+    println!(
+        "{:<34}{:>8}{:>12}{:>14}{:>12}",
+        "an item: put, taken and acked", "ready", "items/s", "Redis CPU, µs", "own CPU, µs"
+    );
+    let ways = ["Weir on Redis", "a client of Redis", "Weir in memory"];
+    for ready in READY {
+        let mut figures = [const { Vec::new() }; 3];
+        for _ in 0..TURNS {
+            for (index, figures) in figures.iter_mut().enumerate() {
+                redis.cli(&["FLUSHALL", "SYNC"]);
+                figures.push(runtime.block_on(measure(&redis, index, ready)));
+            }
+        }
+        for (name, mut figures) in ways.iter().zip(figures) {
+            figures.sort_by(|a: &Figures, b| a.per_second.total_cmp(&b.per_second));
+            let Figures { per_second, redis_us, own_us } = figures[TURNS / 2];
+            println!("{name:<34}{ready:>8}{per_second:>12.0}{redis_us:>14.2}{own_us:>12.2}");
+        }
+    }
+}
+
+async fn measure(redis: &RedisServer, index: usize, ready: usize) -> Figures {
+    let way = match index {
+        0 => Way::Weir(QueueHandle::new(store(redis))),
+        1 => {
+            let client = redis::Client::open(redis.url()).unwrap();
+            let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+            let mut make = redis::cmd("XGROUP");
+            make.arg(&["CREATE", "queue", "g", "0", "MKSTREAM"]).exec_async(&mut connection).await.unwrap();
+            Way::Client(connection)
+        }
+        _ => Way::Weir(QueueHandle::new(MemoryStore::new(&MemoryConfig::default(), Clock::System))),
+    };
+    run(&way, 1_000, ready).await;
+    let (redis_before, own_before, began) = (cpu(redis), own_cpu(), Instant::now());
+    run(&way, ROUNDS, ready).await;
+    let rounds = ROUNDS as f64;
+    Figures {
+        per_second: rounds / began.elapsed().as_secs_f64(),
+        redis_us: (cpu(redis) - redis_before) * 1e6 / rounds,
+        own_us: (own_cpu() - own_before) * 1e6 / rounds,
+    }
+}
+
+async fn run(way: &Way, rounds: usize, ready: usize) {
+    let tasks = (0..ready).map(|_| {
+        let way = way.clone();
+        tokio::spawn(async move {
+            for _ in 0..rounds / ready {
+                match &way {
+                    Way::Weir(store) => by_weir(store).await,
+                    Way::Client(connection) => by_client(connection.clone()).await,
+                }
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}
+
+async fn by_weir(store: &QueueHandle) {
+    let rule = rule();
+    let ask = |op| QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None };
+    let items = [NewItem { id: "", payload: &PAYLOAD }];
+    store.queue(&ask(QueueOp::Enqueue { items: &items })).await.unwrap();
+    let taken = store.queue(&ask(QueueOp::Take { taker: "bench", max_items: 1 })).await.unwrap();
+    let QueueReply::Taken { items, .. } = taken.reply else { panic!() };
+    let ids: Vec<ItemId> = items.iter().map(|item| item.id).collect();
+    store.queue(&ask(QueueOp::Ack { ids: &ids, outcome: "" })).await.unwrap();
+}
+
+/// Without a bound, redelivery at a time, dead letters, or totals.
+async fn by_client(mut connection: redis::aio::MultiplexedConnection) {
+    let added: String = redis::cmd("XADD")
+        .arg("queue")
+        .arg("*")
+        .arg("p")
+        .arg(&PAYLOAD[..])
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    assert!(!added.is_empty());
+    let read = ["GROUP", "g", "c", "COUNT", "1", "STREAMS", "queue", ">"];
+    let read: redis::Value = redis::cmd("XREADGROUP").arg(&read).query_async(&mut connection).await.unwrap();
+    let id = id_of(&read);
+    let mut ack = redis::pipe();
+    ack.cmd("XACK").arg("queue").arg("g").arg(&id).cmd("XDEL").arg("queue").arg(&id);
+    let _: redis::Value = ack.query_async(&mut connection).await.unwrap();
+}
+
+/// The id of the one entry of a reply: `[[stream, [[id, fields]]]]`.
+fn id_of(value: &redis::Value) -> Vec<u8> {
+    let part = |value: &redis::Value, index: usize| match value {
+        redis::Value::Array(parts) => parts[index].clone(),
+        other => panic!("{other:?}"),
+    };
+    match part(&part(&part(&part(value, 0), 1), 0), 0) {
+        redis::Value::BulkString(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rule() -> QueueRule {
+    let numbers = QueueNumbers {
+        kind: QueueKind::Stream,
+        capacity: 100_000,
+        max_bytes: 1 << 30,
+        pace: None,
+        visibility: Micros::from_secs(30),
+        max_deliveries: Some(5),
+        outcomes: Micros::from_secs(60),
+    };
+    QueueRule::new("bench", numbers).unwrap()
+}
+
+fn store(redis: &RedisServer) -> weir::store::redis::RedisStore {
+    let config = RedisConfig {
+        nodes: vec![redis.url()],
+        topology: Topology::Single,
+        deadline: Micros::from_secs(5),
+        ..RedisConfig::default()
+    };
+    RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store()
+}
+
+/// Seconds of CPU that the server has used.
+fn cpu(redis: &RedisServer) -> f64 {
+    let info: String = redis.query(&["INFO", "cpu"]);
+    let used = |name: &str| -> f64 {
+        let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO cpu says it");
+        line.trim().parse().expect("a number")
+    };
+    used("used_cpu_sys:") + used("used_cpu_user:")
+}
+
+/// Seconds of CPU that this process has used.
+fn own_cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().expect("a name in parentheses").split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
+    (ticks(11) + ticks(12)) / 100.0
+}

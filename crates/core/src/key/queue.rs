@@ -1,0 +1,66 @@
+//! Names of queues.
+
+use super::name::write_part;
+use super::tag::write_queue;
+use super::{KeyPrefix, KeySecret};
+
+/// The hash tag of all keys of a queue: one queue lies in one slot.
+#[must_use]
+pub fn queue_tag(secret: &KeySecret, queue: &str) -> u128 {
+    let mut text = Vec::with_capacity(64);
+    write_queue(&mut text, queue);
+    secret.hash(&text)
+}
+
+/// The keys of a queue, and where each ends in one text.
+#[derive(Debug)]
+pub struct QueueKeys {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl QueueKeys {
+    /// The keys of `queue` with these kinds, in order: `NAMESPACE:{TAG}:queue:QUEUE:KIND`. A queue's name has no
+    /// colon, and no engine is called as a kind is, so no limit has such a key.
+    #[must_use]
+    pub fn new(prefix: KeyPrefix<'_>, queue: &str, kinds: &[&str]) -> Self {
+        let mut keys = Self { text: Vec::with_capacity(512), ends: Vec::with_capacity(kinds.len()) };
+        for kind in kinds {
+            keys.push(|text| write_queue_key(text, prefix, queue, kind));
+        }
+        keys
+    }
+
+    /// Adds a key that `write` appends.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.text);
+        self.ends.push(self.text.len());
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The keys, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).filter_map(|(start, &end)| self.text.get(start..end))
+    }
+}
+
+/// Appends the key that remembers an item by the id under which it was put into the queue.
+pub fn write_put_id_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, id: &str) {
+    write_queue_key(out, prefix, queue, "id");
+    out.push(b':');
+    write_part(out, id);
+}
+
+fn write_queue_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, kind: &str) {
+    prefix.write(out);
+    out.extend_from_slice(b"queue:");
+    out.extend_from_slice(queue.as_bytes());
+    out.push(b':');
+    out.extend_from_slice(kind.as_bytes());
+}

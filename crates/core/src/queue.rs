@@ -1,0 +1,83 @@
+//! Bounded queues: work that waits for workers, and leaves no faster than a rate.
+//!
+//! * [`QueueRule`]: what a queue may hold, and how long its workers have.
+//! * [`BoundedQueue`]: the items and who has them, as a pure state machine. The scripts of `lua/queue/` are its twins
+//!   on Redis.
+//!
+//! ```text
+//!   accepted ⇔ depth + items ≤ capacity  and  bytes + payloads ≤ max_bytes
+//!   stream: an item holds its place until it is acked; what is not acked in time is delivered again
+//!   list:   the place is free as soon as an item is taken
+//! ```
+//!
+//! Items that were delivered too often without an ack go to the dead letters, a queue of its own beside the first.
+
+mod bounded;
+mod call;
+mod directory;
+mod enqueue;
+mod item;
+mod pace;
+mod part;
+mod records;
+mod rule;
+mod settle;
+mod take;
+
+pub use bounded::BoundedQueue;
+pub use call::{
+    DeliveredItem, NewItem, OutcomeRecord, QueueAnswer, QueueOp, QueuePart, QueueRefusal, QueueReply,
+    QueueStats, Redelivery, RedeliveryCause,
+};
+pub use directory::{NamedQueue, QueueRules, UnknownQueue};
+pub use item::{ItemId, NoItemId};
+pub use pace::QueuePace;
+pub use part::QueueTotals;
+pub use rule::{QueueError, QueueKind, QueueNumbers, QueueRule};
+
+use weir_units::Micros;
+
+/// The most items that a queue may hold.
+pub const MAX_CAPACITY: u64 = 1_000_000;
+
+/// The most bytes of payloads that a queue may hold.
+pub const MAX_QUEUE_BYTES: u64 = 1 << 40;
+
+/// The longest payload of an item, in bytes.
+pub const MAX_PAYLOAD: usize = 64 << 10;
+
+/// The most items of one call.
+pub const MAX_ITEMS: usize = 100;
+
+/// The most bytes of payloads that one call hands out.
+pub const MAX_TAKE_BYTES: usize = 1 << 20;
+
+/// The longest id under which an item is put into a queue, in bytes.
+pub const MAX_PUT_ID: usize = 128;
+
+/// The longest name of who takes items, in bytes.
+pub const MAX_TAKER: usize = 128;
+
+/// The longest outcome of an item, in bytes.
+pub const MAX_OUTCOME: usize = 1024;
+
+/// The longest delay of an item that is given back.
+pub const MAX_DELAY: Micros = Micros::from_secs(24 * 3600);
+
+/// The longest time that an item may be with a worker.
+pub const MAX_VISIBILITY: Micros = Micros::from_secs(24 * 3600);
+
+/// The most deliveries before an item goes to the dead letters.
+pub const MAX_DELIVERIES: u64 = 1000;
+
+/// The longest time that outcomes are kept.
+pub const MAX_OUTCOMES_KEPT: Micros = Micros::from_secs(30 * 24 * 3600);
+
+/// So many outcomes are kept for each item that a queue may hold.
+pub const OUTCOMES_PER_PLACE: u64 = 10;
+
+/// The most ids that a queue in memory remembers; of a larger capacity ten for each place.
+pub const MAX_KNOWN_IDS: usize = 100_000;
+
+/// Items that are due which one call looks at.
+pub const DUE_LOOKS: usize = 100;

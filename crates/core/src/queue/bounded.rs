@@ -1,0 +1,66 @@
+//! A queue with its dead letters, as a pure state machine.
+
+use weir_units::Micros;
+
+use super::part::PartState;
+use super::records::KnownIds;
+use super::{QueueAnswer, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueStats};
+
+/// The items of a queue and of its dead letters, and who has them.
+#[derive(Debug, Default)]
+pub struct BoundedQueue {
+    pub(super) main: PartState,
+    pub(super) dead: PartState,
+    pub(super) ids: KnownIds,
+}
+
+impl BoundedQueue {
+    /// Does what is asked, at `now`. Nothing is put into dead letters but by the queue itself, and a list is neither
+    /// acked nor nacked: such calls change nothing.
+    pub fn call(
+        &mut self,
+        rule: &QueueNumbers,
+        part: QueuePart,
+        op: &QueueOp<'_>,
+        now: Micros,
+    ) -> QueueAnswer {
+        let reply = match *op {
+            QueueOp::Enqueue { items } => self.enqueue(rule, items, now),
+            QueueOp::Take { taker, max_items } => self.take(rule, part, (taker, max_items), now),
+            QueueOp::Ack { ids, outcome } => self.ack(rule, part, (ids, outcome), now),
+            QueueOp::Nack { ids, delay } => self.nack(rule, part, (ids, delay), now),
+            QueueOp::Stats { outcomes } => QueueReply::Stats(self.stats(rule, part, outcomes, now)),
+        };
+        QueueAnswer { depth: self.part(part).depth(), reply }
+    }
+
+    pub(super) fn part(&self, part: QueuePart) -> &PartState {
+        match part {
+            QueuePart::Main => &self.main,
+            QueuePart::Dead => &self.dead,
+        }
+    }
+
+    pub(super) fn part_mut(&mut self, part: QueuePart) -> &mut PartState {
+        match part {
+            QueuePart::Main => &mut self.main,
+            QueuePart::Dead => &mut self.dead,
+        }
+    }
+
+    fn stats(&mut self, rule: &QueueNumbers, part: QueuePart, shown: usize, now: Micros) -> QueueStats {
+        let dead_depth = self.dead.depth();
+        let PartState { items, due, bytes, totals, outcomes, .. } = self.part_mut(part);
+        outcomes.expire(rule, now);
+        let (kept, newest) = outcomes.newest(shown);
+        QueueStats {
+            unacked: due.len() as u64,
+            bytes: *bytes,
+            dead_depth,
+            oldest_age: items.keys().next().map(|id| id.age(now)),
+            totals: *totals,
+            outcomes: kept,
+            newest,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What is asked of a queue, and what it answers.
+
+use std::sync::Arc;
+
+use weir_units::Micros;
+
+use super::{ItemId, QueueTotals};
+
+/// Which of the two queues that have one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueuePart {
+    /// The queue itself.
+    Main,
+    /// Its dead letters.
+    Dead,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub enum QueueOp<'a> {
+    /// Puts all items into the queue, or none.
+    Enqueue {
+        /// At most [`MAX_ITEMS`](super::MAX_ITEMS). No id is there twice.
+        items: &'a [NewItem<'a>],
+    },
+    /// Hands items to a worker.
+    Take {
+        /// Who takes them.
+        taker: &'a str,
+        /// The most items, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
+        max_items: usize,
+    },
+    /// The work of these items is done.
+    Ack {
+        /// Which items.
+        ids: &'a [ItemId],
+        /// What came of it; may be empty.
+        outcome: &'a str,
+    },
+    /// These items are to be delivered again.
+    Nack {
+        /// Which items.
+        ids: &'a [ItemId],
+        /// Not before so much time has passed.
+        delay: Micros,
+    },
+    /// How the queue stands.
+    Stats {
+        /// How many of the newest outcomes are shown.
+        outcomes: usize,
+    },
+}
+
+/// An item that is put into a queue.
+#[derive(Debug, Clone, Copy)]
+pub struct NewItem<'a> {
+    /// The id under which it is accepted once; empty for none.
+    pub id: &'a str,
+    /// The work.
+    pub payload: &'a [u8],
+}
+
+/// The answer of a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueAnswer {
+    /// How many items hold a place, after the call.
+    pub depth: u64,
+    /// What was done.
+    pub reply: QueueReply,
+}
+
+/// What a queue has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueReply {
+    /// The items are in the queue.
+    Accepted {
+        /// Their ids, in order.
+        ids: Vec<ItemId>,
+        /// How many of them were not there before.
+        added: u64,
+    },
+    /// None of the items is in the queue.
+    Refused(QueueRefusal),
+    /// Items were handed out.
+    Taken {
+        /// The items; none if there are none for now.
+        items: Vec<DeliveredItem>,
+        /// If there are none: when one may be there that is in the queue already.
+        next_after: Option<Micros>,
+        /// Items that went to the dead letters on the way.
+        dead_lettered: u64,
+    },
+    /// Items were acked or given back.
+    Settled {
+        /// For each of them, whether a worker had it.
+        done: Vec<bool>,
+        /// Items that went to the dead letters.
+        dead_lettered: u64,
+    },
+    /// How the queue stands.
+    Stats(QueueStats),
+}
+
+/// Why items were refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueRefusal {
+    /// There is no place for all of them now.
+    Full,
+    /// There are more items, or bytes, than the queue can ever hold.
+    Never,
+}
+
+/// An item that a worker gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveredItem {
+    /// Its id.
+    pub id: ItemId,
+    /// The work.
+    pub payload: Arc<[u8]>,
+    /// How often it was delivered, this time included.
+    pub deliveries: u64,
+    /// If this is not the first time: why.
+    pub again: Option<Redelivery>,
+    /// A dead letter's id in the queue that it comes from.
+    pub origin: Option<ItemId>,
+}
+
+/// Why an item is delivered again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redelivery {
+    /// The cause.
+    pub cause: RedeliveryCause,
+    /// Who had it.
+    pub taker: Box<str>,
+}
+
+/// What ended the delivery before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedeliveryCause {
+    /// The worker gave it back.
+    Nack,
+    /// The worker did not ack it in time.
+    Visibility,
+}
+
+/// How a queue stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Items that workers have, or that wait to be delivered again.
+    pub unacked: u64,
+    /// Bytes of the payloads of all items.
+    pub bytes: u64,
+    /// Items among the dead letters.
+    pub dead_depth: u64,
+    /// How long ago the oldest item came.
+    pub oldest_age: Option<Micros>,
+    /// What has happened since the queue was made.
+    pub totals: QueueTotals,
+    /// Outcomes that are kept.
+    pub outcomes: u64,
+    /// The newest of them, the newest first.
+    pub newest: Vec<OutcomeRecord>,
+}
+
+/// What came of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeRecord {
+    /// When it was acked: the id of the record.
+    pub at: ItemId,
+    /// The item.
+    pub item: ItemId,
+    /// How often it was delivered.
+    pub deliveries: u64,
+    /// Who had it.
+    pub taker: Box<str>,
+    /// What its worker said.
+    pub text: Box<str>,
+}

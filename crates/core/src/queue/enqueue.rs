@@ -1,0 +1,32 @@
+//! Putting items into a queue.
+
+use weir_units::Micros;
+
+use super::{BoundedQueue, NewItem, QueueNumbers, QueueRefusal, QueueReply};
+
+impl BoundedQueue {
+    /// Adds all items that are not known by their ids, or none.
+    pub(super) fn enqueue(&mut self, rule: &QueueNumbers, items: &[NewItem<'_>], now: Micros) -> QueueReply {
+        let known = |item: &NewItem<'_>| (!item.id.is_empty()).then(|| self.ids.get(item.id, now)).flatten();
+        let known: Vec<_> = items.iter().map(known).collect();
+        let fresh = || items.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(item, _)| item);
+        let (added, named) = (fresh().count() as u64, fresh().filter(|item| !item.id.is_empty()).count());
+        let bytes: u64 = fresh().map(|item| item.payload.len() as u64).sum();
+        if added > rule.capacity || bytes > rule.max_bytes {
+            return QueueReply::Refused(QueueRefusal::Never);
+        }
+        let fits = self.main.depth() + added <= rule.capacity && self.main.bytes + bytes <= rule.max_bytes;
+        if added > 0 && !(fits && self.ids.has_place(named, now, rule.capacity)) {
+            return QueueReply::Refused(QueueRefusal::Full);
+        }
+        let mut ids = Vec::with_capacity(items.len());
+        for (item, known) in items.iter().zip(known) {
+            let id = known.unwrap_or_else(|| self.main.push(item.payload.into(), None, now));
+            if known.is_none() && !item.id.is_empty() {
+                self.ids.insert(item.id, id, Micros(now.0.saturating_add(rule.visibility.0)));
+            }
+            ids.push(id);
+        }
+        QueueReply::Accepted { ids, added }
+    }
+}

@@ -1,0 +1,99 @@
+//! The items of one queue, or of its dead letters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use weir_units::Micros;
+
+use super::ItemId;
+use super::pace::PaceState;
+use super::records::OutcomeLog;
+
+/// What has happened to the items of a queue since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueTotals {
+    /// Items that were accepted.
+    pub accepted: u64,
+    /// Deliveries of items for the first time.
+    pub first_deliveries: u64,
+    /// Deliveries after a Nack.
+    pub redelivered_nack: u64,
+    /// Deliveries after a worker's time was over.
+    pub redelivered_visibility: u64,
+    /// Items that were acked.
+    pub acked: u64,
+    /// Items that went to the dead letters.
+    pub dead_lettered: u64,
+}
+
+/// The items of one queue.
+#[derive(Debug, Default)]
+pub(super) struct PartState {
+    pub(super) items: BTreeMap<ItemId, StoredItem>,
+    /// Items that were delivered, by the time at which they are delivered again.
+    pub(super) due: BTreeSet<(Micros, ItemId)>,
+    /// All items up to this one were delivered at least once.
+    pub(super) delivered: ItemId,
+    /// The last id.
+    pub(super) last: ItemId,
+    pub(super) bytes: u64,
+    pub(super) pace: PaceState,
+    pub(super) totals: QueueTotals,
+    pub(super) outcomes: OutcomeLog,
+}
+
+/// An item that is in a queue.
+#[derive(Debug)]
+pub(super) struct StoredItem {
+    pub(super) payload: Arc<[u8]>,
+    pub(super) origin: Option<ItemId>,
+    /// Its last delivery, if there was one.
+    pub(super) delivery: Option<DeliveryRecord>,
+}
+
+/// The last delivery of an item.
+#[derive(Debug, Clone)]
+pub(super) struct DeliveryRecord {
+    pub(super) deliveries: u64,
+    pub(super) due: Micros,
+    /// Whether the worker gave it back.
+    pub(super) nacked: bool,
+    pub(super) taker: Box<str>,
+}
+
+impl PartState {
+    pub(super) fn depth(&self) -> u64 {
+        self.items.len() as u64
+    }
+
+    /// Adds an item at the end.
+    pub(super) fn push(&mut self, payload: Arc<[u8]>, origin: Option<ItemId>, now: Micros) -> ItemId {
+        let id = ItemId::after(self.last, now);
+        self.last = id;
+        self.bytes = self.bytes.saturating_add(payload.len() as u64);
+        self.totals.accepted += 1;
+        self.items.insert(id, StoredItem { payload, origin, delivery: None });
+        id
+    }
+
+    /// Whether an item of so many bytes fits.
+    pub(super) fn fits(&self, bytes: u64, capacity: u64, max_bytes: u64) -> bool {
+        self.depth() < capacity && self.bytes.saturating_add(bytes) <= max_bytes
+    }
+
+    /// Removes an item that was delivered.
+    pub(super) fn remove(&mut self, id: ItemId) -> Option<(StoredItem, DeliveryRecord)> {
+        let record = self.items.get(&id)?.delivery.clone()?;
+        let item = self.items.remove(&id)?;
+        self.due.remove(&(record.due, id));
+        self.bytes = self.bytes.saturating_sub(item.payload.len() as u64);
+        Some((item, record))
+    }
+
+    /// The first item that was never delivered.
+    pub(super) fn first_new(&self) -> Option<ItemId> {
+        let rest = (Bound::Excluded(self.delivered), Bound::Unbounded);
+        self.items.range(rest).next().map(|(id, _)| *id)
+    }
+}

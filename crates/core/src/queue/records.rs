@@ -1,0 +1,76 @@
+//! What a queue remembers beside its items: ids under which items were accepted, and outcomes.
+
+use std::collections::{HashMap, VecDeque};
+
+use weir_units::Micros;
+
+use super::{ItemId, MAX_KNOWN_IDS, OUTCOMES_PER_PLACE, OutcomeRecord, QueueNumbers};
+
+/// Ids under which items were accepted, until they expire.
+#[derive(Debug, Default)]
+pub(super) struct KnownIds {
+    by_id: HashMap<Box<str>, (ItemId, Micros)>,
+    /// In the order in which they came, which but for steps of the clock is that of their expiry.
+    order: VecDeque<(Box<str>, Micros)>,
+}
+
+impl KnownIds {
+    /// The item that was accepted under `id`.
+    pub(super) fn get(&self, id: &str, now: Micros) -> Option<ItemId> {
+        self.by_id.get(id).filter(|(_, until)| now < *until).map(|(item, _)| *item)
+    }
+
+    pub(super) fn insert(&mut self, id: &str, item: ItemId, until: Micros) {
+        self.by_id.insert(id.into(), (item, until));
+        self.order.push_back((id.into(), until));
+    }
+
+    /// Whether so many more may be remembered, after those that have expired are dropped.
+    pub(super) fn has_place(&mut self, more: usize, now: Micros, capacity: u64) -> bool {
+        while let Some((id, until)) = self.order.front().filter(|(_, until)| *until <= now) {
+            if self.by_id.get(id).is_some_and(|(_, known)| known == until) {
+                self.by_id.remove(id);
+            }
+            self.order.pop_front();
+        }
+        let places = usize::try_from(capacity.saturating_mul(OUTCOMES_PER_PLACE)).unwrap_or(usize::MAX);
+        self.order.len().saturating_add(more) <= places.max(MAX_KNOWN_IDS)
+    }
+}
+
+/// What came of items, for a time.
+#[derive(Debug, Default)]
+pub(super) struct OutcomeLog {
+    kept: VecDeque<OutcomeRecord>,
+    last: ItemId,
+}
+
+impl OutcomeLog {
+    /// Remembers an outcome.
+    pub(super) fn push(
+        &mut self,
+        (item, deliveries, taker, text): (ItemId, u64, &str, &str),
+        rule: &QueueNumbers,
+        now: Micros,
+    ) {
+        let at = ItemId::after(self.last, now);
+        self.last = at;
+        self.kept.push_back(OutcomeRecord { at, item, deliveries, taker: taker.into(), text: text.into() });
+        while self.kept.len() as u64 > rule.capacity.saturating_mul(OUTCOMES_PER_PLACE) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// Drops those that are too old.
+    pub(super) fn expire(&mut self, rule: &QueueNumbers, now: Micros) {
+        let oldest = now.0.saturating_sub(rule.outcomes.0) / 1000;
+        while self.kept.front().is_some_and(|record| record.at.ms < oldest) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// How many there are, and the newest of them.
+    pub(super) fn newest(&self, most: usize) -> (u64, Vec<OutcomeRecord>) {
+        (self.kept.len() as u64, self.kept.iter().rev().take(most).cloned().collect())
+    }
+}

@@ -1,0 +1,105 @@
+//! The numbers of a queue, checked once.
+
+use weir_units::{LONGEST_SPAN, Micros};
+
+use super::{
+    MAX_CAPACITY, MAX_DELIVERIES, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES, MAX_VISIBILITY, QueuePace,
+};
+
+/// A queue of the configuration. One that exists is within all bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueRule {
+    name: Box<str>,
+    numbers: QueueNumbers,
+}
+
+/// The numbers that a [`QueueRule`] is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueNumbers {
+    /// What taking an item means.
+    pub kind: QueueKind,
+    /// The most items.
+    pub capacity: u64,
+    /// The most bytes of their payloads.
+    pub max_bytes: u64,
+    /// How fast items leave. `None`: as fast as they are taken.
+    pub pace: Option<QueuePace>,
+    /// How long a worker has until its item is delivered again, and how long ids are known.
+    pub visibility: Micros,
+    /// After so many deliveries without an ack an item goes to the dead letters. `None`: it is delivered until it is
+    /// acked.
+    pub max_deliveries: Option<u64>,
+    /// How long outcomes are kept; zero keeps none.
+    pub outcomes: Micros,
+}
+
+/// What taking an item means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueKind {
+    /// At least once: an item holds its place until it is acked.
+    Stream,
+    /// At most once: an item is gone as soon as it is taken.
+    List,
+}
+
+/// A number that no queue can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}: {bound}")]
+pub struct QueueError {
+    /// The field, as the configuration names it.
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+    /// The bound that it breaks, as a sentence.
+    pub bound: String,
+}
+
+impl QueueKind {
+    /// As the configuration names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::List => "list",
+        }
+    }
+}
+
+impl QueueRule {
+    /// Checks that the numbers are within their bounds.
+    pub fn new(name: &str, numbers: QueueNumbers) -> Result<Self, QueueError> {
+        let QueueNumbers { capacity, max_bytes, pace, visibility, max_deliveries, outcomes, .. } = &numbers;
+        within("capacity", *capacity, 1, MAX_CAPACITY, "")?;
+        within("max_bytes", *max_bytes, MAX_PAYLOAD as u64, MAX_QUEUE_BYTES, " bytes")?;
+        if let Some(pace) = pace {
+            within("rate", pace.count, 1, 1_000_000, " items")?;
+            within("rate", pace.period.0, 1, LONGEST_SPAN.0, "us")?;
+        }
+        within("visibility", visibility.0, 1_000, MAX_VISIBILITY.0, "us")?;
+        if let Some(deliveries) = max_deliveries {
+            within("max_deliveries", *deliveries, 1, MAX_DELIVERIES, "")?;
+        }
+        within("outcomes", outcomes.0, 0, MAX_OUTCOMES_KEPT.0, "us")?;
+        Ok(Self { name: name.into(), numbers })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its numbers.
+    #[must_use]
+    pub fn numbers(&self) -> &QueueNumbers {
+        &self.numbers
+    }
+}
+
+fn within(field: &'static str, value: u64, min: u64, max: u64, unit: &str) -> Result<(), QueueError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    let bound = format!("it must be {min} to {max}{unit}");
+    Err(QueueError { field, value: value.to_string(), bound })
+}

@@ -1,0 +1,65 @@
+//! Where queues live: a trait of its own, with the same two engines as the states of rate limits.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::StoreError;
+use weir_core::queue::{QueueAnswer, QueueOp, QueuePart, QueueRule};
+
+/// How long a call waits for the store if its caller does not say: longer than a decision, because a server that writes
+/// each change to its disk answers when it has done so.
+pub const QUEUE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// What is asked of a queue.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueAsk<'a> {
+    /// The queue.
+    pub rule: &'a QueueRule,
+    /// It, or its dead letters.
+    pub part: QueuePart,
+    /// What is done.
+    pub op: QueueOp<'a>,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// Where queues live. One call is one atomic step.
+pub trait QueueStore: Send + Sync + 'static {
+    /// Does what is asked of a queue.
+    ///
+    /// After [`StoreError::Timeout`] it may have happened once, and the answer was lost. Items that are put under ids
+    /// are then accepted once; items that were handed out are delivered again when their time is over.
+    fn queue(&self, ask: &QueueAsk<'_>) -> impl Future<Output = Result<QueueAnswer, StoreError>> + Send;
+}
+
+/// A store of queues, whichever it is. Copies share it.
+#[derive(Clone)]
+pub struct QueueHandle(Arc<dyn AnyQueueStore>);
+
+impl QueueHandle {
+    /// A handle to `store`.
+    pub fn new(store: impl QueueStore) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl QueueStore for QueueHandle {
+    async fn queue(&self, ask: &QueueAsk<'_>) -> Result<QueueAnswer, StoreError> {
+        self.0.queue_boxed(ask).await
+    }
+}
+
+/// [`QueueStore`] behind a pointer. An allocation is little beside what a call takes anyway.
+trait AnyQueueStore: Send + Sync {
+    fn queue_boxed<'a>(&'a self, ask: &'a QueueAsk<'a>) -> QueueFuture<'a>;
+}
+
+type QueueFuture<'a> = Pin<Box<dyn Future<Output = Result<QueueAnswer, StoreError>> + Send + 'a>>;
+
+impl<S: QueueStore> AnyQueueStore for S {
+    fn queue_boxed<'a>(&'a self, ask: &'a QueueAsk<'a>) -> QueueFuture<'a> {
+        Box::pin(self.queue(ask))
+    }
+}

@@ -1,0 +1,79 @@
+//! A worker of a queue of Weir: items are sent to it as they come, it works on some at a time, and says what came of
+//! each.
+//!
+//! `weir_proto` has the messages and clients of `proto/`; use the ones that you generate.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+use tonic::transport::Channel;
+use weir_proto::v1::queue_service_client::QueueServiceClient;
+use weir_proto::v1::{AckRequest, NackRequest, SubscribeRequest, TakenItem};
+
+/// How work on an item went.
+#[derive(Debug)]
+pub enum Worked {
+    /// It is done, with this outcome.
+    Done(String),
+    /// It cannot be done now: it is delivered again after a while.
+    NotNow(Duration),
+}
+
+/// Works on items of `queue`, at most `at_once` at a time, until the server ends the subscription.
+///
+/// What a worker has that dies is delivered again after the queue's `visibility`. So the work must bear being done
+/// twice, and must be done within that time.
+pub async fn work<W>(
+    mut client: QueueServiceClient<Channel>,
+    (queue, consumer): (&str, &str),
+    at_once: u32,
+    handle: impl Fn(TakenItem) -> W,
+) -> Result<(), Status>
+where
+    W: Future<Output = Worked> + Send + 'static,
+{
+    // Each item that is done gives the server credit for one more.
+    let (credits, requests) = mpsc::channel(at_once.max(1) as usize + 1);
+    let (queue, consumer) = (queue.to_owned(), consumer.to_owned());
+    let first = SubscribeRequest { queue: queue.clone(), consumer: consumer.clone(), credit: at_once };
+    let _ = credits.send(first).await;
+    let mut items = client.subscribe(ReceiverStream::new(requests)).await?.into_inner();
+    let mut working = JoinSet::new();
+    while let Some(message) = items.message().await? {
+        for item in message.items {
+            let (client, queue, credits) = (client.clone(), queue.clone(), credits.clone());
+            let (id, work) = (item.id.clone(), handle(item));
+            working.spawn(async move {
+                settle(client, queue, id, work.await).await;
+                let _ = credits.send(SubscribeRequest { credit: 1, ..SubscribeRequest::default() }).await;
+            });
+        }
+        while working.try_join_next().is_some() {}
+    }
+    while working.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// Acks an item or gives it back. It tries a few times; if all fail, the item is delivered again.
+async fn settle(mut client: QueueServiceClient<Channel>, queue: String, id: String, worked: Worked) {
+    for attempt in 0..5 {
+        let (queue, ids) = (queue.clone(), vec![id.clone()]);
+        let settled = match &worked {
+            Worked::Done(outcome) => {
+                client.ack(AckRequest { queue, ids, outcome: outcome.clone() }).await.map(drop)
+            }
+            Worked::NotNow(delay) => {
+                let delay = prost_types::Duration::try_from(*delay).ok();
+                client.nack(NackRequest { queue, ids, delay }).await.map(drop)
+            }
+        };
+        if settled.is_ok() {
+            return;
+        }
+        sleep(Duration::from_millis(100 << attempt)).await;
+    }
+}

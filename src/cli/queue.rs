@@ -1,0 +1,322 @@
+//! `weir queue`: work that waits for workers, by hand.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use prost::Message;
+use weir::proto::v1::{
+    AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, NackRequest, NewItem, Reason, StatsRequest,
+    StatsResponse, TakeRequest, TakeResponse,
+};
+
+use super::allow::{AllowOutput, answer};
+use super::{duration, fail, print, render};
+
+/// A refusal, or nothing to take: an answer, and not what was hoped for.
+const NOT_DONE: u8 = 1;
+const FAILED: u8 = 2;
+
+/// Beside its wait, a call may take so long.
+const DEFAULT_CONSUMER: &str = "weir queue";
+
+/// More than the largest payload; what is read stops here.
+const READ_AT_MOST: u64 = (64 << 10) + 1;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  weir queue put jobs 'resize cat.png' --id cat-1     exits 0 if the work is in the queue, 1 if the queue is full
+  weir queue put jobs < work.json                     the work is what comes from stdin
+  weir queue take jobs --wait 20s                     waits for an item; exits 1 if none came
+  weir queue ack jobs 1704067200000-0 --outcome done  exits 1 if no worker had the item
+  weir queue nack jobs 1704067200000-0 --delay 1m     it is delivered again in a minute
+  weir queue take jobs:dead                           what was delivered too often
+  weir queue stats jobs --outcomes 10                 depth, deliveries, and the last outcomes";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct QueueArgs {
+    #[command(subcommand)]
+    command: QueueCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum QueueCommand {
+    /// Put work into a queue; exits 0 if it is in, 1 if it was refused, 2 on an error
+    Put(PutArgs),
+    /// Take items out; exits 0 if there are some, 1 if there are none, 2 on an error
+    Take(TakeArgs),
+    /// Say that the work of items is done; exits 0 if workers had all of them, 1 if not, 2 on an error
+    Ack(AckArgs),
+    /// Give items back; exits 0 if workers had all of them, 1 if not, 2 on an error
+    Nack(NackArgs),
+    /// Say how a queue stands
+    Stats(StatsArgs),
+}
+
+/// Which queue, and where.
+#[derive(Debug, clap::Args)]
+struct WhichQueue {
+    /// A queue of the server's configuration, or NAME:dead for its dead letters
+    queue: String,
+    /// The server to ask
+    #[arg(
+        long,
+        env = "WEIR_SERVER",
+        default_value = "127.0.0.1:8081",
+        value_name = "HOST:PORT or unix:PATH"
+    )]
+    server: String,
+    /// How long to wait for an answer, beside --wait: 500ms, 2s, 1m
+    #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
+    timeout: Duration,
+    /// Text for people, or the proto-JSON of the response
+    #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
+    output: AllowOutput,
+}
+
+#[derive(Debug, clap::Args)]
+struct PutArgs {
+    #[command(flatten)]
+    queue: WhichQueue,
+    /// The work, each argument an item [default: one item, from stdin]
+    payloads: Vec<String>,
+    /// The id under which an item is accepted once; give one for each item, or none
+    #[arg(long = "id", value_name = "ID")]
+    ids: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct TakeArgs {
+    #[command(flatten)]
+    queue: WhichQueue,
+    /// Who takes the items
+    #[arg(long, default_value = DEFAULT_CONSUMER)]
+    consumer: String,
+    /// The most items, 1 to 100
+    #[arg(long, default_value_t = 1)]
+    max_items: u32,
+    /// How long to wait for the first: 500ms, 20s, 5m [default: not at all]
+    #[arg(long, value_parser = duration, value_name = "SPAN")]
+    wait: Option<Duration>,
+    /// Ack the items as soon as they are printed
+    #[arg(long)]
+    ack: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct AckArgs {
+    #[command(flatten)]
+    queue: WhichQueue,
+    /// The ids of the items
+    #[arg(required = true)]
+    ids: Vec<String>,
+    /// What came of them; kept for the queue's `outcomes`
+    #[arg(long, default_value = "", hide_default_value = true)]
+    outcome: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct NackArgs {
+    #[command(flatten)]
+    queue: WhichQueue,
+    /// The ids of the items
+    #[arg(required = true)]
+    ids: Vec<String>,
+    /// How long they are not delivered: 500ms, 10s, 5m [default: they are delivered again at once]
+    #[arg(long, value_parser = duration, value_name = "SPAN")]
+    delay: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
+struct StatsArgs {
+    #[command(flatten)]
+    queue: WhichQueue,
+    /// How many of the newest outcomes to show, at most 100
+    #[arg(long, default_value_t = 0)]
+    outcomes: u32,
+}
+
+pub(crate) fn run(args: QueueArgs) -> ExitCode {
+    let done = match args.command {
+        QueueCommand::Put(args) => put(args),
+        QueueCommand::Take(args) => take(args),
+        QueueCommand::Ack(args) => ack(args),
+        QueueCommand::Nack(args) => nack(args),
+        QueueCommand::Stats(args) => stats(args),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(NOT_DONE),
+        Err(error) => fail(&format!("{error:#}"), FAILED),
+    }
+}
+
+fn put(args: PutArgs) -> Result<bool> {
+    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let payloads = match args.payloads.is_empty() {
+        false => args.payloads.into_iter().map(String::into_bytes).collect(),
+        true => vec![from_stdin()?],
+    };
+    if !args.ids.is_empty() && args.ids.len() != payloads.len() {
+        bail!(
+            "there are {} of --id and {} items: give one for each item, or none",
+            args.ids.len(),
+            payloads.len()
+        );
+    }
+    let ids = args.ids.into_iter().chain(std::iter::repeat(String::new()));
+    let items = payloads.into_iter().zip(ids).map(|(payload, id)| NewItem { payload, id }).collect();
+    let request = EnqueueRequest { queue, items };
+    let response = answer(&server, timeout, async |client| client.enqueue(request).await)?;
+    show(output, "weir.v1.EnqueueResponse", &response, put_text)?;
+    Ok(response.accepted)
+}
+
+fn from_stdin() -> Result<Vec<u8>> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        bail!("there is no work: give it as an argument, or on stdin");
+    }
+    let mut payload = Vec::new();
+    stdin.lock().take(READ_AT_MOST).read_to_end(&mut payload).context("stdin cannot be read")?;
+    Ok(payload)
+}
+
+fn take(args: TakeArgs) -> Result<bool> {
+    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let max_wait = span(args.wait)?;
+    let timeout = timeout.saturating_add(args.wait.unwrap_or_default());
+    let request = TakeRequest {
+        queue: queue.clone(),
+        consumer: args.consumer,
+        max_items: Some(args.max_items),
+        max_wait,
+    };
+    let response = answer(&server, timeout, async |client| client.take(request).await)?;
+    show(output, "weir.v1.TakeResponse", &response, take_text)?;
+    if args.ack && !response.items.is_empty() {
+        let ids = response.items.iter().map(|item| item.id.clone()).collect();
+        let request = AckRequest { queue, ids, outcome: String::new() };
+        answer(&server, timeout, async |client| client.ack(request).await)?;
+    }
+    Ok(!response.items.is_empty())
+}
+
+fn ack(args: AckArgs) -> Result<bool> {
+    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let request = AckRequest { queue, ids: args.ids.clone(), outcome: args.outcome };
+    let response = answer(&server, timeout, async |client| client.ack(request).await)?;
+    show(output, "weir.v1.AckResponse", &response, |response| {
+        settled(&args.ids, &response.acked, "acked", response.depth)
+    })?;
+    Ok(response.acked.iter().all(|acked| *acked))
+}
+
+fn nack(args: NackArgs) -> Result<bool> {
+    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let request = NackRequest { queue, ids: args.ids.clone(), delay: span(args.delay)? };
+    let response = answer(&server, timeout, async |client| client.nack(request).await)?;
+    show(output, "weir.v1.NackResponse", &response, |response| {
+        let mut text = settled(&args.ids, &response.nacked, "given back", response.depth);
+        if response.dead_lettered > 0 {
+            text += &format!("  {} went to the dead letters\n", response.dead_lettered);
+        }
+        text
+    })?;
+    Ok(response.nacked.iter().all(|nacked| *nacked))
+}
+
+fn stats(args: StatsArgs) -> Result<bool> {
+    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let request = StatsRequest { queue, outcomes: args.outcomes };
+    let response = answer(&server, timeout, async |client| client.queue_stats(request).await)?;
+    show(output, "weir.v1.StatsResponse", &response, stats_text)?;
+    Ok(true)
+}
+
+fn show<M: Message>(
+    output: AllowOutput,
+    name: &str,
+    response: &M,
+    text: impl Fn(&M) -> String,
+) -> Result<()> {
+    let text = match output {
+        AllowOutput::Text => text(response),
+        AllowOutput::Json => render::json(name, response)?,
+    };
+    print(&text).context("the answer cannot be printed")
+}
+
+fn put_text(response: &EnqueueResponse) -> String {
+    let EnqueueResponse { item_ids, depth, capacity, .. } = response;
+    let first = match response.reason() {
+        _ if response.accepted => "accepted",
+        Reason::Never => "refused: the queue can never hold so much",
+        _ => "refused: the queue is full",
+    };
+    let mut text = format!("{first}\n");
+    for id in item_ids {
+        text += &format!("  item {id}\n");
+    }
+    text + &format!("  {depth} of {capacity} places taken\n")
+}
+
+fn take_text(response: &TakeResponse) -> String {
+    if response.items.is_empty() {
+        return "nothing\n".to_owned();
+    }
+    let mut text = String::new();
+    for item in &response.items {
+        let why = match item.cause() {
+            DeliveryCause::First => String::new(),
+            DeliveryCause::Nack => format!(", after a nack of {}", item.previous_consumer),
+            DeliveryCause::Visibility => {
+                format!(", because {} did not ack it in time", item.previous_consumer)
+            }
+        };
+        let origin =
+            if item.origin.is_empty() { String::new() } else { format!(", in its queue {}", item.origin) };
+        text += &format!("item {}{origin}, delivery {}{why}\n", item.id, item.deliveries);
+        text += &format!("{}\n", String::from_utf8_lossy(&item.payload));
+    }
+    text
+}
+
+fn settled(ids: &[String], done: &[bool], word: &str, depth: u64) -> String {
+    let mut text = String::new();
+    for (id, done) in ids.iter().zip(done) {
+        let what = if *done { word } else { "no worker has it: it was acked before, or never taken" };
+        text += &format!("{id}  {what}\n");
+    }
+    text + &format!("  {depth} places taken\n")
+}
+
+fn stats_text(response: &StatsResponse) -> String {
+    let StatsResponse { depth, capacity, bytes, max_bytes, unacked, dead_depth, .. } = response;
+    let waiting = depth.saturating_sub(*unacked);
+    let mut text =
+        format!("{depth} of {capacity} places taken: {waiting} wait, {unacked} are with workers\n");
+    text += &format!("  bytes           {bytes} of {max_bytes}\n");
+    if let Some(age) = &response.oldest_age {
+        text += &format!("  oldest          {}\n", render::seconds(age));
+    }
+    text += &format!("  dead letters    {dead_depth}\n");
+    text += &format!("  accepted        {}\n", response.accepted);
+    let (nack, late) = (response.redelivered_nack, response.redelivered_visibility);
+    text += &format!(
+        "  delivered       {}, again after a nack {nack}, again because of no ack in time {late}\n",
+        response.first_deliveries
+    );
+    text += &format!("  acked           {}\n", response.acked);
+    text += &format!("  dead-lettered   {}\n", response.dead_lettered);
+    text += &format!("  outcomes kept   {}\n", response.outcomes);
+    for outcome in &response.newest {
+        text += &format!("    {} by {}: {}\n", outcome.item_id, outcome.consumer, outcome.outcome);
+    }
+    text
+}
+
+fn span(span: Option<Duration>) -> Result<Option<prost_types::Duration>> {
+    span.map(prost_types::Duration::try_from).transpose().context("the span is too long")
+}

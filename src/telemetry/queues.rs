@@ -1,0 +1,174 @@
+//! The metrics of queues. Their labels are the names of the configuration, each with its dead letters.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Metric, MetricFamily, MetricType};
+
+use super::decisions::{counter, family, labelled};
+use super::sampled::gauge;
+
+/// What happened to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueEvent {
+    /// It was put into the queue.
+    Accepted,
+    /// There was no place for it.
+    Full,
+    /// It came in a call that the queue can never hold.
+    Never,
+    /// It was delivered for the first time.
+    Delivered,
+    /// It was delivered again after a Nack.
+    RedeliveredNack,
+    /// It was delivered again because its worker did not ack it in time.
+    RedeliveredVisibility,
+    /// It was acked.
+    Acked,
+    /// It was given back.
+    Nacked,
+    /// It went to the dead letters.
+    DeadLettered,
+}
+
+/// The counters of one queue, or of its dead letters.
+#[derive(Debug, Default)]
+pub struct QueueCounters {
+    events: [AtomicU64; QueueEvent::ALL.len()],
+    /// As the last answer said.
+    depth: AtomicU64,
+    /// Calls that wait for an item.
+    waiting: AtomicU64,
+}
+
+/// The counters of all queues.
+#[derive(Debug, Clone, Default)]
+pub struct QueueMetrics(Arc<[(String, QueueCounters)]>);
+
+impl QueueEvent {
+    /// Every event, in the order of their counters.
+    pub const ALL: [Self; 9] = [
+        Self::Accepted,
+        Self::Full,
+        Self::Never,
+        Self::Delivered,
+        Self::RedeliveredNack,
+        Self::RedeliveredVisibility,
+        Self::Acked,
+        Self::Nacked,
+        Self::DeadLettered,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Full => "full",
+            Self::Never => "never",
+            Self::Delivered => "delivered",
+            Self::RedeliveredNack => "redelivered_nack",
+            Self::RedeliveredVisibility => "redelivered_visibility",
+            Self::Acked => "acked",
+            Self::Nacked => "nacked",
+            Self::DeadLettered => "dead_lettered",
+        }
+    }
+}
+
+impl QueueCounters {
+    /// Counts what happened to so many items.
+    pub fn count(&self, event: QueueEvent, items: u64) {
+        self.events[event as usize].fetch_add(items, Relaxed);
+    }
+
+    /// Notes how many items hold a place.
+    pub fn saw_depth(&self, depth: u64) {
+        self.depth.store(depth, Relaxed);
+    }
+
+    /// How many items held a place when somebody looked last.
+    #[must_use]
+    pub fn depth(&self) -> u64 {
+        self.depth.load(Relaxed)
+    }
+
+    /// One more call waits, or one less.
+    pub fn waits(&self, more: bool) {
+        if more {
+            self.waiting.fetch_add(1, Relaxed)
+        } else {
+            self.waiting.fetch_sub(1, Relaxed)
+        };
+    }
+}
+
+impl QueueMetrics {
+    /// Counters for queues with these names.
+    #[must_use]
+    pub fn new(names: impl Iterator<Item = String>) -> Self {
+        Self(names.map(|name| (name, QueueCounters::default())).collect())
+    }
+
+    /// The counters of queue number `index`.
+    #[must_use]
+    pub fn of(&self, index: usize) -> Option<&QueueCounters> {
+        self.0.get(index).map(|(_, counters)| counters)
+    }
+
+    /// What a registry collects; nothing where there are no queues, because it takes no empty families.
+    pub(super) fn collector(&self) -> Result<Option<QueueCollector>, prometheus::Error> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let describe = |(name, help, labels): &(&str, &str, &[&str])| {
+            let labels = labels.iter().map(|&label| label.to_owned()).collect();
+            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
+        };
+        let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
+        Ok(Some(QueueCollector { metrics: self.clone(), descriptions }))
+    }
+}
+
+const FAMILIES: [(&str, &str, &[&str]); 3] = [
+    ("weir_queue_items_total", "What happened to the items of queues.", &["queue", "event"]),
+    ("weir_queue_depth", "Items that hold a place in a queue, as this node's last answer said.", &["queue"]),
+    ("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
+];
+
+/// What a registry takes.
+pub(super) struct QueueCollector {
+    metrics: QueueMetrics,
+    descriptions: Vec<Desc>,
+}
+
+impl Collector for QueueCollector {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let queues = &self.metrics.0;
+        let events = queues.iter().flat_map(|(name, counters)| {
+            QueueEvent::ALL.map(|event| {
+                let labels = [("queue", name.as_str()), ("event", event.name())];
+                counter(&labels, counters.events[event as usize].load(Relaxed))
+            })
+        });
+        let gauges = |value: fn(&QueueCounters) -> u64| -> Vec<Metric> {
+            let one = |(name, counters): &(String, QueueCounters)| {
+                let mut metric = gauge(value(counters) as f64);
+                metric.set_label(labelled(&[("queue", name.as_str())]).take_label());
+                metric
+            };
+            queues.iter().map(one).collect()
+        };
+        let metrics = [
+            (MetricType::COUNTER, events.collect()),
+            (MetricType::GAUGE, gauges(|counters| counters.depth.load(Relaxed))),
+            (MetricType::GAUGE, gauges(|counters| counters.waiting.load(Relaxed))),
+        ];
+        let families = FAMILIES.iter().zip(metrics);
+        families.map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics)).collect()
+    }
+}

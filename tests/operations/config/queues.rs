@@ -1,0 +1,81 @@
+//! `queues`: what a queue may hold, and what is wrong with one.
+
+use weir::queue::{QueueKind, QueueNumbers, QueuePace};
+use weir::units::Micros;
+
+use super::{STRATEGIES, accepted, refused};
+
+#[test]
+fn a_queue_has_defaults() {
+    let config = accepted("queues: { jobs: { capacity: 1000 } }");
+    let wanted = QueueNumbers {
+        kind: QueueKind::Stream,
+        capacity: 1000,
+        max_bytes: 64 << 20,
+        pace: None,
+        visibility: Micros::from_secs(30),
+        max_deliveries: Some(5),
+        outcomes: Micros::from_secs(86_400),
+    };
+    assert_eq!(config.queues.all()[0].numbers(), &wanted);
+    assert!(config.rules.strategies().is_empty(), "a service may have nothing but queues");
+    let text = "queues: { a: { capacity: 1, rate: 10/1s, kind: list, visibility: 1ms, max_bytes: 1MiB }, \
+                b: { capacity: 2, dead_letter: false, outcomes: 0s } }";
+    let config = accepted(text);
+    let [a, b] = config.queues.all() else { panic!() };
+    let a = a.numbers();
+    assert_eq!(a.pace, Some(QueuePace { count: 10, period: Micros::from_secs(1) }));
+    assert_eq!((a.kind, a.visibility, a.max_deliveries), (QueueKind::List, Micros(1_000), None));
+    assert_eq!((b.numbers().max_deliveries, b.numbers().outcomes), (None, Micros::ZERO));
+    assert_eq!(accepted(STRATEGIES).queues.all(), []);
+}
+
+#[test]
+fn mistakes() {
+    let cases = [
+        ("queues: 5", "1:9: queues: must be a mapping of keys, not a single value"),
+        (
+            "queues: { jobs: }",
+            "1:11: queues.jobs.capacity: is missing; say how many items the queue may hold, such as 1000",
+        ),
+        (
+            "queues: { jobs: { capacity: 0 } }",
+            "1:29: queues.jobs.capacity: 0 is out of bounds: it must be from 1 to 1000000",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, kind: set } }",
+            "1:38: queues.jobs.kind: \"set\" is not one of stream, list",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, kind: list, max_deliveries: 2 } }",
+            "1:44: queues.jobs.max_deliveries: is for `kind: stream`; an item of a list is delivered once, and gone",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, dead_letter: false, max_deliveries: 2 } }",
+            "1:52: queues.jobs.max_deliveries: cannot stand beside `dead_letter: false`: items are then delivered until they are acked",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, rate: 0/1s } }",
+            "1:38: queues.jobs.rate: \"0/1s\" is out of bounds: it must be 1 to 1000000 items, in 1us to 100 years",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, visibility: 25h } }",
+            "1:44: queues.jobs.visibility: 90000s is out of bounds: it must be from 1ms to 86400s",
+        ),
+        (
+            "queues: { jobs: { capacity: 1, rat: 1/s } }",
+            "1:32: queues.jobs.rat: unknown key; did you mean `rate`?",
+        ),
+        (
+            "queues: { 'a:b': { capacity: 1 } }",
+            "1:11: queues.\"a:b\": the name `a:b` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /",
+        ),
+    ];
+    refused(&cases, |text| format!("{text}\n{STRATEGIES}"));
+    let small = "queues: { jobs: { capacity: 1 } }\nserver: { limits: { max_buffered_bytes: 14MiB } }\n";
+    assert!(super::parse(small).is_ok());
+    let smaller = small.replace("14MiB", "13MiB");
+    let refused = super::parse(&smaller).unwrap_err();
+    let wanted = "queues: with queues, `server.limits.max_buffered_bytes` must be at least 14680064, twice the largest message";
+    assert!(refused.contains(wanted), "{refused}");
+}

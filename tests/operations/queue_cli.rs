@@ -1,0 +1,112 @@
+//! `weir queue`: work by hand.
+
+use std::io::Write as _;
+use std::process::{Output, Stdio};
+
+use crate::support::command::{Serve, text, weir, weir_command};
+use crate::support::scratch;
+
+const QUEUES: &str = "
+queues:
+  jobs: { capacity: 3, max_deliveries: 2 }
+  clicks: { capacity: 2, kind: list }
+";
+
+fn queue(serve: &Serve, args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = weir(&[&["queue"], args, &["--server", &serve.server]].concat());
+    (status.code(), text(&stdout), text(&stderr))
+}
+
+fn serve() -> (Serve, tempfile::TempDir) {
+    let folder = scratch::dir("queue-cli-");
+    let config = folder.path().join("weir.yaml");
+    std::fs::write(&config, QUEUES).unwrap();
+    (Serve::start(&["--config", config.to_str().unwrap()]), folder)
+}
+
+/// The first id of a text.
+fn id(text: &str) -> String {
+    text.split([' ', '\n', ',']).find(|word| word.parse::<weir::queue::ItemId>().is_ok()).unwrap().to_owned()
+}
+
+#[test]
+fn work_by_hand() {
+    let (serve, _folder) = serve();
+    assert!(serve.announced.contains("weir queue put jobs hello"), "{}", serve.announced);
+    let (code, said, _) = queue(&serve, &["put", "jobs", "a", "b", "--id", "1", "--id", "2"]);
+    assert!(
+        code == Some(0) && said.starts_with("accepted\n") && said.ends_with("2 of 3 places taken\n"),
+        "{said}"
+    );
+    let (code, said, _) = queue(&serve, &["put", "jobs", "c", "d"]);
+    assert_eq!((code, said.as_str()), (Some(1), "refused: the queue is full\n  2 of 3 places taken\n"));
+    let (code, said, _) = queue(&serve, &["put", "jobs", "1", "2", "3", "4"]);
+    assert!(code == Some(1) && said.starts_with("refused: the queue can never hold so much\n"), "{said}");
+    let (code, said, _) = queue(&serve, &["take", "jobs", "--consumer", "me"]);
+    let item = id(&said);
+    assert_eq!((code, said), (Some(0), format!("item {item}, delivery 1\na\n")));
+    let (code, said, _) = queue(&serve, &["nack", "jobs", &item]);
+    assert_eq!((code, said), (Some(0), format!("{item}  given back\n  2 places taken\n")));
+    let (_, said, _) = queue(&serve, &["take", "jobs"]);
+    assert_eq!(said, format!("item {item}, delivery 2, after a nack of me\na\n"));
+    let (code, said, _) = queue(&serve, &["nack", "jobs", &item, "--delay", "1m"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(said, format!("{item}  given back\n  1 places taken\n  1 went to the dead letters\n"));
+    let (_, said, _) = queue(&serve, &["take", "jobs:dead", "--ack"]);
+    assert!(said.contains(&format!(", in its queue {item}, delivery 1\na\n")), "{said}");
+    let (code, said, _) = queue(&serve, &["take", "jobs:dead"]);
+    assert_eq!((code, said.as_str()), (Some(1), "nothing\n"));
+    let (_, said, _) = queue(&serve, &["take", "jobs", "--wait", "1m"]);
+    let item = id(&said);
+    let (code, said, _) = queue(&serve, &["ack", "jobs", &item, "--outcome", "shipped"]);
+    assert_eq!((code, said), (Some(0), format!("{item}  acked\n  0 places taken\n")));
+    let (code, said, _) = queue(&serve, &["ack", "jobs", &item]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("no worker has it"), "{said}");
+    let (code, said, _) = queue(&serve, &["stats", "jobs", "--outcomes", "1"]);
+    assert!(
+        code == Some(0) && said.starts_with("0 of 3 places taken: 0 wait, 0 are with workers\n"),
+        "{said}"
+    );
+    assert!(said.ends_with(&format!("  outcomes kept   1\n    {item} by weir queue: shipped\n")), "{said}");
+    let (_, said, _) = queue(&serve, &["stats", "jobs", "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&json["acked"], &json["deadLettered"]), (&"1".into(), &"1".into()), "{said}");
+}
+
+#[test]
+fn work_from_stdin_and_mistakes() {
+    let (serve, _folder) = serve();
+    let mut command = weir_command(&["queue", "put", "clicks", "--server", &serve.server]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"from stdin").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let (_, said, _) = queue(&serve, &["take", "clicks"]);
+    assert!(said.ends_with("\nfrom stdin\n"), "{said}");
+    let (code, _, said) = queue(&serve, &["put", "click", "x"]);
+    let wanted = "error: NOT_FOUND: queue: there is no queue `click`; did you mean `clicks`?\n";
+    assert_eq!((code, said.as_str()), (Some(2), wanted));
+    let (code, _, said) = queue(&serve, &["ack", "clicks", "1-1"]);
+    assert!(code == Some(2) && said.contains("FAILED_PRECONDITION: queue `clicks` is a list"), "{said}");
+    let (code, _, said) = queue(&serve, &["put", "jobs", "a", "b", "--id", "1"]);
+    let wanted = "error: there are 1 of --id and 2 items: give one for each item, or none\n";
+    assert_eq!((code, said.as_str()), (Some(2), wanted));
+    let (code, _, said) = queue(&serve, &["take", "jobs", "--max-items", "101"]);
+    assert!(code == Some(2) && said.contains("max_items is 101: it must be 1 to 100"), "{said}");
+    let (code, log) = serve.stop("TERM");
+    assert!(code == Some(0) && log.contains("queues are kept in memory"), "{log}");
+}
+
+#[test]
+fn the_help_has_examples() {
+    let help = text(&weir(&["queue", "--help"]).stdout);
+    for example in [
+        "weir queue put jobs",
+        "weir queue take jobs --wait 20s",
+        "weir queue ack jobs",
+        "weir queue nack jobs",
+        "weir queue stats jobs",
+    ] {
+        assert!(help.contains(example), "{help}");
+    }
+}

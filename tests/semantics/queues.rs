@@ -1,0 +1,9 @@
+//! Bounded queues: the pure state machine, the memory store, a real Redis and a real cluster answer alike.
+
+mod differential;
+mod redis;
+mod rows;
+mod service;
+mod steps;
+mod waiting;
+mod world;

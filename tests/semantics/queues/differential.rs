@@ -1,0 +1,221 @@
+//! The pure state machine, the memory store and Lua on random stories: calls of every kind, clocks that go forwards and
+//! back, numbers that change on the way. All say the same.
+
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestRunner};
+use weir::clock::ManualClock;
+use weir::queue::{
+    ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply,
+    QueueRule,
+};
+use weir::store::memory::MemoryStore;
+use weir::store::redis::RedisStore;
+use weir::store::{QueueAsk, QueueStore, StoreError};
+use weir::units::Micros;
+
+use super::world::{self, PureQueues, START};
+use crate::properties::random;
+
+/// Two configurations of one queue, and what happens.
+#[derive(Debug, Clone)]
+struct Story {
+    numbers: [QueueNumbers; 2],
+    calls: Vec<Call>,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    clock: ClockStep,
+    op: RandomOp,
+    /// Whether it is about the dead letters.
+    dead: bool,
+    /// Whether the second configuration is in force.
+    changed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ClockStep {
+    On(u64),
+    Back(u64),
+}
+
+#[derive(Debug, Clone)]
+enum RandomOp {
+    /// Sizes, and ids of some.
+    Enqueue(Vec<(usize, Option<u8>)>),
+    Take(usize),
+    /// Which of the last items that were taken, and an outcome.
+    Ack(Vec<usize>, bool),
+    Nack(Vec<usize>, u64),
+    Stats(usize),
+}
+
+#[test]
+fn redis() {
+    tell_stories(1, |clock| Box::pin(async move { world::redis(clock).await }));
+}
+
+#[test]
+fn cluster() {
+    tell_stories(8, |clock| Box::pin(async move { world::cluster(clock).await }));
+}
+
+type Opened<'a> = std::pin::Pin<Box<dyn Future<Output = RedisStore> + 'a>>;
+
+/// Tells one `share`th of the usual number of stories.
+fn tell_stories(share: u32, open: impl Fn(&ManualClock) -> Opened<'_>) {
+    let mut config = random::config();
+    config.cases /= share;
+    config.source_file = Some(file!());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let clock = ManualClock::at(Micros(START));
+    let redis = runtime.block_on(open(&clock));
+    let world = World { pure: world::pure(&clock), memory: world::memory(&clock), redis, clock, runtime };
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&story(), |story| world.tell(&story));
+    outcome.unwrap_or_else(|difference| panic!("{difference}\n{runner}"));
+}
+
+struct World {
+    runtime: tokio::runtime::Runtime,
+    clock: ManualClock,
+    pure: PureQueues,
+    memory: MemoryStore,
+    redis: RedisStore,
+}
+
+impl World {
+    fn tell(&self, story: &Story) -> Result<(), TestCaseError> {
+        let first = world::queue(story.numbers[0].clone());
+        let second = QueueRule::new(first.name(), story.numbers[1].clone()).unwrap();
+        let (mut now, mut taken) = (START, [vec![ItemId::default()], vec![ItemId::default()]]);
+        for (number, call) in story.calls.iter().enumerate() {
+            now = match call.clock {
+                ClockStep::On(by) => now + by,
+                ClockStep::Back(by) => now - by,
+            };
+            self.clock.set(Micros(now));
+            let rule = if call.changed { &second } else { &first };
+            let Some(dead) = possible(rule, call) else { continue };
+            let part = if dead { QueuePart::Dead } else { QueuePart::Main };
+            let [pure, memory, redis] = self.answers(rule, part, &call.op, &taken[usize::from(dead)]);
+            let number = number + 1;
+            prop_assert_eq!(
+                &memory,
+                &pure,
+                "call {} at {}: memory is left, the state machine right",
+                number,
+                now
+            );
+            prop_assert_eq!(&redis, &pure, "call {} at {}: Lua is left, Rust right", number, now);
+            if let Ok(QueueAnswer { reply: QueueReply::Taken { items, .. }, .. }) = pure {
+                taken[usize::from(dead)].extend(items.iter().map(|item| item.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn answers(
+        &self,
+        rule: &QueueRule,
+        part: QueuePart,
+        op: &RandomOp,
+        taken: &[ItemId],
+    ) -> [Result<QueueAnswer, StoreError>; 3] {
+        const IDS: [&str; 5] = ["a", "b", "{c}", "é", "s"];
+        let payload = vec![b'x'; 65_536];
+        let pick = |picks: &[usize]| -> Vec<ItemId> {
+            picks.iter().map(|pick| taken[taken.len() - 1 - pick % taken.len()]).collect()
+        };
+        let (mut items, mut ids) = (Vec::new(), Vec::new());
+        let op = match op {
+            RandomOp::Enqueue(sizes) => {
+                let mut used = Vec::new();
+                for (size, id) in sizes {
+                    let id = id.map(|id| IDS[usize::from(id) % IDS.len()]).filter(|id| !used.contains(id));
+                    used.extend(id);
+                    items.push(NewItem { id: id.unwrap_or_default(), payload: &payload[..*size] });
+                }
+                QueueOp::Enqueue { items: &items }
+            }
+            RandomOp::Take(max_items) => QueueOp::Take { taker: "a worker", max_items: *max_items },
+            RandomOp::Ack(picks, speaks) => {
+                ids.extend(pick(picks));
+                QueueOp::Ack { ids: &ids, outcome: if *speaks { "done" } else { "" } }
+            }
+            RandomOp::Nack(picks, delay) => {
+                ids.extend(pick(picks));
+                QueueOp::Nack { ids: &ids, delay: Micros(*delay) }
+            }
+            RandomOp::Stats(outcomes) => QueueOp::Stats { outcomes: *outcomes },
+        };
+        let ask = QueueAsk { rule, part, op, deadline: None };
+        self.runtime.block_on(async {
+            [self.pure.queue(&ask).await, self.memory.queue(&ask).await, self.redis.queue(&ask).await]
+        })
+    }
+}
+
+/// Whether a call that callers can make is about the dead letters; `None` if they cannot make it.
+fn possible(rule: &QueueRule, call: &Call) -> Option<bool> {
+    let numbers = rule.numbers();
+    let settles = matches!(call.op, RandomOp::Ack(..) | RandomOp::Nack(..));
+    let dead = call.dead && numbers.max_deliveries.is_some() && !matches!(call.op, RandomOp::Enqueue(_));
+    (dead || !(settles && numbers.kind == QueueKind::List)).then_some(dead)
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let numbers = prop_oneof![
+        1 => numbers().prop_map(|one| [one.clone(), one]),
+        1 => (numbers(), numbers()).prop_map(|(one, other)| {
+            // Another kind has other keys; the memory store has the same.
+            let kind = one.kind;
+            let max_deliveries = other.max_deliveries.filter(|_| kind == QueueKind::Stream);
+            [one, QueueNumbers { kind, max_deliveries, ..other }]
+        }),
+    ];
+    (numbers, prop::collection::vec(call(), 1..60)).prop_map(|(numbers, calls)| Story { numbers, calls })
+}
+
+fn numbers() -> impl Strategy<Value = QueueNumbers> {
+    let kind = prop_oneof![3 => Just(QueueKind::Stream), 1 => Just(QueueKind::List)];
+    let pace = prop::option::weighted(0.3, (1..8_u64, 1..20_000_u64));
+    let deliveries = prop::option::weighted(0.7, 1..4_u64);
+    let outcomes = prop_oneof![Just(0_u64), Just(5_000), Just(3_600_000_000)];
+    let visibility = prop_oneof![1_000..10_000_u64, Just(86_400_000_000)];
+    let max_bytes = prop_oneof![Just(65_536_u64), Just(1 << 30)];
+    (kind, 1..12_u64, max_bytes, pace, visibility, deliveries, outcomes).prop_map(
+        |(kind, capacity, max_bytes, pace, visibility, deliveries, outcomes)| QueueNumbers {
+            kind,
+            capacity,
+            max_bytes,
+            pace: pace.map(|(count, period)| QueuePace { count, period: Micros(period) }),
+            visibility: Micros(visibility),
+            max_deliveries: deliveries.filter(|_| kind == QueueKind::Stream),
+            outcomes: Micros(outcomes),
+        },
+    )
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let clock = prop_oneof![
+        8 => (0..3_000_u64).prop_map(ClockStep::On),
+        2 => (0..200_000_u64).prop_map(ClockStep::On),
+        1 => (1..5_000_u64).prop_map(ClockStep::Back),
+    ];
+    (clock, op(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+        .prop_map(|(clock, op, dead, changed)| Call { clock, op, dead, changed })
+}
+
+fn op() -> impl Strategy<Value = RandomOp> {
+    let size = prop_oneof![8 => 0..20_usize, 1 => 30_000..65_537_usize];
+    let items = prop::collection::vec((size, prop::option::weighted(0.3, any::<u8>())), 1..6);
+    let picks = || prop::collection::vec(0..6_usize, 1..4);
+    prop_oneof![
+        4 => items.prop_map(RandomOp::Enqueue),
+        4 => (1..8_usize).prop_map(RandomOp::Take),
+        2 => (picks(), any::<bool>()).prop_map(|(picks, speaks)| RandomOp::Ack(picks, speaks)),
+        2 => (picks(), 0..5_000_u64).prop_map(|(picks, delay)| RandomOp::Nack(picks, delay)),
+        1 => (0..4_usize).prop_map(RandomOp::Stats),
+    ]
+}
