@@ -209,7 +209,10 @@ impl Exchange {
                 let parts = (first_part..=now / PART).map(|part| format!("c:{}:{part}", node.member));
                 let minutes = minutes.clone().map(|minute| format!("d:{}:{minute}", node.member));
                 let keys: Vec<String> = parts.chain(minutes).collect();
-                found.extend(self.link.sets(&keys).await?.into_iter().filter_map(text::summary));
+                let parts: Vec<_> =
+                    self.link.sets(&keys).await?.into_iter().filter_map(text::summary).collect();
+                // One of each node, so that many nodes take little memory.
+                found.push(ConsumerSummary::merged(&parts));
             }
             Ok(())
         };

@@ -203,4 +203,23 @@ mod tests {
         assert!(sum(&history, Resolution::Minute) < all, "only the open minute");
         assert_eq!(sum(&history, Resolution::Hour), all, "it is open");
     }
+
+    #[test]
+    fn what_cannot_be_shown_to_other_nodes_waits_for_five_minutes() {
+        let mut history = History::new(NOW);
+        for second in NOW..NOW + 600 {
+            history.add(second, (0, 1, 1));
+        }
+        history.trim_changed();
+        let changed = history.changed(10_000);
+        let of = |wanted| changed.iter().filter(move |(one, _)| *one == wanted).map(|(_, slot)| *slot);
+        let seconds: Vec<u64> = of(Resolution::Second).collect();
+        assert_eq!((seconds.len(), seconds[0], seconds[299]), (300, NOW + 300, NOW + 599));
+        assert_eq!((of(Resolution::Minute).count(), of(Resolution::Hour).count()), (10, 1));
+        history.written(&changed);
+        assert_eq!(history.changed(1), []);
+        // Where Redis has lost everything, all of it is shown once more.
+        history.all_changed();
+        assert_eq!(history.changed(10_000).len(), 600 + 10 + 1);
+    }
 }
