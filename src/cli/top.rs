@@ -79,7 +79,7 @@ fn show(args: TopArgs) -> Result<()> {
     let mut source = UsageSource { client, strategy: args.strategy, window: args.consumers };
     let view = runtime.block_on(source.look())?;
     if live {
-        return screen::run(view, every, |window| {
+        return screen::run(view, args.consumers, every, |window| {
             source.window = window;
             runtime.block_on(source.look())
         });

@@ -24,11 +24,12 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Shows pages until somebody leaves. `look` gets the next one.
 pub(super) fn run(
     first: UsageView,
+    window: WindowArg,
     every: Duration,
     mut look: impl FnMut(WindowArg) -> Result<UsageView>,
 ) -> Result<()> {
     let mut terminal = ratatui::try_init()?;
-    let mut shown = Screen { view: first, trouble: None, window: WindowArg::Minute };
+    let mut shown = Screen { view: first, trouble: None, window };
     let result = loop {
         if let Err(error) = terminal.draw(|frame| shown.draw(frame)) {
             break Err(error.into());
