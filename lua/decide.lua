@@ -166,17 +166,10 @@ local function judge_reserve(limit, key, one, cost, max_wait)
   return place
 end
 
--- How long a call that is let through waits for its turn, where the limit paces its calls.
-local function pace(limit, one)
-  if not limit.undelayed or one.level <= limit.undelayed then return 0 end
-  return ceil_div(one.level - limit.undelayed, limit.p1)
-end
-
--- What a forced debit charges.
-local function debited(limit, one, cost)
-  local units = floor_div(max(min(limit.debt_level, limit.ceiling) - one.level, 0), limit.weight)
-  if limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
-  return min(cost, units)
+-- Whether a limit in shadow mode would admit what is granted.
+local function shadow_fits(limit, key, one, op, granted)
+  if op == AT_MOST then judge(limit, key, one, granted) end
+  return one.cause == FITS
 end
 
 -- The level to write, or nil if the decision leaves this limit's state as it is.
@@ -229,7 +222,7 @@ local function answer_of(limits, count, ones, allowed, fitted, granted, place, o
   for i = 1, count do
     local limit, one = limits[i], ones[i]
     local retry = one.retry
-    if allowed > 0 then retry = 0 end
+    if allowed > 0 or limit.shadow then retry = 0 end
     answer = answer .. pack_struct('<ddddd', one.cause, remaining_after(limit, one, op, cost), retry,
       reset_after(limit, keys[key_at + i], one), one.before)
   end
@@ -298,10 +291,12 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     judge(limit, key, one, cost)
     if op == COUNT_PARTS and limit.engine == RING then ring_make_list(key, one, limit.p1, limit.p2) end
     if op == COUNT_PARTS then one.before = slots_newest(one, limit.p1, limit.p2, max_wait) end
-    if op == AT_MOST then granted = min(granted, judge_at_most(limit, key, one, cost))
+    if op == AT_MOST and not limit.shadow then granted = min(granted, judge_at_most(limit, key, one, cost))
     elseif op == RESERVE then place = judge_reserve(limit, key, one, cost, max_wait) end
-    place = max(place, pace(limit, one))
-    fitted = fitted and one.cause == FITS
+    if not limit.shadow then
+      place = max(place, pace(limit, one))
+      fitted = fitted and one.cause == FITS
+    end
   end
   local forced = op == FORCE or op == REFUND or op == RESET
   local allowed = fitted or forced
@@ -316,7 +311,11 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     if op == RESERVE and place > 0 then ones[i].start = ones[i].at + place end
   end
   local levels = {}
-  for i = 1, count do levels[i] = next_level(limits[i], ones[i], op, allowed, cost, granted) or false end
+  for i = 1, count do
+    local limit, one, charges = limits[i], ones[i], allowed
+    if limit.shadow and allowed then charges = forced or shadow_fits(limit, keys[key_at + i], one, op, granted) end
+    levels[i] = next_level(limit, one, op, charges, cost, granted) or false
+  end
   if record_key and allowed then
     local reply = remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
     if refused(reply) then return nil, reply.err end
@@ -334,6 +333,7 @@ local function read_limit(request, position)
   local limit = {}
   limit.engine, limit.limit, limit.weight, limit.ceiling, limit.count_denied, limit.p1, limit.p2, limit.p3, position =
     unpack_struct('<dddddddd', request, position)
+  limit.shadow, limit.count_denied = limit.count_denied >= 2, limit.count_denied % 2
   limit.capacity, limit.upfront = limit.limit * limit.weight, limit.weight
   if limit.engine == BUCKET and limit.p2 == QUEUE then limit.undelayed = limit.p3 end
   if limit.engine == BUCKET and limit.p2 == CHARGE_AFTER then limit.capacity, limit.upfront = limit.p3, 0 end

@@ -1,4 +1,4 @@
--- Integer arithmetic on doubles, exact below 2^53, and what replies mean. Twin: src/units.rs.
+-- Integer arithmetic on doubles, exact below 2^53, what of it limits share, and what replies mean. Twin: src/units.rs.
 
 local fmod, floor, min, max = math.fmod, math.floor, math.min, math.max
 
@@ -60,4 +60,17 @@ local NOT_A_STATE = 'the key holds something else than this limit\'s state'
 -- Why what a key holds is not a state of its limit.
 local function unreadable(raw)
   return refused(raw) or NOT_A_STATE
+end
+
+-- How long a call that is let through waits for its turn, where the limit paces its calls.
+local function pace(limit, one)
+  if not limit.undelayed or one.level <= limit.undelayed then return 0 end
+  return ceil_div(one.level - limit.undelayed, limit.p1)
+end
+
+-- What a forced debit charges.
+local function debited(limit, one, cost)
+  local units = floor_div(max(min(limit.debt_level, limit.ceiling) - one.level, 0), limit.weight)
+  if limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
+  return min(cost, units)
 end

@@ -40,6 +40,7 @@ mod resources;
 mod schema;
 mod secret;
 mod server;
+mod shadows;
 mod store;
 mod strategies;
 mod tree;

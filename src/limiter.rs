@@ -13,6 +13,7 @@ mod log;
 mod question;
 mod round;
 mod settle;
+mod shadow;
 mod undo;
 mod waiting;
 
@@ -33,7 +34,7 @@ pub use undo::Undone;
 pub use waiting::Waiting;
 
 use crate::clock;
-use crate::store::{Decision, Store, StoreError, Verdicts, decide_one};
+use crate::store::{Decision, DecisionAnswer, Store, StoreError, Verdicts, decide_one};
 use crate::strategy::{Resolved, Rules, Strategy};
 use crate::telemetry::{Recorder, Rejection};
 
@@ -76,7 +77,11 @@ impl<S: Store> Limiter<S> {
     /// Asks the store for one decision that is timed and counted for itself.
     async fn ask(&self, decision: &Decision<'_>) -> Result<Verdicts, StoreError> {
         let started = clock::monotonic();
-        let result = decide_one(&self.store, decision).verdicts().await;
+        let answer = decide_one(&self.store, decision);
+        if self.rules.has_shadows() && !matches!(answer, DecisionAnswer::Now(Err(_))) {
+            self.change_shadows(decision);
+        }
+        let result = answer.verdicts().await;
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         if self.recorder.decision_log().is_some() {

@@ -37,7 +37,7 @@ pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
-pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, ShadowOutcome};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 
@@ -68,7 +68,8 @@ impl Metrics {
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
         let strategies_with = rules.strategies().iter().enumerate();
         let leases = strategies_with.filter(|(_, it)| it.concurrency().is_some()).map(|(index, _)| index);
-        let decisions = Arc::new(DecisionCounters::new(TotalsLayout::of(rules), leases.collect())?);
+        let shadows = rules.shadow_names().map(|names| names.map(str::to_owned)).collect();
+        let decisions = Arc::new(DecisionCounters::new(TotalsLayout::of(rules), leases.collect(), shadows)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;
         let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
         let counted = Arc::clone(&connections);

@@ -129,10 +129,17 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         }
         return out;
     }
+    let shadows = explained.rules.shadows(resolved.index);
+    if !shadows.is_empty() {
+        let names: Vec<&str> = shadows.iter().map(|shadow| shadow.name()).collect();
+        line("shadows", format!("{}, decided too and never enforced", names.join(", ")));
+    }
     line("limits", "all are charged, or none is".to_owned());
     for (limit, overridden) in explained.limits() {
         let from = if overridden { ", by the override" } else { "" };
-        let _ = writeln!(out, "  {} per {}: {}{from}", limit.name, limit.scope, numbers(&limit.algorithm));
+        let mode = if limit.algorithm.is_shadow() { ", in shadow mode" } else { "" };
+        let _ =
+            writeln!(out, "  {} per {}: {}{from}{mode}", limit.name, limit.scope, numbers(&limit.algorithm));
         let _ = writeln!(out, "    key    {}", explained.key(limit));
         let _ = writeln!(out, "    state  {}", size(&limit.algorithm));
     }

@@ -116,7 +116,8 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     let decision_log = log::log(root.section("log", report), report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
-    let mut rules = rules.with_access(access, strategies.access).with_overrides(overrides);
+    let rules = rules.with_access(access, strategies.access);
+    let mut rules = rules.with_shadows(&strategies.shadows, &overrides).with_overrides(overrides);
     if server.inline_limits {
         rules = rules.with_inline_limits();
     }

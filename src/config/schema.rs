@@ -143,7 +143,7 @@ fn strategy() -> Value {
     strategy["type"] = json!("object");
     strategy["oneOf"] = json!([
         { "required": ["limits"] },
-        { "required": ["concurrency"], "properties": { "single_slot": false, "max_reservation": false } },
+        { "required": ["concurrency"], "properties": { "single_slot": false, "max_reservation": false, "shadow": false } },
     ]);
     strategy
 }

@@ -8,6 +8,7 @@ use super::concurrency;
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::quantities::duration;
+use super::shadows::{ShadowList, shadows};
 use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::strategy::{
@@ -23,6 +24,8 @@ pub(super) struct Strategies {
     pub(super) made: Vec<Strategy>,
     /// The lists of each, in the same order.
     pub(super) access: Vec<Access>,
+    /// The places of the shadows of each, in the same order.
+    pub(super) shadows: Vec<Vec<usize>>,
     /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
     /// refers to it mistaken.
     pub(super) names: BTreeMap<String, usize>,
@@ -35,6 +38,11 @@ pub(super) struct Strategies {
 }
 
 impl Strategies {
+    /// Where the strategy of this name is in `made`.
+    pub(super) fn made_place(&self, name: &str) -> Option<usize> {
+        self.made_at.get(name).copied()
+    }
+
     /// The strategy of this name, if the file has one.
     pub(super) fn base(&self, name: &str) -> Option<Base<'_>> {
         let made = self.made_at.get(name).and_then(|&index| self.made.get(index)).map(Base::Made);
@@ -122,6 +130,7 @@ pub(super) fn strategies(
         section.report(report, HELP);
     }
     let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
+    let mut shadow_lists = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         found.names.insert(entry.name.to_owned(), index);
         if others.envoy && entry.name == crate::envoy::STRATEGY {
@@ -133,7 +142,7 @@ pub(super) fn strategies(
                           strategy something else";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        match strategy(entry, report) {
+        match strategy(entry, &mut shadow_lists, report) {
             Ok((strategy, access)) => {
                 found.made_at.insert(entry.name.to_owned(), found.made.len());
                 found.made.push(strategy);
@@ -142,10 +151,15 @@ pub(super) fn strategies(
             Err(outline) => drop(found.mistaken.insert(entry.name.to_owned(), outline)),
         }
     }
+    found.shadows = shadows(&shadow_lists, &found, report);
     found
 }
 
-fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strategy, Access), Outline> {
+fn strategy<'t>(
+    entry: &KeyedValue<'t>,
+    shadow_lists: &mut Vec<ShadowList<'t>>,
+    report: &mut MistakeReport,
+) -> Result<(Strategy, Access), Outline> {
     let name_fits = check_name(entry.name);
     if let Err(error) = &name_fits {
         report.at(entry.key_at, entry.value.path(), sentence(error));
@@ -159,6 +173,7 @@ fn strategy(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Result<(Strat
     let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
     let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
     let access = access(fields.section("access", report), report);
+    shadow_lists.extend(fields.take("shadow").map(|list| (entry.name, list)));
     fields.finish(report);
 
     let drafts = limits.map(|limits| self::limits(&limits, report)).unwrap_or_default();
@@ -188,7 +203,7 @@ fn of_leases(
     name_fits: bool,
     report: &mut MistakeReport,
 ) -> Result<(Strategy, Access), Outline> {
-    for other in ["limits", "single_slot", "max_reservation"] {
+    for other in ["limits", "single_slot", "max_reservation", "shadow"] {
         if let Some(other) = fields.take_entry(other) {
             let reason = format!(
                 "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",
@@ -292,7 +307,10 @@ fn limit(value: &NamedNode<'_>, names: &mut HashSet<String>, report: &mut Mistak
         fields.require("per", "say what has a counter of its own, such as [resource, consumer]", report);
     let scope = per.and_then(|per| scope(&per, report));
     let algorithm = algorithm(&mut fields, report);
+    let modes = [("enforce", false), ("shadow", true)];
+    let is_shadow = fields.read("mode", report, |s| choice(s, &modes)).unwrap_or(false);
     fields.finish(report);
+    let algorithm = algorithm.map(|made| if is_shadow { made.in_shadow() } else { made });
     LimitDraft { name, scope, algorithm }
 }
 

@@ -147,7 +147,7 @@ fn is_applied(op: Op, verdict: &Verdict) -> bool {
 }
 
 /// The limits that a refund or a reset has named: nothing where it is about those that are meant without a name.
-fn named<'s>(strategy: &'s Strategy, op: Op, part: Option<&Part<'_>>) -> SmallVec<[&'s str; 4]> {
+pub(super) fn named<'s>(strategy: &'s Strategy, op: Op, part: Option<&Part<'_>>) -> SmallVec<[&'s str; 4]> {
     let meant = |limit: &crate::strategy::Limit| op != Op::Reset || limit.scope.has(Field::Consumer);
     let limits = || strategy.limits().iter().enumerate();
     let set = match part {

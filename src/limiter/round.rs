@@ -72,6 +72,11 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<'a, S: Store> Round<'a, S> {
+    /// The limiter whose round it is.
+    pub(super) fn limiter(&self) -> &'a Limiter<S> {
+        self.limiter
+    }
+
     /// When the store must have answered a caller with this deadline.
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>) -> Option<Instant> {
@@ -81,6 +86,22 @@ impl<'a, S: Store> Round<'a, S> {
     /// Decides several questions, each for itself, and gives `each` what becomes of them in their order. More than
     /// [`TOGETHER`] at a time save nothing more.
     pub fn decide<'q, 'm: 'q>(
+        &mut self,
+        questions: impl Iterator<Item = &'q Question<'m>>,
+        each: impl FnMut(Begun<'q, '_>),
+    ) where
+        'a: 'q,
+    {
+        if self.limiter.rules.has_shadows() {
+            self.decide_with_shadows(questions, each);
+        } else {
+            self.decide_live(questions, each);
+        }
+    }
+
+    /// The same without shadows.
+    #[inline(always)]
+    pub(super) fn decide_live<'q, 'm: 'q>(
         &mut self,
         questions: impl Iterator<Item = &'q Question<'m>>,
         mut each: impl FnMut(Begun<'q, '_>),
@@ -206,7 +227,7 @@ impl<'a, S: Store> Round<'a, S> {
         let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
         let decision_log = self.limiter.logged_later(decision);
         let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some();
-        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled }));
+        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled, live: None }));
         let advice = wants_advice.then(|| Box::new(AdviceWanted::of(decision)));
         let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
         Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }

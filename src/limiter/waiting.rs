@@ -7,6 +7,7 @@ use super::advice::AdviceWanted;
 use super::answer::{Answer, LimiterError, Outcome};
 use super::decision_log::PendingLogLine;
 use super::log::OwnedLogFields;
+use super::shadow::LiveWaits;
 use super::{Limiter, settle};
 use crate::clock;
 use crate::store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
@@ -32,6 +33,7 @@ pub struct Waiting {
 }
 
 /// What few questions that wait need besides.
+#[derive(Default)]
 pub(super) struct WaitingNotes {
     /// Where decisions are logged to the service's own log.
     pub(super) log: Option<OwnedLogFields>,
@@ -39,6 +41,8 @@ pub(super) struct WaitingNotes {
     pub(super) decision_log: Option<PendingLogLine>,
     /// The consumer, where it is counted.
     pub(super) sampled: Option<Box<str>>,
+    /// Where its strategy has shadows.
+    pub(super) live: Option<LiveWaits>,
 }
 
 /// What is waited for.
@@ -90,10 +94,10 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Writes a decision that has waited to the logs that it is for.
+    /// Writes a decision that has waited to the logs that it is for, and tells its shadows.
     fn note(
         &self,
-        notes: &WaitingNotes,
+        notes: &mut WaitingNotes,
         strategy: &Strategy,
         took: Duration,
         outcome: &Result<Outcome<'_>, LimiterError>,
@@ -104,6 +108,9 @@ impl<S: Store> Limiter<S> {
         }
         if let Some(decision) = &notes.decision_log {
             self.log_waited(decision, outcome);
+        }
+        if let Some(live) = notes.live.take() {
+            live.ended(self, outcome);
         }
     }
 }

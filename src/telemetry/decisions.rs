@@ -11,7 +11,7 @@ use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 use super::consumers::ConsumerSummary;
 use super::decision_log::DecisionLog;
 use super::histogram::{Histogram, LatencyCounts};
-use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, ShadowOutcome};
 use super::totals::{CountedTotal, TotalsLayout};
 use crate::store::StoreError;
 
@@ -20,6 +20,8 @@ pub(super) struct DecisionCounters {
     pub(super) layout: Arc<TotalsLayout>,
     /// Which strategies have leases.
     leases: Vec<usize>,
+    /// The names of each live strategy and its shadow.
+    shadows: Vec<[String; 2]>,
     recorders: Mutex<Vec<Arc<Recorder>>>,
     log: OnceLock<Arc<DecisionLog>>,
     /// Of the samples of consumers.
@@ -30,7 +32,7 @@ pub(super) struct DecisionCounters {
 /// What a registry takes: it wants to own what it collects from.
 pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
-const FAMILIES: [(&str, &str, &[&str]); 7] = [
+const FAMILIES: [(&str, &str, &[&str]); 8] = [
     ("weir_decisions_total", "Decisions by strategy and outcome.", &["strategy", "outcome"]),
     (
         "weir_decision_duration_seconds",
@@ -46,10 +48,19 @@ const FAMILIES: [(&str, &str, &[&str]); 7] = [
         "Renewals and releases of leases by strategy, call and outcome; only of strategies with leases.",
         &["strategy", "call", "outcome"],
     ),
+    (
+        "weir_shadow_decisions_total",
+        "Decisions of shadow strategies by live strategy, shadow and outcome; only of strategies with shadows.",
+        &["strategy", "shadow", "outcome"],
+    ),
 ];
 
 impl DecisionCounters {
-    pub(super) fn new(layout: TotalsLayout, leases: Vec<usize>) -> Result<Self, prometheus::Error> {
+    pub(super) fn new(
+        layout: TotalsLayout,
+        leases: Vec<usize>,
+        shadows: Vec<[String; 2]>,
+    ) -> Result<Self, prometheus::Error> {
         let describe = |(name, help, labels): &(&str, &str, &[&str])| {
             let labels = labels.iter().map(|&label| label.to_owned()).collect();
             Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
@@ -58,6 +69,7 @@ impl DecisionCounters {
         Ok(Self {
             layout: Arc::new(layout),
             leases,
+            shadows,
             recorders: Mutex::default(),
             log: OnceLock::new(),
             sample_rate: AtomicU32::default(),
@@ -66,7 +78,8 @@ impl DecisionCounters {
     }
 
     pub(super) fn recorder(&self) -> Arc<Recorder> {
-        let recorder = Arc::new(Recorder::new(Arc::clone(&self.layout), self.log.get().cloned()));
+        let recorder =
+            Arc::new(Recorder::new(Arc::clone(&self.layout), self.shadows.len(), self.log.get().cloned()));
         let mut recorders = self.recorders.lock();
         recorder.consumers.set_rate(self.sample_rate.load(Relaxed));
         recorders.push(Arc::clone(&recorder));
@@ -100,6 +113,21 @@ impl DecisionCounters {
             }
         }
         metrics
+    }
+
+    /// What shadows have decided; nothing where no strategy has any.
+    fn of_shadows(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
+        let of = |(number, [strategy, shadow]): (usize, &[String; 2])| {
+            ShadowOutcome::ALL.map(|outcome| {
+                let of_one = |recorder: &Arc<Recorder>| {
+                    let counts = recorder.shadows.get(number);
+                    counts.map_or(0, |counts| counts.outcomes[outcome as usize].load(Relaxed))
+                };
+                let labels = [("strategy", &**strategy), ("shadow", shadow), ("outcome", outcome.name())];
+                counter(&labels, recorders.iter().map(of_one).sum())
+            })
+        };
+        self.shadows.iter().enumerate().flat_map(of).collect()
     }
 
     /// What all workers have counted so far; some of it may come in several parts.
@@ -186,6 +214,7 @@ impl Collector for SharedDecisionCounters {
                 vec![histogram(&[], recorders.iter().map(|recorder| &recorder.store_latency))],
             ),
             (MetricType::COUNTER, self.0.of_leases(&recorders)),
+            (MetricType::COUNTER, self.0.of_shadows(&recorders)),
         ];
         FAMILIES
             .iter()

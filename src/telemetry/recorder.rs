@@ -19,12 +19,22 @@ pub struct Recorder {
     pub(super) consumers: ConsumerSampler,
     /// Renewals and releases by strategy.
     pub(super) leases: Box<[LeaseCounts]>,
+    /// By shadow, in the order of their numbers.
+    pub(super) shadows: Box<[ShadowCounts]>,
     pub(super) latency: [Histogram; CountedMethod::ALL.len()],
     pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
     pub(super) store_answers: AtomicU64,
     pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
     pub(super) store_latency: Histogram,
     decision_log: Option<Arc<DecisionLog>>,
+}
+
+/// How one shadow's decisions ended.
+#[derive(Debug, Default)]
+pub(super) struct ShadowCounts {
+    pub(super) outcomes: [AtomicU64; ShadowOutcome::ALL.len()],
+    /// How many differ from the live call's.
+    differences: AtomicU64,
 }
 
 /// How renewals, and releases, of one strategy's leases ended.
@@ -50,6 +60,51 @@ pub enum CountedOutcome {
     DegradedDenied,
     /// The store failed; the caller got an error.
     Error,
+}
+
+/// How the decision of a shadow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShadowOutcome {
+    /// Every limit would let the call pass.
+    Allowed,
+    /// A limit is used up.
+    Denied,
+    /// The cost is above a limit.
+    Never,
+    /// The consumer is on a deny list.
+    DenyList,
+    /// The consumer is on an allow list.
+    AllowList,
+    /// The store has failed, or the question lacks something. No policy answers for a shadow.
+    Error,
+}
+
+impl ShadowOutcome {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Allowed, Self::Denied, Self::Never, Self::DenyList, Self::AllowList, Self::Error];
+
+    /// As the label has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Never => "never",
+            Self::DenyList => "deny_list",
+            Self::AllowList => "allow_list",
+            Self::Error => "error",
+        }
+    }
+
+    /// Whether the call would be let through, if that is known.
+    #[must_use]
+    pub const fn is_allowed(self) -> Option<bool> {
+        match self {
+            Self::Allowed | Self::AllowList => Some(true),
+            Self::Denied | Self::Never | Self::DenyList => Some(false),
+            Self::Error => None,
+        }
+    }
 }
 
 /// What was called.
@@ -117,9 +172,14 @@ pub enum Rejection {
 }
 
 impl Recorder {
-    pub(super) fn new(layout: Arc<TotalsLayout>, decision_log: Option<Arc<DecisionLog>>) -> Self {
+    pub(super) fn new(
+        layout: Arc<TotalsLayout>,
+        shadows: usize,
+        decision_log: Option<Arc<DecisionLog>>,
+    ) -> Self {
         Self {
             leases: (0..layout.strategies.len()).map(|_| LeaseCounts::default()).collect(),
+            shadows: (0..shadows).map(|_| ShadowCounts::default()).collect(),
             totals: Totals::new(layout),
             consumers: ConsumerSampler::default(),
             latency: Default::default(),
@@ -168,6 +228,15 @@ impl Recorder {
         if let Some(strategy) = self.totals.strategy_of(row) {
             self.consumers.add(strategy, outcome, consumer);
         }
+    }
+
+    /// Counts what shadow number `shadow` says of a call. Of decisions that differ, says of the first and then of every
+    /// hundredth that it is to be logged.
+    pub fn shadow_decided(&self, shadow: usize, outcome: ShadowOutcome, differs: bool) -> bool {
+        const LOGGED: u64 = 100;
+        let Some(counts) = self.shadows.get(shadow) else { return false };
+        counts.outcomes[outcome as usize].fetch_add(1, Relaxed);
+        differs && counts.differences.fetch_add(1, Relaxed).is_multiple_of(LOGGED)
     }
 
     /// Counts the time of decisions that were made together in `took`, for which the store was called

@@ -4,6 +4,7 @@
 //! A case that differs is shrunk to the shortest list of calls, and kept beside this file.
 
 mod once;
+mod shadow;
 mod together;
 
 use std::cell::Cell;
@@ -304,24 +305,26 @@ impl ClockStep {
     }
 }
 
+/// A limit under two configurations.
+fn pair() -> BoxedStrategy<(Algorithm, Algorithm)> {
+    prop_oneof![
+        2 => (random::bucket(), random::bucket()),
+        3 => (random::any_bucket(), random::any_bucket()),
+        2 => (random::warm_up(), random::warm_up()),
+        2 => (random::held_log(), random::held_log()),
+        3 => (random::window(), random::window()),
+        3 => (random::interval(), random::interval()),
+        3 => (random::log(), random::log()),
+        2 => (random::strict_log(), random::strict_log()),
+        4 => (random::sliding(), random::sliding()),
+        4 => (random::slots(), random::slots()),
+        4 => (random::ring(), random::ring()),
+        1 => (random::limit(), random::limit()),
+    ]
+    .boxed()
+}
+
 fn story() -> impl Strategy<Value = Story> {
-    let pair = || {
-        prop_oneof![
-            2 => (random::bucket(), random::bucket()),
-            3 => (random::any_bucket(), random::any_bucket()),
-            2 => (random::warm_up(), random::warm_up()),
-            2 => (random::held_log(), random::held_log()),
-            3 => (random::window(), random::window()),
-            3 => (random::interval(), random::interval()),
-            3 => (random::log(), random::log()),
-            2 => (random::strict_log(), random::strict_log()),
-            4 => (random::sliding(), random::sliding()),
-            4 => (random::slots(), random::slots()),
-            4 => (random::ring(), random::ring()),
-            1 => (random::limit(), random::limit()),
-        ]
-        .boxed()
-    };
     let limits = prop_oneof![
         3 => prop::collection::vec(pair(), 1),
         1 => prop::collection::vec(pair(), 2..=4),

@@ -21,6 +21,7 @@ mod memory;
 mod properties;
 mod queues;
 mod service;
+mod shadow;
 mod shaping;
 mod simulation;
 mod stream;

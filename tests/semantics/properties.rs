@@ -11,4 +11,5 @@ pub mod machine;
 mod memory;
 pub mod random;
 mod reservations;
+mod shadow;
 mod untouched;

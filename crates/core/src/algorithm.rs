@@ -67,6 +67,8 @@ pub struct Algorithm {
     /// Whether it has nothing particular: no shortest gap, held starts, counted denials, waits or debts of costs. It
     /// spares the decisions of nearly all limits a question about each.
     is_plain: bool,
+    /// Whether it never denies: it is judged, and charged only where it would admit.
+    is_shadow: bool,
     engine: Engine,
 }
 

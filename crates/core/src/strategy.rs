@@ -10,6 +10,7 @@ mod patterns;
 mod prefix;
 mod rules;
 mod scope;
+mod shadows;
 mod tag;
 
 use std::sync::Arc;
@@ -22,8 +23,9 @@ pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
-pub use rules::{Resolved, Resource, Resources, Rules, Unknown};
+pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules, Unknown};
 pub use scope::{Field, Scope};
+pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
 pub use tag::Tag;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
@@ -102,6 +104,12 @@ pub enum StrategyError {
     /// Nothing to decide.
     #[error("a strategy needs at least one limit")]
     NoLimits,
+    /// Nothing that could deny.
+    #[error(
+        "every limit is in shadow mode, so nothing is enforced; a strategy needs a limit that is, or it is listed as \
+         `shadow` of another one"
+    )]
+    NothingEnforced,
     /// More than a decision can hold.
     #[error("a strategy has at most {MAX_LIMITS} limits; this one has {0}")]
     TooManyLimits(usize),
@@ -149,6 +157,9 @@ impl Strategy {
         match limits.len() {
             0 => return Err(StrategyError::NoLimits),
             count if count > MAX_LIMITS => return Err(StrategyError::TooManyLimits(count)),
+            _ if limits.iter().all(|limit| limit.algorithm.is_shadow()) => {
+                return Err(StrategyError::NothingEnforced);
+            }
             _ => {}
         }
         for (index, limit) in limits.iter().enumerate() {
@@ -168,7 +179,9 @@ impl Strategy {
             family: None,
             owner: Arc::new(Owner::of_strategy(&name)),
             max_reservation: MAX_RESERVATION,
-            paces: limits.iter().any(|limit| limit.algorithm.undelayed().is_some()),
+            paces: limits
+                .iter()
+                .any(|limit| limit.algorithm.undelayed().is_some() && !limit.algorithm.is_shadow()),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),

@@ -6,7 +6,7 @@ use super::kinds::ValueKind::{
 use super::kinds::{Key, may, must};
 use crate::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES};
 use crate::lease::MAX_ADAPTIVE_LIMIT;
-use crate::strategy::MAX_ATTRIBUTES;
+use crate::strategy::{MAX_ATTRIBUTES, MAX_SHADOWS};
 use crate::units::CEILING;
 
 const UNITS: ValueKind = Count(0, CEILING - 1);
@@ -23,6 +23,11 @@ pub(super) const STRATEGY: &[Key] = &[
     may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
     may("access", Defined("access"), "Who is denied or let through by this strategy."),
     may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
+    may(
+        "shadow",
+        Set(&Defined("reference"), 1, MAX_SHADOWS),
+        "Strategies that are decided beside this one, and never enforced.",
+    ),
 ];
 
 pub(super) const CONCURRENCY: &[Key] = &[
@@ -80,6 +85,12 @@ pub(super) const LIMIT: &[Key] = &[
         Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
         "What has a counter of its own: resource, consumer, attributes; [] is one for all.",
     ),
+    may(
+        "mode",
+        Choice(&["enforce", "shadow"]),
+        "A limit in shadow mode says what it would deny, and denies nothing.",
+    )
+    .or("enforce"),
 ];
 
 pub(super) const ALGORITHMS: &[Key] = &[

@@ -65,18 +65,22 @@ fn decided(
         return;
     }
     let allowed = verdict.allowed;
-    let limit = strategy.algorithms().iter().map(|algorithm| algorithm.limit()).min();
+    let enforced = || {
+        let all = strategy.limits().iter().zip(verdicts);
+        all.filter(|(limit, _)| !limit.algorithm.is_shadow())
+    };
+    let limit = enforced().map(|(limit, _)| limit.algorithm.limit()).min();
     let retry = verdicts.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
     let retry_after = if allowed { None } else { wait(retry) };
     let named = || strategy.limits().iter().zip(verdicts);
     truth(out, 1, allowed);
     optional(out, 2, limit);
-    optional(out, 3, verdicts.iter().map(|one| one.remaining).min());
+    optional(out, 3, enforced().map(|(_, one)| one.remaining).min());
     duration(out, 4, retry_after);
-    duration(out, 5, verdicts.iter().map(|one| one.reset_after).max());
+    duration(out, 5, enforced().map(|(_, one)| one.reset_after).max());
     number(out, 6, reason(allowed, retry) as u64);
     if !allowed {
-        named().filter(|(_, one)| !one.fits()).for_each(|(limit, _)| text(out, 7, &limit.name));
+        enforced().filter(|(_, one)| !one.fits()).for_each(|(limit, _)| text(out, 7, &limit.name));
     }
     for (limit, one) in named() {
         nested(out, 8, |out| status(out, limit, one));

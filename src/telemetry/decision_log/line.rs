@@ -109,6 +109,9 @@ impl DecisionLine<'_> {
             quoted(out, &limit.name);
             key(out, "denies");
             out.extend_from_slice(if said.fits() { b"false" } else { b"true" });
+            if limit.algorithm.is_shadow() {
+                out.extend_from_slice(br#","shadow":true"#);
+            }
             number(out, "limit", limit.algorithm.limit());
             number(out, "remaining", said.remaining);
             if let Retry::After(Micros(wait)) = said.retry {

@@ -124,7 +124,7 @@ fn options() {
             ),
             (
                 "a: { on_failure: deny, limits: [{ name: l, per: [], uniform: { interval: 1s } }] }",
-                "2:8: strategies.a.on_failure: unknown key; known are: concurrency, limits, on_store_failure, single_slot, max_reservation, access",
+                "2:8: strategies.a.on_failure: unknown key; known are: concurrency, limits, on_store_failure, single_slot, max_reservation, access, shadow",
             ),
             (
                 "a: { limits: [{ name: l, per: [], uniform: { interval: 1s } }] }\n  a: {}",

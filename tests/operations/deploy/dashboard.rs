@@ -18,9 +18,16 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of a service on memory, of one on Redis, which has metrics of its nodes, and of one with leases, queues and a decision log.
+/// The pages of a service on memory, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
+/// and a decision log.
 fn pages() -> String {
-    let text = "strategies: { exports: { concurrency: { limit: 3, per: [consumer] } } }\nqueues: { jobs: { capacity: 9 } }";
+    let text = "
+        strategies:
+          exports: { concurrency: { limit: 3, per: [consumer] } }
+          api: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }], shadow: [new] }
+          new: { limits: [{ name: each, per: [consumer], uniform: { interval: 2s } }] }
+        queues: { jobs: { capacity: 9 } }
+    ";
     let Config { rules, queues, .. } = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let to = LogTarget::File(folder.path().join("decisions"));

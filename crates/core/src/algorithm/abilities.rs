@@ -16,6 +16,13 @@ impl Engine {
 }
 
 impl Algorithm {
+    /// Whether it never denies, and is charged only where it would admit.
+    #[inline]
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
     /// Whether a call waits only for what earlier calls have used, and the next one pays for it.
     #[must_use]
     pub const fn charges_after(&self) -> bool {

@@ -13,6 +13,9 @@
 //!
 //! Where calls pay afterwards, `fits ⇔ cost ≤ limit ∧ level ≤ capacity`, and the capacity is the burst.
 //!
+//! A limit in shadow mode is judged too, but it neither denies nor makes a call wait, and it is charged only where it
+//! would have admitted what all others admit.
+//!
 //! A log that counts denied attempts answers as it will stand with this attempt in it: a peek does too,
 //! though it records nothing, because it asks what would happen.
 
@@ -87,7 +90,7 @@ impl DecisionParts {
         let mut level = reading.level;
         let mut judgement = limit.judge(state, &reading, self.cost);
         match self.op {
-            Op::AtMost => {
+            Op::AtMost if !limit.is_shadow() => {
                 let grantable;
                 (judgement, grantable) = limit.judge_at_most(state, &reading, self.cost);
                 self.granted = self.granted.min(grantable);
@@ -99,7 +102,9 @@ impl DecisionParts {
             Op::Count { parts } => level = limit.newest(state, &reading, parts),
             _ => {}
         }
-        self.wait = self.wait.max(limit.pace(&reading));
+        if !limit.is_shadow() {
+            self.wait = self.wait.max(limit.pace(&reading));
+        }
         Judged { limit, level, reading, judgement, write: None, reset_after: Micros::ZERO }
     }
 
@@ -112,7 +117,7 @@ impl DecisionParts {
         sink: &mut impl VerdictSink,
     ) -> Result<(), C::Full> {
         let Self { op, cost, now, .. } = self;
-        let fitted = judged.iter().all(|one| one.judgement.cause.is_none());
+        let fitted = judged.iter().all(|one| one.judgement.cause.is_none() || one.limit.is_shadow());
         let forced = matches!(op, Op::Force | Op::Refund | Op::Reset);
         let allowed = fitted || forced;
         let granted = if allowed { self.granted } else { 0 };
@@ -128,7 +133,9 @@ impl DecisionParts {
                     _ => {}
                 }
             }
-            one.write = one.limit.next_level(&mut one.reading, op, allowed, cost, granted);
+            let charges =
+                allowed && (!one.limit.is_shadow() || self.shadow_fits(one, cells.get(index), granted));
+            one.write = one.limit.next_level(&mut one.reading, op, charges, cost, granted);
             if one.write.is_some_and(|level| level > one.reading.level) {
                 grows = true;
                 absent += usize::from(cells.get(index).is_none());
@@ -158,13 +165,22 @@ impl DecisionParts {
             sink.limit(LimitVerdict {
                 cause: judgement.cause,
                 remaining: limit.remaining_after(reading, op, cost),
-                retry: if allowed { Retry::Now } else { judgement.retry },
+                retry: if allowed || limit.is_shadow() { Retry::Now } else { judgement.retry },
                 reset_after: *reset_after,
                 level_before: *level,
             });
         }
         sink.all(Verdict { now, allowed, fitted, granted, wait, applied: allowed });
         Ok(())
+    }
+
+    /// Whether a limit in shadow mode would admit what is granted. Changes that are forced apply to it too.
+    #[cold]
+    fn shadow_fits(&self, one: &mut Judged<'_>, state: Option<&State>, granted: u64) -> bool {
+        if self.op == Op::AtMost {
+            one.judgement = one.limit.judge(state, &one.reading, granted);
+        }
+        matches!(self.op, Op::Force | Op::Refund | Op::Reset) || one.judgement.cause.is_none()
     }
 }
 

@@ -119,7 +119,24 @@ impl Algorithm {
         let capacity = limit * weight;
         let (upfront, debt_level, count_denied) = (weight, UNLIMITED_DEBT, false);
         let is_plain = engine.is_plain();
-        Self { limit, weight, upfront, capacity, ceiling, debt_level, count_denied, is_plain, engine }
+        Self {
+            limit,
+            weight,
+            upfront,
+            capacity,
+            ceiling,
+            debt_level,
+            count_denied,
+            is_plain,
+            is_shadow: false,
+            engine,
+        }
+    }
+
+    /// The same limit, which never denies: it says what it would, and is charged only where it would admit.
+    #[must_use]
+    pub const fn in_shadow(self) -> Self {
+        Self { is_shadow: true, ..self }
     }
 
     const fn counting_denied(self, count_denied: bool) -> Self {

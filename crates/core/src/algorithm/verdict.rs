@@ -62,7 +62,8 @@ pub struct Verdict {
 /// What one limit says within a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitVerdict {
-    /// Why this limit would not let the call pass; `None` where it would.
+    /// Why this limit would not let the call pass; `None` where it would. Of a limit in shadow mode, too, which denies
+    /// nothing.
     pub cause: Option<Cause>,
     /// The largest cost that would pass now; uncharged when the decision was denied.
     pub remaining: u64,
@@ -114,12 +115,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of `limits`, which belong to `algorithms` one by one.
+    /// Of those `limits` that are enforced. They belong to `algorithms` one by one.
     #[must_use]
     pub fn of(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Self {
         let start =
             Self { limit: u64::MAX, remaining: u64::MAX, retry: Retry::Now, reset_after: Micros::ZERO };
-        algorithms.iter().zip(limits).fold(start, |all, (algorithm, one)| Self {
+        let enforced = algorithms.iter().zip(limits).filter(|(algorithm, _)| !algorithm.is_shadow());
+        enforced.fold(start, |all, (algorithm, one)| Self {
             limit: all.limit.min(algorithm.limit()),
             remaining: all.remaining.min(one.remaining),
             retry: all.retry.max(one.retry),

@@ -134,6 +134,7 @@ impl Strategy {
             self.limits.iter_mut().zip(&mut self.algorithms).zip(&mut self.identities)
         {
             if *limit.name == *name {
+                let algorithm = if own.is_shadow() { algorithm.in_shadow() } else { algorithm };
                 limit.algorithm = algorithm;
                 *own = algorithm;
                 *identity = identity_prefix(&self.name, limit);

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::access::{self, Access, Listing};
 use super::patterns::NameTable;
-use super::{Applied, INLINE, InlineLimits, Override, Overrides, Owner, Pattern, Patterns, Strategy};
+use super::{
+    Applied, INLINE, InlineLimits, Listed, Override, Overrides, Owner, Pattern, Patterns, Shadow,
+    ShadowLimit, Strategy,
+};
 use crate::algorithm::EngineKind;
 
 /// What the configuration says of the resources that one pattern matches.
@@ -29,6 +32,10 @@ pub struct Rules {
     access: Access,
     /// One per strategy, in the same order.
     exceptions: Vec<Exceptions>,
+    /// The shadows of each strategy, in the same order.
+    shadows: Vec<Vec<Shadow>>,
+    shadow_limits: Vec<Vec<ShadowLimit>>,
+    has_shadows: bool,
     /// The engines that strategies and overrides have.
     engines: BTreeSet<EngineKind>,
     inline: Option<InlineLimits>,
@@ -73,7 +80,7 @@ impl Rules {
         let exceptions = strategies.iter().map(|_| Exceptions::default()).collect();
         let engines = strategies.iter().flat_map(engines_of).collect();
         let strategies = strategies.into_iter().map(Arc::new).collect();
-        Self { strategies, by_name, resources, exceptions, engines, access: Access::default(), inline: None }
+        Self { strategies, by_name, resources, exceptions, engines, ..Self::default() }
     }
 
     /// The same with lists for all strategies, and one of its own for each, in the order of the
@@ -104,6 +111,66 @@ impl Rules {
         self
     }
 
+    /// The same with shadows: for each strategy the places of those that are decided beside it, with the `overrides`
+    /// that they have. Limits in shadow mode are found here, too.
+    #[must_use]
+    pub fn with_shadows(mut self, shadows: &[Vec<usize>], overrides: &[Override]) -> Self {
+        let mut pairs = 0..;
+        let of = |(live, places): (&Arc<Strategy>, &Vec<usize>)| {
+            let known = places.iter().filter_map(|&place| Some((place, self.strategies.get(place)?)));
+            known
+                .zip(&mut pairs)
+                .map(|((place, strategy), pair)| Shadow::new((place, strategy), live, pair, overrides))
+                .collect()
+        };
+        self.shadows = self.strategies.iter().zip(shadows).map(of).collect();
+        let limits = self.strategies.iter().map(|strategy| ShadowLimit::all_of(strategy, &mut pairs));
+        self.shadow_limits = limits.collect();
+        self.has_shadows = pairs.start > 0;
+        self
+    }
+
+    /// Whether any strategy has a shadow, or a limit in shadow mode.
+    #[inline]
+    #[must_use]
+    pub fn has_shadows(&self) -> bool {
+        self.has_shadows
+    }
+
+    /// What is decided beside strategy number `live`.
+    #[must_use]
+    pub fn shadows(&self, live: usize) -> &[Shadow] {
+        self.shadows.get(live).map_or(&[], Vec::as_slice)
+    }
+
+    /// The limits of strategy number `live` that are in shadow mode.
+    #[must_use]
+    pub fn shadow_limits(&self, live: usize) -> &[ShadowLimit] {
+        self.shadow_limits.get(live).map_or(&[], Vec::as_slice)
+    }
+
+    /// What all shadows are counted as, in the order of their numbers: the live strategy, and the shadow.
+    pub fn shadow_names(&self) -> impl Iterator<Item = [&str; 2]> {
+        let shadows = self.strategies.iter().zip(&self.shadows);
+        let shadows = shadows.flat_map(|(live, all)| all.iter().map(|shadow| [live.name(), shadow.name()]));
+        let limits = self.strategies.iter().zip(&self.shadow_limits);
+        shadows.chain(limits.flat_map(|(live, all)| all.iter().map(|limit| [live.name(), &*limit.label])))
+    }
+
+    /// What a shadow decides by for `consumer`, or the list that answers.
+    #[must_use]
+    pub fn shadow_for<'a>(
+        &'a self,
+        shadow: &'a Shadow,
+        resource: &str,
+        consumer: &str,
+    ) -> ResolvedShadow<'a> {
+        let own = self.exceptions.get(shadow.index).map(|one| &one.access);
+        let listed = access::listing(&self.access, own, consumer).map(|listing| listing.listed);
+        let applied = shadow.overrides.find(consumer, resource);
+        ResolvedShadow { strategy: applied.map_or(&shadow.strategy, |one| one.strategy), listed }
+    }
+
     /// The same, where requests may bring limits along.
     #[must_use]
     pub fn with_inline_limits(mut self) -> Self {
@@ -118,10 +185,11 @@ impl Rules {
         self.inline.as_ref()
     }
 
-    /// Whom the keys of all strategies are counted with, and those of inline limits.
+    /// Whom keys are counted with: strategies, shadows for themselves, and inline limits.
     pub fn owners(&self) -> impl Iterator<Item = &Owner> {
         let inline = self.inline.iter().map(|inline| &**inline.owner());
-        self.strategies.iter().map(|strategy| &**strategy.owner()).chain(inline)
+        let shadows = self.shadows.iter().flatten().map(|shadow| &shadow.strategy);
+        self.strategies.iter().chain(shadows).map(|strategy| &**strategy.owner()).chain(inline)
     }
 
     /// The names under which decisions are counted, by the index that [`Resolved`] has: those of the strategies, then
@@ -265,6 +333,15 @@ pub struct Resolved<'a> {
     pub listing: Option<Listing<'a>>,
     /// The override that the numbers come from.
     pub applied: Option<Applied<'a>>,
+}
+
+/// What a shadow says of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct ResolvedShadow<'a> {
+    /// The limits, with the numbers that the consumer has.
+    pub strategy: &'a Arc<Strategy>,
+    /// The list that answers instead.
+    pub listed: Option<Listed>,
 }
 
 fn or_near(near: &[String]) -> String {

@@ -40,6 +40,7 @@ fn is_plain(limit: &Algorithm) -> bool {
     let has_short_path = files_of(limit.engine().kind()).plain.is_some();
     has_short_path
         && !limit.counts_denied()
+        && !limit.is_shadow()
         && !limit.charges_after()
         && limit.undelayed().is_none()
         && !limit.is_held()

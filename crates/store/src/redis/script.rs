@@ -199,7 +199,8 @@ impl Doubles {
             // The first is no whole number.
             Engine::WarmUp(warm_up) => (0, warm_up.warm_up, warm_up.cold_factor),
         };
-        let count_denied = flag(limit.counts_denied());
+        // One number has both flags.
+        let count_denied = flag(limit.counts_denied()) + 2 * flag(limit.is_shadow());
         for number in [engine, limit.limit(), limit.weight(), limit.ceiling(), count_denied] {
             self.put(number as f64);
         }

@@ -1,0 +1,112 @@
+//! Shadow strategies: decided beside a live one, charged for themselves, and never enforced.
+//!
+//! A shadow is a configured strategy under a name of its own, which has the live strategy's in it: `new-api~api`. No
+//! configured strategy has such a name. So its counters are its own, also where the strategy is live for other calls, or
+//! the shadow of another one.
+
+use std::sync::Arc;
+
+use super::prefix::identity_prefix;
+use super::{Override, Overrides, Owner, Strategy, StrategyId, Tag};
+
+/// The most shadows that a strategy may have.
+pub const MAX_SHADOWS: usize = 4;
+
+/// Between the names of a shadow and of its live strategy.
+const SHADOW_OF: char = '~';
+
+/// A strategy that is decided beside another one.
+#[derive(Debug, Clone)]
+pub struct Shadow {
+    /// The place of the strategy that it is in [`Rules::strategies`](super::Rules::strategies).
+    pub(super) index: usize,
+    pair: usize,
+    name: Box<str>,
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) overrides: Overrides,
+}
+
+/// A limit in shadow mode.
+#[derive(Debug, Clone)]
+pub struct ShadowLimit {
+    /// Its place in its strategy.
+    pub place: usize,
+    /// Its number among all shadows.
+    pub pair: usize,
+    /// What it is counted as: `limit:NAME`, which no strategy is called.
+    pub label: Box<str>,
+}
+
+impl ShadowLimit {
+    /// Those of `strategy`, which get the next numbers.
+    pub(super) fn all_of(strategy: &Strategy, pairs: &mut impl Iterator<Item = usize>) -> Vec<Self> {
+        let limits = strategy.limits.iter().enumerate().filter(|(_, limit)| limit.algorithm.is_shadow());
+        limits
+            .zip(pairs)
+            .map(|((place, limit), pair)| Self { place, pair, label: format!("limit:{}", limit.name).into() })
+            .collect()
+    }
+}
+
+impl Shadow {
+    /// `strategy` with `overrides` as the shadow of `live`; `pair` is its number among all shadows.
+    pub(super) fn new(
+        (index, strategy): (usize, &Strategy),
+        live: &Strategy,
+        pair: usize,
+        overrides: &[Override],
+    ) -> Self {
+        let name: Arc<str> = format!("{}{SHADOW_OF}{}", strategy.name, live.name).into();
+        let owner = Arc::new(Owner::of_strategy(&name));
+        let own = overrides.iter().filter(|one| one.strategy.name() == strategy.name());
+        let overrides = own.map(|one| Override {
+            consumer: one.consumer.clone(),
+            resource: one.resource.clone(),
+            strategy: one.strategy.shadowing(live, &name, &owner),
+        });
+        Self {
+            index,
+            pair,
+            name: (&*strategy.name).into(),
+            overrides: Overrides::new(overrides),
+            strategy: Arc::new(strategy.shadowing(live, &name, &owner)),
+        }
+    }
+
+    /// The name of the strategy that it is.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number among the shadows of all strategies.
+    #[must_use]
+    pub fn pair(&self) -> usize {
+        self.pair
+    }
+
+    /// What decides for those who are not excepted.
+    #[must_use]
+    pub fn strategy(&self) -> &Arc<Strategy> {
+        &self.strategy
+    }
+}
+
+impl Strategy {
+    /// The same strategy under another name. Where all keys of both strategies are in one slot, it is the same slot.
+    fn shadowing(&self, live: &Self, name: &Arc<str>, owner: &Arc<Owner>) -> Self {
+        let tag = match (&self.tag, &live.tag) {
+            (Tag::Strategy(_), Tag::Strategy(slot)) => Tag::Strategy(slot.clone()),
+            (Tag::Strategy(_), Tag::Fields(_)) => Tag::Strategy((&**name).into()),
+            (Tag::Fields(_), _) => self.tag.clone(),
+        };
+        Self {
+            id: StrategyId::next(),
+            name: Arc::clone(name),
+            owner: Arc::clone(owner),
+            identities: self.limits.iter().map(|limit| identity_prefix(name, limit)).collect(),
+            tag,
+            ..self.clone()
+        }
+    }
+}
