@@ -203,7 +203,7 @@ async fn subscribes(server: &Server, client: &mut Client) {
 async fn a_mistake_is_named_with_its_value_and_its_bound() {
     let server = server(stores::memory());
     let mut client = client(&server).await;
-    let told = |status: Status| (status.code(), status.message().to_owned());
+    let code_and_message = |status: Status| (status.code(), status.message().to_owned());
     let invalid = |message: &str| (Code::InvalidArgument, message.to_owned());
     let large = "x".repeat(65_537);
     let long = "y".repeat(129);
@@ -234,7 +234,7 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
             ),
         ),
     ] {
-        assert_eq!(told(client.enqueue(request).await.unwrap_err()), wanted);
+        assert_eq!(code_and_message(client.enqueue(request).await.unwrap_err()), wanted);
     }
     let good = take("jobs", 1, None);
     let consumer = |consumer: &str| TakeRequest { consumer: consumer.to_owned(), ..good.clone() };
@@ -248,7 +248,7 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
             (Code::NotFound, "queue: there is no queue `forever:dead`; did you mean `forever`?".to_owned()),
         ),
     ] {
-        assert_eq!(told(client.take(request).await.unwrap_err()), wanted);
+        assert_eq!(code_and_message(client.take(request).await.unwrap_err()), wanted);
     }
     let ack = |queue: &str, ids: &[&str], outcome: &str| AckRequest {
         queue: queue.to_owned(),
@@ -273,23 +273,23 @@ async fn a_mistake_is_named_with_its_value_and_its_bound() {
             ),
         ),
     ] {
-        assert_eq!(told(client.ack(request).await.unwrap_err()), wanted);
+        assert_eq!(code_and_message(client.ack(request).await.unwrap_err()), wanted);
     }
     let delay = Some(prost_types::Duration { seconds: 86_401, nanos: 0 });
     let nack = NackRequest { queue: "jobs".to_owned(), ids: vec!["1-1".to_owned()], delay };
     assert_eq!(
-        told(client.nack(nack).await.unwrap_err()),
+        code_and_message(client.nack(nack).await.unwrap_err()),
         invalid("delay is 86401s: it must be at most 86400s")
     );
     let stats = StatsRequest { queue: "jobs".to_owned(), outcomes: 101 };
     assert_eq!(
-        told(client.stats(stats).await.unwrap_err()),
+        code_and_message(client.stats(stats).await.unwrap_err()),
         invalid("outcomes is 101: it must be at most 100")
     );
     let credit = SubscribeRequest { queue: "jobs".to_owned(), consumer: "s".to_owned(), credit: 10_001 };
     let refused = client.subscribe(tokio_stream::once(credit)).await.unwrap_err();
     let wanted = "credit is 10001, beside 0 that are not used: together they must be at most 10000";
-    assert_eq!(told(refused), invalid(wanted));
+    assert_eq!(code_and_message(refused), invalid(wanted));
 }
 
 /// A call of a second is no proof of speed; it ends when the item comes, and not by its own wait.
