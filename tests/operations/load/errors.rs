@@ -31,7 +31,7 @@ fn other_machines_are_left_alone() {
 #[test]
 fn what_is_no_weir_is_recognised() {
     let nobody = format!("127.0.0.1:{}", ports::free());
-    refused(&run(&nobody, &[]), "start a server with `weir serve`");
+    refused(&run(&nobody, &[]), "start one with `weir serve`");
     refused(&run(&shared_redis().addr(), &[]), "does not speak HTTP/2");
     let server = Server::start(config());
     refused(&run(&server.admin.to_string(), &[]), "is that the port for gRPC?");
