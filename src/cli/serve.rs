@@ -54,7 +54,7 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
     format!(
         "weir {version}\n\
          \x20 gRPC    {grpc}\n\
-         \x20 admin   http://{admin}/ (metrics, livez, readyz)\n\
+         \x20 admin   http://{admin}/ (metrics, livez, readyz, ui)\n\
          \x20 store   {store}\n\
          \x20 config  {source}\n\
          {envoy}\n\
