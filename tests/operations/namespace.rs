@@ -7,10 +7,12 @@ use weir::proto::v1::RefundRequest;
 use crate::failure::access::add_user_of;
 use crate::support::server::{Server, ask, config};
 use crate::support::{RedisServer, SOON, eventually};
+use crate::usage::rights::USAGE_RIGHTS;
 
 /// A service whose keys begin with `namespace`, as a user who has no other keys.
 fn start(redis: &RedisServer, namespace: &str, secret: &str) -> Server {
-    add_user_of(redis, namespace, namespace, "hunter2", &["+info"]);
+    let more: Vec<&str> = USAGE_RIGHTS.split(' ').chain(["+info"]).collect();
+    add_user_of(redis, namespace, namespace, "hunter2", &more);
     let (limit, url) =
         ("{ name: each, per: [resource, consumer], token_bucket: { rate: 5/1h } }", redis.url());
     let text = format!(
@@ -51,9 +53,14 @@ async fn deployments_share_a_redis() {
     let has =
         |begins: &str, has: &str| redis.keys().iter().any(|key| key.starts_with(begins) && key.contains(has));
     for namespace in ["shop:{", "zoo-2:{"] {
-        for part in
-            [":burst:each:bucket:", ":refund:burst:5:first:", ":probe:bucket", "key_secret}:fingerprint"]
-        {
+        // Usage is written a second after the first decision, so the test waits for it.
+        for part in [
+            ":burst:each:bucket:",
+            ":refund:burst:5:first:",
+            ":probe:bucket",
+            "key_secret}:fingerprint",
+            "{usage}:",
+        ] {
             eventually(SOON, part, || has(namespace, part));
         }
     }

@@ -2,7 +2,7 @@
 
 mod consumers;
 mod nodes;
-mod rights;
+pub(crate) mod rights;
 mod top;
 mod totals;
 

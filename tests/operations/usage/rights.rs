@@ -8,7 +8,9 @@ use crate::failure::access::{RIGHTS, add_user};
 use crate::support::server::{Server, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually_async, redis_config};
 
-const USAGE_RIGHTS: &str = "+hset +hgetall +expire +zadd +zrange +zremrangebyscore +zremrangebyrank";
+/// What a node must be allowed besides, unless usage is off; docs/usage.md says the same.
+pub(crate) const USAGE_RIGHTS: &str =
+    "+hset +hgetall +expire +zadd +zrange +zremrangebyscore +zremrangebyrank";
 
 fn node(name: &str, redis: &RedisServer) -> Server {
     let login = Login { username: Some("weir".to_owned()), password: Secret::new("hunter2") };
