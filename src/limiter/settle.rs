@@ -69,6 +69,7 @@ pub(super) fn cost_of(outcome: &Result<Outcome<'_>, LimiterError>, cost: u64, pe
     }
 }
 
+#[inline]
 fn is_never(limits: &[LimitVerdict]) -> bool {
     limits.iter().any(|limit| limit.retry == Retry::Never)
 }

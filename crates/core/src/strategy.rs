@@ -315,6 +315,7 @@ impl Strategy {
     }
 
     /// What the identities of the keys of limit number `index` begin with ([`write_identity`](crate::key::write_identity)).
+    #[inline]
     pub(crate) fn identity(&self, index: usize) -> &[u8] {
         self.identities.get(index).map_or(&[], |identity| identity)
     }

@@ -144,6 +144,7 @@ fn wake(reader: Option<Waker>) {
 impl RequestBody {
     /// A body that is complete.
     #[must_use]
+    #[inline]
     pub const fn whole(body: Bytes) -> Self {
         Self(BodyKind::Whole(body, VecDeque::new()))
     }
@@ -188,6 +189,7 @@ impl Body for RequestBody {
     type Data = Bytes;
     type Error = ClientGone;
 
+    #[inline]
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -225,6 +227,7 @@ impl Body for RequestBody {
 }
 
 impl Drop for RequestBody {
+    #[inline]
     fn drop(&mut self) {
         if let BodyKind::Pieces(inbox) = &self.0 {
             inbox.pieces.lock().abandoned = true;

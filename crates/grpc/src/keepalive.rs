@@ -33,6 +33,7 @@ impl LastActivity {
     }
 
     /// Bytes have arrived.
+    #[inline]
     pub(crate) fn update(&self) {
         let since = monotonic().saturating_duration_since(self.0.0);
         self.0.1.store(u64::try_from(since.as_micros()).unwrap_or(u64::MAX), Relaxed);

@@ -44,6 +44,7 @@ type Decoded = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 impl Messages {
     /// The messages of a body, of at most `largest` bytes each.
     #[must_use]
+    #[inline]
     pub fn of(body: RequestBody, largest: usize) -> Self {
         let (chunk, partial) = (Bytes::new(), BytesMut::new());
         Self {
@@ -126,6 +127,7 @@ impl Messages {
         poll_fn(|context| self.poll_only(context))
     }
 
+    #[inline]
     fn poll_only(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         let not = |count| Status::unimplemented(format!("this method takes one message, not {count}"));
         while self.only.is_none() || !self.is_at_end() {
@@ -138,6 +140,7 @@ impl Messages {
         Poll::Ready(self.only.take().ok_or_else(|| not("none")))
     }
 
+    #[inline]
     fn is_at_end(&self) -> bool {
         self.chunk.is_empty() && self.is_between_messages() && self.body.is_end_stream()
     }
@@ -206,6 +209,7 @@ impl Messages {
     }
 
     /// The length of the message that a prefix announces.
+    #[inline]
     fn length(&self, [flag, length @ ..]: [u8; PREFIX]) -> Result<usize, Status> {
         match (flag, u32::from_be_bytes(length) as usize) {
             (0, length) => check_size(length, self.largest).map(|()| length),

@@ -15,6 +15,7 @@ pub(crate) struct PendingBatch {
 }
 
 impl PendingBatch {
+    #[inline]
     pub(crate) fn push(&mut self, call: PendingCall, stream: u32) {
         self.calls.push(call);
         self.streams.push(Some(stream));

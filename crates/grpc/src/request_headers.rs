@@ -262,6 +262,7 @@ impl RequestHead {
     }
 
     /// What its service learns of the call.
+    #[inline]
     pub(crate) fn context(&self) -> CallContext {
         CallContext { deadline: self.deadline, metadata: self.metadata.clone(), caller: None }
     }

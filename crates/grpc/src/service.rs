@@ -105,6 +105,7 @@ impl Methods {
     }
 
     /// The largest message of a method, or of those that are not hot.
+    #[inline]
     pub(crate) fn largest_message(&self, method: Option<MethodId>) -> usize {
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
         hot.map_or(self.0.largest_other, |method| method.largest_message)

@@ -50,6 +50,7 @@ pub enum DecisionAnswer {
 
 impl Answers {
     /// Forgets all answers, and keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.each.clear();
         self.limits.clear();

@@ -59,10 +59,17 @@ impl<'a> Decision<'a> {
     }
 
     /// The phases of the keys; a name is built only where a limit is spread.
+    #[inline(always)]
     pub(crate) fn phases(&self) -> Phases {
-        if !self.limits().any(|limit| limit.algorithm.is_spread()) {
-            return Phases::new();
+        if self.limits().any(|limit| limit.algorithm.is_spread()) {
+            self.spread_phases()
+        } else {
+            Phases::new()
         }
+    }
+
+    #[cold]
+    fn spread_phases(&self) -> Phases {
         let phase = |limit: &Limit| {
             if !limit.algorithm.is_spread() {
                 return 0;

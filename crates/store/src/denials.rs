@@ -96,6 +96,7 @@ impl DenialsShared {
     }
 
     /// Whether denials of such decisions are kept.
+    #[inline]
     fn keeps(&self, decision: &Decision<'_>) -> bool {
         let counts_denied = || decision.strategy.algorithms().iter().any(|limit| limit.counts_denied());
         matches!(decision.op, Op::Charge | Op::Peek) && decision.part.is_none() && !counts_denied()

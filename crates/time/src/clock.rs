@@ -20,6 +20,7 @@ impl Clock {
     /// Microseconds since the Unix epoch. A clock set before 1970 reads as 0.
     #[must_use]
     #[allow(clippy::disallowed_methods)] // the one reader
+    #[inline]
     pub fn now(&self) -> Micros {
         match self {
             Self::System => SystemTime::now().duration_since(UNIX_EPOCH).map_or(Micros::ZERO, Micros::from),
@@ -55,6 +56,7 @@ impl ManualClock {
 
     /// The time it stands at.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> Micros {
         Micros(self.0.load(Ordering::Relaxed))
     }
@@ -63,6 +65,7 @@ impl ManualClock {
 /// A point on the monotonic clock, for latencies and deadlines; never part of a decision.
 #[must_use]
 #[allow(clippy::disallowed_methods)] // the one reader
+#[inline]
 pub fn monotonic() -> Instant {
     Instant::now()
 }
@@ -93,6 +96,7 @@ impl Monotonic {
 
     /// A point in time.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> Instant {
         match self {
             Self::System => monotonic(),

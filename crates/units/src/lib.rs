@@ -85,6 +85,7 @@ pub enum Retry {
 impl Retry {
     /// The longer of two waits. "Never" is the longest; a wait that is not known may be longer than any that is.
     #[must_use]
+    #[inline]
     pub fn max(self, other: Self) -> Self {
         match (self, other) {
             (Self::Never, _) | (_, Self::Never) => Self::Never,

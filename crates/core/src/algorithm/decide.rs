@@ -186,6 +186,7 @@ impl DecisionParts {
 
 impl Algorithm {
     /// The level to write, if the decision changes this limit's state at all.
+    #[inline]
     fn next_level(
         &self,
         reading: &mut Reading,

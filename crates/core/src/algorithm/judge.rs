@@ -114,6 +114,7 @@ impl Algorithm {
     }
 
     /// What remains of a log that counts denied attempts is given with the attempt of a peek counted.
+    #[inline]
     pub(super) fn remaining_after(&self, reading: &Reading, op: Op, cost: u64) -> u64 {
         let peeked = if op == Op::Peek { self.attempt(cost) } else { 0 };
         self.remaining(reading).saturating_sub(peeked)

@@ -33,6 +33,7 @@ pub enum State {
 impl State {
     /// Bytes that it holds beside its own.
     #[must_use]
+    #[inline]
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Log(log) => size_of::<log::State>() + log.heap_bytes(),

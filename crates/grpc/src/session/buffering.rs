@@ -184,6 +184,7 @@ impl Session {
     }
 
     /// The time of this turn. One look at the clock serves all calls of a turn.
+    #[inline]
     pub(crate) fn now(&mut self) -> Instant {
         *self.now.get_or_insert_with(weir_time::clock::monotonic)
     }

@@ -66,6 +66,7 @@ impl Epochs {
     }
 
     /// Both counters only grow, so their sum changes whenever either one does.
+    #[inline]
     pub(super) fn sum(&self, shared: &DenialsShared) -> u64 {
         shared.epochs[self.tag].load(SeqCst).wrapping_add(shared.epochs[self.keys].load(SeqCst))
     }

@@ -89,18 +89,21 @@ impl DenialTable {
 
 impl Aged<'_> {
     /// The same verdict, later.
+    #[inline]
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let verdict = self.answer.decisions.first()?;
         Some(Verdict { now: Micros(verdict.now.0.saturating_add(self.age.0)), ..*verdict })
     }
 
     /// What its limits say by now.
+    #[inline]
     pub(super) fn limits(&self) -> impl Iterator<Item = LimitVerdict> {
         self.answer.limits.iter().map(|&limit| older(limit, self.cost, self.age))
     }
 }
 
 /// A limit whose own wait is over would admit the cost by now; another one still denies it.
+#[inline]
 fn older(mut limit: LimitVerdict, cost: u64, age: Micros) -> LimitVerdict {
     limit.reset_after = Micros(limit.reset_after.0.saturating_sub(age.0));
     if let Retry::After(wait) = limit.retry {

@@ -81,6 +81,7 @@ impl ShardTable {
         self.index.len()
     }
 
+    #[inline]
     pub(super) fn find(&self, digest: u128) -> Option<Slot> {
         let digest = halves(digest);
         let find = || self.index.find(digest[0], |slot| self.cell(slot).is_of(digest));
