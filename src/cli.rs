@@ -14,6 +14,7 @@ mod render;
 mod sample;
 mod schema;
 mod serve;
+mod server_args;
 mod settings;
 mod signals;
 mod simulate;

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use weir::client::{Client, ClientError};
+use weir::client::Client;
 use weir::proto::v1::{InlineLimit, ShouldAllowRequest};
 
+use super::server_args::ServerArgs;
 use super::{attribute, duration, fail, print, render};
 
 const DENIED: u8 = 1;
@@ -70,17 +71,8 @@ pub(crate) struct AllowArgs {
     /// With --envoy: one more entry, whose value may hold commas; may be given several times
     #[arg(long = "entry", value_parser = attribute, value_name = "KEY=VALUE", requires = "envoy")]
     entries: Vec<(String, String)>,
-    /// The server to ask
-    #[arg(
-        long,
-        env = "WEIR_SERVER",
-        default_value = "127.0.0.1:8081",
-        value_name = "HOST:PORT or unix:PATH"
-    )]
-    server: String,
-    /// How long to wait for an answer: 500ms, 2s, 1m
-    #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
-    timeout: Duration,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Text for people, or the proto-JSON of the response
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     output: AllowOutput,
@@ -126,7 +118,7 @@ fn ask(args: AllowArgs) -> Result<bool> {
         id: args.id,
         inline: args.inline,
     };
-    let response = answer(&args.server, args.timeout, async |client| client.should_allow(request).await)?;
+    let response = args.server.answer(async |client| client.should_allow(request).await)?;
     let text = match args.output {
         AllowOutput::Text => render::text(&response),
         AllowOutput::Json => render::json(render::RESPONSE, &response)?,
@@ -145,30 +137,11 @@ fn ask_envoy(args: AllowArgs) -> Result<bool> {
     let entries = super::envoy::entries(&args.consumer, &args.entries)?;
     let request = envoy::request(args.resource, entries, hits);
     let asked = async |client: &mut Client| client.should_rate_limit(request).await;
-    let response = answer(&args.server, args.timeout, asked)?;
+    let response = args.server.answer(asked)?;
     let text = match args.output {
         AllowOutput::Text => envoy::text(&response),
         AllowOutput::Json => render::json(render::ENVOY_RESPONSE, &response)?,
     };
     print(&text).context("the answer cannot be printed")?;
     Ok(envoy::allows(&response))
-}
-
-/// What a server answers.
-pub(super) fn answer<T>(
-    server: &str,
-    timeout: Duration,
-    ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
-) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answer = runtime.block_on(async {
-        let mut client = Client::connect(server, timeout).await?;
-        ask(&mut client).await
-    });
-    match answer {
-        Err(error @ ClientError::Unreachable { .. }) => {
-            Err(error).context("no server answers; start one with `weir serve`, or name one with --server")
-        }
-        answer => Ok(answer?),
-    }
 }

@@ -10,7 +10,8 @@ use weir::proto::v1::{
     WorkOutcome,
 };
 
-use super::allow::{AllowOutput, answer};
+use super::allow::AllowOutput;
+use super::server_args::ServerArgs;
 use super::{attribute, duration, fail, print, render};
 
 const NOT_HELD: u8 = 1;
@@ -55,17 +56,8 @@ struct WhichLease {
     /// A further fact about the call, such as tier=batch; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
-    /// The server to ask
-    #[arg(
-        long,
-        env = "WEIR_SERVER",
-        default_value = "127.0.0.1:8081",
-        value_name = "HOST:PORT or unix:PATH"
-    )]
-    server: String,
-    /// How long to wait for an answer: 500ms, 2s, 1m
-    #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
-    timeout: Duration,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Text for people, or the proto-JSON of the response
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     output: AllowOutput,
@@ -129,10 +121,10 @@ pub(crate) fn run(args: LeaseArgs) -> ExitCode {
 
 /// Whether the permits are granted, after saying so.
 fn acquire(args: AcquireArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, id, strategy, attributes, server, timeout, output } = args.lease;
+    let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
     let (weight, ttl, attributes) = (args.weight, span(args.ttl)?, attributes.into_iter().collect());
     let request = AcquireRequest { resource, consumer, strategy, id, weight, ttl, attributes };
-    let response = answer(&server, timeout, async |client| client.acquire(request).await)?;
+    let response = server.answer(async |client| client.acquire(request).await)?;
     let text = match output {
         AllowOutput::Text => acquired(&response),
         AllowOutput::Json => render::json("weir.v1.AcquireResponse", &response)?,
@@ -142,10 +134,10 @@ fn acquire(args: AcquireArgs) -> Result<bool> {
 }
 
 fn renew(args: RenewArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, id, strategy, attributes, server, timeout, output } = args.lease;
+    let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
     let (ttl, attributes) = (span(args.ttl)?, attributes.into_iter().collect());
     let request = RenewRequest { resource, consumer, strategy, id, ttl, attributes };
-    let response = answer(&server, timeout, async |client| client.renew(request).await)?;
+    let response = server.answer(async |client| client.renew(request).await)?;
     let text = match output {
         AllowOutput::Text => {
             let RenewResponse { held, expires_after, limit, remaining, .. } = response;
@@ -159,7 +151,7 @@ fn renew(args: RenewArgs) -> Result<bool> {
 }
 
 fn release(args: ReleaseArgs) -> Result<bool> {
-    let WhichLease { resource, consumer, id, strategy, attributes, server, timeout, output } = args.lease;
+    let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
     let outcome = match args.outcome {
         OutcomeArg::Success => WorkOutcome::Success,
         OutcomeArg::Ignored => WorkOutcome::Ignored,
@@ -168,7 +160,7 @@ fn release(args: ReleaseArgs) -> Result<bool> {
     let (rtt, attributes) = (span(args.rtt)?, attributes.into_iter().collect());
     let outcome = outcome.into();
     let request = ReleaseRequest { resource, consumer, strategy, id, outcome, rtt, attributes };
-    let response = answer(&server, timeout, async |client| client.release(request).await)?;
+    let response = server.answer(async |client| client.release(request).await)?;
     let text = match output {
         AllowOutput::Text => {
             let ReleaseResponse { held, limit, remaining, .. } = response;

@@ -11,14 +11,15 @@ use weir::proto::v1::{
     StatsResponse, TakeRequest, TakeResponse,
 };
 
-use super::allow::{AllowOutput, answer};
+use super::allow::AllowOutput;
+use super::server_args::ServerArgs;
 use super::{duration, fail, print, render};
 
 /// A refusal, or nothing to take: an answer, and not what was hoped for.
 const NOT_DONE: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Beside its wait, a call may take so long.
+/// Who takes items, if nobody is named.
 const DEFAULT_CONSUMER: &str = "weir queue";
 
 /// More than the largest payload; what is read stops here.
@@ -59,17 +60,8 @@ enum QueueCommand {
 struct WhichQueue {
     /// A queue of the server's configuration, or NAME:dead for its dead letters
     queue: String,
-    /// The server to ask
-    #[arg(
-        long,
-        env = "WEIR_SERVER",
-        default_value = "127.0.0.1:8081",
-        value_name = "HOST:PORT or unix:PATH"
-    )]
-    server: String,
-    /// How long to wait for an answer, beside --wait: 500ms, 2s, 1m
-    #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
-    timeout: Duration,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Text for people, or the proto-JSON of the response
     #[arg(long, short, env = "WEIR_OUTPUT", default_value = "text")]
     output: AllowOutput,
@@ -153,7 +145,7 @@ pub(crate) fn run(args: QueueArgs) -> ExitCode {
 }
 
 fn put(args: PutArgs) -> Result<bool> {
-    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let WhichQueue { queue, server, output } = args.queue;
     let payloads = match args.payloads.is_empty() {
         false => args.payloads.into_iter().map(String::into_bytes).collect(),
         true => vec![from_stdin()?],
@@ -168,7 +160,7 @@ fn put(args: PutArgs) -> Result<bool> {
     let ids = args.ids.into_iter().chain(std::iter::repeat(String::new()));
     let items = payloads.into_iter().zip(ids).map(|(payload, id)| NewItem { payload, id }).collect();
     let request = EnqueueRequest { queue, items };
-    let response = answer(&server, timeout, async |client| client.enqueue(request).await)?;
+    let response = server.answer(async |client| client.enqueue(request).await)?;
     show(output, "weir.v1.EnqueueResponse", &response, put_text)?;
     Ok(response.accepted)
 }
@@ -184,29 +176,29 @@ fn from_stdin() -> Result<Vec<u8>> {
 }
 
 fn take(args: TakeArgs) -> Result<bool> {
-    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let WhichQueue { queue, server, output } = args.queue;
     let max_wait = span(args.wait)?;
-    let timeout = timeout.saturating_add(args.wait.unwrap_or_default());
+    let timeout = server.timeout.saturating_add(args.wait.unwrap_or_default());
     let request = TakeRequest {
         queue: queue.clone(),
         consumer: args.consumer,
         max_items: Some(args.max_items),
         max_wait,
     };
-    let response = answer(&server, timeout, async |client| client.take(request).await)?;
+    let response = server.answer_within(timeout, async |client| client.take(request).await)?;
     show(output, "weir.v1.TakeResponse", &response, take_text)?;
     if args.ack && !response.items.is_empty() {
         let ids = response.items.iter().map(|item| item.id.clone()).collect();
         let request = AckRequest { queue, ids, outcome: String::new() };
-        answer(&server, timeout, async |client| client.ack(request).await)?;
+        server.answer(async |client| client.ack(request).await)?;
     }
     Ok(!response.items.is_empty())
 }
 
 fn ack(args: AckArgs) -> Result<bool> {
-    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let WhichQueue { queue, server, output } = args.queue;
     let request = AckRequest { queue, ids: args.ids.clone(), outcome: args.outcome };
-    let response = answer(&server, timeout, async |client| client.ack(request).await)?;
+    let response = server.answer(async |client| client.ack(request).await)?;
     show(output, "weir.v1.AckResponse", &response, |response| {
         settled(&args.ids, &response.acked, "acked", response.depth)
     })?;
@@ -214,9 +206,9 @@ fn ack(args: AckArgs) -> Result<bool> {
 }
 
 fn nack(args: NackArgs) -> Result<bool> {
-    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let WhichQueue { queue, server, output } = args.queue;
     let request = NackRequest { queue, ids: args.ids.clone(), delay: span(args.delay)? };
-    let response = answer(&server, timeout, async |client| client.nack(request).await)?;
+    let response = server.answer(async |client| client.nack(request).await)?;
     show(output, "weir.v1.NackResponse", &response, |response| {
         let mut text = settled(&args.ids, &response.nacked, "given back", response.depth);
         if response.dead_lettered > 0 {
@@ -228,9 +220,9 @@ fn nack(args: NackArgs) -> Result<bool> {
 }
 
 fn stats(args: StatsArgs) -> Result<bool> {
-    let WhichQueue { queue, server, timeout, output } = args.queue;
+    let WhichQueue { queue, server, output } = args.queue;
     let request = StatsRequest { queue, outcomes: args.outcomes };
-    let response = answer(&server, timeout, async |client| client.queue_stats(request).await)?;
+    let response = server.answer(async |client| client.queue_stats(request).await)?;
     show(output, "weir.v1.StatsResponse", &response, stats_text)?;
     Ok(true)
 }

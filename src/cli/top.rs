@@ -14,6 +14,7 @@ use weir::client::Client;
 use weir::proto::v1::{ConsumerOutcome, GetUsageRequest, TopConsumersRequest, TopConsumersResponse};
 
 use self::view::{SPAN, UsageView};
+use super::server_args::ServerArgs;
 use super::{duration, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -28,6 +29,8 @@ const FAILED: u8 = 2;
 const CONSUMERS: u32 = 50;
 
 #[derive(Debug, clap::Args)]
+// Several answers make a page, and each is collected from all nodes.
+#[command(mut_arg("timeout", |timeout| timeout.default_value("5s")))]
 pub(crate) struct TopArgs {
     /// Only decisions under this strategy
     #[arg(long, env = "WEIR_STRATEGY")]
@@ -41,17 +44,8 @@ pub(crate) struct TopArgs {
     /// How often the screen changes
     #[arg(long, default_value = "1s", value_parser = duration, value_name = "SPAN")]
     every: Duration,
-    /// The server to ask; it answers for all nodes
-    #[arg(
-        long,
-        env = "WEIR_SERVER",
-        default_value = "127.0.0.1:8081",
-        value_name = "HOST:PORT or unix:PATH"
-    )]
-    server: String,
-    /// How long to wait for an answer: 500ms, 2s, 1m
-    #[arg(long, env = "WEIR_TIMEOUT", default_value = "5s", value_parser = duration, value_name = "SPAN")]
-    timeout: Duration,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -73,7 +67,7 @@ pub(crate) fn run(args: TopArgs) -> ExitCode {
 
 fn show(args: TopArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let client = runtime.block_on(Client::connect(&args.server, args.timeout))?;
+    let client = runtime.block_on(Client::connect(&args.server.server, args.server.timeout))?;
     let live = !args.once && stdout().is_terminal();
     let every = args.every;
     let mut source = UsageSource { client, strategy: args.strategy, window: args.consumers };

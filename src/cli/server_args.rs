@@ -1,0 +1,52 @@
+//! Which server a command asks, and how long it waits for the answer.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use weir::client::{Client, ClientError};
+
+use super::duration;
+
+/// The options that all commands have which ask a running server.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServerArgs {
+    /// The server to ask
+    #[arg(
+        long,
+        env = "WEIR_SERVER",
+        default_value = "127.0.0.1:8081",
+        value_name = "HOST:PORT or unix:PATH"
+    )]
+    pub(super) server: String,
+    /// How long to wait for an answer: 500ms, 2s, 1m
+    #[arg(long, env = "WEIR_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "SPAN")]
+    pub(super) timeout: Duration,
+}
+
+impl ServerArgs {
+    /// What the server answers.
+    pub(super) fn answer<T>(
+        &self,
+        ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
+    ) -> Result<T> {
+        self.answer_within(self.timeout, ask)
+    }
+
+    /// The same with another timeout.
+    pub(super) fn answer_within<T>(
+        &self,
+        timeout: Duration,
+        ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
+    ) -> Result<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let answer = runtime.block_on(async {
+            let mut client = Client::connect(&self.server, timeout).await?;
+            ask(&mut client).await
+        });
+        match answer {
+            Err(error @ ClientError::Unreachable { .. }) => Err(error)
+                .context("no server answers; start one with `weir serve`, or name one with --server"),
+            answer => Ok(answer?),
+        }
+    }
+}
