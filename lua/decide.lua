@@ -248,13 +248,27 @@ local function cancel(limits, count, ones, record, record_key)
   return answer_of(limits, count, ones, cancelled and 1 or 2, true, 0, 0, PEEK, 0)
 end
 
+-- The most that a forced debit charges to an enforced limit.
+local function most_debited(limits, count, ones, cost)
+  local most = 0
+  for i = 1, count do
+    if not limits[i].shadow then most = max(most, debited(limits[i], ones[i], cost)) end
+  end
+  return most
+end
+
 -- Remembers what is admitted, before it is charged: a charge without a record could be made twice.
 local function remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
   local one, limit = ones[1], limits[1]
   local record = { cost = cost, granted = granted, fitted = fitted and 1 or 0, start = now + place, wait = place,
     level = 0, at = 0, limit = 0, weight = 0, p1 = 0, p2 = 0 }
   record.ends = record.start + RECORD_LASTS
-  if op == FORCE then record.ends = now + DEBIT_LASTS end
+  if op == FORCE then
+    record.ends, record.charged = now + DEBIT_LASTS, {}
+    for i = 1, #limits > 6 and 8 or 6 do
+      record.charged[i] = limits[i] and debited(limits[i], ones[i], cost) or 0
+    end
+  end
   if op == RESERVE then
     record.level, record.at = levels[1] or one.level, one.at
     -- What is held is named by its number.
@@ -280,6 +294,8 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
       if known.cost ~= cost then return nil, OTHER_COST .. whole(known.cost) end
       why = read_all(limits, count, ones)
       if why then return nil, why end
+      -- Of a debit the answer says what it charged.
+      for i = 1, op == FORCE and count or 0 do ones[i].before = known.charged[i] or 0 end
       return answer_of(limits, count, ones, 2, known.fitted == 1, known.granted, record_wait(known, now), PEEK, 0)
     end
   end
@@ -316,6 +332,7 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     if limit.shadow and allowed then charges = forced or shadow_fits(limit, keys[key_at + i], one, op, granted) end
     levels[i] = next_level(limit, one, op, charges, cost, granted) or false
   end
+  if op == FORCE then granted = most_debited(limits, count, ones, cost) end
   if record_key and allowed then
     local reply = remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
     if refused(reply) then return nil, reply.err end

@@ -70,7 +70,9 @@ end
 
 -- What a forced debit charges.
 local function debited(limit, one, cost)
-  local units = floor_div(max(min(limit.debt_level, limit.ceiling) - one.level, 0), limit.weight)
+  local most = limit.ceiling
+  if limit.debt_level >= 0 then most = min(limit.debt_level, most) end
+  local units = floor_div(max(most - one.level, 0), limit.weight)
   if limit.count_denied == 1 then cost = min(cost, limit.limit + 1) end
   return min(cost, units)
 end

@@ -1,7 +1,8 @@
 -- What is remembered of a decision that is made once, under an id. Twin: src/algorithm/once.rs.
 --
--- Stored: cost, granted, fitted, start, wait, until, level, at, and the limit's numbers: limit, weight, p1, p2 (twelve
--- doubles). Only a reservation has a level and what follows it.
+-- Stored, in doubles: cost, granted, fitted, start, wait, until; then level, at, and the limit's numbers: limit, weight,
+-- p1, p2. These six are 0 but of a reservation. Of a forced debit they are what it charged to each limit, and eight where
+-- it has more than six limits.
 
 -- What the reason of a refusal begins with; the known cost follows.
 local OTHER_COST = 'other cost: '
@@ -12,21 +13,27 @@ local RECORD_LASTS, DEBIT_LASTS = 60000000, 86400000000
 local function record_read(key, now)
   local raw = call('GET', key)
   if not raw then return nil end
-  if type(raw) == 'table' or #raw ~= 96 then return false, unreadable(raw) end
+  if type(raw) == 'table' or #raw ~= 96 and #raw ~= 112 then return false, unreadable(raw) end
   local record = {}
-  record.cost, record.granted, record.fitted, record.start, record.wait, record.ends, record.level, record.at,
-    record.limit, record.weight, record.p1, record.p2 = unpack_struct('<dddddddddddd', raw)
-  for _, number in pairs(record) do
-    if not exact(number) then return false, NOT_A_STATE end
+  record.cost, record.granted, record.fitted, record.start, record.wait, record.ends = unpack_struct('<dddddd', raw)
+  local rest = { unpack_struct(#raw == 96 and '<dddddd' or '<dddddddd', raw, 49) }
+  rest[#rest] = nil -- where the next number would be
+  for _, numbers in pairs({ record, rest }) do
+    for _, number in pairs(numbers) do
+      if not exact(number) then return false, NOT_A_STATE end
+    end
   end
   if now >= record.ends then return nil end
+  record.level, record.at, record.limit, record.weight, record.p1, record.p2 = unpack(rest)
+  record.charged = rest
   return record
 end
 
 local function record_write(key, record)
-  return call('SET', key, pack_struct('<dddddddddddd', record.cost, record.granted, record.fitted, record.start,
-    record.wait, record.ends, record.level, record.at, record.limit, record.weight, record.p1, record.p2),
-    SET_EXPIRY, span_of(ceil_div(record.ends, 1000) + 1))
+  local raw = pack_struct('<dddddd', record.cost, record.granted, record.fitted, record.start, record.wait, record.ends)
+  local rest = record.charged or { record.level, record.at, record.limit, record.weight, record.p1, record.p2 }
+  raw = raw .. pack_struct(#rest == 6 and '<dddddd' or '<dddddddd', unpack(rest))
+  return call('SET', key, raw, SET_EXPIRY, span_of(ceil_div(record.ends, 1000) + 1))
 end
 
 -- How long the call still has to wait: no longer than at first, also after a step back of the clock.

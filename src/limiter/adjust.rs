@@ -18,14 +18,14 @@ pub struct Adjusted<'a> {
     pub applied: bool,
     /// Of a debit: whether it fitted.
     pub fitted: bool,
-    /// The limits, in the order of the strategy, each with what this call charged to it.
+    /// The limits, in the order of the strategy, each with what the debit charged to it, now or when it was made.
     pub limits: Vec<(&'a Limit, LimitVerdict, u64)>,
 }
 
 impl<S: Store> Limiter<S> {
     /// Charges what was used, also above the limits; under an id only once.
     pub async fn debit(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
-        bounds::check_refund(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
+        bounds::check_debit(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
         self.adjust(question, Op::Force).await
     }
 
@@ -38,9 +38,13 @@ impl<S: Store> Limiter<S> {
     async fn adjust(&self, question: &Question<'_>, op: Op) -> Result<Adjusted<'_>, LimiterError> {
         let resolved = self.resolve(question)?;
         let (verdict, limits) = self.change(question, &resolved, op, question.part()).await?;
-        let charges = op == Op::Force && verdict.applied;
         let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {
-            let charged = if charges { limit.algorithm.debited(one.level_before, question.cost) } else { 0 };
+            let charged = match op {
+                Op::Force if verdict.applied => limit.algorithm.debited(one.level_before, question.cost),
+                // It was made before; this is what it charged then.
+                Op::Force => one.level_before,
+                _ => 0,
+            };
             (limit, one, charged)
         });
         Ok(Adjusted { applied: verdict.applied, fitted: verdict.fitted, limits: limits.collect() })
@@ -55,16 +59,15 @@ impl<S: Store> Limiter<S> {
         part: Option<&Part<'_>>,
     ) -> Result<(Verdict, SmallVec<[LimitVerdict; 2]>), LimiterError> {
         let deadline = self.store_deadline(question.deadline, clock::monotonic());
-        let result = self
-            .ask(&Decision {
-                strategy: resolved.strategy,
-                subject: question.subject(resolved.group),
-                op,
-                costs: &[question.cost],
-                part,
-                deadline: deadline.as_ref(),
-            })
-            .await;
+        let decision = Decision {
+            strategy: resolved.strategy,
+            subject: question.subject(resolved.group),
+            op,
+            costs: &[question.cost],
+            part,
+            deadline: deadline.as_ref(),
+        };
+        let result = self.ask(&decision, question).await;
         tracing::debug!(
             strategy = resolved.strategy.name(),
             resource = question.resource,

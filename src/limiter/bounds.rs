@@ -87,11 +87,22 @@ pub fn check_batch(count: usize) -> Result<(), InvalidField> {
 
 /// Checks what a refund holds beside its question.
 pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), InvalidField> {
+    check_some_cost(cost, "nothing cannot be given back")?;
+    check_id(id)
+}
+
+/// Checks what a debit holds beside its question.
+pub(super) fn check_debit(cost: u64, id: &str) -> Result<(), InvalidField> {
+    check_some_cost(cost, "nothing was used that could be charged")?;
+    check_id(id)
+}
+
+fn check_some_cost(cost: u64, why: &str) -> Result<(), InvalidField> {
     if cost == 0 {
-        let bound = "it must be at least 1: nothing cannot be given back".to_owned();
+        let bound = format!("it must be at least 1: {why}");
         return Err(InvalidField { field: "cost", value: "0".to_owned(), bound });
     }
-    check_id(id)
+    Ok(())
 }
 
 /// Checks an id that may be empty.
@@ -133,9 +144,13 @@ pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Res
         ));
     }
     match strategy.algorithms() {
-        [one] if one.longest_wait().is_some_and(|longest| max_wait > longest) => {
-            bound("it must be at most the window of the held log".to_owned())
-        }
+        [one] => match one.longest_wait().filter(|longest| max_wait > *longest) {
+            Some(longest) => bound(format!(
+                "it must be at most {longest}, the window of the held log of strategy `{}`",
+                strategy.name()
+            )),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
 }

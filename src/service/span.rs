@@ -5,17 +5,22 @@ use prost_types::Duration;
 use crate::limiter::InvalidField;
 use crate::units::Micros;
 
+/// The longest duration that a message may have, in seconds: 10,000 years, as protobuf defines it.
+const LONGEST_DURATION: u64 = 315_576_000_000;
+
 /// A span of a request, rounded down to the microsecond. One that is negative or malformed is refused with `bound`,
 /// which says what `field` may be.
 pub(super) fn micros(field: &'static str, span: &Duration, bound: &str) -> Result<Micros, InvalidField> {
     let nanos = u64::try_from(span.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
+    let refused = |bound: String| {
+        Err(InvalidField { field, value: format!("{} s and {} ns", span.seconds, span.nanos), bound })
+    };
     match u64::try_from(span.seconds).ok().zip(nanos) {
-        Some((seconds, nanos)) => Ok(Micros(seconds.saturating_mul(1_000_000).saturating_add(nanos / 1_000))),
-        None => Err(InvalidField {
-            field,
-            value: format!("{} s and {} ns", span.seconds, span.nanos),
-            bound: bound.to_owned(),
-        }),
+        Some((seconds, _)) if seconds > LONGEST_DURATION => {
+            refused(format!("a span has at most {LONGEST_DURATION} s"))
+        }
+        Some((seconds, nanos)) => Ok(Micros(seconds * 1_000_000 + nanos / 1_000)),
+        None => refused(bound.to_owned()),
     }
 }
 

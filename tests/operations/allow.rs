@@ -164,7 +164,7 @@ fn a_debit_charges_above_the_limit_up_to_its_debt() {
     let line = "    each  charged 3, 0 of 5 remaining, full again in 7s\n";
     assert_eq!((code, printed), (0, format!("{above}{line}")));
     let (code, again) = debit(&["--cost", "3", "--id", "bill"]);
-    let known = "known: a debit with this id was made before, and nothing was charged\n";
+    let known = "known: a debit with this id was made before, and nothing is charged again\n    each  charged 3, 0 of 5 ";
     assert!(code == 0 && again.starts_with(known), "{again}");
     // The default debt is as large as the limit: three of these ten units fit below it.
     let (code, printed) = debit(&["--cost", "10"]);

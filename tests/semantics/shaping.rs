@@ -124,6 +124,13 @@ async fn a_charge_with_an_id_is_made_once(client: &mut Client) {
     let denied = allow(client, ask(5, "y")).await;
     assert_eq!((denied.allowed, denied.applied), (false, Some(false)));
     assert!(allow(client, ask(2, "y")).await.allowed, "a denial leaves no trace");
+    // The denial of a plain call is cached. A known id is answered as it was decided, whatever is known of the limits.
+    let plain = || ShouldAllowRequest { id: String::new(), ..ask(1, "") };
+    for _ in 0..3 {
+        assert!(!allow(client, plain()).await.allowed);
+    }
+    let again = allow(client, ask(3, "x")).await;
+    assert_eq!((again.allowed, again.granted, again.applied), (true, Some(3), Some(false)));
 }
 
 async fn a_debit_is_bounded_and_made_once(client: &mut Client) {
@@ -141,10 +148,11 @@ async fn a_debit_is_bounded_and_made_once(client: &mut Client) {
         (answer.applied, answer.fitted, limits)
     };
     assert_eq!(debit(client, 3, "a").await, (true, true, vec![(3, 2), (3, 5)]));
-    assert_eq!(debit(client, 3, "a").await, (false, true, vec![(0, 2), (0, 5)]));
+    assert_eq!(debit(client, 3, "a").await, (false, true, vec![(3, 2), (3, 5)]));
     // The first may go three into debt, the second as far as can be counted.
     assert_eq!(debit(client, 1_000, "b").await, (true, false, vec![(5, 0), (1_000, 0)]));
     assert_eq!(debit(client, 1, "").await, (true, false, vec![(0, 0), (1, 0)]));
+    assert_eq!(debit(client, 1_000, "b").await, (false, false, vec![(5, 0), (1_000, 0)]));
     let other = client.debit(request(4, "a")).await.unwrap_err();
     is_refused(
         other,
@@ -152,7 +160,8 @@ async fn a_debit_is_bounded_and_made_once(client: &mut Client) {
         "id is known with another cost, 3; a call with another cost needs another id",
     );
     let nothing = client.debit(request(0, "")).await.unwrap_err();
-    assert_eq!(nothing.code(), Code::InvalidArgument);
+    let why = "cost is 0: it must be at least 1: nothing was used that could be charged";
+    is_refused(nothing, Code::InvalidArgument, why);
 }
 
 async fn mistakes_are_named_and_charge_nothing(client: &mut Client) {
@@ -182,10 +191,17 @@ async fn mistakes_are_named_and_charge_nothing(client: &mut Client) {
             request(span(61), "x"),
             "max_wait is 61s: it must be at most 60s, the max_reservation of strategy `held`",
         ),
-        (request(span(45), "x"), "max_wait is 45s: it must be at most the window of the held log"),
+        (
+            request(span(45), "x"),
+            "max_wait is 45s: it must be at most 40s, the window of the held log of strategy `held`",
+        ),
         (
             request(Some(Duration { seconds: -1, nanos: 0 }), "x"),
             "max_wait is -1 s and 0 ns: it must not be negative, and have less than 10^9 ns",
+        ),
+        (
+            request(Some(Duration { seconds: i64::MAX, nanos: 5 }), "x"),
+            "max_wait is 9223372036854775807 s and 5 ns: a span has at most 315576000000 s",
         ),
     ] {
         is_refused(client.reserve(request).await.unwrap_err(), Code::InvalidArgument, message);

@@ -35,7 +35,7 @@ pub use decide::decide;
 pub use interval::Interval;
 pub use log::{Log, MAX_ENTRIES};
 pub use new::{Calendar, Invalid, MAX_COLD_FACTOR, Rate};
-pub use once::{DEBIT_LASTS, NotOnce, OnceRecord, RECORD_LASTS, RecordCells, decide_once};
+pub use once::{DEBIT_LASTS, NotOnce, OnceDetail, OnceRecord, RECORD_LASTS, RecordCells, decide_once};
 pub use sliding::Sliding;
 pub use slots::{MAX_BUCKETS, Slots};
 pub use state::State;

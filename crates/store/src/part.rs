@@ -122,9 +122,7 @@ pub(super) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError>
         }
         Op::Refund if counts_denied() => "refund is not defined for limits that count denied attempts",
         Op::Refund if is_fixed() => "refund is not defined for warm_up; it is for every other algorithm",
-        Op::Force if is_fixed() => {
-            "a forced debit is not defined for warm_up; it is for every other algorithm"
-        }
+        Op::Force if is_fixed() => "debit is not defined for warm_up; it is for every other algorithm",
         _ => return Ok(()),
     };
     Err(StoreError::Unsupported(why))

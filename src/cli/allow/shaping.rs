@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use weir::client::Client;
 use weir::proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReserveRequest};
 
-use super::{AllowArgs, AllowOutput, answer};
+use super::{AllowArgs, AllowOutput};
 use crate::cli::{print, render};
 
 /// Reserves a call; whether it is admitted.
@@ -27,7 +27,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
     };
     let name = request.id.clone();
     let asked = async |client: &mut Client| client.reserve(request).await;
-    let response = answer(&args.server, args.timeout, asked)?;
+    let response = args.server.answer(asked)?;
     let decision = response.decision.clone().unwrap_or_default();
     let text = match args.output {
         AllowOutput::Json => render::json(render::RESERVE_RESPONSE, &response)?,
@@ -56,7 +56,7 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
         attributes: args.attributes.into_iter().collect(),
     };
     let asked = async |client: &mut Client| client.debit(request).await;
-    let response = answer(&args.server, args.timeout, asked)?;
+    let response = args.server.answer(asked)?;
     let text = match args.output {
         AllowOutput::Text => debited(&response),
         AllowOutput::Json => render::json(render::DEBIT_RESPONSE, &response)?,
@@ -67,7 +67,7 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
 
 fn debited(response: &DebitResponse) -> String {
     let first = match (response.applied, response.fitted) {
-        (false, _) => "known: a debit with this id was made before, and nothing was charged",
+        (false, _) => "known: a debit with this id was made before, and nothing is charged again",
         (true, true) => "charged",
         (true, false) => "charged: the cost did not fit, and nothing passes until the debt has drained",
     };
@@ -91,7 +91,7 @@ pub(super) fn refund(args: AllowArgs) -> Result<bool> {
         attributes: args.attributes.into_iter().collect(),
     };
     let asked = async |client: &mut Client| client.refund(request).await;
-    let response = answer(&args.server, args.timeout, asked)?;
+    let response = args.server.answer(asked)?;
     let text = match args.output {
         AllowOutput::Text => refunded(&response),
         AllowOutput::Json => render::json(render::REFUND_RESPONSE, &response)?,

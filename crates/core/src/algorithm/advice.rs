@@ -22,7 +22,8 @@ impl Algorithm {
     #[must_use]
     pub fn window(&self, now: Micros) -> Micros {
         Micros(match &self.engine {
-            Engine::Bucket(bucket) => bucket.wait(self.capacity()),
+            // Where calls pay afterwards, the limit is the largest cost of one, and not the burst.
+            Engine::Bucket(bucket) => bucket.wait(self.limit.saturating_mul(self.weight)),
             Engine::Interval(interval) => {
                 self.limit.div_ceil(interval.refill).saturating_mul(interval.period)
             }
@@ -31,7 +32,8 @@ impl Algorithm {
                 Grid::Aligned { .. } | Grid::Spread | Grid::Anchored => window.span,
             },
             Engine::Log(log) => log.span,
-            Engine::WarmUp(warm_up) => warm_up.warm_up,
+            // Until the largest cost is paid for, and the limit is cold again.
+            Engine::WarmUp(warm_up) => warm_up.spend(&mut warm_up.read(None, now.0), self.limit),
             Engine::Sliding(sliding) => sliding.span,
             Engine::Slots(slots) => slots.width.saturating_mul(slots.count),
         })
@@ -165,6 +167,9 @@ mod tests {
         for (limit, window) in [
             (Algorithm::bucket(5, Rate { count: 3, period }).unwrap(), 11_667),
             (Algorithm::uniform(period).unwrap(), 7_000),
+            (Algorithm::charge_after(2, Rate { count: 3, period }, 9).unwrap(), 21_000),
+            // Ten permits of a cold limit, and then until it is cold again.
+            (Algorithm::warm_up(Rate { count: 1, period }, Micros(28_000), 3, Some(10)).unwrap(), 112_000),
             (Algorithm::bucket(0, Rate { count: 3, period }).unwrap(), 0),
             (Algorithm::interval_refill(5, 2, period, true).unwrap(), 21_000),
             (Algorithm::fixed_window(5, period, false, false).unwrap(), 7_000),

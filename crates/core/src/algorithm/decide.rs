@@ -161,6 +161,7 @@ impl DecisionParts {
             }
         }
         drop(cells);
+        let granted = if op == Op::Force { most_debited(judged, cost) } else { granted };
         for Judged { limit, reading, level, judgement, reset_after, .. } in judged {
             sink.limit(LimitVerdict {
                 cause: judgement.cause,
@@ -182,6 +183,13 @@ impl DecisionParts {
         }
         matches!(self.op, Op::Force | Op::Refund | Op::Reset) || one.judgement.cause.is_none()
     }
+}
+
+/// The most that a forced debit charges to an enforced limit.
+#[cold]
+fn most_debited(judged: &[Judged<'_>], cost: u64) -> u64 {
+    let enforced = judged.iter().filter(|one| !one.limit.is_shadow());
+    enforced.map(|one| one.limit.debited(one.level, cost)).max().unwrap_or_default()
 }
 
 impl Algorithm {

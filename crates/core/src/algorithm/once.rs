@@ -16,7 +16,8 @@ use smallvec::SmallVec;
 
 use super::judge::log_of;
 use super::{
-    Algorithm, Cells, Engine, Kept, LimitVerdict, Log, Op, Reading, State, Verdict, VerdictSink, decide,
+    Algorithm, Cells, Engine, Kept, LimitVerdict, Log, MAX_LIMITS, Op, Reading, State, Verdict, VerdictSink,
+    decide,
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
 
@@ -41,12 +42,26 @@ pub struct OnceRecord {
     pub wait: u64,
     /// When the record no longer counts.
     pub until: u64,
-    /// Of a reservation: the level after it.
-    pub level: u64,
-    /// When `level` was true.
-    pub at: u64,
-    /// The numbers of the limit then.
-    pub numbers: [u64; 4],
+    /// What else is remembered.
+    pub detail: OnceDetail,
+}
+
+/// What is remembered of one kind of decision beside what all have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnceDetail {
+    /// Nothing more: of a charge.
+    None,
+    /// Of a reservation.
+    Reserved {
+        /// The level after it, or the number of what is held.
+        level: u64,
+        /// When `level` was true.
+        at: u64,
+        /// The numbers of the limit then.
+        numbers: [u64; 4],
+    },
+    /// Of a forced debit: the units that it charged to each limit.
+    Debited([u64; MAX_LIMITS]),
 }
 
 /// Where the states of one decision are, and the record of its id.
@@ -103,7 +118,7 @@ pub fn decide_once<C: RecordCells>(
         }
         (_, Some(known)) if known.cost != cost => Err(NotOnce::OtherCost(known.cost)),
         (_, Some(known)) => {
-            let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut Again { sink, known, now });
+            let Ok(()) = look(limits, &cells, Op::Peek, 0, now, &mut Again { sink, known, now, place: 0 });
             Ok(())
         }
         (_, None) => first(limits, cells, op, cost, now, sink).map_err(NotOnce::Full),
@@ -127,6 +142,13 @@ fn first<C: RecordCells>(
         return decide(limits, cells, op, cost, now, sink);
     };
     let mut record = OnceRecord::of(&admitted, op, cost, now);
+    if op == Op::Force {
+        let mut charged = [0; MAX_LIMITS];
+        for (charged, (limit, said)) in charged.iter_mut().zip(limits.iter().zip(&plan.limits)) {
+            *charged = limit.debited(said.level_before, cost);
+        }
+        record.detail = OnceDetail::Debited(charged);
+    }
     cells.put_record(record)?;
     let mut answers = HeldAnswer::default();
     if let Err(full) = decide(limits, &mut cells, op, cost, now, &mut answers) {
@@ -135,8 +157,8 @@ fn first<C: RecordCells>(
     }
     if let ([limit], Op::Reserve { .. }) = (limits, op) {
         let reading = limit.read(cells.get(0), now.0, 0);
-        (record.level, record.at) = limit.reserved(cells.get(0), &reading, &record);
-        record.numbers = limit.numbers();
+        let (level, at) = limit.reserved(cells.get(0), &reading, &record);
+        record.detail = OnceDetail::Reserved { level, at, numbers: limit.numbers() };
         // It is there already, so that there is room.
         cells.put_record(record)?;
     }
@@ -154,7 +176,9 @@ fn cancel<C: RecordCells>(
     sink: &mut impl VerdictSink,
 ) {
     let known = known.filter(|record| record.wait_left(now) > Micros::ZERO);
-    let ([limit], Some(record)) = (limits, known) else {
+    let details = known.map(|record| (record, record.detail));
+    let ([limit], Some((record, OnceDetail::Reserved { level: held, at, numbers }))) = (limits, details)
+    else {
         let Ok(()) =
             look(limits, &cells, Op::Peek, 0, now, &mut Cancelled { sink, applied: known.is_some() });
         return;
@@ -164,12 +188,12 @@ fn cancel<C: RecordCells>(
     let level = if limit.is_held() {
         cells.get(0).is_some().then_some(reading.level)
     } else {
-        limit.cancelled(&reading, &record).filter(|_| record.numbers == limit.numbers())
+        limit.cancelled(&reading, record.cost, (held, at)).filter(|_| numbers == limit.numbers())
     };
     if let Some(level) = level {
         cells.put(0, |state| {
             if let Some(State::Log(log)) = state {
-                Log::release(log, record.level, record.cost);
+                Log::release(log, held, record.cost);
             }
             limit.write(state, &mut reading, level);
             let reset_after = limit.reset_after(state.as_ref(), &reading);
@@ -196,7 +220,7 @@ impl OnceRecord {
             _ => start + RECORD_LASTS.0,
         };
         let Verdict { fitted, granted, wait, .. } = *verdict;
-        Self { cost, granted, fitted, start, wait: wait.0, until, level: 0, at: 0, numbers: [0; 4] }
+        Self { cost, granted, fitted, start, wait: wait.0, until, detail: OnceDetail::None }
     }
 
     /// How long the call still has to wait.
@@ -228,22 +252,24 @@ impl Algorithm {
         (level, reading.at)
     }
 
-    /// The level after the reservation of `record` is cancelled, if that changes anything.
-    fn cancelled(&self, reading: &Reading, record: &OnceRecord) -> Option<u64> {
+    /// The level after a reservation of `cost` is cancelled, if that changes anything. `then` is the level after it, and
+    /// when that was.
+    fn cancelled(&self, reading: &Reading, cost: u64, then: (u64, u64)) -> Option<u64> {
+        let (level, at) = then;
         let level_then = match self.engine {
             Engine::Bucket(bucket) => {
-                let drained = reading.at.saturating_sub(record.at).saturating_mul(bucket.drain);
-                record.level.saturating_sub(drained)
+                let drained = reading.at.saturating_sub(at).saturating_mul(bucket.drain);
+                level.saturating_sub(drained)
             }
             Engine::Interval(interval) => {
                 // The refills that have come since.
-                let refills = reading.origin.saturating_sub(record.at).div_ceil(interval.period);
-                record.level.saturating_sub(refills.saturating_mul(interval.refill))
+                let refills = reading.origin.saturating_sub(at).div_ceil(interval.period);
+                level.saturating_sub(refills.saturating_mul(interval.refill))
             }
             _ => return None,
         };
         let later = reading.level.saturating_sub(level_then);
-        let restored = record.cost.saturating_mul(self.weight).saturating_sub(later);
+        let restored = cost.saturating_mul(self.weight).saturating_sub(later);
         (restored > 0 && reading.level > 0).then(|| reading.level.saturating_sub(restored))
     }
 }
@@ -316,11 +342,18 @@ struct Again<'s, S> {
     sink: &'s mut S,
     known: OnceRecord,
     now: Micros,
+    /// Of the next limit.
+    place: usize,
 }
 
 impl<S: VerdictSink> VerdictSink for Again<'_, S> {
     fn limit(&mut self, verdict: LimitVerdict) {
-        self.sink.limit(LimitVerdict { cause: None, retry: Retry::Now, ..verdict });
+        let level_before = match self.known.detail {
+            OnceDetail::Debited(charged) => charged.get(self.place).copied().unwrap_or_default(),
+            _ => verdict.level_before,
+        };
+        self.place += 1;
+        self.sink.limit(LimitVerdict { cause: None, retry: Retry::Now, level_before, ..verdict });
     }
 
     fn all(&mut self, verdict: Verdict) {

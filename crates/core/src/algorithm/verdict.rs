@@ -49,8 +49,8 @@ pub struct Verdict {
     /// Whether the cost fitted into every limit before the charge; differs from `allowed` only for
     /// [`Op::Force`].
     pub fitted: bool,
-    /// What was charged or given back: the cost, or less for [`Op::AtMost`]; 0 when denied, and for a
-    /// refund that has happened before.
+    /// What was charged or given back: the cost, or less for [`Op::AtMost`]; the most that a limit was charged for
+    /// [`Op::Force`]; 0 when denied, and for a refund that has happened before.
     pub granted: u64,
     /// How long the caller must wait before it goes ahead: after [`Op::Reserve`], and where a limit paces its calls.
     pub wait: Micros,
@@ -72,7 +72,8 @@ pub struct LimitVerdict {
     /// The shortest wait until the state is as if never used.
     pub reset_after: Micros,
     /// The level that the decision found, before it charged anything: [`Algorithm::weight`] for each unit. A
-    /// denial from a cache has the level of when the store was asked.
+    /// denial from a cache has the level of when the store was asked. Of a forced debit that was made before under the
+    /// same id: the units that it charged.
     pub level_before: u64,
 }
 
