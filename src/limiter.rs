@@ -74,8 +74,8 @@ impl<S: Store> Limiter<S> {
         error
     }
 
-    /// Asks the store for one decision that is timed and counted for itself.
-    async fn ask(&self, decision: &Decision<'_>) -> Result<Verdicts, StoreError> {
+    /// Asks the store for one decision about `question` that is timed and counted for itself.
+    async fn ask(&self, decision: &Decision<'_>, question: &Question<'_>) -> Result<Verdicts, StoreError> {
         let started = clock::monotonic();
         let answer = decide_one(&self.store, decision);
         if self.rules.has_shadows() && !matches!(answer, DecisionAnswer::Now(Err(_))) {
@@ -85,7 +85,7 @@ impl<S: Store> Limiter<S> {
         let took = clock::monotonic().saturating_duration_since(started);
         self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         if self.recorder.decision_log().is_some() {
-            self.log_change(decision, &result);
+            self.log_change(decision, question.is_for_default(), &result);
         }
         result
     }

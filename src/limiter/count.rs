@@ -41,7 +41,7 @@ impl<S: Store> Limiter<S> {
             part: Some(&part),
             deadline: deadline.as_ref(),
         };
-        let verdicts = self.ask(&decision).await.map_err(LimiterError::NotCounted)?;
+        let verdicts = self.ask(&decision, question).await.map_err(LimiterError::NotCounted)?;
         let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict).map_err(LimiterError::NotCounted)?;
         let used = limits.first().map_or(0, |limit| limit.level_before);
         let older = (parts - 1).saturating_mul(slots.width);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::answer::{LimiterError, Outcome};
-use super::{Limiter, settle};
+use super::{Limiter, Question, settle};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
-use crate::strategy::{Field, Strategy};
+use crate::strategy::{Field, Strategy, inline_name};
 use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};
 
 /// A decision that waits for the store, if it is to be logged.
@@ -20,17 +20,19 @@ pub(super) struct PendingLogLine {
     subject: OwnedSubject,
     op: Op,
     cost: u64,
+    is_for_default: bool,
     /// The limits and the id, where it has any.
     part: Option<(LimitSet, String)>,
 }
 
 impl PendingLogLine {
-    fn of(decision: &Decision<'_>) -> Self {
+    fn of(decision: &Decision<'_>, question: &Question<'_>) -> Self {
         Self {
             strategy: Arc::clone(decision.strategy),
             subject: OwnedSubject::of(&decision.subject),
             op: decision.op,
             cost: decision.costs.first().copied().unwrap_or_default(),
+            is_for_default: question.is_for_default(),
             part: decision.part.map(|part| (part.limits, part.id.to_owned())),
         }
     }
@@ -53,43 +55,57 @@ const fn name_of(op: Op) -> Option<&'static str> {
 impl<S: Store> Limiter<S> {
     /// A copy of a decision that waits, if it may be logged.
     #[inline]
-    pub(super) fn logged_later(&self, decision: &Decision<'_>) -> Option<PendingLogLine> {
+    pub(super) fn logged_later(
+        &self,
+        decision: &Decision<'_>,
+        question: &Question<'_>,
+    ) -> Option<PendingLogLine> {
         self.recorder.decision_log().and_then(|log| {
             let wanted = log.wants(decision.subject.resource, decision.subject.consumer, true);
-            (wanted && name_of(decision.op).is_some()).then(|| PendingLogLine::of(decision))
+            (wanted && name_of(decision.op).is_some()).then(|| PendingLogLine::of(decision, question))
         })
     }
 
-    /// Logs a decision that is answered.
+    /// Logs a decision that is answered, and whether the request left the strategy to the configuration.
     #[cold]
-    pub(super) fn log_decision(&self, decision: &Decision<'_>, outcome: &Result<Outcome<'_>, LimiterError>) {
+    pub(super) fn log_decision(
+        &self,
+        decision: &Decision<'_>,
+        is_for_default: bool,
+        outcome: &Result<Outcome<'_>, LimiterError>,
+    ) {
         let counted = settle::count_as(outcome);
         let verdict = match outcome {
             Ok(Outcome::Decided { verdict, limits }) => Some((verdict, *limits)),
             _ => None,
         };
-        self.log_line(decision, counted.name(), verdict);
+        self.log_line(decision, is_for_default, counted.name(), verdict);
     }
 
     /// The same of one that has waited.
     #[cold]
     pub(super) fn log_waited(&self, owned: &PendingLogLine, outcome: &Result<Outcome<'_>, LimiterError>) {
-        let PendingLogLine { strategy, subject, op, cost, part } = owned;
+        let PendingLogLine { strategy, subject, op, cost, is_for_default, part } = owned;
         let part = part.as_ref().map(|(limits, id)| Part { limits: *limits, id });
         let costs = [*cost];
         let decision =
             Decision { part: part.as_ref(), ..Decision::new(strategy, subject.subject(), *op, &costs) };
-        self.log_decision(&decision, outcome);
+        self.log_decision(&decision, *is_for_default, outcome);
     }
 
     /// Logs a debit, a cancelled reservation, a refund or a reset.
     #[cold]
-    pub(super) fn log_change(&self, decision: &Decision<'_>, result: &Result<Verdicts, StoreError>) {
+    pub(super) fn log_change(
+        &self,
+        decision: &Decision<'_>,
+        is_for_default: bool,
+        result: &Result<Verdicts, StoreError>,
+    ) {
         let Some((verdict, limits)) = result.as_ref().ok().and_then(|verdicts| verdicts.get(0)) else {
-            return self.log_line(decision, CountedOutcome::Error.name(), None);
+            return self.log_line(decision, is_for_default, CountedOutcome::Error.name(), None);
         };
         let outcome = if is_applied(decision.op, verdict) { "done" } else { "known" };
-        self.log_line(decision, outcome, Some((verdict, limits)));
+        self.log_line(decision, is_for_default, outcome, Some((verdict, limits)));
     }
 
     /// Logs the decision over a descriptor of Envoy's.
@@ -100,13 +116,18 @@ impl<S: Store> Limiter<S> {
         outcome: CountedOutcome,
         verdict: Option<(&Verdict, &LimitVerdict)>,
     ) {
+        let outcome = match (decision.op, verdict) {
+            (Op::Force | Op::Refund, Some(_)) => "done",
+            _ => outcome.name(),
+        };
         let verdict = verdict.map(|(verdict, limit)| (verdict, std::slice::from_ref(limit)));
-        self.log_line(decision, outcome.name(), verdict);
+        self.log_line(decision, false, outcome, verdict);
     }
 
     fn log_line(
         &self,
         decision: &Decision<'_>,
+        is_for_default: bool,
         outcome: &'static str,
         verdict: Option<(&Verdict, &[LimitVerdict])>,
     ) {
@@ -115,12 +136,12 @@ impl<S: Store> Limiter<S> {
         if !log.wants(subject.resource, subject.consumer, is_denial(outcome)) {
             return;
         }
-        let default = self.rules.resolve(subject.resource, "").ok();
         let line = DecisionLine {
             time: verdict.map(|(verdict, _)| verdict.now),
             operation,
             strategy: strategy.name(),
-            is_default: default.is_some_and(|default| default.strategy.name() == strategy.name()),
+            is_for_default,
+            inline: inline_name(strategy.name()).and_then(|_| strategy.algorithms().first()),
             subject,
             cost: costs.first().copied().unwrap_or_default(),
             granted: verdict.map_or(0, |(verdict, _)| verdict.granted),

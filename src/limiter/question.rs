@@ -120,6 +120,11 @@ impl Question<'_> {
         }
     }
 
+    /// Whether it leaves the strategy to the configuration.
+    pub(super) fn is_for_default(&self) -> bool {
+        self.strategy.is_empty() && self.inline().is_none()
+    }
+
     /// The limit that it brings along.
     pub(super) fn inline(&self) -> Option<&InlineLimit<'_>> {
         self.shaping.as_deref().and_then(|shaping| shaping.inline.as_ref())

@@ -46,8 +46,8 @@ struct SameOutcomes {
 
 /// A question, in its turn.
 enum RoundSlot<'q, 'm> {
-    /// The next one that the store is asked, where it is counted, and whether it wants advice.
-    Asked(TotalsRow, &'q Arc<Strategy>, bool),
+    /// The next one that the store is asked, and where it is counted.
+    Asked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>),
     /// It needs no store.
     Listed(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, Listed),
     /// It cannot be asked.
@@ -123,18 +123,18 @@ impl<'a, S: Store> Round<'a, S> {
         let mut limits = &answers.limits[..];
         for turn in turns {
             each(match turn {
-                RoundSlot::Asked(row, strategy, wants_advice) => match asked.next() {
+                RoundSlot::Asked(row, strategy, question) => match asked.next() {
                     Some((decision, StoreAnswer::Later(later))) => {
-                        Begun::Waiting(self.waiting(row, decision, later, wants_advice))
+                        Begun::Waiting(self.waiting(row, question, decision, later))
                     }
                     Some((decision, StoreAnswer::Ready(decided))) => {
                         let outcome = self.outcome(strategy, decided, &mut limits);
                         if self.limiter.recorder.decision_log().is_some() {
-                            self.limiter.log_decision(decision, &outcome);
+                            self.limiter.log_decision(decision, question.is_for_default(), &outcome);
                         }
                         let asked = LogFields::of_decision(decision);
                         let answer = self.record(row, strategy, &asked, outcome);
-                        if wants_advice {
+                        if question.headers {
                             self.advised(row, decision, answer)
                         } else {
                             Begun::Answered(answer)
@@ -194,7 +194,7 @@ impl<'a, S: Store> Round<'a, S> {
             part: question.part(),
             deadline: question.deadline.as_ref(),
         });
-        turns.push(RoundSlot::Asked(row, strategy, question.headers));
+        turns.push(RoundSlot::Asked(row, strategy, question));
         Ok(())
     }
 
@@ -218,17 +218,17 @@ impl<'a, S: Store> Round<'a, S> {
     fn waiting(
         &self,
         row: TotalsRow,
+        question: &Question<'_>,
         decision: &Decision<'_>,
         later: LaterVerdicts,
-        wants_advice: bool,
     ) -> Waiting {
         let fields = LogFields::of_decision(decision);
         let sampled = self.limiter.recorder.samples().then(|| fields.consumer.into());
         let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
-        let decision_log = self.limiter.logged_later(decision);
+        let decision_log = self.limiter.logged_later(decision, question);
         let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some();
         let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled, live: None }));
-        let advice = wants_advice.then(|| Box::new(AdviceWanted::of(decision)));
+        let advice = question.headers.then(|| Box::new(AdviceWanted::of(decision)));
         let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
         Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
     }
@@ -248,7 +248,7 @@ impl<'a, S: Store> Round<'a, S> {
                 part: question.part(),
                 ..Decision::new(strategy, question.subject(None), question.op(), costs)
             };
-            self.limiter.log_decision(&decision, &outcome);
+            self.limiter.log_decision(&decision, question.is_for_default(), &outcome);
         }
         self.record(row, strategy, &LogFields::of(question, strategy), outcome)
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::MAX_CALLS;
+use crate::algorithm::{Algorithm, Rate};
 use crate::telemetry::KeyShare;
 use crate::units::Micros;
 
@@ -33,8 +34,10 @@ pub struct LoggedDecision {
     pub operation: LoggedOperation,
     /// The strategy that decided.
     pub strategy: String,
-    /// Whether it was the one of the resource.
-    pub is_default: bool,
+    /// Whether the request named none, so that it was the one of the resource.
+    pub is_for_default: bool,
+    /// The limit that the request brought along.
+    pub inline: Option<Algorithm>,
     /// What was used.
     pub resource: String,
     /// Who used it.
@@ -326,7 +329,8 @@ impl LogLine<'_> {
             time: Micros(self.number("time_us")?),
             operation: self.operation()?,
             strategy: self.text("strategy")?.to_owned(),
-            is_default: self.object.get("default").and_then(Value::as_bool).unwrap_or(false),
+            is_for_default: self.object.get("default").and_then(Value::as_bool).unwrap_or(false),
+            inline: self.inline()?,
             resource: self.text("resource")?.to_owned(),
             consumer: self.text("consumer")?.to_owned(),
             attributes: self.attributes()?,
@@ -361,6 +365,33 @@ impl LogLine<'_> {
         let Some(given) = self.object.get("attributes") else { return Ok(Vec::new()) };
         let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
         given.as_object().and_then(|all| all.iter().map(pair).collect()).ok_or_else(wrong)
+    }
+
+    fn inline(&self) -> Result<Option<Algorithm>, Mistake> {
+        let Some(given) = self.object.get("inline") else { return Ok(None) };
+        let wrong = |why: &str| self.at("inline", format!("`inline` is no limit of a request: {why}"));
+        let number = |name: &str| {
+            let number = given.get(name).and_then(Value::as_u64);
+            number.ok_or_else(|| wrong(&format!("`{name}` must be a whole number from 0")))
+        };
+        let window = || Ok((number("limit")?, Micros(number("window_us")?)));
+        let made = match given.get("algorithm").and_then(Value::as_str) {
+            Some("token_bucket") => {
+                let rate = Rate { count: number("rate")?, period: Micros(number("period_us")?) };
+                Algorithm::bucket(number("burst")?, rate)
+            }
+            Some("fixed_window") => {
+                let (limit, span) = window()?;
+                Algorithm::fixed_window(limit, span, false, false)
+            }
+            Some("sliding_window") => window().map(|(limit, span)| Algorithm::sliding_window(limit, span))?,
+            Some("sliding_log") => window().map(|(limit, span)| Algorithm::sliding_log(limit, span))?,
+            _ => {
+                let known = "token_bucket, fixed_window, sliding_window, sliding_log";
+                return Err(wrong(&format!("`algorithm` must be one of {known}")));
+            }
+        };
+        made.map(Some).map_err(|error| wrong(&error.to_string()))
     }
 
     fn named(&self) -> Result<Vec<String>, Mistake> {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::SimulationError;
 use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
 use super::run::limiter_on;
+use crate::algorithm::Algorithm;
 use crate::clock::ManualClock;
 use crate::envoy;
-use crate::limiter::{Begun, Limiter, LimiterError, Outcome, Question, Shaping};
+use crate::limiter::{Begun, InlineLimit, Limiter, LimiterError, Outcome, Question, Shaping};
 use crate::store::at_once;
 use crate::store::memory::MemoryStore;
-use crate::strategy::{Field, INLINE, Listed, Resolved, Rules, Strategy};
+use crate::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
 use crate::telemetry::KeyShare;
 use crate::units::Micros;
 
@@ -22,8 +23,8 @@ pub struct ReplayResult {
     pub strategies: BTreeMap<String, ReplayedStrategy>,
     /// The first decisions that differ.
     pub examples: Vec<ReplayedDifference>,
-    /// Lines of Envoy's requests and of limits that requests brought along. They are not replayed: a log has neither
-    /// descriptors nor the numbers of such limits.
+    /// Lines of Envoy's requests. They are not replayed: a log has no descriptors that match nothing, which other rules
+    /// may limit.
     pub of_requests: u64,
 }
 
@@ -102,27 +103,22 @@ pub fn replay(
         if !wanted(&decision.strategy) {
             continue;
         }
-        if is_of_request(&decision.strategy) && rules.resolve("", &decision.strategy).is_err() {
+        if decision.strategy == envoy::STRATEGY && rules.resolve("", &decision.strategy).is_err() {
             result.of_requests += 1;
             continue;
         }
         clock.set(decision.time);
-        let after = match replay.strategy_of(decision) {
-            Some((name, resolved)) => {
+        let after = match (&decision.inline, replay.strategy_of(decision)) {
+            (Some(algorithm), _) => replay.decide_inline(decision, algorithm),
+            (None, Some((name, resolved))) => {
                 check_complete(log.keys, resolved.strategy)?;
-                replay.decide(decision, &name)
+                replay.decide(decision, name, None)
             }
-            None => ReplayStep::Refused,
+            (None, None) => ReplayStep::Refused,
         };
         result.count(index, decision, after, examples);
     }
     Ok(result)
-}
-
-/// Whether the strategy is no configured one: that of Envoy's requests, or a limit that a request brought along.
-fn is_of_request(strategy: &str) -> bool {
-    let inline = strategy.strip_prefix(INLINE).is_some_and(|name| name.starts_with('='));
-    inline || strategy == envoy::STRATEGY
 }
 
 /// A counter that the log has not completely cannot be computed.
@@ -158,19 +154,32 @@ enum ReplayStep {
 }
 
 impl Replay<'_> {
-    /// What decides instead, and the name under which it is asked for: of a resource's own strategy that of the
-    /// resource, else the one of the same name.
-    fn strategy_of(&self, decision: &LoggedDecision) -> Option<(String, Resolved<'_>)> {
-        let named =
-            || (decision.strategy.clone(), self.rules.resolve(&decision.resource, &decision.strategy));
-        let default = || (String::new(), self.rules.resolve(&decision.resource, ""));
-        let both = if decision.is_default { [default(), named()] } else { [named(), default()] };
-        both.into_iter().find_map(|(name, resolved)| Some((name, resolved.ok()?)))
+    /// What decides instead, and the name under which it is asked for: the strategy of the resource where the request
+    /// named none, else the one of the same name.
+    fn strategy_of<'d>(&self, decision: &'d LoggedDecision) -> Option<(&'d str, Resolved<'_>)> {
+        let name = if decision.is_for_default { "" } else { &*decision.strategy };
+        Some((name, self.rules.resolve(&decision.resource, name).ok()?))
     }
 
-    fn decide(&self, decision: &LoggedDecision, strategy: &str) -> ReplayStep {
-        let mut shaping = Shaping::under(&decision.id);
-        let mut is_plain = decision.id.is_empty();
+    /// Refused where the other configuration takes no limits from requests.
+    fn decide_inline(&self, decision: &LoggedDecision, algorithm: &Algorithm) -> ReplayStep {
+        let name = inline_name(&decision.strategy).unwrap_or_default();
+        let limits = self.rules.inline_limits();
+        let made = limits.and_then(|limits| limits.strategy(name, *algorithm, FailurePolicy::Error).ok());
+        match made {
+            Some(strategy) => self.decide(decision, "", Some(InlineLimit::Built(Arc::new(strategy)))),
+            None => ReplayStep::Refused,
+        }
+    }
+
+    fn decide(
+        &self,
+        decision: &LoggedDecision,
+        strategy: &str,
+        inline: Option<InlineLimit<'_>>,
+    ) -> ReplayStep {
+        let mut is_plain = decision.id.is_empty() && inline.is_none();
+        let mut shaping = Shaping { inline, ..Shaping::under(&decision.id) };
         let is_question = match decision.operation {
             LoggedOperation::Charge => true,
             LoggedOperation::AtMost => {

@@ -175,6 +175,8 @@ async fn every_operation_is_logged(store: StoreConfig) {
         "refund two done 2/2",
         "refund two known 0/2",
         "debit two done 3/3",
+        "debit two done 15/100",
+        "debit two known 15/100",
         "reserve api allowed 2/2",
         "reserve api allowed 1/1",
         "cancel api done 0/0",
@@ -188,9 +190,13 @@ async fn every_operation_is_logged(store: StoreConfig) {
     ];
     assert_eq!(lines_of_limits, expected);
     assert_eq!((&lines[3]["id"], &lines[4]["applied"]), (&"once".into(), &false.into()));
-    assert_eq!(lines[6]["max_wait_us"], 60_000_000);
-    assert_eq!((lines[12].get("named"), &lines[13]["named"]), (None, &serde_json::json!(["all"])));
-    assert!(text(&lines[14], "resource").starts_with("4:edge/4:user="));
+    assert_eq!(lines[8]["max_wait_us"], 60_000_000);
+    assert_eq!((lines[14].get("named"), &lines[15]["named"]), (None, &serde_json::json!(["all"])));
+    for line in &lines {
+        let asks = ["charge", "at_most", "reserve"].contains(&text(line, "operation"));
+        assert_eq!(line["limits"][0].get("denies").is_some(), asks, "{line}");
+    }
+    assert!(text(&lines[16], "resource").starts_with("4:edge/4:user="));
 }
 
 async fn change_everything(client: &mut RateLimitServiceClient<Channel>, resource: &str) {
@@ -217,7 +223,12 @@ async fn change_everything(client: &mut RateLimitServiceClient<Channel>, resourc
         id: "bill".to_owned(),
         ..DebitRequest::default()
     };
-    client.debit(debit).await.unwrap();
+    client.debit(debit.clone()).await.unwrap();
+    // Each limit may go as far into debt as it is large.
+    let above = DebitRequest { cost: Some(100), id: "above".to_owned(), ..debit };
+    for _ in 0..2 {
+        client.debit(above.clone()).await.unwrap();
+    }
     let strategy = "api".to_owned();
     for (id, cost) in [("a", 2), ("b", 1)] {
         let max_wait = Some(prost_types::Duration { seconds: 60, nanos: 0 });

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use access::{Access, Listed, Listing};
 pub use attributes::{Attributes, MAX_ATTRIBUTES, Needed, is_attribute_name};
 pub use identity::StrategyId;
-pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME};
+pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME, inline_name};
 pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};

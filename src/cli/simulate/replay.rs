@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use weir::simulation::{
     LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy,
@@ -13,7 +13,7 @@ use weir::simulation::{
 use weir::strategy::Rules;
 
 use super::text::aligned;
-use super::{MAX_FILE, SimulateArgs, SimulationOutput};
+use super::{SimulateArgs, SimulationOutput, text_of};
 
 /// How many differing decisions are shown.
 const EXAMPLES: usize = 10;
@@ -25,7 +25,7 @@ const HEADER: [&str; 7] =
 pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
     let mut files = Vec::new();
     for file in &args.replay {
-        files.push((file.clone(), read(file)?));
+        files.push((file.clone(), text_of(file)?));
     }
     let log = read_decision_log(&files)?;
     for name in &args.strategies {
@@ -42,15 +42,6 @@ pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
     }
 }
 
-fn read(file: &PathBuf) -> Result<String> {
-    let cannot = || format!("cannot read {}", file.display());
-    let bytes = std::fs::metadata(file).with_context(cannot)?.len();
-    if bytes > MAX_FILE {
-        bail!("{} has {bytes} bytes; at most {MAX_FILE} are read", file.display());
-    }
-    std::fs::read_to_string(file).with_context(cannot)
-}
-
 fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayResult) -> String {
     let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
     rows.extend(replayed.strategies.iter().map(|(name, counts)| {
@@ -59,7 +50,7 @@ fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
     }));
     let mut out = aligned(&rows);
     if replayed.of_requests > 0 {
-        let what = "decisions of Envoy's requests and inline limits are not replayed";
+        let what = "decisions of Envoy's requests are not replayed";
         let _ = writeln!(out, "\n{} {what}", replayed.of_requests);
     }
     if !replayed.examples.is_empty() {

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::algorithm::LimitVerdict;
+use crate::algorithm::{Algorithm, Engine, LimitVerdict};
 use crate::key::Subject;
 use crate::strategy::Limit;
 use crate::units::{Micros, Retry};
@@ -16,8 +16,10 @@ pub struct DecisionLine<'a> {
     pub operation: &'static str,
     /// The strategy.
     pub strategy: &'a str,
-    /// Whether it is the one of the resource, so that the caller need not have named it.
-    pub is_default: bool,
+    /// Whether the request named none, so that it is the one of the resource.
+    pub is_for_default: bool,
+    /// The limit that the request brought along.
+    pub inline: Option<&'a Algorithm>,
     /// Of what and whom.
     pub subject: Subject<'a>,
     /// What was asked for.
@@ -51,8 +53,11 @@ impl DecisionLine<'_> {
         number(&mut out, "time_us", time.0);
         text(&mut out, "operation", self.operation);
         text(&mut out, "strategy", self.strategy);
-        if self.is_default {
+        if self.is_for_default {
             out.extend_from_slice(br#","default":true"#);
+        }
+        if let Some(algorithm) = self.inline {
+            inline(&mut out, algorithm);
         }
         text(&mut out, "resource", self.subject.resource);
         text(&mut out, "consumer", self.subject.consumer);
@@ -71,6 +76,11 @@ impl DecisionLine<'_> {
         self.limits(&mut out);
         out.extend_from_slice(b"}\n");
         out
+    }
+
+    /// Whether limits were asked to let something pass. Other operations are made whatever limits say.
+    fn is_question(&self) -> bool {
+        matches!(self.operation, "charge" | "at_most" | "reserve")
     }
 
     /// In the order of their names, so that equal calls have equal lines.
@@ -107,8 +117,10 @@ impl DecisionLine<'_> {
         for (index, (limit, said)) in self.limits.iter().enumerate() {
             out.extend_from_slice(if index == 0 { br#"{"name":"# } else { br#",{"name":"# });
             quoted(out, &limit.name);
-            key(out, "denies");
-            out.extend_from_slice(if said.fits() { b"false" } else { b"true" });
+            if self.is_question() {
+                key(out, "denies");
+                out.extend_from_slice(if said.fits() { b"false" } else { b"true" });
+            }
             if limit.algorithm.is_shadow() {
                 out.extend_from_slice(br#","shadow":true"#);
             }
@@ -122,6 +134,32 @@ impl DecisionLine<'_> {
         }
         out.push(b']');
     }
+}
+
+/// The numbers of a limit that a request brought along, from which it can be made again.
+fn inline(out: &mut Vec<u8>, algorithm: &Algorithm) {
+    key(out, "inline");
+    out.extend_from_slice(br#"{"algorithm":""#);
+    let window = |out: &mut Vec<u8>, name: &str, Micros(span): Micros| {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'"');
+        number(out, "limit", algorithm.limit());
+        number(out, "window_us", span);
+    };
+    match algorithm.engine() {
+        Engine::Bucket(bucket) => {
+            out.extend_from_slice(br#"token_bucket""#);
+            number(out, "rate", bucket.drain);
+            number(out, "period_us", algorithm.weight());
+            number(out, "burst", algorithm.limit());
+        }
+        Engine::Sliding(sliding) => window(out, "sliding_window", Micros(sliding.span)),
+        Engine::Log(log) => window(out, "sliding_log", Micros(log.span)),
+        Engine::Window(fixed) => window(out, "fixed_window", Micros(fixed.span)),
+        // Requests bring no others along.
+        Engine::Interval(_) | Engine::Slots(_) | Engine::WarmUp(_) => out.push(b'"'),
+    }
+    out.push(b'}');
 }
 
 fn key(out: &mut Vec<u8>, name: &str) {

@@ -48,6 +48,12 @@ impl InlineLimits {
     }
 }
 
+/// The name of the inline limit that decides under this strategy, if it is one.
+#[must_use]
+pub fn inline_name(strategy: &str) -> Option<&str> {
+    strategy.strip_prefix(INLINE).and_then(|rest| rest.strip_prefix('='))
+}
+
 /// The same number for all strategies of one name. If two names have the same, their decisions wait for one another,
 /// and nothing else.
 fn family(name: &str) -> usize {
