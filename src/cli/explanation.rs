@@ -46,14 +46,19 @@ impl ExplainedRequest<'_> {
     /// The limit's key in Redis.
     fn key(&self, limit: &Limit) -> String {
         let mut name = Vec::new();
-        key::write_key(
-            &mut name,
-            self.namespace.prefix(self.tag()),
-            self.resolved.strategy,
-            limit,
-            &self.subject,
-        );
+        let prefix = self.namespace.prefix(self.tag());
+        key::write_key(&mut name, prefix, self.resolved.strategy, limit, &self.subject);
         String::from_utf8_lossy(&name).into_owned()
+    }
+
+    /// The key of the reservations that a log holds beside it.
+    fn held_key(&self, limit: &Limit) -> Option<String> {
+        limit.algorithm.is_held().then(|| {
+            let mut name = Vec::new();
+            let prefix = self.namespace.prefix(self.tag());
+            key::write_held_key(&mut name, prefix, self.resolved.strategy, limit, &self.subject);
+            String::from_utf8_lossy(&name).into_owned()
+        })
     }
 }
 
@@ -141,6 +146,9 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         let _ =
             writeln!(out, "  {} per {}: {}{from}{mode}", limit.name, limit.scope, numbers(&limit.algorithm));
         let _ = writeln!(out, "    key    {}", explained.key(limit));
+        if let Some(key) = explained.held_key(limit) {
+            let _ = writeln!(out, "    held   {key}");
+        }
         let _ = writeln!(out, "    state  {}", size(&limit.algorithm));
     }
     out
@@ -176,7 +184,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());
     let limits = explained.limits().map(|(limit, overridden)| {
         let size = state::size(&limit.algorithm);
-        json!({
+        let mut said = json!({
             "name": &*limit.name,
             "per": limit.scope.fields().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "algorithm": algorithm::text(&limit.algorithm),
@@ -186,7 +194,11 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
             "overridden": overridden,
             "key": explained.key(limit),
             "state_bytes": { "one": size.one, "most": size.most },
-        })
+        });
+        if let Some(key) = explained.held_key(limit) {
+            said["held_key"] = key.into();
+        }
+        said
     });
     let tag = resolved.listing.is_none().then(|| explained.tag());
     let limits: Option<Vec<Value>> = resolved.listing.is_none().then(|| limits.collect());

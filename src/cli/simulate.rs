@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
 use weir::config::{Config, ConfigOverrides, span};
-use weir::simulation::{CallPattern, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
+use weir::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
 use weir::strategy::{Rules, Strategy};
 use weir::units::Micros;
 
@@ -70,7 +70,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The window of "most in any" [default: each strategy's own: the time until its first limit is full again]
-    #[arg(long, value_parser = span, value_name = "TIME")]
+    #[arg(long, value_parser = window, value_name = "TIME")]
     window: Option<Micros>,
     /// The form of the result
     #[arg(long, value_enum, default_value_t = SimulationOutput::Text)]
@@ -181,17 +181,38 @@ fn simulated(args: &SimulateArgs, pattern: &str, rules: Rules) -> Result<Simulat
 
 fn calls(args: &SimulateArgs, pattern: &str) -> Result<SimulatedCalls> {
     if !is_file(pattern) {
-        let pattern = CallPattern::parse(pattern)?;
+        let read = CallPattern::parse(pattern)?;
         let who = (args.resource.as_str(), args.consumers as usize);
-        return Ok(pattern.calls(args.time, who, args.cost, args.seed)?);
+        let calls = read.calls(args.time, who, args.cost, args.seed);
+        return Ok(calls.map_err(|error| PatternError { pattern: pattern.to_owned(), ..error })?);
     }
     let file = pattern;
-    let bytes = std::fs::metadata(file).with_context(|| format!("cannot read {file}"))?.len();
-    if bytes > MAX_FILE {
-        bail!("{file} has {bytes} bytes; at most {MAX_FILE} are read");
-    }
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let text = text_of(Path::new(file))?;
     read_trace(&text).with_context(|| format!("{file} cannot be read"))
+}
+
+/// The text of a file, or where it is none.
+fn text_of(file: &Path) -> Result<String> {
+    let cannot = || format!("cannot read {}", file.display());
+    let bytes = std::fs::metadata(file).with_context(cannot)?.len();
+    if bytes > MAX_FILE {
+        bail!("{} has {bytes} bytes; at most {MAX_FILE} are read", file.display());
+    }
+    let read = String::from_utf8(std::fs::read(file).with_context(cannot)?);
+    read.map_err(|error| {
+        let (before, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+        let byte = rest.first().copied().unwrap_or_default();
+        anyhow!("{}, line {line}, column {column}: the byte {byte:#04x} is not UTF-8", file.display())
+    })
+}
+
+fn window(text: &str) -> Result<Micros, String> {
+    match span(text)? {
+        Micros::ZERO => Err("it must be at least 1us".to_owned()),
+        window => Ok(window),
+    }
 }
 
 /// A pattern has a colon behind its name; a file that has one too ends in `.csv`.

@@ -36,6 +36,10 @@ pub struct SimulatedStrategy {
     pub waits: u128,
     /// The longest of them.
     pub longest_wait: Micros,
+    /// The sum of the times for which admitted calls are held before they start.
+    pub holds: u128,
+    /// The longest of them.
+    pub longest_hold: Micros,
 }
 
 /// Why a simulation cannot run.
@@ -113,6 +117,10 @@ impl SimulatedStrategy {
         if admitted {
             self.allowed += 1;
             self.allowed_cost = self.allowed_cost.saturating_add(cost);
+            if let Outcome::Decided { verdict, .. } = answer.outcome {
+                self.holds += u128::from(verdict.wait.0);
+                self.longest_hold = self.longest_hold.max(verdict.wait);
+            }
             return;
         }
         self.denied += 1;
@@ -139,6 +147,12 @@ impl SimulatedStrategy {
     pub fn mean_wait(&self) -> Micros {
         let waited = u128::from(self.denied - self.never).max(1);
         Micros(u64::try_from(self.waits / waited).unwrap_or(u64::MAX))
+    }
+
+    /// The mean time for which admitted calls are held before they start.
+    #[must_use]
+    pub fn mean_hold(&self) -> Micros {
+        Micros(u64::try_from(self.holds / u128::from(self.allowed.max(1))).unwrap_or(u64::MAX))
     }
 
     /// The largest cost that was admitted within any `window`: from a call on, shorter than the window.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
-use crate::units::Micros;
+use crate::key::MAX_PART;
+use crate::units::{LONGEST_SPAN, Micros};
 
 /// The columns, in any order; a cost that is not given is 1.
 const COLUMNS: [&str; 4] = ["at_s", "resource", "consumer", "cost"];
@@ -35,7 +36,15 @@ pub fn read_trace(text: &str) -> Result<SimulatedCalls, TraceError> {
             return Err(error(0, format!("a simulation has at most {MAX_CALLS} calls")));
         }
         let field = |name: usize| places[name].map(|place| (place, record.get(place).unwrap_or_default()));
-        let text = |name: usize| field(name).map_or("", |(_, text)| text).to_owned();
+        let text = |name: usize, least: usize| {
+            let Some((place, text)) = field(name) else { return Ok(String::new()) };
+            let bytes = text.len();
+            if (least..=MAX_PART).contains(&bytes) {
+                return Ok(text.to_owned());
+            }
+            let column = COLUMNS.get(name).copied().unwrap_or_default();
+            Err(error(place, format!("{column} has {bytes} bytes; it must have {least} to {MAX_PART}")))
+        };
         let (place, at) = field(0).unwrap_or_default();
         let at = seconds(at).map_err(|reason| error(place, reason))?;
         let cost = match field(3) {
@@ -46,7 +55,7 @@ pub fn read_trace(text: &str) -> Result<SimulatedCalls, TraceError> {
             }
         };
         let next = calls.subjects.len();
-        let subject = (text(1), text(2));
+        let subject = (text(1, 1)?, text(2, 0)?);
         let subject = *known.entry(subject).or_insert_with_key(|subject| {
             calls.subjects.push(subject.clone());
             next
@@ -62,6 +71,10 @@ fn columns(headers: &csv::StringRecord) -> Result<[Option<usize>; 4], TraceError
     let error = |column: usize, reason: String| TraceError { line: 1, column: column + 1, reason };
     if let Some((place, name)) = headers.iter().enumerate().find(|(_, name)| !COLUMNS.contains(name)) {
         return Err(error(place, format!("{name:?} is no column; there are {}", COLUMNS.join(", "))));
+    }
+    let known = |place: usize, name: &str| headers.iter().take(place).any(|header| header == name);
+    if let Some((place, name)) = headers.iter().enumerate().find(|(place, name)| known(*place, name)) {
+        return Err(error(place, format!("there is another column {name}")));
     }
     let places = COLUMNS.map(|name| headers.iter().position(|header| header == name));
     match COLUMNS.iter().zip(places).take(2).find(|(_, place)| place.is_none()) {
@@ -83,12 +96,23 @@ fn seconds(text: &str) -> Result<Micros, String> {
     }
     let micros = format!("{part:0<6}").parse::<u64>().map_err(|_| wrong())?;
     let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(1_000_000));
-    whole.and_then(|whole| whole.checked_add(micros)).map(Micros).ok_or_else(wrong)
+    let at = whole.and_then(|whole| whole.checked_add(micros)).map(Micros);
+    at.filter(|at| *at <= LONGEST_SPAN).ok_or_else(|| {
+        format!("at_s {text:?} is too late; it must be at most {}, 100 years", LONGEST_SPAN.0 / 1_000_000)
+    })
 }
 
 fn unreadable(error: &csv::Error) -> TraceError {
     let line = error.position().map_or(1, csv::Position::line);
-    TraceError { line, column: 1, reason: error.to_string() }
+    let (column, reason) = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => (
+            (*len).min(*expected_len) + 1,
+            format!("the line has {len} fields, and there are {expected_len} columns"),
+        ),
+        _ => (1, error.to_string()),
+    };
+    let column = usize::try_from(column).unwrap_or(usize::MAX);
+    TraceError { line, column, reason }
 }
 
 #[cfg(test)]
@@ -115,6 +139,11 @@ mod tests {
         assert_eq!(at("at_s,resource\n1,r\nsoon,r\n"), (3, 1));
         assert_eq!(at("at_s,resource\n1.0000001,r\n"), (2, 1));
         assert_eq!(at("resource,at_s,cost\nr,1,-1\n"), (2, 3));
-        assert_eq!(at("at_s,resource\n1,r,too many\n"), (2, 1));
+        assert_eq!(at("at_s,resource\n1,r,too many\n"), (2, 3));
+        assert_eq!(at("at_s,resource\n1,r\n1\n"), (3, 2));
+        assert_eq!(at("at_s,resource,at_s\n1,r,1\n"), (1, 3));
+        assert_eq!(at("at_s,resource\n1,r\n1,\n"), (3, 2));
+        assert_eq!(at(&format!("consumer,at_s,resource\n{},1,r\n", "x".repeat(513))), (2, 1));
+        assert_eq!(at("at_s,resource\n3155760000,r\n3155760000.000001,r\n"), (3, 1));
     }
 }

@@ -306,3 +306,18 @@ fn a_state_is_as_large_as_documented() {
         assert!((bytes - documented).abs() <= TOLERANCE * documented, "{row}: {bytes}");
     }
 }
+
+/// Reservations that a log holds have a key of their own.
+#[test]
+fn a_held_log_has_two_keys() {
+    let file = file(
+        "strategies: { log: { limits: [{ name: each, per: [consumer], sliding_log: { limit: 3, window: 10s, hold: true } }] } }",
+    );
+    let args = ["explain", "r", "bob", "--strategy", "log", "--config", file.path().to_str().unwrap()];
+    let said = without_tag(&text(&weir(&args).stdout));
+    let keys = "    key    weir:{*}:log:each:log:c3:bob\n    held   weir:{*}:log:each:held:c3:bob\n";
+    assert!(said.contains(keys), "{said}");
+    let out = weir(&[&args[..], &["--output", "json"]].concat());
+    let said: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(said["limits"][0]["held_key"].as_str().unwrap().ends_with(":log:each:held:c3:bob"), "{said}");
+}

@@ -112,10 +112,45 @@ fn a_mistake_says_where_it_is() {
     wrong(file, "line 3, column 1: at_s \"soon\" is no number of seconds");
     wrong("missing.csv", "cannot read missing.csv");
     wrong("burst:100", "column 7: write CALLSxPAUSE");
-    wrong("constant:100000000/s", "it makes more than 10000000 calls");
+    wrong("constant:100000000/s", "\"constant:100000000/s\", column 1: it makes more than 10000000 calls");
+    let binary = folder.path().join("binary.csv");
+    fs::write(&binary, b"at_s,resource\n0,\xff\n").unwrap();
+    wrong(binary.to_str().unwrap(), "binary.csv, line 2, column 3: the byte 0xff is not UTF-8");
+    let empty = folder.path().join("empty.csv");
+    fs::write(&empty, "at_s,resource\n0,r\n1,\n").unwrap();
+    wrong(empty.to_str().unwrap(), "line 3, column 2: resource has 0 bytes; it must have 1 to 512");
+    let (code, _, err) = simulate(&["--config", COMPARE, "--pattern", "constant:1/s", "--window", "0s"]);
+    assert_eq!(
+        (code, err.contains("'0s' for '--window <TIME>': it must be at least 1us")),
+        (Some(2), true),
+        "{err}"
+    );
     let (code, _, err) = simulate(&["--config", COMPARE, "--strategy", "gates", "--pattern", "constant:1/s"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("there is no strategy `gates` (configured: gate"), "{err}");
     let (code, _, err) = simulate(&["--config", COMPARE, "--pattern", "constant:1/h", "--for", "0s"]);
     assert_eq!((code, err.contains("there are no calls")), (Some(2), true), "{err}");
+}
+
+/// A queue of one call a second: of four calls at once, the first starts at once, and each other one second later.
+#[test]
+fn calls_that_are_held_show_for_how_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("queue.yaml");
+    let rules = "strategies: { queue: { limits: [{ name: each, per: [resource], leaky_queue: { rate: 1/1s, burst: 3 } }] } }";
+    fs::write(&file, rules).unwrap();
+    let args = ["--config", file.to_str().unwrap(), "--pattern", "burst:5x1m", "--for", "1m"];
+    let (_, text, _) = simulate(&args);
+    assert!(text.starts_with(
+        "strategy  offered  allowed  denied  most in any  mean wait  longest wait  mean hold  longest hold\n\
+         queue           5        4       1        4s: 4         1s            1s       1.5s            3s\n"
+    ), "{text}");
+    let (_, json, _) = simulate(&[&args[..], &["--output", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["strategies"][0]["mean_hold_us"], &json["strategies"][0]["longest_hold_us"]),
+        (&1_500_000.into(), &3_000_000.into())
+    );
+    let (_, text, _) = simulate(&["--config", COMPARE, "--pattern", "burst:5x1m"]);
+    assert!(!text.contains("hold"), "{text}");
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{HEADER, cells, span};
+use super::text::{cells, header, span};
 use super::{COLUMNS, Simulated};
 
 const WIDTH: usize = 800;
@@ -68,7 +68,7 @@ pub(super) fn html(simulated: &Simulated) -> String {
         let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
         let _ = writeln!(rows, "<tr>{cells}</tr>");
     }
-    let header: String = HEADER.iter().map(|name| format!("<th>{name}</th>")).collect();
+    let header: String = header(simulated).iter().map(|name| format!("<th>{name}</th>")).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>weir simulate</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\n\

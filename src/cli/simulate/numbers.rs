@@ -21,6 +21,8 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
             "most_in_any_window": row.most,
             "mean_wait_us": result.mean_wait().0,
             "longest_wait_us": result.longest_wait.0,
+            "mean_hold_us": result.mean_hold().0,
+            "longest_hold_us": result.longest_hold.0,
             "admitted": row.admitted,
         })
     });

@@ -9,7 +9,7 @@ use super::{Simulated, SimulatedRow};
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 pub(super) fn text(simulated: &Simulated) -> String {
-    let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
+    let mut rows = vec![header(simulated)];
     rows.extend(simulated.strategies.iter().map(|row| cells(simulated, row)));
     let mut out = aligned(&rows);
     let width = simulated.strategies.iter().map(|row| row.result.strategy.len()).max().unwrap_or(0).max(7);
@@ -22,13 +22,26 @@ pub(super) fn text(simulated: &Simulated) -> String {
     out
 }
 
-pub(super) const HEADER: [&str; 7] =
+const HEADER: [&str; 7] =
     ["strategy", "offered", "allowed", "denied", "most in any", "mean wait", "longest wait"];
 
-/// The cells of one strategy, in the order of [`HEADER`].
+/// Only where a strategy paces its calls.
+const HOLDS: [&str; 2] = ["mean hold", "longest hold"];
+
+/// The names of the columns.
+pub(super) fn header(simulated: &Simulated) -> Vec<String> {
+    let holds = HOLDS.iter().filter(|_| has_holds(simulated));
+    HEADER.iter().chain(holds).map(|name| (*name).to_owned()).collect()
+}
+
+fn has_holds(simulated: &Simulated) -> bool {
+    simulated.strategies.iter().any(|row| row.result.longest_hold > Micros::ZERO)
+}
+
+/// The cells of one strategy, in the order of [`header`].
 pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
     let result = &row.result;
-    vec![
+    let mut cells = vec![
         result.strategy.clone(),
         simulated.calls.calls.len().to_string(),
         result.allowed.to_string(),
@@ -36,7 +49,11 @@ pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
         format!("{}: {}", span(row.window), row.most),
         span(result.mean_wait()),
         span(result.longest_wait),
-    ]
+    ];
+    if has_holds(simulated) {
+        cells.extend([span(result.mean_hold()), span(result.longest_hold)]);
+    }
+    cells
 }
 
 pub(super) fn aligned(rows: &[Vec<String>]) -> String {

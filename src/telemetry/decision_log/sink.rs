@@ -1,7 +1,7 @@
 //! Where the lines of a log end up: standard output, or a file that is followed by the next when it is full.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::LogTarget;
@@ -50,8 +50,13 @@ impl Write for DecisionSink {
 
 impl RotatingFile {
     fn open(path: &Path, max_bytes: u64, max_files: usize) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        let size = file.metadata()?.len();
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let mut size = file.metadata()?.len();
+        if size > 0 && !ends_with_a_line(path)? {
+            // A process that was killed has cut its last line. The next line begins a new one.
+            file.write_all(b"\n")?;
+            size += 1;
+        }
         Ok(Self { path: path.to_owned(), max_bytes, max_files, file, size, ended: true })
     }
 
@@ -79,6 +84,10 @@ impl RotatingFile {
 
     /// Gives every file the name of the next older one. The oldest is replaced.
     fn rotate(&mut self) -> io::Result<()> {
+        // The next file is there before any gets another name: if it cannot be made, all stay as they are.
+        let next = if self.max_files > 1 { self.next_path() } else { self.path.clone() };
+        // With one file there is no older one, so the file is emptied.
+        let file = OpenOptions::new().create(true).write(true).truncate(true).open(&next)?;
         for number in (1..self.max_files).rev() {
             let newer = if number == 1 { self.path.clone() } else { self.numbered(number - 1) };
             match fs::rename(newer, self.numbered(number)) {
@@ -86,11 +95,17 @@ impl RotatingFile {
                 _ => {}
             }
         }
-        let mut options = OpenOptions::new();
-        // With one file there is no older one, so the file is emptied.
-        self.file = options.create(true).write(true).truncate(true).open(&self.path)?;
-        self.size = 0;
+        if self.max_files > 1 {
+            fs::rename(&next, &self.path)?;
+        }
+        (self.file, self.size) = (file, 0);
         Ok(())
+    }
+
+    fn next_path(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".next");
+        name.into()
     }
 
     fn numbered(&self, number: usize) -> PathBuf {
@@ -100,9 +115,49 @@ impl RotatingFile {
     }
 }
 
+/// Whether the last byte of a file that is not empty ends a line.
+fn ends_with_a_line(path: &Path) -> io::Result<bool> {
+    let (mut file, mut last) = (File::open(path)?, [0]);
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "whole\ncu").unwrap();
+        let mut file = RotatingFile::open(&path, 100, 3).unwrap();
+        file.write(b"next\n").unwrap();
+        drop(RotatingFile::open(&path, 100, 3).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole\ncu\nnext\n");
+        assert_eq!(file.size, 14);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_moves_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut file = RotatingFile::open(&path, 8, 3).unwrap();
+        for line in ["first\n", "second\n"] {
+            assert_eq!(file.write(line.as_bytes()).unwrap(), line.len());
+        }
+        // A folder stands where the next file would be made.
+        fs::create_dir(folder.path().join("log.next")).unwrap();
+        for _ in 0..3 {
+            assert!(file.write(b"third\n").is_err());
+        }
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!((read("log").as_str(), read("log.1").as_str()), ("second\n", "first\n"));
+        fs::remove_dir(folder.path().join("log.next")).unwrap();
+        assert_eq!(file.write(b"third\n").unwrap(), 6);
+        assert_eq!([read("log"), read("log.1"), read("log.2")], ["third\n", "second\n", "first\n"]);
+    }
 
     #[test]
     fn a_full_file_is_followed_by_the_next_and_the_oldest_goes() {
