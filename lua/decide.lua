@@ -248,27 +248,12 @@ local function cancel(limits, count, ones, record, record_key)
   return answer_of(limits, count, ones, cancelled and 1 or 2, true, 0, 0, PEEK, 0)
 end
 
--- The most that a forced debit charges to an enforced limit.
-local function most_debited(limits, count, ones, cost)
-  local most = 0
-  for i = 1, count do
-    if not limits[i].shadow then most = max(most, debited(limits[i], ones[i], cost)) end
-  end
-  return most
-end
-
 -- Remembers what is admitted, before it is charged: a charge without a record could be made twice.
-local function remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
+local function remember(limits, ones, levels, record_key, op, cost, granted, fitted, place, charged)
   local one, limit = ones[1], limits[1]
   local record = { cost = cost, granted = granted, fitted = fitted and 1 or 0, start = now + place, wait = place,
-    level = 0, at = 0, limit = 0, weight = 0, p1 = 0, p2 = 0 }
-  record.ends = record.start + RECORD_LASTS
-  if op == FORCE then
-    record.ends, record.charged = now + DEBIT_LASTS, {}
-    for i = 1, #limits > 6 and 8 or 6 do
-      record.charged[i] = limits[i] and debited(limits[i], ones[i], cost) or 0
-    end
-  end
+    level = 0, at = 0, limit = 0, weight = 0, p1 = 0, p2 = 0, charged = charged,
+    ends = now + (charged and DEBIT_LASTS or place + RECORD_LASTS) }
   if op == RESERVE then
     record.level, record.at = levels[1] or one.level, one.at
     -- What is held is named by its number.
@@ -294,12 +279,11 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
       if known.cost ~= cost then return nil, OTHER_COST .. whole(known.cost) end
       why = read_all(limits, count, ones)
       if why then return nil, why end
-      -- Of a debit the answer says what it charged.
-      for i = 1, op == FORCE and count or 0 do ones[i].before = known.charged[i] or 0 end
+      for i = 1, op == FORCE and count or 0 do ones[i].before = known.charged[i] or 0 end -- what it charged then
       return answer_of(limits, count, ones, 2, known.fitted == 1, known.granted, record_wait(known, now), PEEK, 0)
     end
   end
-  local fitted, granted, place = true, cost, 0
+  local fitted, granted, place, levels, charged = true, cost, 0, {}, nil
   for i = 1, count do
     local limit, one, key = limits[i], ones[i], keys[key_at + i]
     why = read_one(limit, one, key)
@@ -326,15 +310,14 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
     ones[i].forget = op == RESET
     if op == RESERVE and place > 0 then ones[i].start = ones[i].at + place end
   end
-  local levels = {}
   for i = 1, count do
     local limit, one, charges = limits[i], ones[i], allowed
     if limit.shadow and allowed then charges = forced or shadow_fits(limit, keys[key_at + i], one, op, granted) end
     levels[i] = next_level(limit, one, op, charges, cost, granted) or false
   end
-  if op == FORCE then granted = most_debited(limits, count, ones, cost) end
+  if op == FORCE then charged, granted = debits(limits, ones, cost) end
   if record_key and allowed then
-    local reply = remember(limits, ones, levels, record_key, op, cost, granted, fitted, place)
+    local reply = remember(limits, ones, levels, record_key, op, cost, granted, fitted, place, charged)
     if refused(reply) then return nil, reply.err end
   end
   for i = 1, count do

@@ -1,12 +1,14 @@
 //! Reads a decision log, and refuses one from which nothing exact could be computed.
 
+mod inline;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::MAX_CALLS;
-use crate::algorithm::{Algorithm, Rate};
+use crate::algorithm::Algorithm;
 use crate::telemetry::KeyShare;
 use crate::units::Micros;
 
@@ -365,33 +367,6 @@ impl LogLine<'_> {
         let Some(given) = self.object.get("attributes") else { return Ok(Vec::new()) };
         let pair = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
         given.as_object().and_then(|all| all.iter().map(pair).collect()).ok_or_else(wrong)
-    }
-
-    fn inline(&self) -> Result<Option<Algorithm>, Mistake> {
-        let Some(given) = self.object.get("inline") else { return Ok(None) };
-        let wrong = |why: &str| self.at("inline", format!("`inline` is no limit of a request: {why}"));
-        let number = |name: &str| {
-            let number = given.get(name).and_then(Value::as_u64);
-            number.ok_or_else(|| wrong(&format!("`{name}` must be a whole number from 0")))
-        };
-        let window = || Ok((number("limit")?, Micros(number("window_us")?)));
-        let made = match given.get("algorithm").and_then(Value::as_str) {
-            Some("token_bucket") => {
-                let rate = Rate { count: number("rate")?, period: Micros(number("period_us")?) };
-                Algorithm::bucket(number("burst")?, rate)
-            }
-            Some("fixed_window") => {
-                let (limit, span) = window()?;
-                Algorithm::fixed_window(limit, span, false, false)
-            }
-            Some("sliding_window") => window().map(|(limit, span)| Algorithm::sliding_window(limit, span))?,
-            Some("sliding_log") => window().map(|(limit, span)| Algorithm::sliding_log(limit, span))?,
-            _ => {
-                let known = "token_bucket, fixed_window, sliding_window, sliding_log";
-                return Err(wrong(&format!("`algorithm` must be one of {known}")));
-            }
-        };
-        made.map(Some).map_err(|error| wrong(&error.to_string()))
     }
 
     fn named(&self) -> Result<Vec<String>, Mistake> {

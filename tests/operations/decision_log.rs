@@ -108,7 +108,10 @@ async fn a_line_says_what_was_asked_and_answered() {
     let asked = ShouldAllowRequest { cost: Some(2), attributes: attributes.into(), ..ask("api/x", "böb") };
     client.should_allow(asked).await.unwrap();
     client.should_allow(ask_under("two", "r", "bob")).await.unwrap();
+    // Peeks change nothing, and are not logged.
+    client.should_allow(ShouldAllowRequest { peek: true, ..ask("api/x", "böb") }).await.unwrap();
     let lines = lines_of(&mut server, &folder.path().join("log"));
+    assert_eq!(lines.len(), 2);
     let expected = serde_json::json!({
         "log": "decisions", "keys": 1, "incarnation": lines[0]["incarnation"], "sequence": 1, "time_us": BASE.0,
         "operation": "charge", "strategy": "api", "default": true, "resource": "api/x", "consumer": "böb",
@@ -190,7 +193,7 @@ async fn every_operation_is_logged(store: StoreConfig) {
     ];
     assert_eq!(lines_of_limits, expected);
     assert_eq!((&lines[3]["id"], &lines[4]["applied"]), (&"once".into(), &false.into()));
-    assert_eq!(lines[8]["max_wait_us"], 60_000_000);
+    assert_eq!((&lines[8]["max_wait_us"], &lines[8]["id"]), (&60_000_000.into(), &"a".into()));
     assert_eq!((lines[14].get("named"), &lines[15]["named"]), (None, &serde_json::json!(["all"])));
     for line in &lines {
         let asks = ["charge", "at_most", "reserve"].contains(&text(line, "operation"));

@@ -1,5 +1,6 @@
 //! Shadow strategies: decided for every live call, charged for themselves, counted and never enforced; on every store.
 
+mod changes;
 mod config;
 mod limits;
 mod redis;
@@ -31,6 +32,10 @@ strategies:
   everybody:
     limits: [{ name: all, per: [resource], fixed_window: { limit: 9, window: 1d } }]
     shadow: [looser]
+  full:
+    limits:
+      - { name: none, per: [resource], fixed_window: { limit: 0, window: 1d } }
+      - { name: shy, per: [resource], mode: shadow, fixed_window: { limit: 0, window: 1d } }
 access: { deny: [mallory] }
 overrides: [{ consumer: gold, strategy: looser, limits: { each: { fixed_window: { limit: 9, window: 1d } } } }]
 ";

@@ -2,8 +2,11 @@
 
 use serde_json::{Value, json};
 use weir::config::{Config, ConfigOverrides};
+use weir::proto::v1::admin_service_client::AdminServiceClient;
 use weir::proto::v1::inline_limit::Algorithm;
-use weir::proto::v1::{InlineLimit, InlineTokenBucket, InlineWindow, RefundRequest, ShouldAllowRequest};
+use weir::proto::v1::{
+    InlineLimit, InlineTokenBucket, InlineWindow, RefundRequest, ResetRequest, ShouldAllowRequest,
+};
 
 use super::{Live, replay, text, weir};
 use crate::support::server::{Server, ask, ask_under};
@@ -133,6 +136,48 @@ async fn a_limit_that_a_call_brought_along_is_in_the_log_and_decides_again() {
     assert_eq!(rows(&live.replayed(&with_list)), [("inline=own".to_owned(), [16, 3, 0, 0])]);
     let off = live.replayed(&rules("small", inline, false));
     assert_eq!(rows(&off), [("inline=own".to_owned(), [0, 0, 0, 16])]);
+}
+
+/// What a refund or a reset has named is in the log, and nothing else changes when it is replayed.
+#[tokio::test]
+async fn a_refund_and_a_reset_change_the_limits_that_they_named() {
+    let live = Live::new();
+    let rules = "
+server: { admin_service: true }
+strategies:
+  two:
+    limits:
+      - { name: all, per: [resource], token_bucket: { rate: 1/1d, burst: 4 } }
+      - { name: each, per: [resource, consumer], token_bucket: { rate: 1/1d, burst: 2 } }
+resources: [{ match: '*', strategy: two }]
+";
+    let mut server = live.server_of(rules);
+    let mut client = server.client().await;
+    let mut called = Vec::new();
+    let (resource, consumer) = ("r".to_owned(), "bob".to_owned());
+    for (index, who) in ["bob", "bob", "bob", "bob", "ann", "ann"].into_iter().enumerate() {
+        if index == 2 {
+            let (limits, cost) = (vec!["each".to_owned()], Some(2));
+            let (resource, consumer) = (resource.clone(), consumer.clone());
+            let refund = RefundRequest { resource, consumer, limits, cost, ..RefundRequest::default() };
+            client.refund(refund).await.unwrap();
+        }
+        if index == 5 {
+            let (resource, consumer) = (resource.clone(), consumer.clone());
+            let reset = ResetRequest {
+                resource,
+                consumer,
+                limits: vec!["all".to_owned()],
+                ..ResetRequest::default()
+            };
+            AdminServiceClient::new(server.channel().await).reset(reset).await.unwrap();
+        }
+        called.push(client.should_allow(ask("r", who)).await.unwrap().into_inner().allowed);
+    }
+    assert_eq!(called, [true, true, true, true, false, true]);
+    server.stop();
+    server.ended().unwrap();
+    assert_eq!(rows(&live.replayed(rules)), [("two".to_owned(), [6, 0, 0, 0])]);
 }
 
 #[test]

@@ -79,6 +79,17 @@ line 4: api r bob cost 1: allowed 1, now denied
     assert!(csv.ends_with("\napi,4,1,0,0,0,0\n"), "{csv}");
 }
 
+/// Nodes on one Redis write a log each, which may be given in any order.
+#[test]
+fn lines_of_several_nodes_are_decided_in_the_order_of_their_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let later = with(with(line("a", 1, 3_900_000, "bob"), "outcome", "denied"), "granted", 0);
+    let lines = [later, line("b", 1, 3_100_000, "bob")];
+    let (code, csv, err) = replay(folder.path(), &log_of(&lines), &["--output", "csv"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(csv.ends_with("\napi,2,0,0,0,0,0\n"), "{csv}");
+}
+
 #[test]
 fn gaps_and_lost_order_are_refused() {
     let first = || line("a", 1, 1_000_000, "bob");

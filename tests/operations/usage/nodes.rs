@@ -109,7 +109,18 @@ async fn each_node_answers_for_all_across_an_outage_and_a_restart() {
     let degraded = |outcome: &str| counted.0.keys().any(|(_, _, counted)| counted == outcome);
     assert!(degraded("degraded_allowed") && degraded("degraded_denied") && degraded("error"));
 
-    // A node that has written ends, and begins again under its name.
+    // A Redis that only refuses writes keeps what it has, and gets the rest afterwards.
+    redis.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let refused = tokio::time::Instant::now();
+    while refused.elapsed() < Duration::from_secs(3) {
+        counted.load(&[&one, &two, &three], 2).await;
+    }
+    redis.cli(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
+    counted.load(&[&one, &two, &three], 1).await;
+    counted.is_what_nodes_say(&[&one, &two, &three], &names).await;
+
+    // A node ends, writes what it has counted last, and begins again under its name.
+    counted.load(&[&three], 3).await;
     three.stop();
     let ended = tokio::task::spawn_blocking(move || three.ended()).await.unwrap();
     assert_eq!(ended, Ok(()));

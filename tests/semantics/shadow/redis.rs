@@ -110,11 +110,31 @@ async fn what_differs_is_logged_now_and_then() {
         };
         client.should_allow(request).await.unwrap();
     }
+    let ask = |strategy: &str, cost| ShouldAllowRequest {
+        resource: "r".to_owned(),
+        consumer: "bob-0".to_owned(),
+        strategy: strategy.to_owned(),
+        cost: Some(cost),
+        ..ShouldAllowRequest::default()
+    };
+    assert!(!client.should_allow(ask("api", 2)).await.unwrap().allowed);
+    // Where other limits deny, one in shadow mode changes nothing.
+    assert!(!client.should_allow(ask("full", 1)).await.unwrap().allowed);
     process.signal("TERM");
     eventually_some(SOON, "weir ends", || process.exited());
     let log = reader.join().unwrap();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("a shadow differs")).collect();
-    // The first and the hundred-and-first of one worker or of several; all of them are of `tighter`.
+    // Both ways: `looser` allows what is denied.
+    let (lines, others): (Vec<&str>, Vec<&str>) =
+        lines.into_iter().partition(|line| line.contains("\"tighter\""));
+    let other: Vec<serde_json::Value> =
+        others.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [other] = &other[..] else { panic!("{others:?}") };
+    assert_eq!(
+        (&other["shadow"], &other["live"], &other["outcome"]),
+        (&"looser".into(), &false.into(), &"allowed".into())
+    );
+    // The first and the hundred-and-first of one worker or of several.
     assert!((2..=6).contains(&lines.len()), "{log}");
     let line: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!((&line["strategy"], &line["shadow"]), (&"api".into(), &"tighter".into()), "{line}");
