@@ -28,10 +28,3 @@ files["**/short-*.lua"] = {
 files["**/lease-fixed.lua"] = {
   ignore = { "431", "612", "581", "311/key_count", "211/m[1-3]", "221" },
 }
--- What every script of queues begins with is more than most of them need.
-files["**/queue-*.lua"] = {
-  ignore = {
-    "431", "211/[A-Z_]+", "211/ceil", "211/min", "211/member_of", "211/add", "211/add_entry", "211/oldest",
-    "211/write_meta", "211/whole", "211/id_of",
-  },
-}

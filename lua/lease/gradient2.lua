@@ -4,17 +4,17 @@
 local KIND, WARM_UP = 3, 10
 
 local function next_limit(limit, time, in_flight)
-  if m1 < WARM_UP then
-    m1, m2 = m1 + 1, m2 + time
-    m3 = m2 / m1
+  if l.m1 < WARM_UP then
+    l.m1, l.m2 = l.m1 + 1, l.m2 + time
+    l.m3 = l.m2 / l.m1
   else
-    local factor = 2 / (p3 + 1)
-    m3 = m3 * (1 - factor) + time * factor
+    local factor = 2 / (l.p3 + 1)
+    l.m3 = l.m3 * (1 - factor) + time * factor
   end
-  local long = m3
-  if long / time > 2 then m3 = long * 0.95 end
+  local long = l.m3
+  if long / time > 2 then l.m3 = long * 0.95 end
   if in_flight < limit / 2 then return limit end
-  local gradient = max(0.5, min(1, p4 * long / time))
-  local next = limit * gradient + p2
-  return within(limit * (1 - p1) + next * p1)
+  local gradient = math.max(0.5, math.min(1, l.p4 * long / time))
+  local next = limit * gradient + l.p2
+  return within(limit * (1 - l.p1) + next * l.p1)
 end

@@ -15,8 +15,8 @@ local function step(limit, time, in_flight, dropped)
   local digits = digits_of(limit)
   if dropped then return limit - digits end
   if in_flight * 2 < limit then return nil end
-  local queue = ceil(limit * (1 - m1 / time))
-  local alpha, beta = p2, p3
+  local queue = math.ceil(limit * (1 - l.m1 / time))
+  local alpha, beta = l.p2, l.p3
   if alpha < 0 then alpha = 3 * digits end
   if beta < 0 then beta = 6 * digits end
   if queue <= digits then return limit + beta end
@@ -26,19 +26,19 @@ local function step(limit, time, in_flight, dropped)
 end
 
 local function next_limit(limit, time, in_flight, dropped)
-  if m3 == 0 then m3 = jitter end
-  m2 = m2 + 1
+  if l.m3 == 0 then l.m3 = l.jitter end
+  l.m2 = l.m2 + 1
   local due = false
-  if p4 > 0 then due = m2 >= m3 * p4 * limit elseif p4 < 0 then due = m2 >= -p4 end
+  if l.p4 > 0 then due = l.m2 >= l.m3 * l.p4 * limit elseif l.p4 < 0 then due = l.m2 >= -l.p4 end
   if due then
-    m1, m2, m3 = time, 0, jitter
+    l.m1, l.m2, l.m3 = time, 0, l.jitter
     return limit
   end
-  if m1 == 0 or time < m1 then
-    m1 = time
+  if l.m1 == 0 or time < l.m1 then
+    l.m1 = time
     return limit
   end
   local next = step(limit, time, in_flight, dropped)
   if not next then return limit end
-  return (1 - p1) * limit + p1 * within(next)
+  return (1 - l.p1) * limit + l.p1 * within(next)
 end

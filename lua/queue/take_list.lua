@@ -1,37 +1,43 @@
 -- Hands items of a list out, no faster than the rate. Twin: crates/core/src/queue/take.rs.
+--
+-- ARGV: as for a stream.
 
-local reply, handed, taken_bytes = { false }, 0, 0
+local fields = {}
 
-local function run()
-  read_meta()
-  local most, wait, drained = n, 0, 0
-  if count > 0 then
-    local old, since = min(level, period), max(0, now - level_at)
-    drained = since >= ceil(old / count) and 0 or old - since * count
-    wait = ceil(drained / count)
-    most = wait == 0 and min(most, 1) or 0
-  end
-  while handed < most and taken_bytes + MAX_PAYLOAD <= MAX_TAKE_BYTES do
-    local chunk = min(most - handed, floor((MAX_TAKE_BYTES - taken_bytes) / MAX_PAYLOAD))
-    local elements = ask('LPOP', ITEMS, chunk) or {}
+-- Adds at most so many items to the reply, and says how many.
+local function take(most, reply)
+  local handed, bytes = 0, 0
+  while handed < most and bytes + 65536 <= 1048576 do
+    local chunk = math.min(most - handed, math.floor((1048576 - bytes) / 65536))
+    local elements = ask('LPOP', KEYS[1], chunk) or {}
     for i = 1, #elements do
-      local ms, seq = unpack_struct('<dd', elements[i])
-      local payload = elements[i]:sub(17)
-      reply[#reply + 1] = pack('<dddddd', ms, seq, 1, 0, -1, 0)
-      reply[#reply + 1] = payload
-      reply[#reply + 1] = ''
-      handed, taken_bytes = handed + 1, taken_bytes + #payload
+      local ms, seq = struct.unpack('<dd', elements[i])
+      local payload, n = elements[i]:sub(17), #reply
+      reply[n + 1], reply[n + 2], reply[n + 3] = string.format('%.0f-%.0f', ms, seq), payload, ''
+      handed, bytes = handed + 1, bytes + #payload
     end
     if #elements < chunk then break end
   end
-  local stepped = count > 0 and now < level_at
-  if count > 0 and (handed > 0 or stepped) then
-    level, level_at = handed > 0 and period or drained, now
+  q.bytes, q.first, q.changed = math.max(0, q.bytes - bytes), q.first + handed, q.changed or handed > 0
+  return handed
+end
+
+local function answer()
+  local reply, heads, held, taken = { false }, {}, ask(LENGTH, KEYS[1]), 0
+  for call = 1, q.calls do
+    local most, at = struct.unpack('<d', ARGV[1], q.at)
+    local wait, drained = 0, 0
+    q.at = at
+    if q.count > 0 then
+      most, wait, drained = pace(most)
+    end
+    local handed = take(most, reply)
+    if q.count > 0 then charge_pace(handed > 0, drained) end
+    taken = taken + handed
+    local after = (handed == 0 and held > taken) and wait or -1
+    -- The third is how many places are free since the first call.
+    heads[call] = struct.pack('<dddd', handed, after, taken, 0)
   end
-  bytes, first = max(0, bytes - taken_bytes), first + handed
-  if handed > 0 or stepped then write_meta() end
-  local held = depth()
-  local next_one = (handed == 0 and held > 0) and wait or -1
-  reply[1] = pack('<dddd', now, held, next_one, 0)
+  reply[1] = struct.pack('<dd', q.now, held) .. table.concat(heads)
   return reply
 end

@@ -119,7 +119,21 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert!(in_rust.insert("ring".to_owned()));
     assert_eq!(engines, in_rust);
     let leases = ["lease", "aimd", "vegas", "gradient2", "sampling", "fixed"];
-    let queues = ["dead", "enqueue", "finish", "list", "settle", "stats", "stream", "take", "take_list"];
+    let queues = [
+        "dead",
+        "enqueue",
+        "entries",
+        "finish",
+        "list",
+        "pace",
+        "put_list",
+        "put_stream",
+        "settle",
+        "stats",
+        "stream",
+        "take",
+        "take_list",
+    ];
     let general = ["any", "decide", "held", "numbers", "once", "plain", "start"];
     let besides = [&general[..], &leases[..], &queues[..]].concat();
     assert_eq!(engines, stems(read_all("lua", "lua"), &besides));

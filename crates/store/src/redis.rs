@@ -20,6 +20,7 @@ mod replay;
 mod request;
 mod script;
 mod sentinel;
+mod shared_call;
 mod source;
 mod topology;
 mod trials;

@@ -1,9 +1,11 @@
 //! The pure state machine, the memory store and Lua on random calls of every kind. The clock moves forwards and back,
-//! and the rules change. All three answer the same, to the last bit of an estimate.
+//! and the rules change. All three answer the same, to the last bit of an estimate. In Redis, calls that are made together
+//! share a script call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir::clock::ManualClock;
@@ -35,6 +37,10 @@ struct Story {
 #[derive(Debug, Clone)]
 struct Call {
     clock: ClockStep,
+    /// Whether it is made together with the one before: at its time, and under its configuration.
+    together: bool,
+    /// Which of two keys.
+    key: usize,
     id: usize,
     tier: usize,
     op: LeaseOp,
@@ -90,36 +96,47 @@ impl World {
         static STORIES: AtomicU64 = AtomicU64::new(0);
         let consumer = format!("story {}", STORIES.fetch_add(1, Ordering::Relaxed));
         let rules = story.rules.clone().map(|numbers| world::strategy("differential", numbers));
-        let (mut now, mut ends) = (START, START);
-        for (number, call) in story.calls.iter().enumerate() {
-            now = call.clock.from(now, ends);
+        let keys = [consumer.clone(), format!("{consumer}, other")];
+        let (mut now, mut ends, mut number) = (START, START, 0);
+        for calls in story.calls.chunk_by(|_, next| next.together) {
+            now = calls[0].clock.from(now, ends);
             self.clock.set(Micros(now));
-            let tier = [("tier", TIERS[call.tier])];
-            let attributes = Attributes::of_pairs(&tier);
-            let subject =
-                Subject { resource: "leases", consumer: &consumer, attributes, ..Subject::default() };
-            let strategy = &rules[usize::from(call.changed)];
-            let ask = LeaseAsk { strategy, subject, id: IDS[call.id], op: call.op, deadline: None };
-            let [pure, memory, redis] = self.answers(&ask);
-            let number = number + 1;
+            let tiers: Vec<_> = calls.iter().map(|call| [("tier", TIERS[call.tier])]).collect();
+            let mut asks = Vec::new();
+            for (call, tier) in calls.iter().zip(&tiers) {
+                let attributes = Attributes::of_pairs(tier);
+                let consumer = &keys[call.key];
+                let subject = Subject { resource: "leases", consumer, attributes, ..Subject::default() };
+                let strategy = &rules[usize::from(calls[0].changed)];
+                asks.push(LeaseAsk { strategy, subject, id: IDS[call.id], op: call.op, deadline: None });
+            }
+            let [pure, memory, redis] = self.answers(&asks);
+            number += calls.len();
             prop_assert_eq!(
                 &memory,
                 &pure,
-                "call {} at {}: memory is left, the state machine right",
+                "calls up to {} at {}: memory is left, the state machine right",
                 number,
                 now
             );
-            prop_assert_eq!(&redis, &pure, "call {} at {}: Lua is left, Rust right", number, now);
-            if let LeaseOp::Acquire { ttl, .. } | LeaseOp::Renew { ttl } = call.op {
-                ends = now + ttl.0;
+            prop_assert_eq!(&redis, &pure, "calls up to {} at {}: Lua is left, Rust right", number, now);
+            for call in calls {
+                if let LeaseOp::Acquire { ttl, .. } | LeaseOp::Renew { ttl } = call.op {
+                    ends = now + ttl.0;
+                }
             }
         }
         Ok(())
     }
 
-    fn answers(&self, ask: &LeaseAsk<'_>) -> [Result<LeaseAnswer, StoreError>; 3] {
+    fn answers(&self, asks: &[LeaseAsk<'_>]) -> [Vec<Result<LeaseAnswer, StoreError>>; 3] {
         self.runtime.block_on(async {
-            [self.pure.lease(ask).await, self.memory.lease(ask).await, self.redis.lease(ask).await]
+            let (mut pure, mut memory) = (Vec::new(), Vec::new());
+            for ask in asks {
+                pure.push(self.pure.lease(ask).await);
+                memory.push(self.memory.lease(ask).await);
+            }
+            [pure, memory, join_all(asks.iter().map(|ask| self.redis.lease(ask))).await]
         })
     }
 }
@@ -208,8 +225,10 @@ fn call() -> impl Strategy<Value = Call> {
         1 => any::<u32>().prop_map(|by| ClockStep::Back(by.into())),
         1 => (0..=CEILING).prop_map(ClockStep::To),
     ];
-    (clock, 0..IDS.len(), 0..TIERS.len(), op(), prop::bool::weighted(0.2))
-        .prop_map(|(clock, id, tier, op, changed)| Call { clock, id, tier, op, changed })
+    let (together, key) = (prop::bool::weighted(0.4), prop_oneof![3 => Just(0_usize), 1 => Just(1)]);
+    (clock, together, key, 0..IDS.len(), 0..TIERS.len(), op(), prop::bool::weighted(0.2)).prop_map(
+        |(clock, together, key, id, tier, op, changed)| Call { clock, together, key, id, tier, op, changed },
+    )
 }
 
 fn op() -> impl Strategy<Value = LeaseOp> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use weir::clock::{Clock, ManualClock};
 use weir::config::Topology;
 use weir::key::Subject;
@@ -172,4 +173,35 @@ async fn a_key_of_another_kind_is_unreadable() {
     redis.flush_all();
     redis.flush_scripts();
     assert!(is_held(&call(&store, &strategy, "a", acquire(ttl)).await), "the script is sent again");
+}
+
+/// Calls about leases that are ready at the same moment are one script call, whatever their keys are. A key of another
+/// kind is the error of its leases alone.
+#[tokio::test]
+async fn calls_that_are_ready_together_share_a_script_call() {
+    let redis = RedisServer::start();
+    let store = store(&redis, Clock::System).await;
+    let fixed = world::strategy("fixed", world::numbers(3));
+    let consumers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    let ask = |consumer, op| {
+        let subject = Subject { resource: "r", consumer, ..Subject::default() };
+        LeaseAsk { strategy: &fixed, subject, id: "a", op, deadline: None }
+    };
+    store.lease(&ask("20", acquire(Micros::from_secs(60)))).await.unwrap();
+    let records = redis.state_keys().into_iter().find(|key| key.contains(":lease:")).unwrap();
+    store.lease(&ask("20", RELEASE)).await.unwrap();
+    redis.cli(&["SET", &records, "mine"]);
+    redis.cli(&["CONFIG", "RESETSTAT"]);
+    for op in [acquire(Micros::from_secs(60)), RELEASE] {
+        let asks: Vec<_> = consumers.iter().map(|consumer| ask(consumer, op)).collect();
+        for (number, answer) in join_all(asks.iter().map(|ask| store.lease(ask))).await.iter().enumerate() {
+            match answer {
+                Err(StoreError::Unreadable(_)) => assert_eq!(number, 20),
+                Ok(answer) => assert_eq!(answer.in_flight, u64::from(op != RELEASE), "{number}"),
+                Err(error) => panic!("{number}: {error}"),
+            }
+        }
+    }
+    let stats: String = redis.query(&["INFO", "commandstats"]);
+    assert!(stats.contains("cmdstat_evalsha:calls=2,"), "{stats}");
 }

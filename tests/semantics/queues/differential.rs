@@ -1,6 +1,7 @@
 //! The pure state machine, the memory store and Lua on random stories: calls of every kind, clocks that go forwards and
-//! back, numbers that change on the way. All say the same.
+//! back, numbers that change on the way. All say the same. In Redis, calls that are made together share a script call.
 
+use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir::clock::ManualClock;
@@ -26,7 +27,8 @@ struct Story {
 #[derive(Debug, Clone)]
 struct Call {
     clock: ClockStep,
-    op: RandomOp,
+    /// What is done together: all of one kind.
+    ops: Vec<RandomOp>,
     /// Whether it is about the dead letters.
     dead: bool,
     /// Whether the second configuration is in force.
@@ -98,7 +100,7 @@ impl World {
             let rule = if call.changed { &second } else { &first };
             let Some(dead) = possible(rule, call) else { continue };
             let part = if dead { QueuePart::Dead } else { QueuePart::Main };
-            let [pure, memory, redis] = self.answers(rule, part, &call.op, &taken[usize::from(dead)]);
+            let [pure, memory, redis] = self.answers(rule, part, &call.ops, &taken[usize::from(dead)]);
             let number = number + 1;
             prop_assert_eq!(
                 &memory,
@@ -108,8 +110,10 @@ impl World {
                 now
             );
             prop_assert_eq!(&redis, &pure, "call {} at {}: Lua is left, Rust right", number, now);
-            if let Ok(QueueAnswer { reply: QueueReply::Taken { items, .. }, .. }) = pure {
-                taken[usize::from(dead)].extend(items.iter().map(|item| item.id));
+            for answer in pure {
+                if let Ok(QueueAnswer { reply: QueueReply::Taken { items, .. }, .. }) = answer {
+                    taken[usize::from(dead)].extend(items.iter().map(|item| item.id));
+                }
             }
         }
         Ok(())
@@ -119,48 +123,62 @@ impl World {
         &self,
         rule: &QueueRule,
         part: QueuePart,
-        op: &RandomOp,
+        ops: &[RandomOp],
         taken: &[ItemId],
-    ) -> [Result<QueueAnswer, StoreError>; 3] {
-        const IDS: [&str; 5] = ["a", "b", "{c}", "é", "s"];
+    ) -> [Vec<Result<QueueAnswer, StoreError>>; 3] {
         let payload = vec![b'x'; 65_536];
-        let pick = |picks: &[usize]| -> Vec<ItemId> {
-            picks.iter().map(|pick| taken[taken.len() - 1 - pick % taken.len()]).collect()
-        };
-        let (mut items, mut ids) = (Vec::new(), Vec::new());
-        let op = match op {
-            RandomOp::Enqueue(sizes) => {
-                let mut used = Vec::new();
-                for (size, id) in sizes {
-                    let id = id.map(|id| IDS[usize::from(id) % IDS.len()]).filter(|id| !used.contains(id));
-                    used.extend(id);
-                    items.push(NewItem { id: id.unwrap_or_default(), payload: &payload[..*size] });
-                }
-                QueueOp::Enqueue { items: &items }
-            }
-            RandomOp::Take(max_items) => QueueOp::Take { taker: "a worker", max_items: *max_items },
-            RandomOp::Ack(picks, speaks) => {
-                ids.extend(pick(picks));
-                QueueOp::Ack { ids: &ids, outcome: if *speaks { "done" } else { "" } }
-            }
-            RandomOp::Nack(picks, delay) => {
-                ids.extend(pick(picks));
-                QueueOp::Nack { ids: &ids, delay: Micros(*delay) }
-            }
-            RandomOp::Stats(outcomes) => QueueOp::Stats { outcomes: *outcomes },
-        };
-        let ask = QueueAsk { rule, part, op, deadline: None };
+        let lists: Vec<_> = ops.iter().map(|op| (op.items(&payload), op.ids(taken))).collect();
+        let asks: Vec<_> = ops
+            .iter()
+            .zip(&lists)
+            .map(|(op, (items, ids))| QueueAsk { rule, part, op: op.of(items, ids), deadline: None })
+            .collect();
         self.runtime.block_on(async {
-            [self.pure.queue(&ask).await, self.memory.queue(&ask).await, self.redis.queue(&ask).await]
+            let (mut pure, mut memory) = (Vec::new(), Vec::new());
+            for ask in &asks {
+                pure.push(self.pure.queue(ask).await);
+                memory.push(self.memory.queue(ask).await);
+            }
+            [pure, memory, join_all(asks.iter().map(|ask| self.redis.queue(ask))).await]
         })
+    }
+}
+
+impl RandomOp {
+    fn items<'a>(&self, payload: &'a [u8]) -> Vec<NewItem<'a>> {
+        const IDS: [&str; 5] = ["a", "b", "{c}", "é", "s"];
+        let Self::Enqueue(sizes) = self else { return Vec::new() };
+        let mut used = Vec::new();
+        let item = |(size, id): &(usize, Option<u8>)| {
+            let id = id.map(|id| IDS[usize::from(id) % IDS.len()]).filter(|id| !used.contains(id));
+            used.extend(id);
+            NewItem { id: id.unwrap_or_default(), payload: &payload[..*size] }
+        };
+        sizes.iter().map(item).collect()
+    }
+
+    fn ids(&self, taken: &[ItemId]) -> Vec<ItemId> {
+        let (Self::Ack(picks, _) | Self::Nack(picks, _)) = self else { return Vec::new() };
+        picks.iter().map(|pick| taken[taken.len() - 1 - pick % taken.len()]).collect()
+    }
+
+    fn of<'a>(&self, items: &'a [NewItem<'a>], ids: &'a [ItemId]) -> QueueOp<'a> {
+        match *self {
+            Self::Enqueue(_) => QueueOp::Enqueue { items },
+            Self::Take(max_items) => QueueOp::Take { taker: "a worker", max_items },
+            Self::Ack(_, speaks) => QueueOp::Ack { ids, outcome: if speaks { "done" } else { "" } },
+            Self::Nack(_, delay) => QueueOp::Nack { ids, delay: Micros(delay) },
+            Self::Stats(outcomes) => QueueOp::Stats { outcomes },
+        }
     }
 }
 
 /// Whether a call that callers can make is about the dead letters; `None` if they cannot make it.
 fn possible(rule: &QueueRule, call: &Call) -> Option<bool> {
     let numbers = rule.numbers();
-    let settles = matches!(call.op, RandomOp::Ack(..) | RandomOp::Nack(..));
-    let dead = call.dead && numbers.max_deliveries.is_some() && !matches!(call.op, RandomOp::Enqueue(_));
+    let settles = call.ops.iter().any(|op| matches!(op, RandomOp::Ack(..) | RandomOp::Nack(..)));
+    let puts = call.ops.iter().any(|op| matches!(op, RandomOp::Enqueue(_)));
+    let dead = call.dead && numbers.max_deliveries.is_some() && !puts;
     (dead || !(settles && numbers.kind == QueueKind::List)).then_some(dead)
 }
 
@@ -184,7 +202,8 @@ fn numbers() -> impl Strategy<Value = QueueNumbers> {
     let outcomes = prop_oneof![Just(0_u64), Just(5_000), Just(3_600_000_000)];
     let visibility = prop_oneof![1_000..10_000_u64, Just(86_400_000_000)];
     let max_bytes = prop_oneof![Just(65_536_u64), Just(1 << 30)];
-    (kind, 1..12_u64, max_bytes, pace, visibility, deliveries, outcomes).prop_map(
+    let capacity = prop_oneof![3 => 1..12_u64, 1 => Just(40_u64)];
+    (kind, capacity, max_bytes, pace, visibility, deliveries, outcomes).prop_map(
         |(kind, capacity, max_bytes, pace, visibility, deliveries, outcomes)| QueueNumbers {
             kind,
             capacity,
@@ -203,19 +222,23 @@ fn call() -> impl Strategy<Value = Call> {
         2 => (0..200_000_u64).prop_map(ClockStep::On),
         1 => (1..5_000_u64).prop_map(ClockStep::Back),
     ];
-    (clock, op(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
-        .prop_map(|(clock, op, dead, changed)| Call { clock, op, dead, changed })
+    (clock, ops(), prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+        .prop_map(|(clock, ops, dead, changed)| Call { clock, ops, dead, changed })
 }
 
-fn op() -> impl Strategy<Value = RandomOp> {
+/// One to three calls of one kind.
+fn ops() -> impl Strategy<Value = Vec<RandomOp>> {
     let size = prop_oneof![8 => 0..20_usize, 1 => 30_000..65_537_usize];
     let items = prop::collection::vec((size, prop::option::weighted(0.3, any::<u8>())), 1..6);
     let picks = || prop::collection::vec(0..6_usize, 1..4);
+    let settles = prop_oneof![
+        (picks(), any::<bool>()).prop_map(|(picks, speaks)| RandomOp::Ack(picks, speaks)),
+        (picks(), 0..5_000_u64).prop_map(|(picks, delay)| RandomOp::Nack(picks, delay)),
+    ];
     prop_oneof![
-        4 => items.prop_map(RandomOp::Enqueue),
-        4 => (1..8_usize).prop_map(RandomOp::Take),
-        2 => (picks(), any::<bool>()).prop_map(|(picks, speaks)| RandomOp::Ack(picks, speaks)),
-        2 => (picks(), 0..5_000_u64).prop_map(|(picks, delay)| RandomOp::Nack(picks, delay)),
-        1 => (0..4_usize).prop_map(RandomOp::Stats),
+        4 => prop::collection::vec(items.prop_map(RandomOp::Enqueue), 1..4),
+        4 => prop::collection::vec(prop_oneof![4 => 1..8_usize, 1 => 8..22_usize].prop_map(RandomOp::Take), 1..4),
+        4 => prop::collection::vec(settles, 1..4),
+        1 => (0..4_usize).prop_map(|outcomes| vec![RandomOp::Stats(outcomes)]),
     ]
 }

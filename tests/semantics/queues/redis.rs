@@ -1,5 +1,6 @@
 //! Queues in Redis: what a call writes, and what happens when a part of it is gone.
 
+use futures_util::future::join_all;
 use weir::clock::Clock;
 use weir::config::Topology;
 use weir::queue::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
@@ -124,4 +125,46 @@ async fn a_server_without_memory_refuses_and_loses_nothing() {
     assert_eq!((buried.depth, buried.reply), (0, QueueReply::Settled { done: vec![true], dead_lettered: 1 }));
     redis.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(take(&store, &rule, QueuePart::Dead, 9).await[0].0, "b");
+}
+
+/// Calls of one kind that are ready at the same moment are one script call. An id that cannot be read is the error of its
+/// call alone.
+#[tokio::test]
+async fn calls_that_are_ready_together_share_a_script_call() {
+    let redis = RedisServer::start();
+    let store = store(&redis).await;
+    let rule = queue(numbers(100));
+    let items = [NewItem { id: "", payload: b"x" }];
+    call(&store, &rule, QueueOp::Enqueue { items: &items }).await;
+    let ids = take(&store, &rule, QueuePart::Main, 1).await;
+    call(&store, &rule, QueueOp::Ack { ids: &[ids[0].1], outcome: "" }).await;
+    let stream = redis.state_keys().into_iter().find(|key| key.ends_with(":meta")).unwrap();
+    redis.cli(&["RPUSH", &stream.replace(":meta", ":id:6:broken"), "mine"]);
+    redis.cli(&["CONFIG", "RESETSTAT"]);
+    let broken = [NewItem { id: "broken", payload: b"y" }];
+    let ask = |op| QueueAsk { rule: &rule, part: QueuePart::Main, op, deadline: None };
+    let puts: Vec<_> = (0..40)
+        .map(|number| ask(QueueOp::Enqueue { items: if number == 20 { &broken } else { &items } }))
+        .collect();
+    let answers = join_all(puts.iter().map(|ask| store.queue(ask))).await;
+    for (number, answer) in answers.iter().enumerate() {
+        match answer {
+            Err(StoreError::Unreadable(_)) => assert_eq!(number, 20),
+            Ok(answer) => assert_eq!(answer.depth, number as u64 + u64::from(number < 20), "{number}"),
+            Err(error) => panic!("{number}: {error}"),
+        }
+    }
+    let takes: Vec<_> = (0..40).map(|_| ask(QueueOp::Take { taker: "w", max_items: 1 })).collect();
+    let mut ids = Vec::new();
+    for answer in join_all(takes.iter().map(|ask| store.queue(ask))).await {
+        let QueueReply::Taken { items, .. } = answer.unwrap().reply else { panic!() };
+        ids.extend(items.iter().map(|item| [item.id]));
+    }
+    assert!(ids.len() == 39 && ids.is_sorted(), "{ids:?}");
+    let acks: Vec<_> = ids.iter().map(|ids| ask(QueueOp::Ack { ids, outcome: "" })).collect();
+    let depths = join_all(acks.iter().map(|ask| store.queue(ask))).await;
+    let depths: Vec<u64> = depths.into_iter().map(|answer| answer.unwrap().depth).collect();
+    assert_eq!(depths, (0..39).rev().collect::<Vec<u64>>());
+    let stats: String = redis.query(&["INFO", "commandstats"]);
+    assert!(stats.contains("cmdstat_evalsha:calls=3,"), "{stats}");
 }

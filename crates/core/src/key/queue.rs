@@ -13,7 +13,7 @@ pub fn queue_tag(secret: &KeySecret, queue: &str) -> u128 {
 }
 
 /// The keys of a queue, and where each ends in one text.
-#[derive(Debug)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueueKeys {
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -29,6 +29,18 @@ impl QueueKeys {
             keys.push(|text| write_queue_key(text, prefix, queue, kind));
         }
         keys
+    }
+
+    /// The keys of a queue, or of its dead letters, in the order of `lua/queue/start.lua`: items, due times, numbers and
+    /// outcomes, and then the items and the numbers of the dead letters.
+    #[must_use]
+    pub fn of_part(prefix: KeyPrefix<'_>, queue: &str, is_list: bool, is_dead: bool) -> Self {
+        let [items, due, meta, outcomes] = if is_dead {
+            ["dead", "dead_due", "dead_meta", "dead_outcomes"]
+        } else {
+            [if is_list { "list" } else { "stream" }, "due", "meta", "outcomes"]
+        };
+        Self::new(prefix, queue, &[items, due, meta, outcomes, "dead", "dead_meta"])
     }
 
     /// Adds a key that `write` appends.

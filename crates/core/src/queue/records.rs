@@ -6,6 +6,9 @@ use weir_units::Micros;
 
 use super::{ItemId, MAX_KNOWN_IDS, OUTCOMES_PER_PLACE, OutcomeRecord, QueueNumbers};
 
+/// How long an id that has expired is kept: a clock that steps back by less still finds it, as in Redis.
+const EXPIRED_KEPT: Micros = Micros::from_secs(60);
+
 /// Ids under which items were accepted, until they expire.
 #[derive(Debug, Default)]
 pub(super) struct KnownIds {
@@ -27,14 +30,23 @@ impl KnownIds {
 
     /// Whether so many more may be remembered, after those that have expired are dropped.
     pub(super) fn has_place(&mut self, more: usize, now: Micros, capacity: u64) -> bool {
-        while let Some((id, until)) = self.order.front().filter(|(_, until)| *until <= now) {
+        let places = usize::try_from(capacity.saturating_mul(OUTCOMES_PER_PLACE)).unwrap_or(usize::MAX);
+        let places = places.max(MAX_KNOWN_IDS);
+        self.drop_expired(Micros(now.0.saturating_sub(EXPIRED_KEPT.0)));
+        if self.order.len().saturating_add(more) > places {
+            self.drop_expired(now);
+        }
+        self.order.len().saturating_add(more) <= places
+    }
+
+    /// Drops what had expired at a time.
+    fn drop_expired(&mut self, at: Micros) {
+        while let Some((id, until)) = self.order.front().filter(|(_, until)| *until <= at) {
             if self.by_id.get(id).is_some_and(|(_, known)| known == until) {
                 self.by_id.remove(id);
             }
             self.order.pop_front();
         }
-        let places = usize::try_from(capacity.saturating_mul(OUTCOMES_PER_PLACE)).unwrap_or(usize::MAX);
-        self.order.len().saturating_add(more) <= places.max(MAX_KNOWN_IDS)
     }
 }
 

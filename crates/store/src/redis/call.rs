@@ -10,10 +10,11 @@ use tokio::sync::oneshot;
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
-use super::lease::LeaseJob;
-use super::queue::QueueJob;
+use super::lease::LeaseRequest;
+use super::queue::QueueRequest;
 use super::request::{DecisionJob, OnceKey, Request};
 use super::script::{decode, encode};
+use super::shared_call::SharedCall;
 use super::source::{Form, Script, script_for};
 use crate::{StoreError, Verdicts};
 use weir_time::clock::monotonic;
@@ -33,10 +34,10 @@ pub(super) struct ScriptCall {
 pub(super) enum NodeCall {
     /// Decisions.
     Decisions(ScriptCall),
-    /// Something about a lease.
-    Lease(LeaseJob),
+    /// Something about leases.
+    Leases(SharedCall<LeaseRequest>),
     /// Something of a queue.
-    Queue(QueueJob),
+    Queue(SharedCall<QueueRequest>),
 }
 
 /// What keys one call may have.
@@ -72,8 +73,8 @@ impl NodeCall {
     ) -> Fate {
         match self {
             Self::Decisions(call) => call.run(connection, context, deadlines, host).await,
-            Self::Lease(job) => job.run(connection, context, deadlines, host).await,
-            Self::Queue(job) => job.run(connection, context, deadlines, host).await,
+            Self::Leases(call) => call.run(connection, context, deadlines, host).await,
+            Self::Queue(call) => call.run(connection, context, deadlines, host).await,
         }
     }
 }
@@ -180,11 +181,9 @@ impl ScriptCall {
                 return Fate::Broken;
             }
         };
-        let read_only =
-            |error: &StoreError| matches!(error, StoreError::Refused(why) if why.starts_with("READONLY"));
         let mut fate = Fate::Answered;
         for (reply, answer) in self.replies.into_iter().zip(answers) {
-            if answer.as_ref().is_err_and(read_only) {
+            if answer.as_ref().is_err_and(is_read_only) {
                 fate = Fate::Broken;
             }
             let fault = if self.spans { Fault::within } else { Fault::Failed };
@@ -198,6 +197,11 @@ impl ScriptCall {
             let _ = reply.send(Err(fault.clone()));
         }
     }
+}
+
+/// Whether the node is no master any more.
+pub(super) fn is_read_only(error: &StoreError) -> bool {
+    matches!(error, StoreError::Refused(why) if why.starts_with("READONLY"))
 }
 
 /// EVALSHA; where the node has lost the script, EVAL on the same connection, which leaves it there. `command` makes

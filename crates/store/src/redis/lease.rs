@@ -1,4 +1,4 @@
-//! One call about a lease on its way to a node and back. It has a script call of its own: `lua/lease.lua`.
+//! What is asked about a lease in Redis. The script is `lua/lease.lua`; leases of the same kind of limit share a call of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 use redis::{Cmd, RedisError, Value};
 use tokio::sync::oneshot;
 
-use super::call::{Fate, evaluate};
+use super::call::evaluate;
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, NodeRequest};
 use super::script::{garbled, number, whole};
+use super::shared_call::{SharedJob, SharedRequest, reason_of};
 use super::source::{Script, lease_script};
 use crate::config::RedisConfig;
 use crate::{LeaseAsk, StoreError};
@@ -20,8 +21,6 @@ use weir_core::lease::{
     AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal,
     LimitSource, ProbeRule, WorkOutcome,
 };
-use weir_time::clock::monotonic;
-use weir_time::deadlines::{Deadlines, Passed};
 use weir_units::{CEILING, LATEST, Micros};
 
 /// What is asked, with its keys already built; shared by its tries.
@@ -37,20 +36,18 @@ pub(super) struct LeaseRequest {
     numbers: [f64; 19],
 }
 
+/// Bytes of an answer: 7 doubles.
+const ANSWER_BYTES: usize = 56;
+
+/// The status of a lease whose keys had an error.
+const FAILED: f64 = 0.0;
+
 /// Why a probe's call about a lease failed.
 pub(super) enum LeaseProbeError {
     /// An error of Redis or of the connection.
     Refused(RedisError),
     /// The reply cannot be read.
     Unreadable(StoreError),
-}
-
-/// A call that waits for its node's answer.
-pub(super) struct LeaseJob {
-    request: Arc<LeaseRequest>,
-    /// Whether the node is asked on behalf of another one, during a slot's migration.
-    asking: bool,
-    pub(super) reply: oneshot::Sender<Result<LeaseAnswer, Fault>>,
 }
 
 impl NodeRequest for Arc<LeaseRequest> {
@@ -60,8 +57,8 @@ impl NodeRequest for Arc<LeaseRequest> {
         self.slot
     }
 
-    fn job(&self, asking: bool, _: bool, reply: oneshot::Sender<Result<LeaseAnswer, Fault>>) -> Job {
-        Job::Lease(LeaseJob { request: Arc::clone(self), asking, reply })
+    fn job(&self, asking: bool, alone: bool, reply: oneshot::Sender<Result<LeaseAnswer, Fault>>) -> Job {
+        Job::Lease(SharedJob { request: Arc::clone(self), asking, alone, reply })
     }
 }
 
@@ -120,21 +117,74 @@ impl LeaseRequest {
         connection: &mut Connection,
         now: Option<Micros>,
     ) -> Result<(), LeaseProbeError> {
-        let command = |name: &str, script: &str| self.command(name, script, now);
+        let command = |name: &str, script: &str| command_of([self].into_iter(), (name, script), now, false);
         let reply =
             evaluate(connection, self.script, false, command).await.map_err(LeaseProbeError::Refused)?;
-        decode(&reply).map(drop).map_err(LeaseProbeError::Unreadable)
+        decode(1, &reply).map(drop).map_err(LeaseProbeError::Unreadable)
+    }
+}
+
+/// The command for all of `calls`.
+fn command_of<'a>(
+    calls: impl ExactSizeIterator<Item = &'a LeaseRequest> + Clone,
+    (name, script): (&str, &str),
+    now: Option<Micros>,
+    spans: bool,
+) -> Cmd {
+    let now = now.map_or(-1.0, |now| now.min(LATEST).0 as f64);
+    let numbers = calls.clone().flat_map(|call| call.numbers);
+    let packed: Vec<u8> = std::iter::once(now).chain(numbers).flat_map(f64::to_le_bytes).collect();
+    let mut command = redis::cmd(name);
+    command.arg(script).arg(if spans { 0 } else { 2 * calls.len() });
+    for call in calls.clone() {
+        let (records, ends) = call.keys.split_at(call.first_ends);
+        command.arg(records).arg(ends);
+    }
+    for call in calls {
+        command.arg(&*call.id).arg(&*call.partition);
+    }
+    command.arg(packed);
+    command
+}
+
+impl SharedRequest for LeaseRequest {
+    type Answer = LeaseAnswer;
+
+    fn slot(&self) -> u16 {
+        self.slot
     }
 
-    fn command(&self, name: &str, script: &str, now: Option<Micros>) -> Cmd {
-        let now = now.map_or(-1.0, |now| now.min(LATEST).0 as f64);
-        let numbers = std::iter::once(&now).chain(&self.numbers);
-        let packed: Vec<u8> = numbers.flat_map(|number| number.to_le_bytes()).collect();
-        let (records, ends) = self.keys.split_at(self.first_ends);
-        let mut command = redis::cmd(name);
-        command.arg(script).arg(2).arg(records).arg(ends);
-        command.arg(&*self.id).arg(&*self.partition).arg(packed);
-        command
+    /// Its keys.
+    fn weight(&self) -> usize {
+        2
+    }
+
+    fn script(&self) -> &'static Script {
+        self.script
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        std::ptr::eq(self.script, other.script)
+    }
+
+    /// However many are ready: no more than a link sends at once.
+    fn joins(&self, _: &[Arc<Self>]) -> bool {
+        true
+    }
+
+    fn deadline(context: &LinkContext) -> Duration {
+        Duration::from(context.config.deadline)
+    }
+
+    fn command(calls: &[Arc<Self>], names: (&str, &str), now: Option<Micros>, spans: bool) -> Cmd {
+        command_of(calls.iter().map(|call| &**call), names, now, spans)
+    }
+
+    fn decode(
+        calls: &[Arc<Self>],
+        reply: &Value,
+    ) -> Result<Vec<Result<LeaseAnswer, StoreError>>, StoreError> {
+        decode(calls.len(), reply)
     }
 }
 
@@ -220,49 +270,33 @@ fn own_numbers(controller: &ControllerRule) -> [f64; 4] {
     }
 }
 
-impl LeaseJob {
-    /// Sends the call and hands over its answer.
-    pub(super) async fn run(
-        self,
-        mut connection: Connection,
-        context: &LinkContext,
-        deadlines: &Deadlines,
-        host: &str,
-    ) -> Fate {
-        let Self { request, asking, reply } = self;
-        let now = context.clock.explicit();
-        let command = |name: &str, script: &str| request.command(name, script, now);
-        let exchange = evaluate(&mut connection, request.script, asking, command);
-        let deadline = monotonic() + Duration::from(context.config.deadline);
-        let (fate, answer) = match deadlines.until(deadline, exchange).await {
-            Ok(Ok(value)) => match decode(&value) {
-                Ok(answer) => (Fate::Answered, Ok(answer)),
-                Err(error) => (Fate::Broken, Err(Fault::Failed(error))),
-            },
-            Ok(Err(error)) => {
-                let fault = fault(&error, host);
-                let fate = if matches!(fault, Fault::Broken(_)) { Fate::Broken } else { Fate::Answered };
-                (fate, Err(fault))
-            }
-            Err(Passed) => (Fate::Silent, Err(Fault::Failed(StoreError::Timeout))),
-        };
-        let _ = reply.send(answer);
-        fate
+/// Reads a reply of `lua/lease.lua` to so many calls.
+fn decode(calls: usize, reply: &Value) -> Result<Vec<Result<LeaseAnswer, StoreError>>, StoreError> {
+    let (packed, reasons) = match reply {
+        Value::BulkString(packed) => (packed, &[][..]),
+        Value::Array(parts) => match parts.split_first() {
+            Some((Value::BulkString(packed), reasons)) => (packed, reasons),
+            _ => return Err(garbled()),
+        },
+        _ => return Err(garbled()),
+    };
+    if packed.len() != calls * ANSWER_BYTES {
+        return Err(garbled());
     }
+    let mut reasons = reasons.iter();
+    let answer = |packed: &[u8]| {
+        let numbers: Vec<f64> = packed.chunks_exact(8).map(number).collect();
+        if numbers.get(1) == Some(&FAILED) {
+            let Some(Value::BulkString(reason)) = reasons.next() else { return Err(garbled()) };
+            return Ok(Err(reason_of(&String::from_utf8_lossy(reason))));
+        }
+        answer_of(&numbers).map(Ok)
+    };
+    packed.chunks_exact(ANSWER_BYTES).map(answer).collect()
 }
 
-fn fault(error: &RedisError, host: &str) -> Fault {
-    match error.code() {
-        Some("WRONGTYPE") => Fault::Failed(StoreError::Unreadable(error.to_string().into())),
-        _ => Fault::of(error, host),
-    }
-}
-
-/// Reads a reply of `lua/lease.lua`.
-fn decode(reply: &Value) -> Result<LeaseAnswer, StoreError> {
-    let Value::BulkString(packed) = reply else { return Err(garbled()) };
-    let numbers: Vec<f64> = packed.chunks_exact(8).map(number).collect();
-    let [now, status, limit, in_flight, remaining, extra, estimate] = numbers[..] else {
+fn answer_of(numbers: &[f64]) -> Result<LeaseAnswer, StoreError> {
+    let &[now, status, limit, in_flight, remaining, extra, estimate] = numbers else {
         return Err(garbled());
     };
     let count = |number: f64| whole(Some(number));

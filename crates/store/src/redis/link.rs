@@ -15,6 +15,7 @@ use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::request::{Job, NodeRequest};
+use super::shared_call::SharedCall;
 use super::topology::{Address, ClusterView};
 use super::trials::Trials;
 use crate::StoreError;
@@ -181,7 +182,8 @@ impl Task {
             // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
             // the call leaves. That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;
-            let (mut keys, mut decisions, mut others) = (0, Vec::with_capacity(1), Vec::new());
+            let (mut keys, mut decisions) = (0, Vec::with_capacity(1));
+            let (mut leases, mut queues) = (Vec::new(), Vec::new());
             let mut next = Some(first);
             while let Some(job) = next {
                 keys += job.weight();
@@ -189,8 +191,8 @@ impl Task {
                     // Callers that are gone must not be charged.
                     job if job.is_abandoned() => {}
                     Job::Decision(job) => decisions.push(job),
-                    Job::Lease(job) => others.push(NodeCall::Lease(job)),
-                    Job::Queue(job) => others.push(NodeCall::Queue(job)),
+                    Job::Lease(job) => leases.push(job),
+                    Job::Queue(job) => queues.push(job),
                 }
                 next = if keys < MAX_KEYS { self.jobs.try_recv().ok() } else { None };
             }
@@ -198,8 +200,9 @@ impl Task {
             if slots == CallSlots::Apart {
                 self.context.single_slot_nodes.count(decisions.len());
             }
-            let decisions = decisions.into_iter().map(NodeCall::Decisions);
-            for call in others.into_iter().chain(decisions) {
+            let leases = SharedCall::group(leases, slots).into_iter().map(NodeCall::Leases);
+            let queues = SharedCall::group(queues, slots).into_iter().map(NodeCall::Queue);
+            for call in leases.chain(queues).chain(decisions.into_iter().map(NodeCall::Decisions)) {
                 let (connection, health) = (connection.clone(), Arc::clone(&health));
                 let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
                 let deadlines = self.deadlines.clone();

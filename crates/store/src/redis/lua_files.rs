@@ -72,13 +72,13 @@ macro_rules! queue_files {
 
 /// The scripts of queues: what they do, with items in a stream, and in a list if those differ.
 pub(super) const QUEUES: [(&str, QueueFiles); 7] = [
-    ("enqueue-stream", queue_files!("start" "stream" "enqueue" "finish")),
-    ("take-stream", queue_files!("start" "stream" "dead" "take" "finish")),
-    ("settle-stream", queue_files!("start" "stream" "dead" "settle" "finish")),
-    ("stats-stream", queue_files!("start" "stream" "stats" "finish")),
-    ("enqueue-list", queue_files!("start" "list" "enqueue" "finish")),
-    ("take-list", queue_files!("start" "list" "take_list" "finish")),
-    ("stats-list", queue_files!("start" "list" "stats" "finish")),
+    ("enqueue-stream", queue_files!("start" "stream" "entries" "put_stream" "enqueue" "finish")),
+    ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "take" "finish")),
+    ("settle-stream", queue_files!("start" "stream" "entries" "dead" "settle" "finish")),
+    ("stats-stream", queue_files!("start" "stream" "entries" "stats" "finish")),
+    ("enqueue-list", queue_files!("start" "list" "entries" "put_list" "enqueue" "finish")),
+    ("take-list", queue_files!("start" "list" "pace" "take_list" "finish")),
+    ("stats-list", queue_files!("start" "list" "entries" "stats" "finish")),
 ];
 
 /// The parts of one script of leases.
@@ -93,11 +93,12 @@ macro_rules! lease_file {
 const LEASE_START: &str = lease_file!("start");
 const LEASE_SAMPLING: &str = lease_file!("sampling");
 const LEASE: &str = include_str!("../../../../lua/lease.lua");
+const LEASE_FINISH: &str = lease_file!("finish");
 
 /// The scripts of leases, by where the limit comes from.
 pub(super) const LEASES: [(&str, LeaseFiles); 4] = [
-    ("fixed", &[LEASE_START, lease_file!("fixed"), LEASE]),
-    ("aimd", &[LEASE_START, lease_file!("aimd"), LEASE_SAMPLING, LEASE]),
-    ("vegas", &[LEASE_START, lease_file!("vegas"), LEASE_SAMPLING, LEASE]),
-    ("gradient2", &[LEASE_START, lease_file!("gradient2"), LEASE_SAMPLING, LEASE]),
+    ("fixed", &[LEASE_START, lease_file!("fixed"), LEASE, LEASE_FINISH]),
+    ("aimd", &[LEASE_START, lease_file!("aimd"), LEASE_SAMPLING, LEASE, LEASE_FINISH]),
+    ("vegas", &[LEASE_START, lease_file!("vegas"), LEASE_SAMPLING, LEASE, LEASE_FINISH]),
+    ("gradient2", &[LEASE_START, lease_file!("gradient2"), LEASE_SAMPLING, LEASE, LEASE_FINISH]),
 ];

@@ -6,9 +6,10 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use super::fault::Fault;
-use super::lease::LeaseJob;
+use super::lease::LeaseRequest;
 use super::plain;
-use super::queue::QueueJob;
+use super::queue::QueueRequest;
+use super::shared_call::{SharedJob, SharedRequest as _};
 use super::source::Form;
 use crate::config::RedisConfig;
 use crate::part::Once;
@@ -48,9 +49,6 @@ pub(super) enum OnceKey {
     Record,
 }
 
-/// What a call about a lease counts for in a script call's number of keys.
-const LEASE_WEIGHT: usize = 2;
-
 /// What a node answers to one request: verdicts, or an error that is this request's alone.
 pub(super) type NodeReply = Result<Verdicts, StoreError>;
 
@@ -70,10 +68,10 @@ pub(super) trait NodeRequest {
 pub(super) enum Job {
     /// A decision, which shares its call with others.
     Decision(DecisionJob),
-    /// A call about a lease, which has a script call of its own.
-    Lease(LeaseJob),
-    /// A call of a queue, which has one too.
-    Queue(QueueJob),
+    /// A call about a lease, which shares its call with others about leases.
+    Lease(SharedJob<LeaseRequest>),
+    /// A call of a queue, which shares its call with others of its kind.
+    Queue(SharedJob<QueueRequest>),
 }
 
 /// A request that waits for its node's answer.
@@ -93,8 +91,8 @@ impl Job {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::Decision(job) => job.request.weight(),
-            Self::Lease(_) => LEASE_WEIGHT,
-            Self::Queue(job) => job.weight(),
+            Self::Lease(job) => job.request.weight(),
+            Self::Queue(job) => job.request.weight(),
         }
     }
 

@@ -17,9 +17,10 @@ pub(super) const FOR_LEASES: &str = "for leases: ";
 /// A limit of one permit, and the calls that are made of it.
 #[derive(Debug)]
 pub(super) struct LeaseProbe {
-    rule: ConcurrencyRule,
-    /// By whom, that is, partition and id, and what.
-    calls: [(&'static str, &'static str, LeaseOp); 4],
+    /// The second one has leases that last half as long.
+    rules: [ConcurrencyRule; 2],
+    /// Under which rule, by whom, that is, partition and id, and what.
+    calls: [(usize, &'static str, &'static str, LeaseOp); 4],
 }
 
 impl LeaseProbe {
@@ -29,19 +30,25 @@ impl LeaseProbe {
         // A limit that adapts needs every right that a fixed one needs.
         let one = AdaptiveRule { initial: 1, min: 1, max: 1, controller, sampling: None, idle: ttl };
         let source = LimitSource::Adaptive(one);
-        let numbers = ConcurrencyNumbers { source, ttl, max_ttl: ttl, max_weight: None, partitions: None };
+        let rule = |max_ttl| {
+            let source = source.clone();
+            let numbers =
+                ConcurrencyNumbers { source, ttl: max_ttl, max_ttl, max_weight: None, partitions: None };
+            ConcurrencyRule::new(numbers).ok()
+        };
         let acquire = LeaseOp::Acquire { weight: 1, ttl };
         let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
-        // Together they use every right of leases: the second call finds its lease, the third is refused, and the last
-        // one changes the count of a partition that is not its own.
+        // Together they use every right of leases: the second call finds its lease, which may not last as long any more,
+        // the third is refused, and the last one changes the count of a partition that is not its own.
         let calls = [
-            ("one", "first", acquire),
-            ("one", "first", acquire),
-            ("one", "second", acquire),
-            ("other", "first", release),
+            (0, "one", "first", acquire),
+            (1, "one", "first", acquire),
+            (0, "one", "second", acquire),
+            (0, "other", "first", release),
         ];
         // The numbers are valid, which the test below holds.
-        ConcurrencyRule::new(numbers).ok().map(|rule| Self { rule, calls })
+        let rules = [rule(ttl)?, rule(Micros(ttl.0 / 2))?];
+        Some(Self { rules, calls })
     }
 
     /// Makes the calls under each of `tags`, until one is refused.
@@ -52,8 +59,9 @@ impl LeaseProbe {
         tags: &[u128],
     ) -> Probed {
         for &tag in tags {
-            for &call in &self.calls {
-                let request = LeaseRequest::probe(&self.rule, &context.config.namespace, tag, call);
+            for &(rule, partition, id, op) in &self.calls {
+                let (namespace, call) = (&context.config.namespace, (partition, id, op));
+                let request = LeaseRequest::probe(&self.rules[rule], namespace, tag, call);
                 match request.ask(connection, context.clock.explicit()).await {
                     Ok(()) => {}
                     Err(LeaseProbeError::Refused(error)) => {

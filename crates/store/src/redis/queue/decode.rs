@@ -1,9 +1,13 @@
 //! Replies of `lua/queue/`.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use redis::Value;
 
 use super::super::script::{garbled, number, whole};
 use super::super::source::QueueScript;
+use super::{QueueRequest, reason_of};
 use crate::StoreError;
 use weir_core::queue::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
@@ -11,66 +15,107 @@ use weir_core::queue::{
 };
 use weir_units::Micros;
 
-/// Reads the reply to `call`.
-pub(super) fn decode(call: QueueScript, reply: &Value) -> Result<QueueAnswer, StoreError> {
-    match call {
-        QueueScript::Enqueue => enqueued(&numbers(reply)?),
-        QueueScript::Take => taken(parts(reply)?),
-        QueueScript::Settle => settled(parts(reply)?),
-        QueueScript::Stats => stats(parts(reply)?),
+/// The answer to each call, or why it alone failed.
+type CallAnswers = Result<Vec<Result<QueueAnswer, StoreError>>, StoreError>;
+
+/// Reads the reply to `calls`, which are of one kind.
+pub(super) fn decode(calls: &[Arc<QueueRequest>], reply: &Value) -> CallAnswers {
+    let Some(first) = calls.first() else { return Ok(Vec::new()) };
+    let parts = parts(reply)?;
+    match first.call {
+        QueueScript::Enqueue => enqueued(calls, parts),
+        QueueScript::Take => taken(calls, parts),
+        QueueScript::Settle => settled(calls, parts),
+        QueueScript::Stats => Ok(vec![stats(parts)]),
     }
 }
 
-fn enqueued(numbers: &[f64]) -> Result<QueueAnswer, StoreError> {
-    let [_, depth, status, added, ids @ ..] = numbers else { return Err(garbled()) };
-    let reply = match count(*status)? {
-        1 => {
-            let ids = ids.chunks_exact(2).map(|pair| item_id(pair[0], pair[1])).collect::<Result<_, _>>()?;
-            QueueReply::Accepted { ids, added: count(*added)? }
-        }
-        2 => QueueReply::Refused(QueueRefusal::Full),
-        3 => QueueReply::Refused(QueueRefusal::Never),
-        _ => return Err(garbled()),
-    };
-    Ok(QueueAnswer { depth: count(*depth)?, reply })
+fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
+    let [numbers_of_all, reasons @ ..] = parts else { return Err(garbled()) };
+    let (numbers, mut reasons) = (numbers(numbers_of_all)?, reasons.iter());
+    let mut numbers = numbers.into_iter();
+    let mut next = || numbers.next().ok_or_else(garbled);
+    let mut answers = Vec::with_capacity(calls.len());
+    for call in calls {
+        let (status, depth, added) = (count(next()?)?, count(next()?)?, count(next()?)?);
+        let reply = match status {
+            0 => {
+                let reason = text(reasons.next().ok_or_else(garbled)?)?;
+                answers.push(Err(reason_of(&reason)));
+                continue;
+            }
+            1 => {
+                let ids = (0..call.items).map(|_| item_id(next()?, next()?)).collect::<Result<_, _>>()?;
+                QueueReply::Accepted { ids, added }
+            }
+            2 => QueueReply::Refused(QueueRefusal::Full),
+            3 => QueueReply::Refused(QueueRefusal::Never),
+            _ => return Err(garbled()),
+        };
+        answers.push(Ok(QueueAnswer { depth, reply }));
+    }
+    Ok(answers)
 }
 
-fn taken(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
+fn taken(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
     let [head, items @ ..] = parts else { return Err(garbled()) };
-    let [_, depth, next, dead_lettered] = numbers(head)?[..] else { return Err(garbled()) };
-    let items = items.chunks(3).map(delivered).collect::<Result<_, _>>()?;
-    let next_after = span_if(next)?;
-    let reply = QueueReply::Taken { items, next_after, dead_lettered: count(dead_lettered)? };
-    Ok(QueueAnswer { depth: count(depth)?, reply })
+    let head = numbers(head)?;
+    let [_, held, of_calls @ ..] = &head[..] else { return Err(garbled()) };
+    if of_calls.len() != 4 * calls.len() {
+        return Err(garbled());
+    }
+    let mut items = items.chunks(3);
+    let answer = |of_call: &[f64]| {
+        let &[handed, next, gone, dead_lettered] = of_call else { return Err(garbled()) };
+        let next_item = || items.next().ok_or_else(garbled).and_then(delivered);
+        let items = std::iter::repeat_with(next_item).take(index(handed)?).collect::<Result<_, _>>()?;
+        let (next_after, dead_lettered) = (span_if(next)?, count(dead_lettered)?);
+        let reply = QueueReply::Taken { items, next_after, dead_lettered };
+        Ok(Ok(QueueAnswer { depth: count(held - gone)?, reply }))
+    };
+    of_calls.chunks(4).map(answer).collect()
 }
 
 fn delivered(item: &[Value]) -> Result<DeliveredItem, StoreError> {
-    let [head, payload, taker] = item else { return Err(garbled()) };
-    let [ms, seq, deliveries, cause, origin_ms, origin_seq] = numbers(head)?[..] else {
-        return Err(garbled());
-    };
+    let [id, payload, about] = item else { return Err(garbled()) };
+    let (id, payload) = (text(id)?.parse().map_err(|_| garbled())?, bytes(payload)?.into());
+    let about = bytes(about)?;
+    if about.is_empty() {
+        return Ok(DeliveredItem { id, payload, deliveries: 1, again: None, origin: None });
+    }
+    let (head, taker) = about.split_at_checked(32).ok_or_else(garbled)?;
+    let head: Vec<f64> = head.chunks_exact(8).map(number).collect();
+    let [deliveries, cause, origin_ms, origin_seq] = head[..] else { return Err(garbled()) };
     let cause = match count(cause)? {
         0 => None,
         1 => Some(RedeliveryCause::Nack),
         2 => Some(RedeliveryCause::Visibility),
         _ => return Err(garbled()),
     };
-    let taker = text(taker)?;
+    let taker = String::from_utf8_lossy(taker);
     Ok(DeliveredItem {
-        id: item_id(ms, seq)?,
-        payload: bytes(payload)?.into(),
+        id,
+        payload,
         deliveries: count(deliveries)?,
-        again: cause.map(|cause| Redelivery { cause, taker }),
+        again: cause.map(|cause| Redelivery { cause, taker: taker.into() }),
         origin: if origin_ms < 0.0 { None } else { Some(item_id(origin_ms, origin_seq)?) },
     })
 }
 
-fn settled(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
-    let [head, done] = parts else { return Err(garbled()) };
-    let [_, depth, dead_lettered] = numbers(head)?[..] else { return Err(garbled()) };
-    let done = bytes(done)?.iter().map(|flag| *flag == b'1').collect();
-    let reply = QueueReply::Settled { done, dead_lettered: count(dead_lettered)? };
-    Ok(QueueAnswer { depth: count(depth)?, reply })
+fn settled(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
+    let [_, of_calls @ .., held] = parts else { return Err(garbled()) };
+    let [held] = numbers(held)?[..] else { return Err(garbled()) };
+    if of_calls.len() != 2 * calls.len() {
+        return Err(garbled());
+    }
+    let answer = |of_call: &[Value]| {
+        let [head, done] = of_call else { return Err(garbled()) };
+        let [gone, dead_lettered] = numbers(head)?[..] else { return Err(garbled()) };
+        let done = bytes(done)?.iter().map(|flag| *flag == b'1').collect();
+        let reply = QueueReply::Settled { done, dead_lettered: count(dead_lettered)? };
+        Ok(Ok(QueueAnswer { depth: count(held - gone)?, reply }))
+    };
+    of_calls.chunks(2).map(answer).collect()
 }
 
 fn stats(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
@@ -105,7 +150,13 @@ fn outcome(record: &[Value]) -> Result<OutcomeRecord, StoreError> {
     let [head, taker, outcome] = record else { return Err(garbled()) };
     let [ms, seq, item_ms, item_seq, deliveries] = numbers(head)?[..] else { return Err(garbled()) };
     let (at, item) = (item_id(ms, seq)?, item_id(item_ms, item_seq)?);
-    Ok(OutcomeRecord { at, item, deliveries: count(deliveries)?, taker: text(taker)?, text: text(outcome)? })
+    Ok(OutcomeRecord {
+        at,
+        item,
+        deliveries: count(deliveries)?,
+        taker: text(taker)?.into(),
+        text: text(outcome)?.into(),
+    })
 }
 
 fn parts(reply: &Value) -> Result<&[Value], StoreError> {
@@ -116,8 +167,8 @@ fn bytes(value: &Value) -> Result<&[u8], StoreError> {
     if let Value::BulkString(bytes) = value { Ok(bytes) } else { Err(garbled()) }
 }
 
-fn text(value: &Value) -> Result<Box<str>, StoreError> {
-    Ok(String::from_utf8_lossy(bytes(value)?).into())
+fn text(value: &Value) -> Result<Cow<'_, str>, StoreError> {
+    Ok(String::from_utf8_lossy(bytes(value)?))
 }
 
 fn numbers(value: &Value) -> Result<Vec<f64>, StoreError> {
@@ -126,6 +177,10 @@ fn numbers(value: &Value) -> Result<Vec<f64>, StoreError> {
 
 fn count(number: f64) -> Result<u64, StoreError> {
     whole(Some(number))
+}
+
+fn index(number: f64) -> Result<usize, StoreError> {
+    usize::try_from(count(number)?).map_err(|_| garbled())
 }
 
 fn span_if(number: f64) -> Result<Option<Micros>, StoreError> {
