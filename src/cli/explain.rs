@@ -12,12 +12,14 @@ use weir::limiter::{self, Question};
 use weir::strategy::{Attributes, Resolved, Rules};
 
 use super::allow::AllowOutput;
+use super::explanation::queue::ExplainedQueue;
 use super::{attribute, envoy, explanation, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   weir explain api/orders bob --config weir.yaml
   weir explain api/orders bob --attribute region=eu --output json
+  weir explain --queue orders --config weir.yaml
   weir explain --envoy --envoy-config ratelimit/config my-domain path=/login,remote_address=10.0.0.1";
 
 /// The request could not be decided.
@@ -26,7 +28,8 @@ const UNDECIDED: u8 = 1;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// What is used, for example zewtopia.com/tigerfeeding; with --envoy, the domain
-    resource: String,
+    #[arg(required_unless_present = "queue")]
+    resource: Option<String>,
     /// Who uses it; may be left out where no limit counts by consumer. With --envoy, the entries of a
     /// descriptor: KEY=VALUE,KEY=VALUE
     #[arg(default_value = "", hide_default_value = true)]
@@ -37,6 +40,9 @@ pub(crate) struct ExplainArgs {
     /// A further fact about the request, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
+    /// Explain a queue, or NAME:dead for its dead letters: its numbers, its keys, and where they lie
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "envoy", "strategy", "attributes"])]
+    queue: Option<String>,
     /// The configuration file; without one, the built-in example is explained
     #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -86,15 +92,13 @@ fn explain(args: ExplainArgs) -> Result<()> {
     if args.envoy {
         return explain_envoy(&args);
     }
-    let settings = ConfigOverrides { key_secret: args.key_secret, ..ConfigOverrides::default() };
-    let config = match &args.config {
-        Some(file) => Config::load(file, &settings),
-        None => Config::built_in_with(&settings),
-    };
-    let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
+    let config = read_config(&args)?;
+    if let Some(queue) = &args.queue {
+        return explain_queue(&config, queue, args.output);
+    }
     let attributes: HashMap<String, String> = args.attributes.into_iter().collect();
     let attributes = Attributes::of(&attributes);
-    let (resource, consumer) = (args.resource.as_str(), args.consumer.as_str());
+    let (resource, consumer) = (args.resource.as_deref().unwrap_or_default(), args.consumer.as_str());
     let strategy = args.strategy.as_str();
     let pairs = attributes.iter().collect();
     let question = Question { resource, consumer, strategy, attributes: pairs, ..Question::until(None) };
@@ -103,15 +107,41 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let (explicit, namespace) = (!strategy.is_empty(), &config.namespace);
     let none = Placements::default();
-    let placements = match &config.store {
-        StoreConfig::Redis(redis) => &redis.placements,
-        StoreConfig::Memory(_) => &none,
-    };
+    let placements = placements_of(&config).unwrap_or(&none);
     let rules = &config.rules;
     let explained = ExplainedRequest { rules, subject, explicit, resolved, secret, placements, namespace };
     let text = match args.output {
         AllowOutput::Text => explanation::text(&explained),
         AllowOutput::Json => explanation::json(&explained)?,
+    };
+    print(&text).context("the explanation cannot be printed")
+}
+
+fn read_config(args: &ExplainArgs) -> Result<Config> {
+    let settings = ConfigOverrides { key_secret: args.key_secret.clone(), ..ConfigOverrides::default() };
+    let config = match &args.config {
+        Some(file) => Config::load(file, &settings),
+        None => Config::built_in_with(&settings),
+    };
+    config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))
+}
+
+/// Where the keys of routing groups lie, if they are in Redis.
+fn placements_of(config: &Config) -> Option<&Placements> {
+    match &config.store {
+        StoreConfig::Redis(redis) => Some(&redis.placements),
+        StoreConfig::Memory(_) => None,
+    }
+}
+
+fn explain_queue(config: &Config, name: &str, output: AllowOutput) -> Result<()> {
+    let named = config.queues.find(name)?;
+    let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
+    let explained =
+        ExplainedQueue { named, secret, placements: placements_of(config), namespace: &config.namespace };
+    let text = match output {
+        AllowOutput::Text => explained.text(),
+        AllowOutput::Json => explained.json()?,
     };
     print(&text).context("the explanation cannot be printed")
 }
@@ -128,7 +158,8 @@ fn explain_envoy(args: &ExplainArgs) -> Result<()> {
         }
         (None, None) => return Err(anyhow!("name the directory of Envoy's files with --envoy-config DIR")),
     };
+    let domain = args.resource.as_deref().unwrap_or_default();
     let entries = envoy::entries(&args.consumer, &args.entries)?;
-    let text = envoy::explain(&folder, merge_domains, &args.resource, &entries, args.output)?;
+    let text = envoy::explain(&folder, merge_domains, domain, &entries, args.output)?;
     print(&text).context("the explanation cannot be printed")
 }

@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod permits;
+pub(super) mod queue;
 mod state;
 
 pub(super) use self::state::renewal;
@@ -11,7 +12,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::{Value, json};
 use weir::algorithm::Algorithm;
-use weir::key::{self, SlotPart};
+use weir::key::{self, Placements, SlotPart};
 use weir::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
 
 use self::state::Size;
@@ -70,11 +71,11 @@ fn tagged(tag: &Tag) -> String {
     }
 }
 
-/// Where the keys lie in a cluster.
-fn place(explained: &ExplainedRequest<'_>) -> String {
-    let slot = key::slot(explained.tag());
+/// Where keys with this tag lie in a cluster.
+fn place(tag: u128, placements: &Placements) -> String {
+    let slot = key::slot(tag);
     let slot_only = format!("slot {slot} of a Redis Cluster");
-    explained.placements.part(slot).map_or(slot_only.clone(), |SlotPart { number, shards, slots }| {
+    placements.part(slot).map_or(slot_only.clone(), |SlotPart { number, shards, slots }| {
         format!("{slot_only}, part {number} of {shards} (slots {} to {})", slots.start(), slots.end())
     })
 }
@@ -123,7 +124,10 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         },
     );
     line("failure", format!("on_store_failure: {}", policy(resolved.strategy.on_store_failure())));
-    line("tag", format!("{}, {}", tagged(resolved.strategy.tag()), place(explained)));
+    line(
+        "tag",
+        format!("{}, {}", tagged(resolved.strategy.tag()), place(explained.tag(), explained.placements)),
+    );
     if let Some(rule) = resolved.strategy.concurrency() {
         line("permits", format!("held by leases, per {}", resolved.strategy.fields()));
         for about in permits::lines(rule) {

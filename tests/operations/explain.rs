@@ -321,3 +321,57 @@ fn a_held_log_has_two_keys() {
     let said: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(said["limits"][0]["held_key"].as_str().unwrap().ends_with(":log:each:held:c3:bob"), "{said}");
 }
+
+const QUEUES: &str = r#"
+store: { namespace: shop, redis: { nodes: ["redis://127.0.0.1:6379"] } }
+queues:
+  orders: { capacity: 100, rate: 10/1s, max_deliveries: 3 }
+  letters: { capacity: 5, kind: list }
+"#;
+
+/// Which keys a queue has, where they lie, and what its numbers mean.
+#[test]
+fn a_queue_is_explained_with_its_keys() {
+    let file = file(QUEUES);
+    let explain = |queue: &str, more: &[&str]| {
+        let path = file.path().to_str().unwrap();
+        let out = weir(&[&["explain", "--config", path, "--queue", queue], more].concat());
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    let tag = weir::key::queue_tag(&KeySecret::BUILT_IN, "orders");
+    let mut written = Vec::new();
+    Namespace::new("shop").unwrap().prefix(tag).write(&mut written);
+    let (prefix, slot) = (String::from_utf8(written).unwrap(), slot(tag));
+    let (code, said, errors) = explain("orders", &[]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    let expected = format!(
+        "\
+queue     `orders`, a stream: delivered at least once; an item holds its place until it is acked
+holds     at most 100 items and 67108864 bytes of payload; when it is full, all items of a call are refused
+leaves    10 items in 1s, evenly, whoever takes them
+again     an item that is not acked within 30s; after 3 deliveries it goes to `orders:dead`
+outcomes  kept for 86400s, the newest 1000
+tag       queue `orders`, slot {slot} of a Redis Cluster
+  key     {prefix}queue:orders:stream
+  key     {prefix}queue:orders:due
+  key     {prefix}queue:orders:meta
+  key     {prefix}queue:orders:outcomes
+"
+    );
+    assert_eq!(said, expected);
+    let (_, dead, _) = explain("orders:dead", &[]);
+    assert!(
+        dead.contains("the dead letters of `orders`") && dead.contains("queue:orders:dead_meta"),
+        "{dead}"
+    );
+    assert!(!dead.contains("1s, evenly"), "{dead}");
+    let (_, list, _) = explain("letters", &["--output", "json"]);
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!((&list["kind"], &list["capacity"], &list["rate"]), (&json!("list"), &json!(5), &Value::Null));
+    assert_eq!(list["redis"]["keys"].as_array().unwrap().len(), 2);
+    let (code, _, errors) = explain("order", &[]);
+    assert!(
+        code == Some(1) && errors.contains("no queue `order`") && errors.contains("`orders`"),
+        "{errors}"
+    );
+}

@@ -1,0 +1,154 @@
+//! What a queue does and where it is, in words and as JSON.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir::key::{self, KeySecret, Namespace, Placements, QueueKeys};
+use weir::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueuePart};
+
+use super::place;
+
+/// A queue of the configuration.
+pub(in crate::cli) struct ExplainedQueue<'a> {
+    pub(in crate::cli) named: NamedQueue<'a>,
+    /// The secret of the hash tags.
+    pub(in crate::cli) secret: KeySecret,
+    /// Where keys lie in Redis; `None` where the store is memory.
+    pub(in crate::cli) placements: Option<&'a Placements>,
+    /// The first part of the keys.
+    pub(in crate::cli) namespace: &'a Namespace,
+}
+
+impl ExplainedQueue<'_> {
+    /// Line by line.
+    pub(in crate::cli) fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let mut line = |name: &str, what: &str| {
+            let _ = writeln!(out, "{name:10}{what}");
+        };
+        line("queue", &format!("`{}`, {}", self.named.rule.name_of(self.named.part), self.kind()));
+        line("holds", &self.bounds());
+        line("leaves", &self.pace());
+        self.redelivery().iter().for_each(|what| line("again", what));
+        if self.has_outcomes() {
+            line("outcomes", &self.outcomes());
+        }
+        match self.placements {
+            Some(placements) => {
+                line(
+                    "tag",
+                    &format!("queue `{}`, {}", self.named.rule.name(), place(self.tag(), placements)),
+                );
+                self.keys().iter().for_each(|key| line("  key", key));
+            }
+            None => {
+                line("store", "memory: its items are gone when the process ends, and each node has its own")
+            }
+        }
+        out
+    }
+
+    /// The same as JSON.
+    pub(in crate::cli) fn json(&self) -> Result<String> {
+        let numbers = self.named.rule.numbers();
+        let pace = numbers.pace.filter(|_| !self.is_dead());
+        let slot = key::slot(self.tag());
+        let place = self.placements.map(|placements| {
+            let part =
+                placements.part(slot).map(|part| json!({ "number": part.number, "shards": part.shards }));
+            json!({ "slot": slot, "part": part, "keys": self.keys() })
+        });
+        let value: Value = json!({
+            "queue": self.named.rule.name_of(self.named.part),
+            "kind": numbers.kind.name(),
+            "capacity": numbers.capacity,
+            "max_bytes": numbers.max_bytes,
+            "rate": pace.map(|pace| json!({ "items": pace.count, "period_us": pace.period.0 })),
+            "visibility_us": numbers.visibility.0,
+            "max_deliveries": numbers.max_deliveries.filter(|_| !self.is_dead()),
+            "outcomes_us": self.has_outcomes().then_some(numbers.outcomes.0),
+            "redis": place,
+        });
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+
+    fn is_dead(&self) -> bool {
+        self.named.part == QueuePart::Dead
+    }
+
+    /// Items of a list are neither acked nor given back.
+    fn is_list(&self) -> bool {
+        self.named.rule.numbers().kind == QueueKind::List && !self.is_dead()
+    }
+
+    fn has_outcomes(&self) -> bool {
+        !self.is_list() && self.named.rule.numbers().outcomes.0 > 0
+    }
+
+    fn kind(&self) -> String {
+        match (self.is_dead(), self.is_list()) {
+            (true, _) => format!(
+                "the dead letters of `{}`: items that were delivered too often",
+                self.named.rule.name()
+            ),
+            (false, true) => {
+                "a list: delivered at most once; a place is free when its item is taken".to_owned()
+            }
+            (false, false) => {
+                "a stream: delivered at least once; an item holds its place until it is acked".to_owned()
+            }
+        }
+    }
+
+    fn bounds(&self) -> String {
+        let numbers = self.named.rule.numbers();
+        let when_full = if self.is_dead() {
+            "while it is full, items continue to be delivered in their queue"
+        } else {
+            "when it is full, all items of a call are refused"
+        };
+        format!("at most {} items and {} bytes of payload; {when_full}", numbers.capacity, numbers.max_bytes)
+    }
+
+    fn pace(&self) -> String {
+        match self.named.rule.numbers().pace.filter(|_| !self.is_dead()) {
+            Some(pace) => format!("{} items in {}, evenly, whoever takes them", pace.count, pace.period),
+            None => "as fast as workers take it".to_owned(),
+        }
+    }
+
+    fn redelivery(&self) -> Option<String> {
+        let numbers = self.named.rule.numbers();
+        let then = match numbers.max_deliveries.filter(|_| !self.is_dead()) {
+            Some(most) => {
+                format!("after {most} deliveries it goes to `{}`", self.named.rule.name_of(QueuePart::Dead))
+            }
+            None => "as often as it takes".to_owned(),
+        };
+        (!self.is_list()).then(|| format!("an item that is not acked within {}; {then}", numbers.visibility))
+    }
+
+    fn outcomes(&self) -> String {
+        let numbers = self.named.rule.numbers();
+        format!(
+            "kept for {}, the newest {}",
+            numbers.outcomes,
+            numbers.capacity.saturating_mul(OUTCOMES_PER_PLACE)
+        )
+    }
+
+    fn tag(&self) -> u128 {
+        key::queue_tag(&self.secret, self.named.rule.name())
+    }
+
+    /// Its own keys. A list has neither due times nor outcomes.
+    fn keys(&self) -> Vec<String> {
+        let prefix = self.namespace.prefix(self.tag());
+        let keys = QueueKeys::of_part(prefix, self.named.rule.name(), self.is_list(), self.is_dead());
+        let own = if self.is_list() { vec![0, 2] } else { vec![0, 1, 2, 3] };
+        let keys: Vec<String> = keys.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
+        own.into_iter().filter_map(|index: usize| keys.get(index).cloned()).collect()
+    }
+}
