@@ -38,7 +38,12 @@ pub struct LeaseQuestion<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum Acquired {
     /// The store has answered.
-    Answered(LeaseAnswer),
+    Answered {
+        /// What it said.
+        answer: LeaseAnswer,
+        /// The most permits that there ever are.
+        most: u64,
+    },
     /// The consumer is on a list; the store was not asked, and there is no lease.
     Listed(Listed),
     /// The store could not answer; the failure policy did, and there is no lease.
@@ -91,7 +96,7 @@ impl Leases {
             Some(listing) => Ok(Acquired::Listed(listing.listed)),
             None => {
                 let asked = self.ask(question, &resolved, LeaseOp::Acquire { weight, ttl }, started).await;
-                granted(asked, question, weight, resolved.strategy)
+                granted(asked, question, (weight, rule.most()), resolved.strategy)
             }
         };
         self.record(question, weight, &resolved, &acquired, started);
@@ -224,14 +229,14 @@ impl Leases {
 fn granted(
     asked: Result<LeaseAnswer, StoreError>,
     question: &LeaseQuestion<'_>,
-    weight: u64,
+    (weight, most): (u64, u64),
     strategy: &Strategy,
 ) -> Result<Acquired, LeaseError> {
     match asked {
         Ok(LeaseAnswer { outcome: LeaseOutcome::OtherWeight(held), .. }) => {
             Err(LeaseError::OtherWeight { id: limiter::shown(question.id), held, weight })
         }
-        Ok(answer) => Ok(Acquired::Answered(answer)),
+        Ok(answer) => Ok(Acquired::Answered { answer, most }),
         Err(error) => {
             tracing::debug!(strategy = strategy.name(), %error, "the store could not grant permits");
             match strategy.on_store_failure() {
@@ -248,7 +253,7 @@ fn granted(
 
 fn count_as(acquired: &Result<Acquired, LeaseError>) -> CountedOutcome {
     match acquired {
-        Ok(Acquired::Answered(answer)) => match answer.outcome {
+        Ok(Acquired::Answered { answer, .. }) => match answer.outcome {
             LeaseOutcome::Refused { refusal: LeaseRefusal::Never, .. } => CountedOutcome::Never,
             LeaseOutcome::Refused { .. } => CountedOutcome::Denied,
             _ => CountedOutcome::Allowed,

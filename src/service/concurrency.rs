@@ -101,11 +101,11 @@ impl ConcurrencyApi {
             Acquired::Policy { allowed } => {
                 AcquireResponse { degraded: true, ..plain(*allowed, Reason::StoreFailure) }
             }
-            Acquired::Answered(answer) => self.answered(answer, id, weight),
+            Acquired::Answered { answer, most } => self.answered(answer, id, weight, *most),
         }
     }
 
-    fn answered(&self, answer: &LeaseAnswer, id: &str, weight: u64) -> AcquireResponse {
+    fn answered(&self, answer: &LeaseAnswer, id: &str, weight: u64, most: u64) -> AcquireResponse {
         let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = *answer;
         let numbers = AcquireResponse {
             limit: Some(limit),
@@ -128,6 +128,8 @@ impl ConcurrencyApi {
             LeaseRefusal::Full => (Reason::Full, Retry::Unknown),
             LeaseRefusal::Never => (Reason::Never, Retry::Never),
         };
+        // A limit that adapts may rise again: a weight can never pass only if it is above the highest one.
+        let limit = if refusal == LeaseRefusal::Never { most } else { limit };
         let message = self.templates.render(Facts { retry, cost: weight, limit });
         AcquireResponse { reason: reason.into(), lease_expiry_bound: bound.map(duration), message, ..numbers }
     }

@@ -195,6 +195,7 @@ async fn adapts(client: &mut Client) {
     );
     let above = acquired(client, &AcquireRequest { weight: Some(13), ..request.clone() }).await;
     assert_eq!(above.reason(), Reason::Never);
+    assert!(above.message.contains("A cost of 13 is above the limit of 12 "), "{}", above.message);
     let small = AcquireRequest { weight: Some(3), ..request };
     assert!(acquired(client, &small).await.allowed);
     let done = ReleaseRequest { rtt: seconds(1), ..release(&small) };
