@@ -1,7 +1,9 @@
 //! A reader of standard output that has stalled costs lines and no decision, and the numbers show how many.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde_json::Value;
 use tonic::transport::Endpoint;
@@ -27,7 +29,7 @@ async fn a_stalled_reader_costs_lines_whose_numbers_are_missing() {
     command.args(["serve", "--config", file.to_str().unwrap(), "--listen", &grpc, "--admin", &admin]);
     command.args(["--drain-delay", "0s", "--log", "off"]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut process = Process::spawn(command).unwrap();
-    let mut stdout = process.child().stdout.take().unwrap();
+    let stdout = process.child().stdout.take().unwrap();
 
     let url = format!("http://{grpc}");
     let connected = async || Client::connect(&url, SOON).await.is_ok();
@@ -48,21 +50,29 @@ async fn a_stalled_reader_costs_lines_whose_numbers_are_missing() {
         assert_eq!(answers.len(), size);
     }
     // Now the pipe is read until its end.
+    let total = batches * size as u64;
+    let newest = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&newest);
     let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        stdout.read_to_string(&mut text).unwrap();
-        text
+        let number = |line: &str| serde_json::from_str::<Value>(line).unwrap()["sequence"].as_u64().unwrap();
+        let lines = BufReader::new(stdout).lines().map(Result::unwrap).filter(|line| line.starts_with('{'));
+        lines.map(|line| number(&line)).inspect(|number| seen.store(*number, Relaxed)).collect::<Vec<u64>>()
     });
+    // There is space again, and what is logged now has the number that it would have had.
+    let later = AtomicU64::new(0);
+    let is_logged = async || {
+        client.clone().should_allow(request.clone()).await.unwrap();
+        later.fetch_add(1, Relaxed);
+        newest.load(Relaxed) > total
+    };
+    eventually_async(SOON, "a later line is written", is_logged).await;
     process.signal("TERM");
     let status = eventually_some(SOON, "weir ends", || process.exited());
     assert_eq!(status.code(), Some(0));
-    let text = reader.join().unwrap();
-    let lines = text.lines().filter(|line| line.starts_with('{'));
-    let number = |line: &str| serde_json::from_str::<Value>(line).unwrap()["sequence"].as_u64().unwrap();
-    let numbers: Vec<u64> = lines.map(number).collect();
-    let total = batches * size as u64;
+    let numbers = reader.join().unwrap();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
     assert!(numbers.len() as u64 > 2_000, "{}", numbers.len());
-    assert!((numbers.len() as u64) < total, "lines are missing");
-    assert!(numbers.last() <= Some(&total));
+    let last = numbers.last().copied().unwrap();
+    assert!(last > total && last <= total + later.load(Relaxed), "{last}");
+    assert!((numbers.len() as u64) < last, "lines are missing");
 }
