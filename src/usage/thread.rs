@@ -80,10 +80,10 @@ impl UsageState {
         loop {
             tokio::select! {
                 biased;
-                _ = &mut stopped => return self.collect().await,
+                _ = &mut stopped => return self.collect(true).await,
                 // However many questions there are, the counters are read every second.
                 () = tick.as_mut() => {
-                    self.collect().await;
+                    self.collect(false).await;
                     let next = clock::monotonic() + until_next_second(self.clock.now());
                     tick.as_mut().reset(next.into());
                 }
@@ -92,8 +92,8 @@ impl UsageState {
         }
     }
 
-    /// Reads the counters, and shows other nodes what has changed.
-    async fn collect(&mut self) {
+    /// Reads the counters, and shows other nodes what has changed; for the last time, if the process ends.
+    async fn collect(&mut self, ends: bool) {
         let now = self.clock.now();
         self.collector.collect(now);
         match &mut self.exchange {
@@ -101,7 +101,7 @@ impl UsageState {
             None => self.collector.history.trim_changed(),
         }
         if let Some(timeseries) = &mut self.timeseries {
-            timeseries.write(&self.collector, now).await;
+            timeseries.write(&self.collector, now, ends).await;
         }
     }
 

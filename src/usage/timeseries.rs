@@ -1,13 +1,16 @@
 //! What each second counted, in RedisTimeSeries: a series for each strategy, pattern and outcome of this node.
 //!
-//! A second is written once it is over. It can be written again without harm, so nothing is lost while Redis is away, up
-//! to [`KEPT`] seconds.
+//! A second is written once it is over, the last one when the process ends. It can be written again without harm, so
+//! nothing is lost while Redis is away, up to [`KEPT`] seconds.
+//!
+//! The process before may have ended in the second in which this one begins, and a sample replaces the one that is there.
+//! So what the first second counted is in the sample of the next one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::collect::{Collector, second};
-use super::history::Resolution;
+use super::history::{History, Resolution};
 use super::series::SeriesName;
 use crate::store::redis::{UsageLink, UsageTimeSeries};
 use crate::units::Micros;
@@ -28,6 +31,8 @@ const NO_PATTERN: &str = "none";
 pub(super) struct TimeSeries {
     link: UsageLink,
     node: String,
+    /// The second in which this process began.
+    first: u64,
     /// The next second to write.
     next: u64,
     /// The numbers of series that are there. Whoever empties Redis does not say so, so they are made again at times.
@@ -41,19 +46,19 @@ pub(super) struct TimeSeries {
 
 impl TimeSeries {
     pub(super) fn new(link: UsageLink, node: &str, started: Micros) -> Self {
-        let (node, next) = (node.to_owned(), second(started));
-        Self { link, node, next, made: BTreeSet::new(), made_since: next, series: Vec::new(), failed: None }
+        let (node, first) = (node.to_owned(), second(started));
+        let (next, made, series) = (first + 1, BTreeSet::new(), Vec::new());
+        Self { link, node, first, next, made, made_since: first, series, failed: None }
     }
 
-    /// Writes the seconds that are over and not written yet.
-    pub(super) async fn write(&mut self, collector: &Collector, now: Micros) {
-        let open = second(now);
+    /// Writes the seconds that are over and not written yet; and the last one, if the process ends.
+    pub(super) async fn write(&mut self, collector: &Collector, now: Micros, ends: bool) {
+        let open = if ends { (second(now) + 1).max(self.first + 2) } else { second(now) };
         self.next = self.next.max(open.saturating_sub(KEPT));
         self.name_new_series(collector);
         let (mut samples, mut next) = (Vec::new(), self.next);
         while next < open && samples.len() < MAX_SAMPLES {
-            let entries = collector.history.slot(Resolution::Second, next);
-            samples.extend(entries.into_iter().map(|(id, calls, _)| (usize::from(id), next * 1_000, calls)));
+            samples.extend(samples_of(&collector.history, self.first, next));
             next += 1;
         }
         match self.write_samples(&samples, open).await {
@@ -112,6 +117,16 @@ impl TimeSeries {
     }
 }
 
+/// The samples of a second: series, milliseconds and calls. `first` is the second in which the process began.
+fn samples_of(history: &History, first: u64, second: u64) -> impl Iterator<Item = (usize, u64, u64)> {
+    let mut sums = BTreeMap::<usize, u64>::new();
+    let begins = if second == first + 1 { first } else { second };
+    for (id, calls, _) in (begins..=second).flat_map(|second| history.slot(Resolution::Second, second)) {
+        *sums.entry(usize::from(id)).or_default() += calls;
+    }
+    sums.into_iter().map(move |(id, calls)| (id, second * 1_000, calls))
+}
+
 /// RedisTimeSeries takes no commas and parentheses in labels, and a colon is what separates the parts of a key.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -130,7 +145,18 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::{History, plain, samples_of};
+
+    #[test]
+    fn a_process_writes_nothing_at_the_second_in_which_it_began() {
+        let mut history = History::new(100);
+        for (second, id, calls) in [(100, 0, 2), (100, 1, 1), (101, 0, 5), (102, 0, 7)] {
+            history.add(second, (id, calls, calls));
+        }
+        let samples = |second| samples_of(&history, 100, second).collect::<Vec<_>>();
+        assert_eq!(samples(101), [(0, 101_000, 7), (1, 101_000, 1)]);
+        assert_eq!(samples(102), [(0, 102_000, 7)]);
+    }
 
     #[test]
     fn labels_are_plain() {
