@@ -53,7 +53,7 @@ pub(super) trait SharedRequest: Send + Sync + Sized + 'static {
 }
 
 /// Where an answer goes.
-type Reply<R> = oneshot::Sender<Result<<R as SharedRequest>::Answer, Fault>>;
+type SharedReply<R> = oneshot::Sender<Result<<R as SharedRequest>::Answer, Fault>>;
 
 /// A request that waits for its node's answer.
 pub(super) struct SharedJob<R: SharedRequest> {
@@ -62,13 +62,13 @@ pub(super) struct SharedJob<R: SharedRequest> {
     pub(super) asking: bool,
     /// Whether its call must be of its own slot.
     pub(super) alone: bool,
-    pub(super) reply: Reply<R>,
+    pub(super) reply: SharedReply<R>,
 }
 
 /// Requests that leave in one script call.
 pub(super) struct SharedCall<R: SharedRequest> {
     requests: Vec<Arc<R>>,
-    replies: SmallVec<[Reply<R>; 1]>,
+    replies: SmallVec<[SharedReply<R>; 1]>,
     asking: bool,
     alone: bool,
     /// Whether its keys are of several slots of a cluster.
