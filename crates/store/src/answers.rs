@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 use super::{StoreError, no_verdict};
 use weir_core::algorithm::{LimitVerdict, Verdict, VerdictSink};
 
-/// The answers to several decisions, in their order.
+/// The answers to several decisions, in their order. Those to one need no allocation.
 #[derive(Default)]
 pub struct Answers {
     /// For each decision one answer per cost, or one that comes later for all its costs.
-    pub each: Vec<StoreAnswer>,
+    pub each: SmallVec<[StoreAnswer; 1]>,
     /// For each answer that is a verdict one per limit that it is about, in the order of the strategy.
-    pub limits: Vec<LimitVerdict>,
+    pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
 /// One answer of a store.
@@ -86,8 +86,8 @@ impl Answers {
 
     /// Takes the answer to the one decision that was appended since `end`.
     pub(crate) fn take_from(&mut self, (each, limits): (usize, usize)) -> DecisionAnswer {
-        if let Some(answer) = self.each.pop_if(|answer| matches!(answer, StoreAnswer::Later(_)))
-            && let StoreAnswer::Later(verdicts) = answer
+        if let Some(StoreAnswer::Later(_)) = self.each.last()
+            && let Some(StoreAnswer::Later(verdicts)) = self.each.pop()
         {
             return DecisionAnswer::Later(verdicts);
         }

@@ -177,7 +177,7 @@ pub fn decide_ready<S: Store>(
         StoreAnswer::Ready(decided) => decided,
         StoreAnswer::Later(_) | StoreAnswer::Unknown => panic!("the store does not answer at once"),
     };
-    (answers.each.into_iter().map(ready).collect(), answers.limits)
+    (answers.each.into_iter().map(ready).collect(), answers.limits.into_vec())
 }
 
 /// What a store knows without asking.
@@ -187,7 +187,7 @@ pub fn known<S: Store>(store: &S, decision: &Decision<'_>) -> Option<Verdicts> {
     match answers.each.pop() {
         Some(StoreAnswer::Ready(verdict)) => {
             let decisions = [verdict.expect("what is known is no error")].into();
-            Some(Verdicts { decisions, limits: answers.limits.into() })
+            Some(Verdicts { decisions, limits: answers.limits })
         }
         _ => None,
     }
