@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use weir::proto::v1::{AckRequest, StatsRequest, StatsResponse, TakeRequest};
 
 use self::account::Account;
-use self::cast::{Nodes, QUEUE, SOON_AGAIN, consume, produce, read_the_line, write_the_line};
+use self::cast::{Nodes, QUEUE, SOON_AGAIN, check_the_line, consume, produce, read_the_line, write_the_line};
 use crate::support::RedisServer;
 
 /// How many workers take items.
@@ -75,8 +75,8 @@ async fn nothing_is_lost_whatever_is_killed() {
     for producer in producers {
         producer.await.unwrap();
     }
-    line.await.unwrap();
-    reader.await.unwrap();
+    let unanswered = line.await.unwrap();
+    check_the_line(&reader.await.unwrap(), &unanswered);
     let stats = drained(&nodes).await;
     for worker in &workers {
         worker.abort();
