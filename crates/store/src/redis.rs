@@ -17,6 +17,7 @@ mod plain;
 mod probe;
 mod queue;
 mod replay;
+mod replies;
 mod request;
 mod script;
 mod sentinel;

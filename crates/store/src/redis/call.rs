@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
-use smallvec::SmallVec;
-use tokio::sync::oneshot;
 
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::lease::LeaseRequest;
 use super::queue::QueueRequest;
+use super::replies::Replies;
 use super::request::{DecisionJob, OnceKey, Request};
 use super::script::{decode, encode};
 use super::shared_call::SharedCall;
@@ -23,7 +22,7 @@ use weir_time::deadlines::{Deadlines, Passed};
 /// Requests that leave in one script call.
 pub(super) struct ScriptCall {
     requests: Vec<Arc<Request>>,
-    replies: SmallVec<[oneshot::Sender<Result<Verdicts, Fault>>; 1]>,
+    replies: Replies<Verdicts>,
     asking: bool,
     form: Form,
     /// Whether its keys are of several slots of a cluster.
@@ -105,7 +104,7 @@ impl ScriptCall {
             let this = Some((slot(&job), job.form));
             if this != last {
                 let (asking, form) = (job.asking, job.form);
-                let (requests, replies) = (Vec::new(), SmallVec::new());
+                let (requests, replies) = (Vec::new(), Replies::default());
                 calls.push(Self { requests, replies, asking, form, spans: false });
                 last = this;
             }
@@ -132,7 +131,7 @@ impl ScriptCall {
         let reply = match deadlines.until(deadline, exchange).await {
             Ok(reply) => reply,
             Err(Passed) => {
-                self.fail_all(&Fault::Failed(StoreError::Timeout));
+                self.replies.fail(&Fault::Failed(StoreError::Timeout));
                 return Fate::Silent;
             }
         };
@@ -140,11 +139,11 @@ impl ScriptCall {
         // it has to say at once.
         tokio::task::yield_now().await;
         match reply {
-            Ok(reply) => self.answer_all(&reply),
+            Ok(reply) => self.replies.answer(decode(&self.requests, &reply), self.spans),
             Err(error) => {
                 let fault = Fault::of(&error, host);
                 let fate = if matches!(fault, Fault::Broken(_)) { Fate::Broken } else { Fate::Answered };
-                self.fail_all(&fault);
+                self.replies.fail(&fault);
                 fate
             }
         }
@@ -171,31 +170,6 @@ impl ScriptCall {
         }
         command.arg(request);
         command
-    }
-
-    fn answer_all(self, reply: &Value) -> Fate {
-        let answers = match decode(&self.requests, reply) {
-            Ok(answers) => answers,
-            Err(error) => {
-                self.fail_all(&Fault::Failed(error));
-                return Fate::Broken;
-            }
-        };
-        let mut fate = Fate::Answered;
-        for (reply, answer) in self.replies.into_iter().zip(answers) {
-            if answer.as_ref().is_err_and(is_read_only) {
-                fate = Fate::Broken;
-            }
-            let fault = if self.spans { Fault::within } else { Fault::Failed };
-            let _ = reply.send(answer.map_err(fault));
-        }
-        fate
-    }
-
-    fn fail_all(self, fault: &Fault) {
-        for reply in self.replies {
-            let _ = reply.send(Err(fault.clone()));
-        }
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, RedisError, Value};
-use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use super::call::{CallSlots, Fate, evaluate, is_read_only};
+use super::call::{CallSlots, Fate, evaluate};
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::fault::Fault;
+use super::replies::Replies;
 use super::source::Script;
 use crate::StoreError;
 use weir_time::clock::monotonic;
@@ -68,7 +68,7 @@ pub(super) struct SharedJob<R: SharedRequest> {
 /// Requests that leave in one script call.
 pub(super) struct SharedCall<R: SharedRequest> {
     requests: Vec<Arc<R>>,
-    replies: SmallVec<[SharedReply<R>; 1]>,
+    replies: Replies<R::Answer>,
     asking: bool,
     alone: bool,
     /// Whether its keys are of several slots of a cluster.
@@ -90,8 +90,9 @@ impl<R: SharedRequest> SharedCall<R> {
                     call.replies.push(reply);
                 }
                 None => {
-                    let (requests, replies) = (vec![request], SmallVec::from_iter([reply]));
-                    calls.push(Self { requests, replies, asking, alone, spans: false });
+                    let mut replies = Replies::default();
+                    replies.push(reply);
+                    calls.push(Self { requests: vec![request], replies, asking, alone, spans: false });
                 }
             }
         }
@@ -120,42 +121,17 @@ impl<R: SharedRequest> SharedCall<R> {
         let exchange = evaluate(&mut connection, script, self.asking, command);
         let deadline = monotonic() + R::deadline(context);
         match deadlines.until(deadline, exchange).await {
-            Ok(Ok(reply)) => self.answer_all(&reply),
+            Ok(Ok(reply)) => self.replies.answer(R::decode(&self.requests, &reply), self.spans),
             Ok(Err(error)) => {
                 let fault = fault(&error, host);
                 let fate = if matches!(fault, Fault::Broken(_)) { Fate::Broken } else { Fate::Answered };
-                self.fail_all(&fault);
+                self.replies.fail(&fault);
                 fate
             }
             Err(Passed) => {
-                self.fail_all(&Fault::Failed(StoreError::Timeout));
+                self.replies.fail(&Fault::Failed(StoreError::Timeout));
                 Fate::Silent
             }
-        }
-    }
-
-    fn answer_all(self, reply: &Value) -> Fate {
-        let answers = match R::decode(&self.requests, reply) {
-            Ok(answers) => answers,
-            Err(error) => {
-                self.fail_all(&Fault::Failed(error));
-                return Fate::Broken;
-            }
-        };
-        let mut fate = Fate::Answered;
-        for (reply, answer) in self.replies.into_iter().zip(answers) {
-            if answer.as_ref().is_err_and(is_read_only) {
-                fate = Fate::Broken;
-            }
-            let fault = if self.spans { Fault::within } else { Fault::Failed };
-            let _ = reply.send(answer.map_err(fault));
-        }
-        fate
-    }
-
-    fn fail_all(self, fault: &Fault) {
-        for reply in self.replies {
-            let _ = reply.send(Err(fault.clone()));
         }
     }
 }
