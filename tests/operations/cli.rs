@@ -164,6 +164,7 @@ fn every_option_has_its_variable() {
                 "refund",
                 "id",
                 "wait",
+                "queue",
             ]
             .contains(&name);
             assert!(
