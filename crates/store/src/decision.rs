@@ -68,7 +68,8 @@ impl<'a> Decision<'a> {
         }
     }
 
-    #[cold]
+    // Out of line, so that what most decisions do stays small enough to be inlined.
+    #[inline(never)]
     fn spread_phases(&self) -> Phases {
         let phase = |limit: &Limit| {
             if !limit.algorithm.is_spread() {

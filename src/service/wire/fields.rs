@@ -131,7 +131,7 @@ impl<'a> FieldValue<'a> {
     #[inline]
     pub(crate) fn text(self) -> Result<&'a str, Malformed> {
         let bytes = self.bytes()?;
-        // Nearly all names are ASCII, and short; to see that takes a fifth of the instructions of `from_utf8`.
+        // Nearly all names are ASCII, and short; to see that takes a third of the instructions of `from_utf8`.
         match AsciiStr::from_ascii(bytes) {
             Ok(ascii) => Ok(ascii.as_str()),
             Err(_) => std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8")),
