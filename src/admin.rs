@@ -40,20 +40,18 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves on `listener`, with `/ui` where there is somebody to ask about usage, and runs `background` beside it for as long.
+    /// Serves on `listener`, with `/ui` where there is somebody to ask about usage.
     pub fn start(
         listener: TcpListener,
         metrics: Metrics,
         readiness: Readiness,
         usage: Option<UsageHandle>,
-        background: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let body = move || {
             runtime.block_on(async {
-                tokio::spawn(background);
                 tokio::select! {
                     result = serve(listener, metrics, readiness, usage) => {
                         if let Err(error) = result {

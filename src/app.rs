@@ -1,5 +1,6 @@
 //! Wiring: a configuration and sockets in, a running service out.
 
+mod background;
 mod envoy;
 
 use std::io;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use prometheus::Registry;
 
+use self::background::BackgroundThread;
 use crate::admin::Admin;
 use crate::clock::{Clock, Monotonic};
 use crate::config::{Config, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
@@ -66,6 +68,9 @@ pub enum AppError {
     /// The admin thread cannot start.
     #[error("the admin server cannot start: {0}")]
     Admin(io::Error),
+    /// The thread that watches the store and the files cannot start.
+    #[error("the thread that watches the store and the files cannot start: {0}")]
+    Background(io::Error),
     /// The thread that keeps the history of decisions cannot start.
     #[error("the thread that keeps the history of decisions cannot start: {0}")]
     Usage(io::Error),
@@ -254,9 +259,10 @@ impl App {
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
         let watched = envoy::watch(files, envoy.clone(), engines, share);
-        let background = async { tokio::join!(background, watched).0 };
+        let background = BackgroundThread::start(async { tokio::join!(background, watched).0 });
+        let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());
-        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), shown, background);
+        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), shown);
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
             rules: Arc::new(config.rules),

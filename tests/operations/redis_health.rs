@@ -1,6 +1,7 @@
 //! What Weir says of its Redis: a node that does not decide is named, with the reason and what to do; other secrets,
 //! evictions and a wrong topology are seen. Nothing of that changes where calls go.
 
+mod background;
 mod cluster;
 mod engines;
 mod evictions;
@@ -54,4 +55,11 @@ fn of_node(server: &Server, metric: &str, node: &str) -> Option<String> {
 /// The keys of probes on this server.
 fn probe_keys(redis: &RedisServer) -> Vec<String> {
     redis.keys().into_iter().filter(|key| key.contains("}:probe:")).collect()
+}
+
+/// Script calls on this server.
+fn script_calls(redis: &RedisServer) -> u64 {
+    let stats: redis::InfoDict = redis.query(&["INFO", "commandstats"]);
+    let calls: Option<String> = stats.get("cmdstat_evalsha");
+    calls.and_then(|calls| calls.strip_prefix("calls=")?.split(',').next()?.parse().ok()).unwrap_or(0)
 }

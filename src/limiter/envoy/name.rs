@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_digests() {
+    fn names_beyond_the_bound_are_digests() {
         let (one, other) = ("x".repeat(65_536), "x".repeat(65_535) + "y");
         let name = of("d", &[("a", &one)], None);
         assert_eq!(name.len(), "sha256:".len() + 64);

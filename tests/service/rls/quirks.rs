@@ -57,21 +57,21 @@ async fn a_second_that_has_begun_counts_whole(store: StoreConfig) {
 }
 
 #[tokio::test]
-async fn long_values_have_counters_of_their_own_on_memory() {
-    long_values_have_counters_of_their_own(memory()).await;
+async fn texts_of_any_length_have_counters_of_their_own_on_memory() {
+    texts_of_any_length_have_counters_of_their_own(memory()).await;
 }
 
 #[tokio::test]
-async fn long_values_have_counters_of_their_own_on_redis() {
-    long_values_have_counters_of_their_own(redis()).await;
+async fn texts_of_any_length_have_counters_of_their_own_on_redis() {
+    texts_of_any_length_have_counters_of_their_own(redis()).await;
 }
 
 #[tokio::test]
-async fn long_values_have_counters_of_their_own_on_a_cluster() {
-    long_values_have_counters_of_their_own(cluster()).await;
+async fn texts_of_any_length_have_counters_of_their_own_on_a_cluster() {
+    texts_of_any_length_have_counters_of_their_own(cluster()).await;
 }
 
-async fn long_values_have_counters_of_their_own(store: StoreConfig) {
+async fn texts_of_any_length_have_counters_of_their_own(store: StoreConfig) {
     let server = serve(store, EnvoyConfig::default());
     let mut client = client(&server).await;
     let of = |value: &str| request(&format!("another [key3={value}]"));
