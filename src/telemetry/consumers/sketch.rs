@@ -4,18 +4,24 @@
 //! smallest count and goes on from there, so a count is too high by at most what it began with. No count is too low.
 
 use std::collections::HashMap;
-use std::collections::hash_map::{Entry, RandomState};
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher as _;
+
+use foldhash::fast::RandomState;
 
 use super::summary::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 
 #[derive(Debug, Default)]
 pub(super) struct SpaceSaving {
     /// The place of a key by the hash of it. Of two keys with one hash only the first is found.
-    places: HashMap<u64, usize>,
+    places: HashMap<u64, usize, RandomState>,
     tallies: Vec<(u64, ConsumerTally)>,
     hasher: RandomState,
     samples: u64,
+    /// The smallest count, once the sketch is full.
+    smallest: u64,
+    /// Where the search for a key with the smallest count goes on.
+    hand: usize,
 }
 
 impl SpaceSaving {
@@ -32,8 +38,7 @@ impl SpaceSaving {
             self.tallies.push((hash, ConsumerTally { key, count: 1, error: 0 }));
             return;
         }
-        let smallest = self.tallies.iter().enumerate().min_by_key(|(_, (_, tally))| tally.count);
-        let Some((place, count)) = smallest.map(|(place, (_, tally))| (place, tally.count)) else { return };
+        let (place, count) = self.find_smallest();
         if let Some((known, tally)) = self.tallies.get_mut(place) {
             if let Entry::Occupied(entry) = self.places.entry(*known) {
                 entry.remove();
@@ -42,6 +47,21 @@ impl SpaceSaving {
             *known = hash;
             *tally = ConsumerTally { key, count: count + 1, error: count };
         }
+    }
+
+    /// The place of a key with the smallest count, and this count.
+    ///
+    /// Counts only grow. So a search goes on where the last one ended, and all counts are compared only when no key has
+    /// the smallest count any more. Where each consumer calls rarely, that is once in [`MAX_TALLIES`] searches.
+    fn find_smallest(&mut self) -> (usize, u64) {
+        let rest = self.tallies.get(self.hand..).unwrap_or_default();
+        if let Some(passed) = rest.iter().position(|(_, tally)| tally.count == self.smallest) {
+            self.hand += passed;
+            return (self.hand, self.smallest);
+        }
+        let counts = self.tallies.iter().map(|(_, tally)| tally.count).enumerate();
+        (self.hand, self.smallest) = counts.min_by_key(|(_, count)| *count).unwrap_or_default();
+        (self.hand, self.smallest)
     }
 
     /// What it has found, by a sample of one decision in `rate`.
