@@ -1,0 +1,96 @@
+-- The short way, for what nearly every decision is: a charge or a peek of limits whose states are as
+-- they should be, written without a function or a table of its own, because Redis would create them at
+-- every call. It is a text for one list of engines: what stands in << >> is repeated for each limit, `$`
+-- being its number, and a line `@name` is that part of each limit's file in plain/.
+--
+-- It reads, admits and writes, and answers with the states as it read them. crates/core/src/algorithm computes the
+-- verdict from them, which is cheaper than to compute it here. All keys are read at once.
+--
+-- What is not so plain (another operation, a clock that went back, a changed limit, something else
+-- under the key) it leaves as it is: decide.lua goes on from that decision.
+
+-- Where keys repeat, what each holds since it was written.
+local held = repeats > 0 and {}
+-- Whether all keys were read at once: then an absent one may be one of another type, too.
+local joined, apart = false, true
+-- What stands for an absent state: no number.
+local ABSENT = '\255\255\255\255\255\255\255\255'
+-- The texts of the last expiry and of now. Formatting a number is slow, and many keys have the same expiry.
+local px_last, px_text, now_text
+-- Whether all keys are read at once. What is no string cannot be.
+local gathers = true
+
+while groups > 0 and now < CEILING do
+  local head = position
+  local count, decisions, each, cost_count, op, cost, _
+  local <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>varied
+  count, decisions, each, cost_count, op, _, <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>cost, position =
+    unpack_struct('<dddddd<<dddddddd>>d', request, position)
+  if op > PEEK or cost_count > 4000 then
+    position = head
+    break
+  end
+  @limit
+  if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
+    local found = call('MGET', unpack(KEYS))
+    if not found.err then reply, joined = found, true end
+    if joined and count > 1 then
+      local absent = {}
+      for at = 1, key_count do
+        if not found[at] then absent[#absent + 1] = KEYS[at] end
+      end
+      if #absent > 0 and call('EXISTS', unpack(absent)) ~= 0 then reply, joined = {}, false end
+    end
+    apart = held or not joined
+  end
+  local costs, number, done, turns = nil, 0, 0, each
+  if cost_count > 1 then
+    costs, varied = { unpack_struct('<' .. string.rep('d', cost_count), request, position - 8) }, true
+    position = costs[cost_count + 1]
+  end
+  if op == PEEK or cost == 0 and not varied then turns = 0 end
+  <<local need_$ = cost * weight_$ >>
+  for place = 1, decisions do
+    @state
+    @read
+    local before, refusal = admitted, false
+    for _ = 1, turns do
+      if varied then
+        number = number + 1
+        cost = costs[number]
+        <<need_$ = cost * weight_$ >>
+      end
+      if cost > 0<< and level_$ + need_$ <= capacity_$>> then
+        admitted = admitted + 1
+        @charge
+      end
+    end
+    @answer
+    if admitted > before then
+      @write
+    elseif joined and count == 1 and not raw_1 then
+      local found = call('GET', keys[at_1])
+      refusal = found and found.err
+    end
+    key_at = key_at + count
+    done = place
+    if refusal then
+      reasons = reasons or {}
+      reasons[#reasons + 1], reasons[#reasons + 2] = short + done, refusal
+      admitted = before
+    end
+  end
+  short = short + done
+  if done < decisions then
+    position, skip = head, done
+    break
+  end
+  groups = groups - 1
+end
+for at = key_at + 1, key_count do reply[at] = '' end
+if groups == 0 then
+  reply[key_count + 1] = pack_struct('<ddd', now, short, admitted)
+  reply = table.concat(reply)
+  if reasons then return { reply, unpack(reasons) } end
+  return reply
+end

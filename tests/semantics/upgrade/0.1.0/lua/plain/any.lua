@@ -1,0 +1,26 @@
+-- What is the same for each limit, whatever its engine, the short way. A part within a part is indented.
+
+@state
+local at_$, level_$ = key_at + $, 0
+local raw_$ = reply[at_$]
+if apart then
+  local since = held and held[keys[at_$]]
+  if since then raw_$ = since
+  elseif raw_$ == nil then raw_$ = call('GET', keys[at_$]) end
+  reply[at_$] = raw_$
+end
+
+@expiry
+local px = expires_$ - base_ms
+if px < least_ms then px = least_ms end
+if px ~= px_last then px_last, px_text = px, string.format('%.0f', px) end
+
+@set
+  @expiry
+local written
+if joined and not raw_$ then written = call('SET', keys[at_$], state, SET_EXPIRY, px_text, 'NX')
+else written = call('SET', keys[at_$], state, SET_EXPIRY, px_text) end
+-- What is there and was not read is of another type, and says so.
+if not written then written = call('GET', keys[at_$]) end
+refusal = written.err
+if held and not refusal then held[keys[at_$]] = state end

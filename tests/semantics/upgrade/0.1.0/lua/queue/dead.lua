@@ -1,0 +1,49 @@
+-- Moving items to the dead letters. Twin: `bury` in crates/core/src/queue/take.rs.
+
+-- What moves an item, what writes the numbers of the dead letters afterwards, and what forgets a delivery. `dead.count`
+-- is how many items went there.
+local function dead_letters(dead)
+  local FORMAT = '<ddddddddddddd'
+  local items, due, meta, letters, letters_meta = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6]
+  local next_id, add_entry, parts_of = entry_functions()
+  local depth, numbers = false, false
+
+  local function read()
+    depth = ask('XLEN', letters)
+    local raw = ask('HGET', letters_meta, 's')
+    numbers = raw and { struct.unpack(FORMAT, raw) } or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    if depth == 0 then numbers[3] = 0 end
+  end
+
+  local function forget(member)
+    ask('ZREM', due, member)
+    ask('HDEL', meta, 'i' .. member)
+  end
+
+  -- Moves an item, if it was delivered often enough and the dead letters have a place.
+  local function bury(member, size, deliveries)
+    if q.max_deliveries == 0 or deliveries < q.max_deliveries then return false end
+    if not depth then read() end
+    if depth >= q.capacity or numbers[3] + size > q.max_bytes then return false end
+    local entry = ask('XRANGE', items, member, member)[1]
+    -- What removes goes first: a server without memory refuses only what comes before any write.
+    ask('XACK', items, 'weir', member)
+    ask('XDEL', items, member)
+    forget(member)
+    q.bytes, dead.count, q.changed = math.max(0, q.bytes - size), dead.count + 1, true
+    if entry then
+      local ms, seq = next_id(numbers[1], numbers[2])
+      ms, seq = add_entry(letters, ms, seq, 'p', entry[2][2], 'o', entry[1])
+      numbers[1], numbers[2], numbers[3] = ms, seq, numbers[3] + size
+      numbers[6] = numbers[6] + 1
+      depth, q.buried = depth + 1, q.buried + 1
+    end
+    return true
+  end
+
+  local function write()
+    if dead.count > 0 then ask('HSET', letters_meta, 's', struct.pack(FORMAT, unpack(numbers, 1, 13))) end
+  end
+
+  return bury, write, forget, parts_of
+end

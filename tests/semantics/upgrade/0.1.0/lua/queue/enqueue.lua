@@ -1,0 +1,79 @@
+-- Adds all items of a call that are not known by their ids, or none. Twin: crates/core/src/queue/enqueue.rs.
+--
+-- ARGV: the numbers, with the number of its items for each call, and 1 for each item that has an id; then the payloads.
+-- A key of an id holds three doubles: until when the id is known, and the item. A key of an id that cannot be read is
+-- the error of its call alone.
+
+local fields = {}
+
+-- What finds and remembers items by their ids.
+local function id_functions()
+  local visibility, until_when, lives = q.visibility, q.now + q.visibility, nil
+
+  -- The item that was accepted under the id of this key; or an error.
+  local function known(key)
+    local raw = redis.pcall('GET', key)
+    if type(raw) == 'table' and raw.err then return nil, raw.err end
+    if not raw then return nil end
+    local known_until, ms, seq = struct.unpack('<ddd', raw)
+    return q.now < known_until and struct.pack('<dd', ms, seq)
+  end
+
+  local function remember(key)
+    -- A caller's own clock says nothing of the server's, so its keys live for a span, and for at least a minute.
+    lives = lives or string.format('%.0f', math.max(math.ceil(visibility / 1000) + 1, q.by_caller and 60000 or 0))
+    ask('SET', key, struct.pack('<ddd', until_when, q.last_ms, q.last_seq), 'PX', lives)
+  end
+
+  return known, remember
+end
+
+local FAILED, ADDED, FULL, NEVER = 0, 1, 2, 3
+
+-- One call: its status, how many items are new, and the ids of all or the error. `e` is where the calls before it ended.
+local function put(n, e, add)
+  local ids, keys, fresh, new_bytes, failed = {}, {}, 0, 0, nil
+  for i = 1, n do
+    local has_id
+    has_id, q.at = struct.unpack('<d', ARGV[1], q.at)
+    if has_id == 1 then
+      if not e.known then e.known, e.remember = id_functions() end
+      e.id_keys = e.id_keys + 1
+      keys[i] = KEYS[e.id_keys]
+      local why
+      ids[i], why = e.known(keys[i])
+      failed = failed or why
+    end
+    if not ids[i] then fresh, new_bytes = fresh + 1, new_bytes + #ARGV[e.payloads + i] end
+  end
+  local held = e.held
+  if failed then return FAILED, 0, failed end
+  if held == 0 then q.bytes = 0 end
+  if fresh > q.capacity or new_bytes > q.max_bytes then return NEVER, 0, '' end
+  if fresh > 0 and (held + fresh > q.capacity or q.bytes + new_bytes > q.max_bytes) then return FULL, 0, '' end
+  for i = 1, n do
+    if not ids[i] then
+      add(ARGV[e.payloads + i])
+      ids[i] = struct.pack('<dd', q.last_ms, q.last_seq)
+      if keys[i] then e.remember(keys[i]) end
+    end
+  end
+  if fresh > 0 then
+    e.held, q.bytes, q.accepted, q.changed = held + fresh, q.bytes + new_bytes, q.accepted + fresh, true
+  end
+  return ADDED, fresh, table.concat(ids)
+end
+
+local function answer()
+  local reply, reasons, add = {}, {}, add_function()
+  local e = { held = ask(LENGTH, KEYS[1]), payloads = 1, id_keys = 6, known = false, remember = false }
+  for call = 1, q.calls do
+    local n, at = struct.unpack('<d', ARGV[1], q.at)
+    q.at = at
+    local status, added, ids = put(n, e, add)
+    e.payloads = e.payloads + n
+    reply[call] = struct.pack('<ddd', status, e.held, added)
+    if status == FAILED then reasons[#reasons + 1] = ids else reply[call] = reply[call] .. ids end
+  end
+  return { table.concat(reply), unpack(reasons) }
+end

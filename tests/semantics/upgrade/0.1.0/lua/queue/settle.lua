@@ -1,0 +1,98 @@
+-- Acks items, or gives them back. Twin: crates/core/src/queue/settle.rs.
+--
+-- ARGV: the numbers, with 1 (ack) or 2 (nack), the delay and the number of items for each call; then the items of all
+-- calls, as members; then the outcome of each call.
+
+local fields, members = {}, #ARGV - 1 - q.calls
+for i = 1, members do fields[i] = 'i' .. ARGV[1 + i] end
+
+-- Keeps the outcomes of items that are gone.
+local function keep_outcomes(outcomes)
+  local key, next_id, add_entry = KEYS[4], entry_functions()
+  local whole = function(x) return string.format('%.0f', x) end
+  for i = 1, #outcomes do
+    local member, raw, outcome = unpack(outcomes[i])
+    local _, deliveries = struct.unpack('<dd', raw)
+    q.outcome_ms, q.outcome_seq = next_id(q.outcome_ms, q.outcome_seq)
+    q.outcome_ms, q.outcome_seq = add_entry(key, q.outcome_ms, q.outcome_seq, 'i', member, 'n', whole(deliveries), 'c',
+      raw:sub(18), 't', outcome)
+  end
+  ask('XTRIM', key, 'MAXLEN', '=', whole(q.capacity * 10))
+  ask('XTRIM', key, 'MINID', '=', whole(math.floor(math.max(0, q.now - q.outcomes_for) / 1000)))
+end
+
+-- What gives an item back: when it comes again, and its record; nothing if it went to the dead letters.
+local function nack_function(dead)
+  local LATEST = 9007199254740991
+  local bury, write_dead = dead_letters(dead)
+  local function nack(member, raw, delay)
+    local size, deliveries = struct.unpack('<dd', raw)
+    if bury(member, size, deliveries) then return nil, false end
+    return string.format('%.0f', math.min(q.now + delay, LATEST)), raw:sub(1, 16) .. 'n' .. raw:sub(18)
+  end
+  return nack, write_dead
+end
+
+-- Writes items whose last word is a Nack.
+local function give_back(due, records)
+  local scored, written = {}, {}
+  for member, again in pairs(due) do
+    scored[#scored + 1], scored[#scored + 2] = again, member
+    written[#written + 1], written[#written + 2] = 'i' .. member, records[member]
+  end
+  if #scored > 0 then ask('ZADD', KEYS[2], unpack(scored)) end
+  q.written = written
+end
+
+local function remove(gone, gone_fields)
+  if #gone == 0 then return end
+  ask('XACK', KEYS[1], 'weir', unpack(gone))
+  ask('XDEL', KEYS[1], unpack(gone))
+  ask('ZREM', KEYS[2], unpack(gone))
+  ask('HDEL', KEYS[3], unpack(gone_fields))
+end
+
+local function answer(read)
+  local ACK = 1
+  -- What the records of items are by now, false for none; items that are gone; when an item is delivered again.
+  local records, gone, gone_fields, due, outcomes, dead = {}, {}, {}, {}, {}, { count = 0 }
+  local reply, place, nack, write_dead = { struct.pack('<d', q.now) }, 1, nil, nil
+  for call = 1, q.calls do
+    local op, delay, n, at = struct.unpack('<ddd', ARGV[1], q.at)
+    local outcome, done, dead_before = ARGV[1 + members + call], '', dead.count
+    q.at = at
+    for _ = 1, n do
+      place = place + 1
+      local member = ARGV[place]
+      local raw = records[member]
+      if raw == nil then raw = read[place] end
+      if not raw then
+        done = done .. '0'
+      else
+        done, q.changed = done .. '1', true
+        if op == ACK then
+          gone[#gone + 1] = member
+          gone_fields[#gone] = fields[place - 1]
+          records[member], due[member] = false, nil
+          q.bytes, q.acked = math.max(0, q.bytes - struct.unpack('<d', raw)), q.acked + 1
+          if outcome ~= '' and q.outcomes_for > 0 then outcomes[#outcomes + 1] = { member, raw, outcome } end
+        else
+          if not nack then nack, write_dead = nack_function(dead) end
+          due[member], records[member] = nack(member, raw, delay)
+        end
+      end
+    end
+    -- From how many items are gone follows how many held a place after this call.
+    reply[#reply + 1] = struct.pack('<dd', #gone + dead.count, dead.count - dead_before)
+    reply[#reply + 1] = done
+  end
+  -- What removes goes first.
+  remove(gone, gone_fields)
+  if nack then
+    give_back(due, records)
+    write_dead()
+  end
+  if #outcomes > 0 then keep_outcomes(outcomes) end
+  reply[#reply + 1] = struct.pack('<d', ask(LENGTH, KEYS[1]) + #gone + dead.count)
+  return reply
+end

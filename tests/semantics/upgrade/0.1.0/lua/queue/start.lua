@@ -1,0 +1,38 @@
+-- What every call of a queue begins with. ../README.md has the contract; the twin of all these files is
+-- crates/core/src/queue/.
+--
+-- KEYS[1]  the items: a stream with one consumer group, `weir`, or a list
+-- KEYS[2]  a sorted set: delivered items by the time at which they are delivered again, in µs
+-- KEYS[3]  a hash: 's' numbers of the queue; 'i' .. item: size and deliveries of a delivered item, 't' or 'n' (taken, or
+--          given back), and who has or had it
+-- KEYS[4]  a stream: outcomes
+-- KEYS[5]  the items of the dead letters, and KEYS[6] their hash of numbers
+-- KEYS[7]  and those after it: ids of new items
+-- An item in a set or a hash is its id with leading zeros, so that equal times keep the order of ids. Commands of
+-- streams read such an id, too.
+--
+-- To define a function costs as much as a command, and more for each local of the script that it uses. So what calls
+-- have in common is in one table, `q`, and what is rarely needed is defined within what needs it.
+
+-- `count` and `period` are the rate, 0 for none; `max_deliveries` is 0 where there are no dead letters; `calls` is the
+-- number of calls, and `at` the place of their own numbers in the first argument. The numbers of the queue are from
+-- `last_ms` to `outcome_seq`.
+local q = {
+  now = 0, capacity = 0, max_bytes = 0, visibility = 0, max_deliveries = 0, count = 0, period = 0, outcomes_for = 0,
+  calls = 0, at = 0,
+  last_ms = 0, last_seq = 0, bytes = 0, level = 0, level_at = 0, accepted = 0, first = 0, nacked = 0, expired = 0,
+  acked = 0, buried = 0, outcome_ms = 0, outcome_seq = 0,
+  -- Whether the numbers have changed, and fields of META that are written with them.
+  changed = false, written = false,
+  by_caller = false,
+}
+q.now, q.capacity, q.max_bytes, q.visibility, q.max_deliveries, q.count, q.period, q.outcomes_for, q.calls, q.at =
+  struct.unpack('<ddddddddd', ARGV[1])
+q.by_caller = q.now >= 0
+
+-- An error of a key is the reply of the call.
+local function ask(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then error(reply) end
+  return reply
+end

@@ -1,0 +1,43 @@
+-- Hands items of a list out, no faster than the rate. Twin: crates/core/src/queue/take.rs.
+--
+-- ARGV: as for a stream.
+
+local fields = {}
+
+-- Adds at most so many items to the reply, and says how many.
+local function take(most, reply)
+  local handed, bytes = 0, 0
+  while handed < most and bytes + 65536 <= 1048576 do
+    local chunk = math.min(most - handed, math.floor((1048576 - bytes) / 65536))
+    local elements = ask('LPOP', KEYS[1], chunk) or {}
+    for i = 1, #elements do
+      local ms, seq = struct.unpack('<dd', elements[i])
+      local payload, n = elements[i]:sub(17), #reply
+      reply[n + 1], reply[n + 2], reply[n + 3] = string.format('%.0f-%.0f', ms, seq), payload, ''
+      handed, bytes = handed + 1, bytes + #payload
+    end
+    if #elements < chunk then break end
+  end
+  q.bytes, q.first, q.changed = math.max(0, q.bytes - bytes), q.first + handed, q.changed or handed > 0
+  return handed
+end
+
+local function answer()
+  local reply, heads, held, taken = { false }, {}, ask(LENGTH, KEYS[1]), 0
+  for call = 1, q.calls do
+    local most, at = struct.unpack('<d', ARGV[1], q.at)
+    local wait, drained = 0, 0
+    q.at = at
+    if q.count > 0 then
+      most, wait, drained = pace(most)
+    end
+    local handed = take(most, reply)
+    if q.count > 0 then charge_pace(handed > 0, drained) end
+    taken = taken + handed
+    local after = (handed == 0 and held > taken) and wait or -1
+    -- The third is how many places are free since the first call.
+    heads[call] = struct.pack('<dddd', handed, after, taken, 0)
+  end
+  reply[1] = struct.pack('<dd', q.now, held) .. table.concat(heads)
+  return reply
+end
