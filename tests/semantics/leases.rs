@@ -7,4 +7,4 @@ mod memory;
 mod redis;
 mod rows;
 mod service;
-mod world;
+pub(crate) mod world;

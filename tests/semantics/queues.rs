@@ -6,4 +6,4 @@ mod rows;
 mod service;
 mod steps;
 mod waiting;
-mod world;
+pub(crate) mod world;

@@ -1,31 +1,36 @@
 //! What nodes of two versions share on one Redis: names of keys, and states to the last byte.
 //!
+//! Limits have fixtures, `upgrade/states-*.json`. What a release was asked, sent, answered and left in Redis, of limits,
+//! leases and queues, has a folder of its own: `upgrade/0.1.0/README.md` says how it is made.
+//!
 //! `upgrade/states-1.json` holds the states that a version has written, and what it answers to them. A version that
 //! writes other bytes breaks the nodes beside it that are not upgraded yet. A version that reads them otherwise
 //! breaks the limits that are in Redis already. If the states must change, this file stays as it is, a new one comes
 //! beside it, and `docs/deploy.md` says what an upgrade has to do.
 
+mod answers;
+mod beside;
+mod bytes;
+mod keys;
+mod record;
+mod release;
 mod rows;
+mod stories;
+mod story;
 
 use std::path::Path;
-use std::sync::Arc;
-use weir_testing::DecideOne as _;
 
 use redis::Value;
 use serde_json::{Value as Json, json};
-use weir::algorithm::{LimitVerdict, Op, Verdict};
-use weir::clock::{Clock, ManualClock};
-use weir::config::Topology;
+use weir::algorithm::Op;
 use weir::key::Subject;
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, Verdicts};
-use weir::strategy::Strategy;
-use weir::units::{Micros, Retry};
+use weir::units::Micros;
 
+use self::bytes::{hex, unhex};
 use self::rows::{Row, rows, rows_of_ids, rows_of_many_buckets, rows_of_shaping};
+use self::story::World;
 use crate::support::RedisServer;
 use crate::support::server::BASE;
-use crate::support::stores::redis_store;
 
 /// A fixture, by its name, and what its version was asked.
 type Fixture = (&'static str, &'static str, fn() -> Vec<Row>);
@@ -52,14 +57,14 @@ async fn the_states_are_written_as_before() {
         let mut written = Vec::new();
         for row in rows() {
             redis.flush_all();
-            let world = World::new(&redis, &row).await;
+            let world = World::new(&redis).await;
             for step in &row.before {
-                world.decide(step.0, step.1, step.2).await;
+                decide(&world, &row, *step).await;
             }
             let keys = keys(&redis);
             let mut answers = Vec::new();
-            for (after, op, cost) in &row.after {
-                answers.push(world.decide(*after, *op, *cost).await);
+            for step in &row.after {
+                answers.push(decide(&world, &row, *step).await);
             }
             written.push(json!({ "name": row.name, "keys": keys, "answers": answers }));
         }
@@ -87,68 +92,27 @@ async fn the_states_are_read_as_before() {
     for (row, old) in all {
         assert_eq!(old["name"], row.name);
         redis.flush_all();
-        let world = World::new(&redis, &row).await;
+        let world = World::new(&redis).await;
         world.clock.set(Micros(BASE.0 + row.before.iter().map(|step| step.0).sum::<u64>()));
         for key in old["keys"].as_array().unwrap() {
             restore(&redis, key);
         }
         let answers = old["answers"].as_array().unwrap();
         assert_eq!(answers.len(), row.after.len(), "{}", row.name);
-        for ((after, op, cost), expected) in row.after.iter().zip(answers) {
-            assert_eq!(world.decide(*after, *op, *cost).await, *expected, "{}", row.name);
+        for (step, expected) in row.after.iter().zip(answers) {
+            assert_eq!(decide(&world, &row, *step).await, *expected, "{}", row.name);
         }
     }
 }
 
-struct World<'a> {
-    strategy: &'a Arc<Strategy>,
-    /// Whether charges and debits have an id, too.
-    has_ids: bool,
-    clock: ManualClock,
-    store: RedisStore,
-}
-
-impl<'a> World<'a> {
-    async fn new(redis: &RedisServer, row: &'a Row) -> Self {
-        let clock = ManualClock::at(BASE);
-        let store = redis_store(vec![redis.url()], Topology::Single, Clock::Manual(clock.clone())).await;
-        Self { strategy: &row.strategy, has_ids: row.has_ids, clock, store }
+/// Decides so many microseconds later, and returns the answer.
+async fn decide(world: &World, row: &Row, (after, op, cost): (u64, Op, u64)) -> Json {
+    world.pass(after);
+    let mut answer = world.decide(&row.strategy, SUBJECT, row.id_of(op), op, cost).await;
+    if let Some(fields) = answer.as_object_mut().filter(|_| !row.has_ids) {
+        fields.remove("applied");
     }
-
-    /// Decides so many microseconds later, and returns the answer.
-    async fn decide(&self, after: u64, op: Op, cost: u64) -> Json {
-        self.clock.set(Micros(self.clock.now().0 + after));
-        let once = matches!(op, Op::Refund | Op::Reserve { .. } | Op::Cancel)
-            || self.has_ids && matches!(op, Op::Charge | Op::AtMost | Op::Force);
-        let part = if once { Part { id: "once", ..Part::ALL } } else { Part::ALL };
-        let decision = Decision { part: Some(&part), ..Decision::new(self.strategy, SUBJECT, op, &[]) };
-        let mut verdicts = Verdicts::default();
-        match self.store.decide_one(&decision, op, &[cost], &mut verdicts).await {
-            Err(error) => json!(error.to_string()),
-            Ok(()) => {
-                let (verdict, limits) = verdicts.get(0).unwrap();
-                let mut answer = answer(verdict, limits);
-                if self.has_ids {
-                    answer["applied"] = json!(verdict.applied);
-                }
-                answer
-            }
-        }
-    }
-}
-
-fn answer(verdict: &Verdict, limits: &[LimitVerdict]) -> Json {
-    let retry = |retry: Retry| match retry {
-        Retry::After(wait) => json!(wait.0),
-        other => json!(format!("{other:?}")),
-    };
-    let limits: Vec<Json> = limits
-        .iter()
-        .map(|limit| {
-            json!([format!("{:?}", limit.cause), limit.remaining, retry(limit.retry), limit.reset_after.0])
-        })
-        .collect();
-    json!({ "allowed": verdict.allowed, "granted": verdict.granted, "limits": limits })
+    answer
 }
 
 /// All keys with their values, in the order of their names.
@@ -172,22 +136,14 @@ fn restore(redis: &RedisServer, key: &Json) {
     let mut command = redis::cmd(if key["string"].is_string() { "SET" } else { "RPUSH" });
     command.arg(name);
     match &key["string"] {
-        Json::String(value) => drop(command.arg(bytes(value))),
+        Json::String(value) => drop(command.arg(unhex(value))),
         _ => {
             for entry in key["list"].as_array().unwrap() {
-                command.arg(bytes(entry.as_str().unwrap()));
+                command.arg(unhex(entry.as_str().unwrap()));
             }
         }
     }
     let _: Value = command.query(&mut connection).unwrap();
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
 /// The steps of a row leave states of every kind, or the fixture shows nothing.

@@ -22,6 +22,15 @@ pub(super) struct Row {
     pub(super) after: Vec<Step>,
 }
 
+impl Row {
+    /// The id of an operation, if it has one.
+    pub(super) fn id_of(&self, op: Op) -> &'static str {
+        let once = matches!(op, Op::Refund | Op::Reserve { .. } | Op::Cancel)
+            || self.has_ids && matches!(op, Op::Charge | Op::AtMost | Op::Force);
+        if once { "once" } else { "" }
+    }
+}
+
 const SECOND: u64 = 1_000_000;
 
 pub(super) fn rows() -> Vec<Row> {

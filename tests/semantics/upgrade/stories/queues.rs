@@ -1,0 +1,83 @@
+//! Queues of both kinds: ids, deliveries that end, work that is given back, dead letters, outcomes, a rate.
+
+use std::sync::Arc;
+
+use weir::queue::{QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
+use weir::units::Micros;
+
+use super::super::story::{Act, Item, Law, QueueAct, Step, Story};
+use super::Dice;
+use crate::queues::world::numbers;
+
+const SECOND: u64 = 1_000_000;
+const WORKERS: [&str; 3] = ["ann", "bob", "eve"];
+
+pub(super) fn stories() -> Vec<Story> {
+    let pace = Some(QueuePace { count: 1, period: Micros(2 * SECOND) });
+    let list = QueueNumbers { kind: QueueKind::List, ..numbers(12) };
+    vec![
+        story("stream", 21, numbers(12)),
+        story("stream with a rate", 22, QueueNumbers { pace, ..numbers(12) }),
+        story("stream without dead letters", 23, QueueNumbers { max_deliveries: None, ..numbers(12) }),
+        story("list", 24, list.clone()),
+        story("list with a rate", 25, QueueNumbers { pace, ..list }),
+    ]
+}
+
+fn story(name: &str, seed: u64, numbers: QueueNumbers) -> Story {
+    let is_stream = numbers.kind == QueueKind::Stream;
+    let rule = Arc::new(QueueRule::new("fixture", numbers).unwrap());
+    let mut dice = Dice(seed);
+    let act = |part, op| Act::Queue { rule: Arc::clone(&rule), part, op };
+    let main = |op| act(QueuePart::Main, op);
+    let mut steps: Vec<Step> = (0..50)
+        .map(|number| {
+            let after = dice.one_of(&[0, 0, 1, 700, SECOND / 3, SECOND, 4 * SECOND, 20 * SECOND]);
+            // Calls of one kind share a script call.
+            let (kind, count) = (dice.roll(if is_stream { 8 } else { 5 }), 1 + dice.roll(2) as usize);
+            let acts = (0..count).map(|place| main(op(&mut dice, kind, 4 * number + place)));
+            Step { after, acts: acts.collect() }
+        })
+        .collect();
+    // Workers come for all that is left, and for the dead letters.
+    for round in 0..16 {
+        let taker = WORKERS[round % 3];
+        let all = || (0..100).map(Item::Accepted).collect();
+        steps.push(Step { after: 31 * SECOND, acts: vec![main(QueueAct::Take(taker, 100))] });
+        if is_stream {
+            let op =
+                if round < 2 { QueueAct::Nack(all(), Micros::ZERO) } else { QueueAct::Ack(all(), "done") };
+            steps.push(Step { after: 1, acts: vec![main(op)] });
+        }
+    }
+    steps.push(Step { after: 1, acts: vec![main(QueueAct::Stats)] });
+    if is_stream {
+        let dead = |op| act(QueuePart::Dead, op);
+        let all = (0..100).map(Item::Dead).collect();
+        for op in [QueueAct::Take("eve", 100), QueueAct::Ack(all, "seen"), QueueAct::Stats] {
+            steps.push(Step { after: 1, acts: vec![dead(op)] });
+        }
+    }
+    Story { name: format!("queues: {name}"), steps, states_after: 40, law: Some(Law::Items) }
+}
+
+/// What a caller or a worker does; `number` is that of no other act.
+fn op(dice: &mut Dice, kind: u64, number: usize) -> QueueAct {
+    let item = |dice: &mut Dice| Item::Accepted(dice.roll(100) as usize);
+    match kind {
+        0 | 1 => {
+            // Some ids come again.
+            let id = if dice.roll(3) == 0 { format!("id {}", dice.roll(6)) } else { String::new() };
+            let one = (id, format!("work {number}"));
+            let two = (String::new(), format!("more work {number}"));
+            QueueAct::Put(if dice.roll(2) == 0 { vec![one] } else { vec![one, two] })
+        }
+        2 | 3 => QueueAct::Take(dice.one_of(&WORKERS), 1 + dice.roll(3) as usize),
+        4 => QueueAct::Stats,
+        5 | 6 => QueueAct::Ack((0..4).map(|_| item(dice)).collect(), dice.one_of(&["", "done"])),
+        _ => {
+            let delay = Micros(dice.one_of(&[0, SECOND, 45 * SECOND]));
+            QueueAct::Nack((0..3).map(|_| item(dice)).collect(), delay)
+        }
+    }
+}
