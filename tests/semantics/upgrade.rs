@@ -17,6 +17,7 @@ mod release;
 mod rows;
 mod stories;
 mod story;
+mod usage;
 
 use std::path::Path;
 

@@ -95,7 +95,8 @@ pub(super) fn write(
         let mut parts = Vec::new();
         for part in split(text, files) {
             let known = files.iter().find(|(_, file)| file == part).map(|(name, _)| name.clone());
-            let name = known.unwrap_or_else(|| format!("short/{}.lua", &sha[..8]));
+            let short = if part.is_empty() { "none" } else { &sha[..8] };
+            let name = known.unwrap_or_else(|| format!("short/{short}.lua"));
             write(&name, part);
             parts.push(name);
         }

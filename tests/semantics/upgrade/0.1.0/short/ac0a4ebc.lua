@@ -1,6 +1,6 @@
 -- The short way, for what nearly every decision is: a charge or a peek of limits whose states are as
 -- they should be, written without a function or a table of its own, because Redis would create them at
--- every call. It is a text for one list of engines: what stands in << >> is repeated for each limit, `$`
+-- every call. It is a text for one list of engines: what stands in   is repeated for each limit, `$`
 -- being its number, and a line `@name` is that part of each limit's file in plain/.
 --
 -- It reads, admits and writes, and answers with the states as it read them. crates/core/src/algorithm computes the
@@ -23,14 +23,15 @@ local gathers = true
 while groups > 0 and now < CEILING do
   local head = position
   local count, decisions, each, cost_count, op, cost, _
-  local <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>varied
-  count, decisions, each, cost_count, op, _, <<engine_$, limit_$, weight_$, ceiling_$, counted_$, p1_$, p2_$, p3_$, >>cost, position =
-    unpack_struct('<dddddd<<dddddddd>>d', request, position)
+  local engine_1, limit_1, weight_1, ceiling_1, counted_1, p1_1, p2_1, p3_1, varied
+  count, decisions, each, cost_count, op, _, engine_1, limit_1, weight_1, ceiling_1, counted_1, p1_1, p2_1, p3_1, cost, position =
+    unpack_struct('<ddddddddddddddd', request, position)
   if op > PEEK or cost_count > 4000 then
     position = head
     break
   end
-  @limit
+local capacity_1 = limit_1 * weight_1
+
   if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
     local found = call('MGET', unpack(KEYS))
     if not found.err then reply, joined = found, true end
@@ -49,25 +50,73 @@ while groups > 0 and now < CEILING do
     position = costs[cost_count + 1]
   end
   if op == PEEK or cost == 0 and not varied then turns = 0 end
-  <<local need_$ = cost * weight_$ >>
+  local need_1 = cost * weight_1 
   for place = 1, decisions do
-    @state
-    @read
+local at_1, level_1 = key_at + 1, 0
+local raw_1 = reply[at_1]
+if apart then
+  local since = held and held[keys[at_1]]
+  if since then raw_1 = since
+  elseif raw_1 == nil then raw_1 = call('GET', keys[at_1]) end
+  reply[at_1] = raw_1
+end
+
+local expires_1
+if raw_1 then
+  if #raw_1 ~= 32 then break end
+  local at, per_token
+  level_1, at, per_token, expires_1 = unpack_struct('<dddd', raw_1)
+  if not (per_token == weight_1 and at <= now and at >= 0 and level_1 >= 0 and level_1 <= CEILING
+      and level_1 % 1 + at % 1 == 0) then break end
+  level_1 = level_1 - (now - at) * p1_1
+  if level_1 < 0 then level_1 = 0 end
+else
+  reply[at_1] = ABSENT
+end
+
     local before, refusal = admitted, false
     for _ = 1, turns do
       if varied then
         number = number + 1
         cost = costs[number]
-        <<need_$ = cost * weight_$ >>
+        need_1 = cost * weight_1 
       end
-      if cost > 0<< and level_$ + need_$ <= capacity_$>> then
+      if cost > 0 and level_1 + need_1 <= capacity_1 then
         admitted = admitted + 1
-        @charge
+level_1 = level_1 + need_1
+
       end
     end
-    @answer
+
     if admitted > before then
-      @write
+if not refusal then
+  -- Rounded up, and a millisecond or two.
+  local needed = (now + level_1 / p1_1) / 1000 + 3
+  needed = needed - needed % 1
+  if raw_1 and needed <= expires_1 and expires_1 <= needed + GRACE_MS then
+    local written = call('SETRANGE', keys[at_1], '0', pack_struct('<dd', level_1, now))
+    if written ~= 32 then refusal = written.err
+    elseif held then held[keys[at_1]] = pack_struct('<dddd', level_1, now, weight_1, expires_1) end
+  else
+    -- To a tenth of a second, which the decisions of a call mostly share, and with it the text. The more keys go
+    -- at the same time, the longer Redis stands still to drop them.
+    expires_1 = needed - needed % 100 + GRACE_MS
+    local state = pack_struct('<dddd', level_1, now, weight_1, expires_1)
+local px = expires_1 - base_ms
+if px < least_ms then px = least_ms end
+if px ~= px_last then px_last, px_text = px, string.format('%.0f', px) end
+
+local written
+if joined and not raw_1 then written = call('SET', keys[at_1], state, SET_EXPIRY, px_text, 'NX')
+else written = call('SET', keys[at_1], state, SET_EXPIRY, px_text) end
+-- What is there and was not read is of another type, and says so.
+if not written then written = call('GET', keys[at_1]) end
+refusal = written.err
+if held and not refusal then held[keys[at_1]] = state end
+
+  end
+end
+
     elseif joined and count == 1 and not raw_1 then
       local found = call('GET', keys[at_1])
       refusal = found and found.err

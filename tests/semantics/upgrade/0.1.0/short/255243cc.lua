@@ -1,0 +1,246 @@
+-- The short way, for what nearly every decision is: a charge or a peek of limits whose states are as
+-- they should be, written without a function or a table of its own, because Redis would create them at
+-- every call. It is a text for one list of engines: what stands in    is repeated for each limit, `$`
+-- being its number, and a line `@name` is that part of each limit's file in plain/.
+--
+-- It reads, admits and writes, and answers with the states as it read them. crates/core/src/algorithm computes the
+-- verdict from them, which is cheaper than to compute it here. All keys are read at once.
+--
+-- What is not so plain (another operation, a clock that went back, a changed limit, something else
+-- under the key) it leaves as it is: decide.lua goes on from that decision.
+
+-- Where keys repeat, what each holds since it was written.
+local held = repeats > 0 and {}
+-- Whether all keys were read at once: then an absent one may be one of another type, too.
+local joined, apart = false, true
+-- What stands for an absent state: no number.
+local ABSENT = '\255\255\255\255\255\255\255\255'
+-- The texts of the last expiry and of now. Formatting a number is slow, and many keys have the same expiry.
+local px_last, px_text, now_text
+-- Whether all keys are read at once. What is no string cannot be.
+local gathers = true
+
+while groups > 0 and now < CEILING do
+  local head = position
+  local count, decisions, each, cost_count, op, cost, _
+  local engine_1, limit_1, weight_1, ceiling_1, counted_1, p1_1, p2_1, p3_1, engine_2, limit_2, weight_2, ceiling_2, counted_2, p1_2, p2_2, p3_2, varied
+  count, decisions, each, cost_count, op, _, engine_1, limit_1, weight_1, ceiling_1, counted_1, p1_1, p2_1, p3_1, engine_2, limit_2, weight_2, ceiling_2, counted_2, p1_2, p2_2, p3_2, cost, position =
+    unpack_struct('<ddddddddddddddddddddddd', request, position)
+  if op > PEEK or cost_count > 4000 then
+    position = head
+    break
+  end
+gathers = false
+local capacity_2 = limit_2 * weight_2
+
+  if gathers and key_at == 0 and key_count > 1 and key_count < 4000 and #KEYS > 0 then
+    local found = call('MGET', unpack(KEYS))
+    if not found.err then reply, joined = found, true end
+    if joined and count > 1 then
+      local absent = {}
+      for at = 1, key_count do
+        if not found[at] then absent[#absent + 1] = KEYS[at] end
+      end
+      if #absent > 0 and call('EXISTS', unpack(absent)) ~= 0 then reply, joined = {}, false end
+    end
+    apart = held or not joined
+  end
+  local costs, number, done, turns = nil, 0, 0, each
+  if cost_count > 1 then
+    costs, varied = { unpack_struct('<' .. string.rep('d', cost_count), request, position - 8) }, true
+    position = costs[cost_count + 1]
+  end
+  if op == PEEK or cost == 0 and not varied then turns = 0 end
+  local need_1 = cost * weight_1 local need_2 = cost * weight_2 
+  for place = 1, decisions do
+local at_1, level_1, key_1, raw_1 = key_at + 1, 0, keys[key_at + 1], false
+local at_2, level_2 = key_at + 2, 0
+local raw_2 = reply[at_2]
+if apart then
+  local since = held and held[keys[at_2]]
+  if since then raw_2 = since
+  elseif raw_2 == nil then raw_2 = call('GET', keys[at_2]) end
+  reply[at_2] = raw_2
+end
+
+local found_1 = call('LRANGE', key_1, '0', '4')
+local length_1 = #found_1
+if found_1.err or length_1 ~= 0 and length_1 ~= 3 and length_1 ~= 5 then break end
+local base_1, first_1, total_1, newest_1, last_1, dead_1, capacity_1 = 0, 0, 0, 0, 0, 0, limit_1
+if length_1 > 0 then
+  first_1, total_1 = tonumber(found_1[2]), tonumber(found_1[3])
+  newest_1, last_1 = first_1, total_1
+  if length_1 == 5 then
+    local ends = call('LRANGE', key_1, '-2', '-1')
+    newest_1, last_1 = tonumber(ends[1]), tonumber(ends[2])
+  end
+  if not (first_1 and total_1 and newest_1 and last_1 and first_1 >= 0 and newest_1 >= first_1 and newest_1 <= now
+      and total_1 >= 0 and total_1 < CEILING and last_1 >= 0 and last_1 < CEILING
+      and first_1 % 1 + newest_1 % 1 + total_1 % 1 + last_1 % 1 == 0) then break end
+  if newest_1 + p1_1 <= now then
+    -- All are dead, and go but for the total that they end with.
+    dead_1, base_1, reply[at_1] = -1, last_1, ABSENT
+  elseif first_1 + p1_1 > now then
+    base_1 = tonumber(found_1[1])
+  else
+    dead_1, base_1, first_1, total_1 = 1, total_1, tonumber(found_1[4]), tonumber(found_1[5])
+    if first_1 and first_1 + p1_1 <= now then
+      local low, high, step = 2, (call('LLEN', key_1) - 3) / 2, 1
+      while first_1 and low < high do
+        local probe = low + math.min(step - 1, (high - low - (high - low) % 2) / 2)
+        first_1 = tonumber(call('LINDEX', key_1, 2 * probe + 1))
+        if not first_1 then break end
+        if first_1 + p1_1 <= now then low, step = probe + 1, step * 2 else high, step = probe, high end
+      end
+      local live = call('LRANGE', key_1, 2 * low, 2 * low + 2)
+      dead_1, base_1, total_1 = low, tonumber(live[1]), tonumber(live[3])
+      first_1 = first_1 and tonumber(live[2])
+    end
+  end
+  if not (base_1 and first_1 and total_1 and base_1 >= 0 and base_1 < CEILING and first_1 <= newest_1
+      and total_1 >= 0 and total_1 < CEILING and base_1 % 1 + first_1 % 1 + total_1 % 1 == 0) then break end
+  level_1 = last_1 - base_1
+  if level_1 < 0 then level_1 = level_1 + CEILING end
+  -- Too soon after the newest, nothing fits.
+  if level_1 > 0 and now - newest_1 < p2_1 then capacity_1 = -1 end
+else
+  reply[at_1] = ABSENT
+end
+local was_1 = level_1
+local expires_2
+if raw_2 then
+  if #raw_2 ~= 32 then break end
+  local at, per_token
+  level_2, at, per_token, expires_2 = unpack_struct('<dddd', raw_2)
+  if not (per_token == weight_2 and at <= now and at >= 0 and level_2 >= 0 and level_2 <= CEILING
+      and level_2 % 1 + at % 1 == 0) then break end
+  level_2 = level_2 - (now - at) * p1_2
+  if level_2 < 0 then level_2 = 0 end
+else
+  reply[at_2] = ABSENT
+end
+
+    local before, refusal = admitted, false
+    for _ = 1, turns do
+      if varied then
+        number = number + 1
+        cost = costs[number]
+        need_1 = cost * weight_1 need_2 = cost * weight_2 
+      end
+      if cost > 0 and level_1 + need_1 <= capacity_1 and level_2 + need_2 <= capacity_2 then
+        admitted = admitted + 1
+level_1 = level_1 + need_1
+if p2_1 > 0 then capacity_1 = -1 end
+level_2 = level_2 + need_2
+
+      end
+    end
+if length_1 > 0 and dead_1 >= 0 then
+  local excess, freed = level_1 + need_1 - limit_1, total_1 - base_1
+  if freed < 0 then freed = freed + CEILING end
+  local denied = turns == 0 or admitted - before < turns
+  if denied and excess > freed and excess <= was_1 then
+    local low, high, step, found = dead_1 + 1, (call('LLEN', key_1) - 3) / 2, 1, false
+    repeat
+      local probe = low + math.min(step - 1, (high - low - (high - low) % 2) / 2)
+      local entry = call('LRANGE', key_1, 2 * probe + 1, 2 * probe + 2)
+      local at, total = tonumber(entry[1]), tonumber(entry[2])
+      if not (at and total and at >= 0 and at <= newest_1 and total >= 0 and total < CEILING
+          and at % 1 + total % 1 == 0) then
+        found = false
+        break
+      end
+      freed = total - base_1
+      if freed < 0 then freed = freed + CEILING end
+      if freed < excess then low, step = probe + 1, step * 2
+      else high, step, found, first_1, total_1 = probe, high, true, at, total end
+    until low > high or low == high and found
+    if not found then
+      admitted = before
+      break
+    end
+  end
+  if varied and denied then
+    admitted = before
+    break
+  end
+  reply[at_1] = pack_struct('<ddddd', base_1, first_1, total_1, newest_1, last_1)
+end
+
+    if admitted > before then
+if not refusal then
+  local total, written = last_1 + level_1 - was_1, nil
+  if total >= CEILING then total = total - CEILING end
+  local text = string.format('%.0f', total)
+  now_text = now_text or string.format('%.0f', now)
+  if was_1 > 0 and newest_1 == now then written = call('LSET', key_1, '-1', text)
+  elseif length_1 > 0 then written = call('RPUSH', key_1, now_text, text)
+  else written = call('RPUSH', key_1, '0', now_text, text) end
+  refusal = type(written) == 'table' and written.err
+  if not refusal then
+    if dead_1 < 0 then call('LTRIM', key_1, '-3', '-1')
+    elseif dead_1 > 0 then call('LTRIM', key_1, 2 * dead_1, '-1') end
+    local fresh = now + p1_1
+    local expires_1 = (fresh - fresh % 1000) / 1000 + 2
+local px = expires_1 - base_ms
+if px < least_ms then px = least_ms end
+if px ~= px_last then px_last, px_text = px, string.format('%.0f', px) end
+
+    written = call(KEY_EXPIRY, key_1, px_text)
+    refusal = type(written) == 'table' and written.err
+  end
+end
+if not refusal then
+  -- Rounded up, and a millisecond or two.
+  local needed = (now + level_2 / p1_2) / 1000 + 3
+  needed = needed - needed % 1
+  if raw_2 and needed <= expires_2 and expires_2 <= needed + GRACE_MS then
+    local written = call('SETRANGE', keys[at_2], '0', pack_struct('<dd', level_2, now))
+    if written ~= 32 then refusal = written.err
+    elseif held then held[keys[at_2]] = pack_struct('<dddd', level_2, now, weight_2, expires_2) end
+  else
+    -- To a tenth of a second, which the decisions of a call mostly share, and with it the text. The more keys go
+    -- at the same time, the longer Redis stands still to drop them.
+    expires_2 = needed - needed % 100 + GRACE_MS
+    local state = pack_struct('<dddd', level_2, now, weight_2, expires_2)
+local px = expires_2 - base_ms
+if px < least_ms then px = least_ms end
+if px ~= px_last then px_last, px_text = px, string.format('%.0f', px) end
+
+local written
+if joined and not raw_2 then written = call('SET', keys[at_2], state, SET_EXPIRY, px_text, 'NX')
+else written = call('SET', keys[at_2], state, SET_EXPIRY, px_text) end
+-- What is there and was not read is of another type, and says so.
+if not written then written = call('GET', keys[at_2]) end
+refusal = written.err
+if held and not refusal then held[keys[at_2]] = state end
+
+  end
+end
+
+    elseif joined and count == 1 and not raw_1 then
+      local found = call('GET', keys[at_1])
+      refusal = found and found.err
+    end
+    key_at = key_at + count
+    done = place
+    if refusal then
+      reasons = reasons or {}
+      reasons[#reasons + 1], reasons[#reasons + 2] = short + done, refusal
+      admitted = before
+    end
+  end
+  short = short + done
+  if done < decisions then
+    position, skip = head, done
+    break
+  end
+  groups = groups - 1
+end
+for at = key_at + 1, key_count do reply[at] = '' end
+if groups == 0 then
+  reply[key_count + 1] = pack_struct('<ddd', now, short, admitted)
+  reply = table.concat(reply)
+  if reasons then return { reply, unpack(reasons) } end
+  return reply
+end

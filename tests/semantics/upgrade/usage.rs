@@ -1,0 +1,106 @@
+//! What nodes tell one another of their usage: keys as a release wrote them, and what this version reads in them.
+//!
+//! It is no script: values are written whole and read by all nodes, so that a release only has to write and read the same.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use weir::config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
+use weir::proto::v1::usage_service_client::UsageServiceClient;
+use weir::proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest};
+use weir::units::Micros;
+
+use super::keys::{dump, restore};
+use super::release::folder;
+use crate::support::server::{BASE, Server, ask, ask_under, config};
+use crate::support::stores::redis_config;
+use crate::support::{RedisServer, SOON, eventually, eventually_async};
+
+/// What stands for the start of a process and its number.
+const INCARNATION: &str = "INCARNATION";
+
+/// After the minute of the calls, which other nodes see when it is over.
+const LATER: Micros = Micros(BASE.0 + 61_000_000);
+
+#[tokio::test]
+async fn usage_is_written_and_read_as_before() {
+    let redis = RedisServer::start();
+    let keys = written(&redis).await;
+    redis.flush_all();
+    let fixture = std::fs::read_to_string(folder("0.1.0").join("usage.json")).unwrap_or_default();
+    // As a process wrote them that is gone.
+    let old: Json = serde_json::from_str(&fixture).unwrap_or_else(|_| json!({ "keys": keys }));
+    let began = old["keys"].to_string().replace(INCARNATION, &format!("{:x}-1", BASE.0));
+    let began: Vec<Json> = serde_json::from_str(&began).unwrap();
+    let mut connection = redis.connection();
+    began.iter().for_each(|key| restore(&mut connection, key));
+    let answers = read(&redis).await;
+    let keys: Vec<String> = keys.iter().map(Json::to_string).collect();
+    let text = format!("{{ \"answers\": {answers},\n\"keys\": [\n{}\n] }}\n", keys.join(",\n"));
+    if text != fixture {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("usage.json");
+        std::fs::write(&path, &text).unwrap();
+        panic!("usage is written or read otherwise than in upgrade/0.1.0/usage.json; see {}", path.display());
+    }
+}
+
+fn node(name: &str, redis: &RedisServer) -> Server {
+    let usage = UsageConfig { node: Some(name.to_owned()), sample: 1, ..UsageConfig::default() };
+    let store: RedisConfig = redis_config(vec![redis.url()], Topology::Single);
+    Server::ready(Config { store: StoreConfig::Redis(store), usage, ..config() })
+}
+
+/// The keys of a node that was asked some questions.
+async fn written(redis: &RedisServer) -> Vec<Json> {
+    let server = node("old", redis);
+    let mut client = server.client().await;
+    for (question, cost) in [
+        (ask_under("open", "burst/b", "bob"), 1),
+        (ask_under("open", "burst/b", "bob"), 2),
+        (ask_under("open", "x", "eve"), 3),
+        (ask("burst/a", "bob"), 1),
+        (ask("burst/a", "bob"), 1_000),
+    ] {
+        client.should_allow(ShouldAllowRequest { cost: Some(cost), ..question }).await.unwrap();
+    }
+    // What is asked for is counted, at the time of the calls.
+    let mut usage = UsageServiceClient::new(server.channel().await);
+    let all_are_counted = async || {
+        let answer = usage.get_usage(GetUsageRequest::default()).await.unwrap().into_inner();
+        usage.top_consumers(TopConsumersRequest::default()).await.unwrap();
+        answer.series.iter().map(|series| series.calls).sum::<u64>() == 5
+    };
+    eventually_async(SOON, "the calls are counted", all_are_counted).await;
+    server.clock.set(LATER);
+    let is_minute = |key: &String| key.contains(":{usage}:d:");
+    // The minute of consumers is written last.
+    eventually(SOON, "all keys of usage", || redis.keys().iter().any(is_minute));
+    drop(client);
+    let own = format!("{:x}-{:x}", BASE.0, std::process::id());
+    let keys = Json::Array(dump(redis, &mut redis.connection())).to_string().replace(&own, INCARNATION);
+    let mut keys: Vec<Json> = serde_json::from_str(&keys).unwrap();
+    keys.retain(|key| key["key"].as_str().unwrap().contains(":{usage}:"));
+    keys
+}
+
+/// What a node of this version says of these keys.
+async fn read(redis: &RedisServer) -> Json {
+    let server = node("new", redis);
+    server.clock.set(LATER);
+    let mut usage = UsageServiceClient::new(server.channel().await);
+    let answer = usage.get_usage(GetUsageRequest::default()).await.unwrap().into_inner();
+    let mut totals: Vec<Json> = answer
+        .series
+        .iter()
+        .map(|it| json!([it.strategy, it.resource_pattern, it.outcome, it.calls, it.cost]))
+        .collect();
+    totals.sort_by_key(Json::to_string);
+    let top = usage.top_consumers(TopConsumersRequest::default()).await.unwrap().into_inner();
+    let mut consumers: Vec<Json> = top
+        .consumers
+        .iter()
+        .map(|it| json!([it.consumer, it.strategy, it.allowed, it.calls, it.error]))
+        .collect();
+    consumers.sort_by_key(Json::to_string);
+    json!({ "nodes": [answer.nodes, top.nodes], "totals": totals, "calls": top.calls, "consumers": consumers })
+}
