@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir::queue::{QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
+use weir::queue::{MAX_DELAY, QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
 use weir::units::Micros;
 
 use super::super::story::{Act, Item, Law, QueueAct, Step, Story};
@@ -21,7 +21,37 @@ pub(super) fn stories() -> Vec<Story> {
         story("stream without dead letters", 23, QueueNumbers { max_deliveries: None, ..numbers(12) }),
         story("list", 24, list.clone()),
         story("list with a rate", 25, QueueNumbers { pace, ..list }),
+        given_back_for_long(),
     ]
+}
+
+/// Items that are given back for longer than the visibility, up to the longest delay.
+fn given_back_for_long() -> Story {
+    let rule =
+        Arc::new(QueueRule::new("fixture", QueueNumbers { max_deliveries: None, ..numbers(12) }).unwrap());
+    let act = |op| Act::Queue { rule: Arc::clone(&rule), part: QueuePart::Main, op };
+    let items = (0..4).map(|number| (String::new(), format!("work {number}")));
+    let take = || QueueAct::Take("ann", 4);
+    let nack = |item, delay| QueueAct::Nack(vec![Item::Accepted(item)], delay);
+    let all = || (0..4).map(Item::Accepted).collect();
+    let steps = [
+        (0, QueueAct::Put(items.collect())),
+        (1, take()),
+        (SECOND, nack(0, MAX_DELAY)),
+        (0, nack(1, Micros(45 * SECOND))),
+        (0, nack(2, Micros(SECOND))),
+        (SECOND, take()),
+        (28 * SECOND, take()),
+        // Work that was not acked comes again, work that was given back for longer does not.
+        (2 * SECOND, take()),
+        (14 * SECOND, take()),
+        (0, QueueAct::Stats),
+        (MAX_DELAY.0, take()),
+        (1, QueueAct::Ack(all(), "done")),
+        (1, QueueAct::Stats),
+    ];
+    let steps = steps.into_iter().map(|(after, op)| Step { after, acts: vec![act(op)] }).collect();
+    Story { name: "queues: given back for long".to_owned(), steps, states_after: 5, law: Some(Law::Items) }
 }
 
 fn story(name: &str, seed: u64, numbers: QueueNumbers) -> Story {
