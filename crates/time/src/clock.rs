@@ -1,7 +1,7 @@
 //! The one place that reads a clock. Everything else gets the time as an argument.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir_units::Micros;
@@ -39,26 +39,46 @@ impl Clock {
 }
 
 /// A clock that stands still until it is set. Clones share the same time.
+///
+/// It is a wall clock and a monotonic one: [`ManualClock::set`] moves both, [`ManualClock::step`] the wall clock alone.
 #[derive(Debug, Clone, Default)]
-pub struct ManualClock(Arc<AtomicU64>);
+pub struct ManualClock(Arc<ManualTime>);
+
+#[derive(Debug, Default)]
+struct ManualTime {
+    wall: AtomicU64,
+    /// All steps of the wall clock together, in microseconds.
+    stepped: AtomicI64,
+}
 
 impl ManualClock {
     /// A clock that stands at `now`.
     #[must_use]
     pub fn at(now: Micros) -> Self {
-        Self(Arc::new(AtomicU64::new(now.0)))
+        Self(Arc::new(ManualTime { wall: AtomicU64::new(now.0), stepped: AtomicI64::new(0) }))
     }
 
-    /// Moves the clock, forwards or back.
+    /// Moves both clocks until the wall clock stands at `now`: time passes. Moved back, both go back, as no machine's do.
     pub fn set(&self, now: Micros) {
-        self.0.store(now.0, Ordering::Relaxed);
+        self.0.wall.store(now.0, Ordering::Relaxed);
+    }
+
+    /// Sets the wall clock to `now`, while no time passes.
+    pub fn step(&self, now: Micros) {
+        let before = self.0.wall.swap(now.0, Ordering::Relaxed);
+        self.0.stepped.fetch_add(now.0.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
     }
 
     /// The time it stands at.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Micros {
-        Micros(self.0.load(Ordering::Relaxed))
+        Micros(self.0.wall.load(Ordering::Relaxed))
+    }
+
+    /// Where the wall clock would stand without its steps.
+    fn monotonic(&self) -> Micros {
+        Micros(self.now().0.saturating_add_signed(self.0.stepped.load(Ordering::Relaxed).saturating_neg()))
     }
 }
 
@@ -75,7 +95,7 @@ pub fn monotonic() -> Instant {
 pub enum Monotonic {
     /// The machine's.
     System,
-    /// As many microseconds after `origin` as the manual clock stands at.
+    /// As many microseconds after `origin` as the manual clock would stand at without steps of its wall clock.
     Manual {
         /// Any point in time.
         origin: Instant,
@@ -100,7 +120,28 @@ impl Monotonic {
     pub fn now(&self) -> Instant {
         match self {
             Self::System => monotonic(),
-            Self::Manual { origin, clock } => *origin + Duration::from(clock.now()),
+            Self::Manual { origin, clock } => *origin + Duration::from(clock.monotonic()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_of_a_manual_clock_moves_the_wall_clock_alone() {
+        let hour = Micros::from_secs(3600);
+        let manual = ManualClock::at(hour);
+        let (wall, steady) = (Clock::Manual(manual.clone()), Monotonic::of(&Clock::Manual(manual.clone())));
+        let begin = steady.now();
+        manual.set(Micros(2 * hour.0));
+        assert_eq!((wall.now(), steady.now() - begin), (Micros(2 * hour.0), hour.into()));
+        for to in [0, 5, 1] {
+            manual.step(Micros(to * hour.0));
+            assert_eq!((wall.now(), steady.now() - begin), (Micros(to * hour.0), hour.into()), "at {to}");
+        }
+        manual.set(Micros(2 * hour.0));
+        assert_eq!(steady.now() - begin, Micros(2 * hour.0).into());
     }
 }
