@@ -11,6 +11,10 @@ use crate::limiter::InvalidField;
 use crate::telemetry::{ConsumerSummary, CountedTotal, Metrics};
 use crate::units::Micros;
 
+/// After a longer step back of the clock the history begins anew. After a shorter one, what is counted until the clock
+/// has caught up belongs to the last second before the step.
+const LONGEST_STEP_BACK: Micros = Micros::from_secs(3600);
+
 /// What one node has counted.
 pub(super) struct Collector {
     metrics: Metrics,
@@ -31,6 +35,19 @@ impl Collector {
         let last_part = second(now) / consumers::PART;
         let (consumers, latency) = (ConsumerWindows::default(), LatencyHistory::new(metrics.latency()));
         Self { metrics, series, history, consumers, latency, last: now, last_part }
+    }
+
+    /// Whether the clock has stepped back by so much that what was counted could not be continued.
+    pub(super) fn is_ahead_of(&self, now: Micros) -> bool {
+        self.last.0.saturating_sub(now.0) > LONGEST_STEP_BACK.0
+    }
+
+    /// Forgets what was counted when. What the counters have since they were read last is still counted.
+    pub(super) fn begin_anew(&mut self, now: Micros) {
+        self.history = History::new(second(now));
+        self.consumers = ConsumerWindows::default();
+        self.latency.forget();
+        (self.last, self.last_part) = (now, second(now) / consumers::PART);
     }
 
     /// Reads all counters. Called at the beginning of every second, and before a question is answered.

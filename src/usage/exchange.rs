@@ -69,9 +69,12 @@ struct OtherNode {
 impl Exchange {
     /// Of a process that began at `started`.
     pub(super) fn new(link: UsageLink, node: &str, started: Micros) -> Self {
-        // Two processes of one node never begin in the same microsecond and with the same number.
-        let own = format!("{node}:{:x}-{:x}", started.0, std::process::id());
-        Self { link, own, named: 0, failed: None, unread: None }
+        Self { link, own: incarnation(node, started), named: 0, failed: None, unread: None }
+    }
+
+    /// Begins anew at `now`, as another process of the node would: what was written stays true.
+    pub(super) fn begin_anew(&mut self, node: &str, now: Micros) {
+        (self.own, self.named) = (incarnation(node, now), 0);
     }
 
     /// Writes what has changed since the last write that succeeded.
@@ -261,4 +264,9 @@ fn chunk_key(resolution: Resolution, member: &str, chunk: u64) -> String {
 /// How long a hash lives after it was last written: as long as its first slot is asked for, and all that come after it.
 const fn lasts(resolution: Resolution) -> u64 {
     (resolution.keep() + per_chunk(resolution)) * resolution.seconds()
+}
+
+/// `NODE:INCARNATION`. Two processes of one node never begin in the same microsecond and with the same number.
+fn incarnation(node: &str, started: Micros) -> String {
+    format!("{node}:{:x}-{:x}", started.0, std::process::id())
 }

@@ -29,6 +29,11 @@ impl LatencyHistory {
         Self { minutes: VecDeque::new(), last: counted }
     }
 
+    /// Forgets the minutes.
+    pub(super) fn forget(&mut self) {
+        self.minutes.clear();
+    }
+
     /// What was counted since the last call belongs to the minute of `second`.
     pub(super) fn add(&mut self, second: u64, counted: LatencyCounts) {
         let minute = second / 60;

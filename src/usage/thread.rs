@@ -94,8 +94,7 @@ impl UsageState {
 
     /// Reads the counters, and shows other nodes what has changed; for the last time, if the process ends.
     async fn collect(&mut self, ends: bool) {
-        let now = self.clock.now();
-        self.collector.collect(now);
+        let now = self.count();
         match &mut self.exchange {
             Some(exchange) => exchange.write(&mut self.collector, now).await,
             None => self.collector.history.trim_changed(),
@@ -105,10 +104,26 @@ impl UsageState {
         }
     }
 
+    /// Reads the counters. Returns the time, by a clock that may have stepped back.
+    fn count(&mut self) -> Micros {
+        let now = self.clock.now();
+        if self.collector.is_ahead_of(now) {
+            tracing::warn!("the clock has stepped back by more than an hour; usage begins anew");
+            self.collector.begin_anew(now);
+            if let Some(exchange) = &mut self.exchange {
+                exchange.begin_anew(&self.node, now);
+            }
+            if let Some(timeseries) = &mut self.timeseries {
+                timeseries.begin_anew(now);
+            }
+        }
+        self.collector.collect(now);
+        now
+    }
+
     /// A caller that has gone gets no answer.
     async fn answer(&mut self, question: UsageQuestion) {
-        let now = self.clock.now();
-        self.collector.collect(now);
+        let now = self.count();
         match question {
             UsageQuestion::Totals(ask, reply) => {
                 let _ = reply.send(self.totals(ask, now).await);

@@ -51,6 +51,13 @@ impl TimeSeries {
         Self { link, node, first, next, made, made_since: first, series, failed: None }
     }
 
+    /// Begins anew at `now`.
+    pub(super) fn begin_anew(&mut self, now: Micros) {
+        (self.first, self.next) = (second(now), second(now) + 1);
+        self.made_since = self.first;
+        self.made.clear();
+    }
+
     /// Writes the seconds that are over and not written yet; and the last one, if the process ends.
     pub(super) async fn write(&mut self, collector: &Collector, now: Micros, ends: bool) {
         let open = if ends { (second(now) + 1).max(self.first + 2) } else { second(now) };

@@ -106,6 +106,27 @@ async fn points_are_as_long_as_the_step_and_lie_where_calls_were() {
     assert_eq!(points(request(0, 7_200, 3_600)).await, [(0, 15)]);
 }
 
+/// Otherwise everything would be counted in the last second before the step, which no question asks for.
+#[tokio::test]
+async fn a_clock_that_was_years_ahead_is_followed_back() {
+    let server = Server::start(config());
+    let (mut client, mut usage) = (server.client().await, usage_of(&server).await);
+    let mut ask_so_often = async |calls: u64| {
+        for index in 0..calls {
+            client.should_allow(ask_under("open", "x", &index.to_string())).await.unwrap();
+        }
+        let series = get(&mut usage, GetUsageRequest::default()).await.series;
+        series.iter().map(|one| one.calls).sum::<u64>()
+    };
+    assert_eq!(ask_so_often(3).await, 3);
+    server.clock.step(Micros(BASE.0 - 1_800_000_000));
+    assert_eq!(ask_so_often(2).await, 0, "half an hour: counted in the last second before the step");
+    server.clock.set(Micros(BASE.0 + 1_000_000));
+    assert_eq!(ask_so_often(0).await, 5);
+    server.clock.step(Micros(BASE.0 - 10 * 365 * 86_400_000_000));
+    assert_eq!(ask_so_often(4).await, 4, "it has begun anew");
+}
+
 #[tokio::test]
 async fn what_cannot_be_answered_names_the_field_and_the_bound() {
     let server = Server::start(config());
