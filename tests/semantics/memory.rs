@@ -2,8 +2,10 @@
 //! one key admit exactly its limit.
 
 mod budget;
+mod clock_steps;
 mod concurrent;
 mod expiring;
+mod ids_and_steps;
 mod served;
 mod share;
 mod size;

@@ -27,7 +27,7 @@ mod take;
 pub use bounded::BoundedQueue;
 pub use call::{
     DeliveredItem, NewItem, OutcomeRecord, QueueAnswer, QueueOp, QueuePart, QueueRefusal, QueueReply,
-    QueueStats, Redelivery, RedeliveryCause,
+    QueueStats, QueueTime, Redelivery, RedeliveryCause,
 };
 pub use directory::{NamedQueue, QueueRules, UnknownQueue};
 pub use item::{ItemId, NoItemId};

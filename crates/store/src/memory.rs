@@ -16,6 +16,7 @@ mod owners;
 mod place;
 mod queues;
 mod table;
+mod time;
 mod together;
 
 use std::ops::DerefMut;
@@ -30,6 +31,7 @@ use self::once::{Marker, OnceCells};
 use self::place::StatePlace;
 use self::queues::QueueTable;
 use self::table::ShardTable;
+use self::time::{StoreTime, WallReading};
 use super::part::Once;
 use super::{Answers, Decision, Store, StoreError, check_supported};
 use crate::config::{MemoryConfig, WhenFull};
@@ -37,7 +39,6 @@ use weir_core::algorithm::{Algorithm, NotOnce, Op, VerdictSink, decide, decide_o
 use weir_core::key::{self, KeySecret, Operation};
 use weir_core::strategy::{Owner, Strategy};
 use weir_time::clock::Clock;
-use weir_units::Micros;
 
 /// Locks; many more than workers, so that two workers rarely want the same one.
 const SHARDS: usize = 128;
@@ -51,9 +52,7 @@ struct SharedMemory {
     leases: LeaseTables,
     queues: QueueTable,
     budget: Budget,
-    clock: Clock,
-    /// Second zero of the tables' coarse expiry times.
-    epoch: Micros,
+    time: StoreTime,
     when_full: WhenFull,
     secret: KeySecret,
 }
@@ -117,9 +116,9 @@ impl MemoryStore {
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(ShardTable::new(&budget)))).collect();
         // Keys live only here, so their secret may be random; then callers cannot aim at one shard.
         let secret = KeySecret::random();
-        let epoch = clock.now();
         let (leases, queues, when_full) = (LeaseTables::default(), QueueTable::default(), config.when_full);
-        Self(Arc::new(SharedMemory { shards, leases, queues, budget, clock, epoch, when_full, secret }))
+        let time = StoreTime::new(clock);
+        Self(Arc::new(SharedMemory { shards, leases, queues, budget, time, when_full, secret }))
     }
 
     /// Says which strategies and domains the configuration has, at the start and whenever it changes: where
@@ -140,11 +139,12 @@ impl MemoryStore {
     /// Drops keys that have expired, a bounded part of each shard per call.
     pub fn sweep(&self) {
         const SLOTS_A_SHARD: usize = 2048;
-        let now = self.0.clock.now();
-        self.0.leases.sweep(now, &self.0.budget);
-        let second = self.0.second_begun(now);
+        self.0.leases.sweep(self.0.time.steady(), &self.0.budget);
+        let mut stamp = self.0.time.compare();
         for shard in &self.0.shards {
-            shard.0.lock().sweep(SLOTS_A_SHARD, second, &self.0.budget);
+            let mut table = shard.0.lock();
+            self.0.date(&mut table, &mut stamp);
+            table.sweep(SLOTS_A_SHARD, self.0.time.second_begun(stamp), &self.0.budget);
         }
     }
 }
@@ -174,21 +174,23 @@ impl SharedMemory {
         let mut at = StatePlace::default();
         self.locate(|locator| locator.locate(decision, &mut at));
         let limits = &*decision.algorithms();
-        let now = self.clock.now();
-        let marker = self.marker(decision, now);
+        let mut stamp = self.time.stamp();
+        let marker = self.marker(decision);
         let mut table = self.shards[at.shard].lock();
+        self.date(&mut table, &mut stamp);
         for &cost in decision.costs {
             let first = marker.filter(|marker| !marker.is_set(&table));
             // What has happened before takes nothing and only says how the limits stand.
             let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
             if let Some(marker) = first
-                && let Err(error) = marker.set(self, &mut table, decision.strategy.owner())
+                && let Err(error) = marker.set(self, (&mut table, stamp), decision.strategy.owner())
             {
                 answers.fail(1, &error);
                 continue;
             }
             let rules = (&**decision.strategy, limits);
-            if let Err(NoRoom) = self.decide_at(&at, &mut *table, rules, (decision.op, cost, now), answers) {
+            if let Err(NoRoom) = self.decide_at(&at, &mut *table, rules, (decision.op, cost, stamp), answers)
+            {
                 if let Some(marker) = first {
                     marker.clear(&mut table, &self.budget);
                 }
@@ -205,7 +207,7 @@ impl SharedMemory {
         at: &StatePlace,
         mut table: impl DerefMut<Target = ShardTable>,
         (strategy, limits): (&Strategy, &[Algorithm]),
-        (op, cost, now): (Op, u64, Micros),
+        (op, cost, stamp): (Op, u64, WallReading),
         sink: &mut impl VerdictSink,
     ) -> Result<(), NoRoom> {
         let mut slots = at.slots(&table);
@@ -213,8 +215,8 @@ impl SharedMemory {
         if let Some(slot) = slots[0] {
             table.asked(slot);
         }
-        let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, now };
-        decide(limits, cells, op, cost, now, sink)
+        let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, stamp };
+        decide(limits, cells, op, cost, stamp.now, sink)
     }
 
     /// Decides under an id, which a record in the same shard remembers.
@@ -230,13 +232,16 @@ impl SharedMemory {
         let limits = &*decision.algorithms();
         let write = |text: &mut Vec<u8>| key::write_record_name(text, operation, strategy, &subject, id);
         let digest = self.locate(|locator| locator.digest(write));
-        let now = self.clock.now();
+        let mut stamp = self.time.stamp();
         let mut table = self.shards[at.shard].lock();
+        self.date(&mut table, &mut stamp);
+        let steady = self.time.steady();
         for &cost in costs {
             let mut slots = at.slots(&table);
             let (table, at) = (&mut *table, &at);
-            let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, now };
-            let decided = decide_once(limits, OnceCells { cells, digest }, op, cost, now, answers);
+            let cells = ShardCells { shared: self, table, strategy, limits, at, slots: &mut slots, stamp };
+            let cells = OnceCells { cells, digest, steady };
+            let decided = decide_once(limits, cells, op, cost, stamp.now, answers);
             match decided {
                 Ok(()) => {}
                 Err(NotOnce::OtherCost(known)) => answers.fail(1, &StoreError::OtherCost(known)),
@@ -246,21 +251,27 @@ impl SharedMemory {
     }
 
     /// The marker of a refund that may happen only once.
-    fn marker(&self, decision: &Decision<'_>, now: Micros) -> Option<Marker> {
+    fn marker(&self, decision: &Decision<'_>) -> Option<Marker> {
         let Some(Once::Marker(id)) = decision.once() else { return None };
         let Decision { strategy, subject, .. } = decision;
         let write = |text: &mut Vec<u8>| key::write_refund_name(text, strategy, subject, id);
         let digest = self.locate(|locator| locator.digest(write));
-        Some(Marker { digest, now })
+        Some(Marker { digest, steady: self.time.steady() })
     }
 
-    /// The tables' second that has begun at `time`: what is due by then has expired.
-    fn second_begun(&self, time: Micros) -> u64 {
-        time.0.saturating_sub(self.epoch.0) / Micros::from_secs(1).0
+    /// Dates a locked table as `stamp` has it, or both anew: after a step of the wall clock.
+    #[inline]
+    fn date(&self, table: &mut ShardTable, stamp: &mut WallReading) {
+        if table.ahead() != stamp.ahead {
+            self.date_anew(table, stamp);
+        }
     }
 
-    /// The first of the tables' seconds that begins no earlier than `time`.
-    fn second_due(&self, time: Micros) -> u64 {
-        Micros(time.0.saturating_sub(self.epoch.0)).secs_ceil()
+    #[cold]
+    fn date_anew(&self, table: &mut ShardTable, stamp: &mut WallReading) {
+        *stamp = self.time.compare();
+        if table.ahead() != stamp.ahead {
+            table.redate(*stamp, &self.time);
+        }
     }
 }

@@ -32,6 +32,12 @@ pub(super) struct HeldStart {
     number: u64,
 }
 
+impl HeldStart {
+    pub(super) const fn start(&self) -> u64 {
+        self.start
+    }
+}
+
 impl Algorithm {
     /// Its own numbers, of a log that accepts reservations.
     pub(super) const fn holds(&self) -> Option<&Log> {

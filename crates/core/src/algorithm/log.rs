@@ -139,6 +139,15 @@ impl State {
         self.entries.back().map(|newest| newest.at)
     }
 
+    /// When the newest entry was made, or the last call starts. Entries may be read as moved back to now, a start to a
+    /// window after the newest entry, and the state then lasts for a window more.
+    pub(super) fn begins(&self) -> Option<(u64, u64)> {
+        match self.held().back() {
+            Some(last) => Some((last.start(), 3)),
+            None => self.newest().map(|at| (at, 1)),
+        }
+    }
+
     /// Times and costs of the entries from number `first` on.
     pub(super) fn costs(&self, first: usize) -> impl Iterator<Item = (u64, u64)> + Clone {
         let mut before = self.total_before(first);

@@ -157,6 +157,11 @@ impl State {
         fine.then_some(Self { slots, hit })
     }
 
+    /// When the newest slot began.
+    pub(super) fn begins(&self) -> Option<u64> {
+        self.hit.last().map(|newest| newest.start)
+    }
+
     /// Bytes by which a charge at `now` may make the slots grow: none where it joins the newest, or where the oldest
     /// no longer counts.
     pub(super) fn growth(&self, slots: &Slots, now: u64) -> usize {

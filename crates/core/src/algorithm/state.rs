@@ -45,6 +45,24 @@ impl State {
         }
     }
 
+    /// The time that its arithmetic begins at, which lies ahead of a clock that was set back, and how many times as long
+    /// as the state lasts from then it may last once the clock is further behind: then reading it moves it back. `None`
+    /// for what does not follow the wall clock.
+    #[must_use]
+    pub fn begins(&self) -> Option<(Micros, u64)> {
+        let (at, times) = match self {
+            Self::Bucket(state) => (state.at, 1),
+            Self::Window(state) => (state.start, 1),
+            Self::Interval(state) => (state.last, 1),
+            Self::Log(state) => state.begins()?,
+            Self::Sliding(state) => (state.start, 1),
+            Self::Slots(state) => (state.begins()?, 1),
+            Self::WarmUp(state) => (state.at, 1),
+            Self::Marker { .. } | Self::Record(_) => return None,
+        };
+        Some((Micros(at), times))
+    }
+
     /// Bytes by which what it holds beside its own may grow with a charge by `limit` at `now`.
     #[must_use]
     pub fn growth(&self, limit: &Algorithm, now: Micros) -> usize {

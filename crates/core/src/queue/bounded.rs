@@ -1,10 +1,8 @@
 //! A queue with its dead letters, as a pure state machine.
 
-use weir_units::Micros;
-
 use super::part::PartState;
 use super::records::KnownIds;
-use super::{QueueAnswer, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueStats};
+use super::{QueueAnswer, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueStats, QueueTime};
 
 /// The items of a queue and of its dead letters, and who has them.
 #[derive(Debug, Default)]
@@ -22,8 +20,9 @@ impl BoundedQueue {
         rule: &QueueNumbers,
         part: QueuePart,
         op: &QueueOp<'_>,
-        now: Micros,
+        now: impl Into<QueueTime>,
     ) -> QueueAnswer {
+        let now = now.into();
         let reply = match *op {
             QueueOp::Enqueue { items } => self.enqueue(rule, items, now),
             QueueOp::Take { taker, max_items } => self.take(rule, part, (taker, max_items), now),
@@ -48,16 +47,16 @@ impl BoundedQueue {
         }
     }
 
-    fn stats(&mut self, rule: &QueueNumbers, part: QueuePart, shown: usize, now: Micros) -> QueueStats {
+    fn stats(&mut self, rule: &QueueNumbers, part: QueuePart, shown: usize, now: QueueTime) -> QueueStats {
         let dead_depth = self.dead.depth();
         let PartState { items, due, bytes, totals, outcomes, .. } = self.part_mut(part);
-        outcomes.expire(rule, now);
+        outcomes.expire(rule, now.steady);
         let (kept, newest) = outcomes.newest(shown);
         QueueStats {
             unacked: due.len() as u64,
             bytes: *bytes,
             dead_depth,
-            oldest_age: items.keys().next().map(|id| id.age(now)),
+            oldest_age: items.keys().next().map(|id| id.age(now.wall)),
             totals: *totals,
             outcomes: kept,
             newest,

@@ -15,6 +15,22 @@ pub enum QueuePart {
     Dead,
 }
 
+/// When a queue is called, by two clocks. Only the steady one says when something is due or no longer known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueTime {
+    /// A clock that never steps.
+    pub steady: Micros,
+    /// The time of day, for the ids of items and outcomes.
+    pub wall: Micros,
+}
+
+impl From<Micros> for QueueTime {
+    /// Both are one clock.
+    fn from(now: Micros) -> Self {
+        Self { steady: now, wall: now }
+    }
+}
+
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 pub enum QueueOp<'a> {

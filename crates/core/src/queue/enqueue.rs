@@ -2,12 +2,19 @@
 
 use weir_units::Micros;
 
-use super::{BoundedQueue, NewItem, QueueNumbers, QueueRefusal, QueueReply};
+use super::{BoundedQueue, NewItem, QueueNumbers, QueueRefusal, QueueReply, QueueTime};
 
 impl BoundedQueue {
     /// Adds all items that are not known by their ids, or none.
-    pub(super) fn enqueue(&mut self, rule: &QueueNumbers, items: &[NewItem<'_>], now: Micros) -> QueueReply {
-        let known = |item: &NewItem<'_>| (!item.id.is_empty()).then(|| self.ids.get(item.id, now)).flatten();
+    pub(super) fn enqueue(
+        &mut self,
+        rule: &QueueNumbers,
+        items: &[NewItem<'_>],
+        now: QueueTime,
+    ) -> QueueReply {
+        let QueueTime { steady, wall } = now;
+        let known =
+            |item: &NewItem<'_>| (!item.id.is_empty()).then(|| self.ids.get(item.id, steady)).flatten();
         let known: Vec<_> = items.iter().map(known).collect();
         let fresh = || items.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(item, _)| item);
         let (added, named) = (fresh().count() as u64, fresh().filter(|item| !item.id.is_empty()).count());
@@ -16,14 +23,14 @@ impl BoundedQueue {
             return QueueReply::Refused(QueueRefusal::Never);
         }
         let fits = self.main.depth() + added <= rule.capacity && self.main.bytes + bytes <= rule.max_bytes;
-        if added > 0 && !(fits && self.ids.has_place(named, now, rule.capacity)) {
+        if added > 0 && !(fits && self.ids.has_place(named, steady, rule.capacity)) {
             return QueueReply::Refused(QueueRefusal::Full);
         }
         let mut ids = Vec::with_capacity(items.len());
         for (item, known) in items.iter().zip(known) {
-            let id = known.unwrap_or_else(|| self.main.push(item.payload.into(), None, now));
+            let id = known.unwrap_or_else(|| self.main.push(item.payload.into(), None, wall));
             if known.is_none() && !item.id.is_empty() {
-                self.ids.insert(item.id, id, Micros(now.0.saturating_add(rule.visibility.0)));
+                self.ids.insert(item.id, id, Micros(steady.0.saturating_add(rule.visibility.0)));
             }
             ids.push(id);
         }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use weir_units::Micros;
 
-use super::{ItemId, MAX_KNOWN_IDS, OUTCOMES_PER_PLACE, OutcomeRecord, QueueNumbers};
+use super::{ItemId, MAX_KNOWN_IDS, OUTCOMES_PER_PLACE, OutcomeRecord, QueueNumbers, QueueTime};
 
-/// How long an id that has expired is kept: a clock that steps back by less still finds it, as in Redis.
+/// How long an id that has expired is kept, as in Redis: a clock that steps back by less still finds it.
 const EXPIRED_KEPT: Micros = Micros::from_secs(60);
 
 /// Ids under which items were accepted, until they expire.
@@ -53,8 +53,10 @@ impl KnownIds {
 /// What came of items, for a time.
 #[derive(Debug, Default)]
 pub(super) struct OutcomeLog {
-    kept: VecDeque<OutcomeRecord>,
+    /// Each with the millisecond of the steady clock at which it came.
+    kept: VecDeque<(u64, OutcomeRecord)>,
     last: ItemId,
+    last_came: u64,
 }
 
 impl OutcomeLog {
@@ -63,11 +65,14 @@ impl OutcomeLog {
         &mut self,
         (item, deliveries, taker, text): (ItemId, u64, &str, &str),
         rule: &QueueNumbers,
-        now: Micros,
+        now: QueueTime,
     ) {
-        let at = ItemId::after(self.last, now);
+        let at = ItemId::after(self.last, now.wall);
         self.last = at;
-        self.kept.push_back(OutcomeRecord { at, item, deliveries, taker: taker.into(), text: text.into() });
+        let record = OutcomeRecord { at, item, deliveries, taker: taker.into(), text: text.into() };
+        // As ids do, it only grows.
+        self.last_came = self.last_came.max(now.steady.0 / 1000);
+        self.kept.push_back((self.last_came, record));
         while self.kept.len() as u64 > rule.capacity.saturating_mul(OUTCOMES_PER_PLACE) {
             self.kept.pop_front();
         }
@@ -76,13 +81,16 @@ impl OutcomeLog {
     /// Drops those that are too old.
     pub(super) fn expire(&mut self, rule: &QueueNumbers, now: Micros) {
         let oldest = now.0.saturating_sub(rule.outcomes.0) / 1000;
-        while self.kept.front().is_some_and(|record| record.at.ms < oldest) {
+        while self.kept.front().is_some_and(|(came, _)| *came < oldest) {
             self.kept.pop_front();
         }
     }
 
     /// How many there are, and the newest of them.
     pub(super) fn newest(&self, most: usize) -> (u64, Vec<OutcomeRecord>) {
-        (self.kept.len() as u64, self.kept.iter().rev().take(most).cloned().collect())
+        (
+            self.kept.len() as u64,
+            self.kept.iter().rev().take(most).map(|(_, record)| record.clone()).collect(),
+        )
     }
 }

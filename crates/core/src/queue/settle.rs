@@ -2,7 +2,7 @@
 
 use weir_units::{LATEST, Micros};
 
-use super::{BoundedQueue, ItemId, QueueNumbers, QueuePart, QueueReply};
+use super::{BoundedQueue, ItemId, QueueNumbers, QueuePart, QueueReply, QueueTime};
 
 impl BoundedQueue {
     /// Removes items whose work is done.
@@ -11,7 +11,7 @@ impl BoundedQueue {
         rule: &QueueNumbers,
         part: QueuePart,
         (ids, outcome): (&[ItemId], &str),
-        now: Micros,
+        now: QueueTime,
     ) -> QueueReply {
         let keeps = !outcome.is_empty() && rule.outcomes > Micros::ZERO;
         let (state, mut done) = (self.part_mut(part), Vec::with_capacity(ids.len()));
@@ -26,7 +26,7 @@ impl BoundedQueue {
             }
         }
         if keeps && done.contains(&true) {
-            state.outcomes.expire(rule, now);
+            state.outcomes.expire(rule, now.steady);
         }
         QueueReply::Settled { done, dead_lettered: 0 }
     }
@@ -37,10 +37,10 @@ impl BoundedQueue {
         rule: &QueueNumbers,
         part: QueuePart,
         (ids, delay): (&[ItemId], Micros),
-        now: Micros,
+        now: QueueTime,
     ) -> QueueReply {
         let (mut done, mut dead_lettered) = (Vec::with_capacity(ids.len()), 0);
-        let again = Micros(now.0.saturating_add(delay.0)).min(LATEST);
+        let again = Micros(now.steady.0.saturating_add(delay.0)).min(LATEST);
         for &id in ids {
             let state = self.part_mut(part);
             let record = state.items.get_mut(&id).and_then(|item| item.delivery.as_mut());

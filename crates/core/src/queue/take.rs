@@ -8,7 +8,7 @@ use weir_units::{LATEST, Micros};
 use super::part::{DeliveryRecord, PartState};
 use super::{
     BoundedQueue, DUE_LOOKS, DeliveredItem, ItemId, MAX_PAYLOAD, MAX_TAKE_BYTES, QueueKind, QueueNumbers,
-    QueuePart, QueueReply, Redelivery, RedeliveryCause,
+    QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,
 };
 
 /// What one call hands out.
@@ -26,8 +26,9 @@ impl BoundedQueue {
         rule: &QueueNumbers,
         part: QueuePart,
         (taker, max_items): (&str, usize),
-        now: Micros,
+        time: QueueTime,
     ) -> QueueReply {
+        let now = time.steady;
         let pace = rule.pace.filter(|_| part == QueuePart::Main);
         let drained = pace.map(|pace| self.main.pace.drained(pace, now));
         let wait = pace.zip(drained).map_or(Micros::ZERO, |(pace, drained)| drained.wait(pace));
@@ -39,7 +40,7 @@ impl BoundedQueue {
         let mut handing = Handing { taker, most, due, items: Vec::new(), bytes: 0 };
         let mut dead_lettered = 0;
         for (_, id) in self.due_now(part, now) {
-            if self.bury(rule, part, id, now) {
+            if self.bury(rule, part, id, time) {
                 dead_lettered += 1;
             } else if !handing.has_place() {
                 break;
@@ -74,7 +75,7 @@ impl BoundedQueue {
     }
 
     /// Moves an item to the dead letters, if it belongs there and there is a place for it.
-    pub(super) fn bury(&mut self, rule: &QueueNumbers, part: QueuePart, id: ItemId, now: Micros) -> bool {
+    pub(super) fn bury(&mut self, rule: &QueueNumbers, part: QueuePart, id: ItemId, now: QueueTime) -> bool {
         let Some(most) = rule.max_deliveries.filter(|_| part == QueuePart::Main) else { return false };
         let Some(item) = self.main.items.get(&id) else { return false };
         let worn = item.delivery.as_ref().is_some_and(|record| record.deliveries >= most);
@@ -82,7 +83,7 @@ impl BoundedQueue {
             return false;
         }
         if let Some((item, _)) = self.main.remove(id) {
-            self.dead.push(item.payload, Some(id), now);
+            self.dead.push(item.payload, Some(id), now.wall);
             self.main.totals.dead_lettered += 1;
         }
         true

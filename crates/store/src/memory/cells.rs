@@ -9,6 +9,7 @@ use super::index::Slot;
 use super::owners::OwnerId;
 use super::place::StatePlace;
 use super::table::{Claim, ShardTable};
+use super::time::WallReading;
 use crate::config::WhenFull;
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, State};
 use weir_core::strategy::Strategy;
@@ -23,7 +24,7 @@ pub(super) struct ShardCells<'a, T> {
     pub(super) limits: &'a [Algorithm],
     pub(super) at: &'a StatePlace,
     pub(super) slots: &'a mut [Option<Slot>; MAX_LIMITS],
-    pub(super) now: Micros,
+    pub(super) stamp: WallReading,
 }
 
 /// The budget is used up, and nothing may be dropped.
@@ -61,7 +62,8 @@ impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
         if before != after {
             self.moved(index, before, after);
         }
-        let expires = self.shared.second_due(Micros(self.now.0.saturating_add(kept.lasts.0)));
+        let until = Micros(self.stamp.now.0.saturating_add(kept.lasts.0));
+        let expires = self.shared.time.second_due(until, self.stamp.ahead);
         match (self.slots[index], new) {
             (Some(slot), _) if is_gone => {
                 self.table.remove(slot, &self.shared.budget);
@@ -106,9 +108,9 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         Ok(())
     }
 
-    /// Keeps `state`, which is no limit's, until `until`. It counts as exhausted, so that nothing drops it before.
-    pub(super) fn put_beside(&mut self, digest: u128, state: State, until: Micros) -> Result<(), NoRoom> {
-        let expires = self.shared.second_due(until);
+    /// Keeps `state`, which is no limit's, for at least so long. It counts as exhausted, so that nothing drops it before.
+    pub(super) fn put_beside(&mut self, digest: u128, state: State, lasts: Micros) -> Result<(), NoRoom> {
+        let expires = self.shared.time.second_after(self.stamp, lasts);
         let budget = &self.shared.budget;
         if let Some(slot) = self.table.find(digest) {
             let owner = self.table.owner(slot);
@@ -139,7 +141,7 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
     fn claim<'k>(&self, keep: &'k [Slot]) -> Claim<'k> {
         Claim {
             owner: self.owner(),
-            second: self.shared.second_begun(self.now),
+            second: self.shared.time.second_begun(self.stamp),
             evict: self.shared.when_full == WhenFull::Evict,
             keep,
         }
@@ -149,7 +151,7 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
     fn growth(&self) -> usize {
         let states = self.limits.iter().zip(self.slots.iter());
         let growth = |(limit, slot): (&Algorithm, &Option<Slot>)| {
-            Some(self.table.get((*slot)?)?.growth(limit, self.now))
+            Some(self.table.get((*slot)?)?.growth(limit, self.stamp.now))
         };
         states.filter_map(growth).sum()
     }

@@ -89,7 +89,7 @@ impl SharedMemory {
         let (partition, jitter) = (ask.partition(), ask.jitter());
         let shard = &self.leases.shards[(digest >> 64) as usize % SHARDS];
         let mut table = shard.lock();
-        let call = LeaseCall { now: self.clock.now(), id: ask.id, op: ask.op, partition, jitter };
+        let call = LeaseCall { now: self.time.steady(), id: ask.id, op: ask.op, partition, jitter };
         let held = table.entry(digest).or_insert_with(|| HeldKey {
             set: LeaseSet::default(),
             strategy: Arc::clone(ask.strategy),

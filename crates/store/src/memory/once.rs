@@ -4,6 +4,7 @@ use super::SharedMemory;
 use super::budget::Budget;
 use super::cells::{NoRoom, ShardCells};
 use super::table::{Claim, ShardTable};
+use super::time::WallReading;
 use crate::config::WhenFull;
 use crate::{REFUND_ID_LASTS, StoreError};
 use weir_core::algorithm::{Cells, Kept, OnceRecord, RecordCells, State};
@@ -15,14 +16,15 @@ use weir_units::Micros;
 pub(super) struct Marker {
     /// Of its key.
     pub(super) digest: u128,
-    pub(super) now: Micros,
+    /// Now, by the clock that ids follow.
+    pub(super) steady: Micros,
 }
 
 impl Marker {
     /// Whether it has been set, and not so long ago that it no longer counts.
     pub(super) fn is_set(self, table: &ShardTable) -> bool {
         let state = table.find(self.digest).and_then(|slot| table.get(slot));
-        matches!(state, Some(State::Marker { until }) if *until > self.now)
+        matches!(state, Some(State::Marker { until }) if *until > self.steady)
     }
 
     /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
@@ -30,11 +32,12 @@ impl Marker {
     pub(super) fn set(
         self,
         shared: &SharedMemory,
-        table: &mut ShardTable,
+        (table, stamp): (&mut ShardTable, WallReading),
         owner: &Owner,
     ) -> Result<(), StoreError> {
-        let until = Micros(self.now.0.saturating_add(REFUND_ID_LASTS.0));
-        let (state, expires) = (State::Marker { until }, shared.second_due(until));
+        let until = Micros(self.steady.0.saturating_add(REFUND_ID_LASTS.0));
+        let expires = shared.time.second_after(stamp, REFUND_ID_LASTS);
+        let state = State::Marker { until };
         if let Some(slot) = table.find(self.digest) {
             *table.state_mut(slot) = Some(state);
             table.expires(slot, expires, true);
@@ -43,7 +46,7 @@ impl Marker {
         let budget = &shared.budget;
         let claim = Claim {
             owner: budget.owners().number(owner),
-            second: shared.second_begun(self.now),
+            second: shared.time.second_begun(stamp),
             evict: shared.when_full == WhenFull::Evict,
             keep: &[],
         };
@@ -67,6 +70,17 @@ pub(super) struct OnceCells<'a, 't> {
     pub(super) cells: ShardCells<'a, &'t mut ShardTable>,
     /// Of the record's key.
     pub(super) digest: u128,
+    /// Now, by the clock that ids follow.
+    pub(super) steady: Micros,
+}
+
+impl OnceCells<'_, '_> {
+    /// A record with its start and end by another clock. They are stored by the steady clock, and a decision compares them
+    /// with the wall clock. What a record remembers of a limit's state stays, because states follow the wall clock.
+    fn moved(record: OnceRecord, from: Micros, to: Micros) -> OnceRecord {
+        let moved = |time: u64| time.saturating_add_signed(to.0.wrapping_sub(from.0).cast_signed());
+        OnceRecord { start: moved(record.start), until: moved(record.until), ..record }
+    }
 }
 
 impl Cells for OnceCells<'_, '_> {
@@ -93,13 +107,16 @@ impl RecordCells for OnceCells<'_, '_> {
     fn record(&self) -> Option<OnceRecord> {
         let table = &*self.cells.table;
         match table.find(self.digest).and_then(|slot| table.get(slot)) {
-            Some(State::Record(record)) => Some(**record),
+            Some(State::Record(record)) => Some(Self::moved(**record, self.steady, self.cells.stamp.now)),
             _ => None,
         }
     }
 
     fn put_record(&mut self, record: OnceRecord) -> Result<(), NoRoom> {
-        self.cells.put_beside(self.digest, State::Record(Box::new(record)), Micros(record.until))
+        let now = self.cells.stamp.now;
+        let lasts = Micros(record.until.saturating_sub(now.0));
+        let record = Self::moved(record, now, self.steady);
+        self.cells.put_beside(self.digest, State::Record(Box::new(record)), lasts)
     }
 
     fn clear_record(&mut self) {

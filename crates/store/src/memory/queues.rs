@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::{MemoryStore, SharedMemory};
 use crate::StoreError;
 use crate::queue::{QueueAsk, QueueStore};
-use weir_core::queue::{BoundedQueue, QueueAnswer};
+use weir_core::queue::{BoundedQueue, QueueAnswer, QueueTime};
 
 /// All queues, by their names. There are as many as the configuration has.
 #[derive(Default)]
@@ -25,7 +25,8 @@ impl SharedMemory {
     fn queue(&self, ask: &QueueAsk<'_>) -> QueueAnswer {
         let queue = self.queues.of(ask.rule.name());
         let mut queue = queue.lock();
-        queue.call(ask.rule.numbers(), ask.part, &ask.op, self.clock.now())
+        let now = QueueTime { steady: self.time.steady(), wall: self.time.stamp().now };
+        queue.call(ask.rule.numbers(), ask.part, &ask.op, now)
     }
 }
 

@@ -8,6 +8,7 @@
 //! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). `reserve.rs`
 //! says which key makes way for which.
 
+mod redate;
 mod reserve;
 
 use super::budget::Budget;
@@ -41,12 +42,17 @@ pub(super) struct ShardTable {
     // In the list itself they would move, and stand half empty, whenever it grows.
     #[allow(clippy::vec_box)]
     chunks: Vec<Box<Chunk>>,
-    /// Head of the list of free slots, linked through the digests of free cells.
-    free: Option<Slot>,
+    /// Head of the list of free slots, linked through the digests of free cells; [`NO_SLOT`] if there is none.
+    free: Slot,
     free_count: u32,
     /// Where looking for expired keys goes on.
     hand: u32,
+    /// The steps of the wall clock that expiry times are true with (`memory/time.rs`).
+    ahead: i32,
 }
+
+/// No slot has this number.
+const NO_SLOT: Slot = Slot::MAX;
 
 struct Chunk {
     cells: [Cell; CHUNK],
@@ -70,7 +76,7 @@ impl ShardTable {
     pub(super) fn new(budget: &Budget) -> Self {
         let (index, chunks) = (Index::default(), Vec::new());
         let hot = Hot::default();
-        let mut table = Self { index, chunks, free: None, free_count: 0, hand: 0, hot };
+        let mut table = Self { index, chunks, free: NO_SLOT, free_count: 0, hand: 0, ahead: 0, hot };
         table.grow(|bytes| budget.take(bytes));
         table.reserve_index(CHUNK, |bytes| budget.take(bytes));
         table
@@ -143,12 +149,12 @@ impl ShardTable {
         budget: &Budget,
     ) -> Slot {
         let [first, second] = halves(digest);
-        let slot = self.free.unwrap_or_default();
+        let slot = if self.free == NO_SLOT { 0 } else { self.free };
         let cell = self.cell_mut(slot);
         let next = cell.digest[0];
         *cell = Cell { digest: [first, second | u64::from(owner) << KEY_BITS], state: Some(state) };
         *self.expiry_mut(slot) = Expiry::new(expires, exhausted);
-        self.free = Slot::try_from(next).ok();
+        self.free = Slot::try_from(next).unwrap_or(NO_SLOT);
         self.free_count -= 1;
         self.index.insert(first, slot);
         budget.owners().took(owner, KEY_BYTES);
@@ -232,9 +238,9 @@ impl ShardTable {
     /// Puts a slot on the free list.
     fn release(&mut self, slot: Slot) {
         self.hot.forget(slot);
-        let next = self.free.map_or(u64::MAX, u64::from);
+        let next = u64::from(self.free);
         *self.cell_mut(slot) = Cell { digest: [next, 0], state: None };
-        self.free = Some(slot);
+        self.free = slot;
         self.free_count += 1;
     }
 
@@ -242,15 +248,13 @@ impl ShardTable {
         let cell = self.hand as usize;
         // A number of a slot, and of those there are less than u32::MAX.
         self.hand = if cell + 1 >= self.cells() { 0 } else { cell as u32 + 1 };
-        let (chunk, place) = (cell / CHUNK, cell % CHUNK);
-        ((chunk << CELL_BITS) + place) as Slot
+        slot_of_cell(cell)
     }
 
     /// The owner of each key, and what its state holds elsewhere.
     #[cfg(test)]
     pub(super) fn keys(&self) -> impl Iterator<Item = (OwnerId, usize)> {
-        let slot = |cell: usize| (((cell / CHUNK) << CELL_BITS) + cell % CHUNK) as Slot;
-        let slots = (0..self.cells()).map(slot);
+        let slots = (0..self.cells()).map(slot_of_cell);
         slots.filter_map(|slot| Some((self.owner(slot), self.get(slot)?.heap_bytes())))
     }
 
@@ -308,6 +312,11 @@ impl Expiry {
     fn exhausted(self) -> bool {
         self.0 & Self::EXHAUSTED != 0
     }
+}
+
+/// The slot of a cell, of those in all chunks. There are less than u32::MAX.
+fn slot_of_cell(cell: usize) -> Slot {
+    (((cell / CHUNK) << CELL_BITS) + cell % CHUNK) as Slot
 }
 
 fn cell_in(chunks: &[Box<Chunk>], slot: Slot) -> &Cell {

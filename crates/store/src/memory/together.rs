@@ -11,9 +11,8 @@ use smallvec::SmallVec;
 
 use super::place::StatePlace;
 use super::table::ShardTable;
-use super::{NoRoom, SHARDS, SharedMemory};
+use super::{NoRoom, SHARDS, SharedMemory, WallReading};
 use crate::{Answers, Decision, TOGETHER};
-use weir_units::Micros;
 
 // A set of shards is a bit for each.
 const _: () = assert!(SHARDS <= u128::BITS as usize && TOGETHER <= u8::MAX as usize);
@@ -37,10 +36,10 @@ impl SharedMemory {
                     locator.locate(decision, place);
                 }
             });
-            let now = self.clock.now();
+            let mut stamp = self.time.stamp();
             let (mut decisions, mut places) = (decisions, &places[..decisions.len()]);
             while !decisions.is_empty() {
-                let made = self.decide_some(decisions, places, now, answers);
+                let made = self.decide_some(decisions, places, &mut stamp, answers);
                 (decisions, places) = (&decisions[made..], &places[made..]);
             }
         }
@@ -51,16 +50,20 @@ impl SharedMemory {
         &self,
         decisions: &[Decision<'_>],
         places: &[StatePlace],
-        now: Micros,
+        stamp: &mut WallReading,
         answers: &mut Answers,
     ) -> usize {
         let mut locked = self.lock(places);
+        while let Some(index) = locked.tables.iter().position(|(_, table)| table.ahead() != stamp.ahead) {
+            // Those before it are looked at again: the clock may have stepped once more.
+            self.date_anew(&mut locked.tables[index].1, stamp);
+        }
         fetch(&locked, places);
         for ((decision, place), &of) in decisions.iter().zip(places).zip(&locked.of).take(locked.decisions) {
             let rules = (&**decision.strategy, decision.strategy.algorithms());
             // They are simple: each has one cost.
             let cost = decision.costs.first().copied().unwrap_or_default();
-            let asked = (decision.op, cost, now);
+            let asked = (decision.op, cost, *stamp);
             let table = &mut *locked.tables[usize::from(of)].1;
             if let Err(NoRoom) = self.decide_at(place, table, rules, asked, answers) {
                 answers.fail(1, &self.budget.refuse());

@@ -1,0 +1,160 @@
+//! The two clocks of the store, and what it does when the wall clock steps.
+//!
+//! Windows and the times inside states follow the wall clock. Leases, queues, ids and every expiry follow the monotonic
+//! clock. A second clock would cost each decision as much again as the first, so a decision reads the wall clock alone:
+//!
+//! ```text
+//!   ahead          how far the wall clock is ahead of where it would stand without steps, in whole seconds
+//!   table time   = wall clock − ahead           within about a second of the monotonic clock
+//! ```
+//!
+//! The wall clock is compared with the monotonic one once a second, and whenever it is not where it can be by then. Every
+//! table has the `ahead` that its expiry times are true with; where it differs from a decision's, the wall clock has
+//! stepped, and the table is dated anew (`table/redate.rs`) before anything is decided in it.
+
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use weir_time::clock::{Clock, Monotonic};
+use weir_units::Micros;
+
+const SECOND: i64 = 1_000_000;
+
+/// For how long the wall clock is trusted after it was compared.
+const TRUSTED: u64 = 1_000_000;
+
+/// It may be so far back: a thread may look at what another has compared after it read the clock itself.
+const BACK: u64 = 100_000;
+
+/// The longest time between two readings of the monotonic clock that say when the wall clock was read.
+const APART: i64 = 100_000;
+
+/// Seconds by which table time and the monotonic clock may come apart between two moments.
+const APART_SECONDS: u64 = 3;
+
+/// How often the wall clock is read anew because the thread was interrupted.
+const TRIES: usize = 5;
+
+/// Table time begins so long before the start, because a small step back moves it back.
+const HEADROOM: i64 = 5 * SECOND;
+
+/// Both clocks. On cache lines of its own, which every decision reads and hardly anything writes.
+#[repr(align(128))]
+pub(super) struct StoreTime {
+    clock: Clock,
+    monotonic: Monotonic,
+    /// The wall clock at the start.
+    begin: Micros,
+    /// The monotonic one.
+    origin: Instant,
+    /// The steps that the wall clock has made, as a [`WallReading`] has them.
+    ahead: AtomicI32,
+    /// The wall clock is trusted from here on,
+    from: AtomicU64,
+    /// and until before this.
+    to: AtomicU64,
+    comparing: Mutex<()>,
+}
+
+/// The wall clock, and the steps that it had made by then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WallReading {
+    pub(super) now: Micros,
+    /// In whole seconds.
+    pub(super) ahead: i32,
+}
+
+impl StoreTime {
+    pub(super) fn new(clock: Clock) -> Self {
+        let monotonic = Monotonic::of(&clock);
+        let (begin, origin) = (clock.now(), monotonic.now());
+        let (from, to) = (AtomicU64::new(begin.0), AtomicU64::new(begin.0));
+        let (ahead, comparing) = (AtomicI32::new(0), Mutex::new(()));
+        Self { clock, monotonic, begin, origin, ahead, from, to, comparing }
+    }
+
+    /// Now.
+    #[inline]
+    pub(super) fn stamp(&self) -> WallReading {
+        let ahead = self.ahead.load(Acquire);
+        let now = self.clock.now();
+        let trusted = self.from.load(Acquire) <= now.0 && now.0 < self.to.load(Acquire);
+        // Read before and after: otherwise a step between could give one clock's time with the other's steps.
+        if trusted && self.ahead.load(Acquire) == ahead { WallReading { now, ahead } } else { self.compare() }
+    }
+
+    /// Now, after the clocks were compared.
+    #[cold]
+    pub(super) fn compare(&self) -> WallReading {
+        let comparing = self.comparing.lock();
+        let (now, steady) = self.both();
+        let before = self.ahead.load(Acquire);
+        let apart = now.0.cast_signed().saturating_sub(steady);
+        let stepped = apart.saturating_sub(i64::from(before) * SECOND).abs() >= SECOND;
+        let seconds = apart.div_euclid(SECOND).clamp(i32::MIN.into(), i32::MAX.into());
+        let ahead = if stepped { i32::try_from(seconds).unwrap_or(before) } else { before };
+        if ahead != before {
+            // A thread that reads them meanwhile compares for itself.
+            self.to.store(0, Release);
+            self.ahead.store(ahead, Release);
+        }
+        self.from.store(now.0.saturating_sub(BACK), Release);
+        self.to.store(now.0.saturating_add(TRUSTED), Release);
+        drop(comparing);
+        WallReading { now, ahead }
+    }
+
+    /// The time that leases, queues and ids follow: the wall clock at the start, and what has passed since.
+    pub(super) fn steady(&self) -> Micros {
+        Micros(self.elapsed().max(0).cast_unsigned())
+    }
+
+    /// The table's second that has begun: what is due by then has expired.
+    pub(super) fn second_begun(&self, stamp: WallReading) -> u64 {
+        self.micros(stamp.now, stamp.ahead).max(0).cast_unsigned() / SECOND.cast_unsigned()
+    }
+
+    /// The first of a table's seconds that begins no earlier than `time` of the wall clock.
+    #[inline]
+    pub(super) fn second_due(&self, time: Micros, ahead: i32) -> u64 {
+        self.micros(time, ahead).max(0).cast_unsigned().div_ceil(SECOND.cast_unsigned())
+    }
+
+    /// The first of a table's seconds that begins no earlier than so long after `stamp` by the monotonic clock, from which
+    /// table time may be a second away, now and then.
+    pub(super) fn second_after(&self, stamp: WallReading, lasts: Micros) -> u64 {
+        self.second_due(Micros(stamp.now.0.saturating_add(lasts.0)), stamp.ahead)
+            .saturating_add(APART_SECONDS)
+    }
+
+    /// Table time at a time of the wall clock, in microseconds; negative before any table was there.
+    #[inline]
+    pub(super) fn micros(&self, time: Micros, ahead: i32) -> i64 {
+        let zero = self.begin.0.cast_signed().saturating_add(i64::from(ahead) * SECOND - HEADROOM);
+        i64::try_from(time.0).unwrap_or(i64::MAX).saturating_sub(zero)
+    }
+
+    /// Both clocks at about the same time.
+    fn both(&self) -> (Micros, i64) {
+        let mut before = self.elapsed();
+        let mut now = self.clock.now();
+        for _ in 0..TRIES {
+            let after = self.elapsed();
+            if after - before < APART {
+                break;
+            }
+            (before, now) = (after, self.clock.now());
+        }
+        (now, before)
+    }
+
+    /// The monotonic clock, as [`StoreTime::steady`] counts; one that a test moves may go back before the start.
+    fn elapsed(&self) -> i64 {
+        let (now, begin) = (self.monotonic.now(), self.begin.0.cast_signed());
+        let micros = |since: std::time::Duration| i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+        let forward = micros(now.saturating_duration_since(self.origin));
+        begin.saturating_add(forward).saturating_sub(micros(self.origin.saturating_duration_since(now)))
+    }
+}
