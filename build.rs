@@ -48,8 +48,29 @@ fn generate_servers(descriptors: &FileDescriptorSet, out: &Path) -> Result<(), B
             services.push(builder.build());
         }
     }
+    services.push(health());
     Builder::new().build_client(false).out_dir(out).compile(&services);
     Ok(())
+}
+
+/// `grpc.health.v1`, whose messages are those of tonic-health. Its own server has buffers that are many times as large
+/// as a watch.
+fn health() -> Service {
+    let method = |name: &str| {
+        Method::builder()
+            .name(snake_case(name))
+            .route_name(name)
+            .input_type("tonic_health::pb::HealthCheckRequest")
+            .output_type("tonic_health::pb::HealthCheckResponse")
+            .codec_path("crate::CompactCodec")
+    };
+    let watch = method("Watch").server_streaming().build();
+    Service::builder()
+        .name("Health")
+        .package("grpc.health.v1")
+        .method(method("Check").build())
+        .method(watch)
+        .build()
 }
 
 fn server_method(package: &str, method: &MethodDescriptorProto) -> Result<Method, Box<dyn Error>> {
@@ -59,7 +80,7 @@ fn server_method(package: &str, method: &MethodDescriptorProto) -> Result<Method
         let own = own.ok_or_else(|| format!("{name} is no message of package {package}"))?;
         Ok::<_, String>(if hot { format!("crate::Encoded<super::{own}>") } else { format!("super::{own}") })
     };
-    let codec = if hot { "crate::EncodedCodec" } else { "tonic_prost::ProstCodec" };
+    let codec = if hot { "crate::EncodedCodec" } else { "crate::CompactCodec" };
     let mut builder = Method::builder()
         .name(snake_case(method.name()))
         .route_name(method.name())

@@ -13,9 +13,10 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::WatchStream;
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
+use crate::proto::health::health_server;
 use crate::proto::v1::rate_limit_service_server::SERVICE_NAME;
 use crate::readiness::{Readiness, State};
 

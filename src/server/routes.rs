@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tonic::service::Routes;
-use tonic_health::pb::health_server::{self, HealthServer};
 use tonic_reflection::server::Builder;
 
 use weir_grpc::Methods;
@@ -18,6 +17,7 @@ use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;
 use crate::proto;
 use crate::proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
+use crate::proto::health::health_server::{self, HealthServer};
 use crate::proto::v1::{
     admin_service_server, concurrency_service_server, queue_service_server, rate_limit_service_server,
     usage_service_server,

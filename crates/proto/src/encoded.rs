@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::Status;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+
+use crate::compact::small_buffers;
 
 /// The bytes of one message of type `T`, without its prefix. Nothing has checked that they can be parsed.
 pub struct Encoded<T>(Bytes, PhantomData<fn() -> T>);
@@ -55,6 +57,10 @@ impl<T, U> Encoder for EncodedCodec<T, U> {
         buffer.put(message.0);
         Ok(())
     }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        small_buffers()
+    }
 }
 
 impl<T, U> Decoder for EncodedCodec<T, U> {
@@ -63,5 +69,9 @@ impl<T, U> Decoder for EncodedCodec<T, U> {
 
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Encoded<U>>, Status> {
         Ok(Some(Encoded::new(buffer.copy_to_bytes(buffer.remaining()))))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        small_buffers()
     }
 }

@@ -3,8 +3,10 @@
 //! It knows nothing of what the messages mean. Traits of servers pass the messages of hot methods as bytes
 //! ([`Encoded`]); clients pass all of them as generated types.
 
+mod compact;
 mod encoded;
 
+pub use compact::CompactCodec;
 pub use encoded::{Encoded, EncodedCodec};
 
 /// Package `weir.v1`.
@@ -50,6 +52,12 @@ pub mod envoy {
             include!(concat!(env!("OUT_DIR"), "/envoy.r#type.v3.rs"));
         }
     }
+}
+
+/// The server of package `grpc.health.v1`, for the messages of tonic-health.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod health {
+    include!(concat!(env!("OUT_DIR"), "/grpc.health.v1.Health.rs"));
 }
 
 /// The descriptors of everything in `proto/`, encoded: for server reflection and proto-JSON.
