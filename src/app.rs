@@ -2,6 +2,7 @@
 
 mod background;
 mod envoy;
+mod memory;
 
 use std::io;
 use std::net::TcpListener;
@@ -259,7 +260,8 @@ impl App {
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
         let watched = envoy::watch(files, envoy.clone(), engines, share);
-        let background = BackgroundThread::start(async { tokio::join!(background, watched).0 });
+        let background = async { tokio::join!(background, watched, memory::give_back()).0 };
+        let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());
         let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), shown);
