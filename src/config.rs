@@ -146,6 +146,10 @@ pub struct ServerLimits {
     pub max_connections: usize,
     /// Calls in flight on one connection.
     pub max_streams: u32,
+    /// Open calls of streaming methods other than ShouldAllowStream, on one connection.
+    pub max_side_streams: usize,
+    /// Open calls of all streaming methods, of all connections.
+    pub max_open_streams: usize,
     /// Bytes of the headers of one call.
     pub max_header_bytes: u32,
     /// Bytes of one message.
@@ -154,11 +158,13 @@ pub struct ServerLimits {
     pub max_pending_resets: usize,
     /// Streams that we have reset for faults of the client; then its connection ends.
     pub max_local_resets: usize,
-    /// Bytes that all connections together may hold: of messages that are incomplete or wait for their decisions,
+    /// Bytes that all connections together may hold: of open calls, of messages that are incomplete or wait for their decisions,
     /// of retained headers, and of answers that are not sent yet.
     pub max_buffered_bytes: usize,
     /// How long a new connection may take to begin to speak HTTP/2.
     pub handshake_timeout: Micros,
+    /// How long the first message of a call may take to begin.
+    pub first_message_timeout: Micros,
     /// Between two questions to a peer whether it is still there.
     pub keepalive_interval: Micros,
     /// How long it may take to answer that.
@@ -221,12 +227,15 @@ impl Default for ServerLimits {
         Self {
             max_connections: 10_000,
             max_streams: 1024,
+            max_side_streams: 64,
+            max_open_streams: 32_768,
             max_header_bytes: 16 << 10,
             max_message_bytes: 64 << 10,
             max_pending_resets: 1024,
             max_local_resets: 1024,
             max_buffered_bytes: 64 << 20,
             handshake_timeout: Micros::from_secs(10),
+            first_message_timeout: Micros::from_secs(10),
             keepalive_interval: Micros::from_secs(20),
             keepalive_timeout: Micros::from_secs(10),
             max_connection_age: None,

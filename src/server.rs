@@ -36,7 +36,7 @@ pub use self::listener::{Listener, SocketFile};
 use self::open_files::OpenFiles;
 pub use self::open_files::raise_open_files;
 use self::worker::Workers;
-use crate::config::{EnvoyConfig, ServerConfig};
+use crate::config::{EnvoyConfig, ServerConfig, ServerLimits};
 use crate::limiter::envoy::{EnvoyRules, Loaded};
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
@@ -157,7 +157,8 @@ where
     let max_connections = config.limits.max_connections;
     let files = OpenFiles::of_process(parts.store_files);
     files.compare(max_connections, worker_count(config));
-    let budget = BufferBudget::new(config.limits.max_buffered_bytes, worker_count(config));
+    let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
+    let budget = BufferBudget::with_streams(max_buffered_bytes, worker_count(config), max_open_streams);
     parts.metrics.show_budget(budget.clone());
     let mut workers = Workers::start(worker_count(config), &budget, config, parts, &stopped)?;
     runtime.block_on(async {

@@ -89,9 +89,10 @@ impl Metrics {
         let budget = Arc::<ArcSwapOption<BufferBudget>>::default();
         let shown = Arc::clone(&budget);
         let read = move || {
-            let (taken, limit) =
-                shown.load().as_ref().map_or((0, 0), |budget| (budget.taken(), budget.limit()));
-            [taken as f64, limit as f64]
+            let shown = shown.load();
+            let of = |read: fn(&BufferBudget) -> usize| shown.as_deref().map_or(0, read) as f64;
+            let streams = of(|budget| budget.streams().count());
+            [of(BufferBudget::taken), of(BufferBudget::limit), streams]
         };
         registry.register(Box::new(Sampled::new(BUFFERS, read)?))?;
         Ok(Self {
@@ -171,7 +172,7 @@ impl Metrics {
         Arc::clone(&self.transport)
     }
 
-    /// Shows how much of the budget of buffered bytes is taken.
+    /// Shows how much of the budget of buffered bytes is taken, and how many streams are open.
     pub fn show_budget(&self, budget: BufferBudget) {
         self.budget.store(Some(Arc::new(budget)));
     }
@@ -231,15 +232,20 @@ const CONNECTIONS: [Series; 2] = [
     },
 ];
 
-const BUFFERS: [Series; 2] = [
+const BUFFERS: [Series; 3] = [
     Series {
         name: "weir_buffered_bytes",
-        help: "Bytes that are reserved for incomplete messages, waiting calls and unsent answers.",
+        help: "Bytes that are reserved for open calls, their messages and unsent answers.",
         kind: MetricType::GAUGE,
     },
     Series {
         name: "weir_buffered_bytes_limit",
         help: "The largest number of those bytes: server.limits.max_buffered_bytes.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_open_streams",
+        help: "Open calls of streaming methods; at most server.limits.max_open_streams.",
         kind: MetricType::GAUGE,
     },
 ];

@@ -13,6 +13,9 @@ pub(super) const MAX_CONNECTIONS: usize = 1_000_000;
 /// The most streams or resets of one connection; RFC 9113 allows more, nobody needs them.
 pub(super) const MAX_STREAMS: usize = 100_000;
 
+/// The most open streams of a process: as many as a hundred connections may have calls.
+pub(super) const MAX_OPEN_STREAMS: usize = 10_000_000;
+
 /// Headers: what HTTP/2 clients send anyway, and more than any of them should.
 pub(super) const HEADER_BYTES: (usize, usize) = (1 << 10, 1 << 20);
 
@@ -45,6 +48,12 @@ pub(super) fn limits(mut fields: Mapping<'_>, report: &mut MistakeReport) -> Ser
         max_streams: fields
             .read("max_streams", report, count(MAX_STREAMS))
             .map_or(default.max_streams, small),
+        max_side_streams: fields
+            .read("max_side_streams", report, count(MAX_STREAMS))
+            .unwrap_or(default.max_side_streams),
+        max_open_streams: fields
+            .read("max_open_streams", report, count(MAX_OPEN_STREAMS))
+            .unwrap_or(default.max_open_streams),
         max_header_bytes: fields
             .read("max_header_bytes", report, bytes(HEADER_BYTES))
             .map_or(default.max_header_bytes, small),
@@ -63,6 +72,9 @@ pub(super) fn limits(mut fields: Mapping<'_>, report: &mut MistakeReport) -> Ser
         handshake_timeout: fields
             .read("handshake_timeout", report, wait)
             .unwrap_or(default.handshake_timeout),
+        first_message_timeout: fields
+            .read("first_message_timeout", report, wait)
+            .unwrap_or(default.first_message_timeout),
         keepalive_interval: fields
             .read("keepalive_interval", report, wait)
             .unwrap_or(default.keepalive_interval),

@@ -11,7 +11,7 @@ use weir_grpc::BufferBudget;
 use super::connections::Connections;
 use super::open::OpenConnection;
 use super::{Parts, ServerError, routes};
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, ServerLimits};
 use crate::store::Store;
 
 /// Serves connections one at a time, without threads or listeners of its own.
@@ -25,7 +25,8 @@ impl<S: Store> ConnectionServer<S> {
     pub fn new<F: Fn() -> S>(config: &ServerConfig, parts: &Parts<F>) -> Result<Self, ServerError> {
         let services = routes::services((parts.store)().into(), parts, 0, config)?;
         let (_, accepted) = mpsc::unbounded_channel();
-        let budget = BufferBudget::new(config.limits.max_buffered_bytes, 1).worker();
+        let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
+        let budget = BufferBudget::with_streams(max_buffered_bytes, 1, max_open_streams).worker();
         let connections = Connections::new(services, config, accepted, budget, parts.metrics.transport());
         Ok(Self { connections, open: parts.metrics.connections() })
     }

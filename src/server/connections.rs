@@ -130,9 +130,11 @@ impl<S: Store> Connections<S> {
                     life.serve(connection, close).await.map_err(|error| error.to_string())
                 }
                 // Boxed, so that connections of the other one are not as large.
-                TransportKind::Tonic => Box::pin(tonic_server::live(stream, services, &limits, life.over()))
-                    .await
-                    .map_err(|error| error.to_string()),
+                TransportKind::Tonic => {
+                    Box::pin(tonic_server::live(stream, services, &limits, &shared, life.over()))
+                        .await
+                        .map_err(|error| error.to_string())
+                }
             };
             if let Err(error) = ended {
                 tracing::debug!(error, "a connection ended with an error");
@@ -208,10 +210,12 @@ async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
 fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
     ConnectionLimits {
         max_streams: limits.max_streams,
+        max_side_streams: limits.max_side_streams,
         max_header_bytes: limits.max_header_bytes,
         max_pending_resets: limits.max_pending_resets,
         max_local_resets: limits.max_local_resets,
         handshake_timeout: limits.handshake_timeout.into(),
+        first_message_timeout: limits.first_message_timeout.into(),
         keepalive_interval: limits.keepalive_interval.into(),
         keepalive_timeout: limits.keepalive_timeout.into(),
         http1_hint: "/metrics, /livez and /readyz are on another one: see `server.admin`.",

@@ -9,7 +9,7 @@ use tonic::body::Body;
 use tonic::codegen::http;
 use weir_grpc::{
     BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
-    RequestBody, Unanswered, turn,
+    RequestBody, SideStream, Unanswered, turn,
 };
 
 use super::routes::Services;
@@ -22,6 +22,15 @@ const SHOULD_ALLOW: MethodId = MethodId(0);
 const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
 const SHOULD_ALLOW_STREAM: MethodId = MethodId(2);
 const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
+
+/// What open calls of streaming methods beside decisions take, in bytes: as measured, and rounded up. Reflection is a
+/// task with a channel and two buffers of tonic's.
+const SIDE_STREAMS: [(&str, usize); 4] = [
+    ("/weir.v1.QueueService/Subscribe", 8 << 10),
+    ("/grpc.health.v1.Health/Watch", 4 << 10),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
+];
 
 /// The hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, those of other
 /// services `largest_other`.
@@ -39,7 +48,8 @@ pub(super) fn methods(largest: usize, largest_other: usize) -> Methods {
         streaming: path.ends_with("Stream"),
     });
     // Services of other methods have smaller bounds of their own.
-    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES))
+    let side_streams = SIDE_STREAMS.map(|(path, bytes)| SideStream { path, bytes });
+    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams.into())
 }
 
 impl<S: Store> HotService for Services<S> {

@@ -4,6 +4,8 @@
 //! What this server cannot do is in the table of differences of `crates/grpc/README.md`.
 
 mod front;
+mod open_calls;
+mod request_body;
 mod socket;
 
 use std::future::ready;
@@ -15,8 +17,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::transport::Server;
+use weir_grpc::ConnectionContext;
 
 use self::front::FrontLayer;
+use self::open_calls::CallBounds;
 use self::socket::Socket;
 use super::connections::SHUTDOWN_TIMEOUT;
 use super::routes::Services;
@@ -33,6 +37,7 @@ pub(super) async fn live<I, S>(
     stream: I,
     services: Arc<Services<S>>,
     limits: &ServerLimits,
+    shared: &ConnectionContext,
     over: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error>
 where
@@ -44,6 +49,7 @@ where
     let front = FrontLayer {
         methods: services.methods.clone(),
         closing: Closing(closing),
+        bounds: CallBounds::new(shared),
         deadlines: services.decisions.deadlines().clone(),
     };
     let shutdown = async {

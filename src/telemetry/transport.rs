@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
-use weir_grpc::{ConnectionEvent, ConnectionObserver, ErrorCode};
+use weir_grpc::{ConnectionEvent, ConnectionObserver, ErrorCode, StreamBound};
 
 use crate::clock::monotonic;
 
 /// Between two log lines of one kind.
 const LOG_EVERY: Duration = Duration::from_secs(10);
+
+const STREAM_REFUSALS: &str = "weir_stream_refusals_total";
 
 /// Every code that a GOAWAY of ours may have, and its name in RFC 9113.
 const CODES: [(ErrorCode, &str); 9] = [
@@ -34,6 +36,8 @@ pub struct TransportMetrics {
     resets_in_flight: Counted,
     budget_refusals: Counted,
     message_timeouts: Counted,
+    side_refusals: Counted,
+    open_refusals: Counted,
     aged: Counted,
 }
 
@@ -54,13 +58,14 @@ impl TransportMetrics {
         let counted = |name: &'static str, help: &str| {
             let count = IntCounter::new(name, help)?;
             registry.register(Box::new(count.clone()))?;
-            Ok::<_, prometheus::Error>(Counted {
-                name,
-                count,
-                logged: Mutex::default(),
-                unlogged: AtomicU64::new(0),
-            })
+            Ok::<_, prometheus::Error>(Counted::new(name, count))
         };
+        let refusals =
+            Opts::new(STREAM_REFUSALS, "Streams that were refused, by the bound that was reached.");
+        let refusals = IntCounterVec::new(refusals, &["bound"])?;
+        registry.register(Box::new(refusals.clone()))?;
+        let refused =
+            |bound: StreamBound| Counted::new(STREAM_REFUSALS, refusals.with_label_values(&[bound.name()]));
         Ok(Arc::new(Self {
             goaways: CODES.iter().map(|(_, name)| goaways.with_label_values(&[name])).collect(),
             protocol_errors: counted(
@@ -80,6 +85,8 @@ impl TransportMetrics {
                 "weir_message_timeouts_total",
                 "Calls that ended because a message did not arrive in time.",
             )?,
+            side_refusals: refused(StreamBound::Side),
+            open_refusals: refused(StreamBound::Open),
             aged: counted("weir_connections_aged_total", "Connections that ended because of their age.")?,
         }))
     }
@@ -105,12 +112,18 @@ impl ConnectionObserver for TransportMetrics {
             ConnectionEvent::Flood => self.floods.add(reason),
             ConnectionEvent::ResetInFlight => self.resets_in_flight.add(reason),
             ConnectionEvent::BudgetRefusal => self.budget_refusals.add(reason),
+            ConnectionEvent::StreamRefusal(StreamBound::Side) => self.side_refusals.add(reason),
+            ConnectionEvent::StreamRefusal(StreamBound::Open) => self.open_refusals.add(reason),
             ConnectionEvent::MessageTimeout => self.message_timeouts.add(reason),
         }
     }
 }
 
 impl Counted {
+    fn new(name: &'static str, count: IntCounter) -> Self {
+        Self { name, count, logged: Mutex::default(), unlogged: AtomicU64::new(0) }
+    }
+
     fn add(&self, reason: &'static str) {
         self.count.inc();
         // Somebody else is logging if the lock is held.

@@ -1,7 +1,7 @@
 //! The budget of buffered bytes: what all connections of a process may hold for their clients.
 //!
-//! Counted are messages from their announcement until their calls are decided, retained metadata and unsent
-//! answers. Each worker takes bytes from the budget in chunks, so a connection touches memory that workers share
+//! Counted are open calls by what they take, messages from their announcement until their calls are decided, retained
+//! metadata and unsent answers. Each worker takes bytes from the budget in chunks, so a connection touches memory that workers share
 //! only when its worker needs a further chunk. A message that arrives in one read and is answered in one write is
 //! never counted.
 //!
@@ -14,6 +14,9 @@ use std::task::Waker;
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use slab::Slab;
+use tonic::Status;
+
+use crate::open_streams::OpenStreams;
 
 /// Bounds of the chunks that workers take.
 const CHUNK: (usize, usize) = (16 << 10, 256 << 10);
@@ -28,6 +31,7 @@ struct SharedBudget {
     chunk: usize,
     taken: AtomicUsize,
     connections: Mutex<Slab<Arc<Holder>>>,
+    streams: OpenStreams,
 }
 
 /// What one connection holds, as the others see it.
@@ -48,6 +52,13 @@ struct WorkerShare {
     budget: BufferBudget,
     /// Bytes that the worker has taken and no connection holds.
     spare: AtomicUsize,
+}
+
+/// Bytes that are held until this is dropped: for servers whose connections have no accounts.
+#[derive(Debug)]
+pub struct HeldBytes {
+    budget: BufferBudget,
+    bytes: usize,
 }
 
 /// What one connection holds.
@@ -72,12 +83,19 @@ impl BufferBudget {
     /// A budget of `limit` bytes for so many workers.
     #[must_use]
     pub fn new(limit: usize, workers: usize) -> Self {
+        Self::with_streams(limit, workers, usize::MAX)
+    }
+
+    /// The same, where so many streams may be open.
+    #[must_use]
+    pub fn with_streams(limit: usize, workers: usize, max_streams: usize) -> Self {
         let chunk = (limit / 8 / workers.max(1)).clamp(CHUNK.0, CHUNK.1);
         Self(Arc::new(SharedBudget {
             limit,
             chunk,
             taken: AtomicUsize::new(0),
             connections: Mutex::default(),
+            streams: OpenStreams::new(max_streams),
         }))
     }
 
@@ -99,6 +117,31 @@ impl BufferBudget {
         self.0.limit
     }
 
+    /// The count of open streams.
+    #[must_use]
+    pub fn streams(&self) -> &OpenStreams {
+        &self.0.streams
+    }
+
+    /// Holds so many bytes, unless the budget is full.
+    #[must_use]
+    pub fn hold(&self, bytes: usize) -> Option<HeldBytes> {
+        self.take(bytes, self.0.limit).then(|| HeldBytes { budget: self.clone(), bytes })
+    }
+
+    /// Holds so many bytes, whether the budget is full or not.
+    #[must_use]
+    pub fn hold_anyway(&self, bytes: usize) -> HeldBytes {
+        self.0.taken.fetch_add(bytes, Relaxed);
+        HeldBytes { budget: self.clone(), bytes }
+    }
+
+    /// Whether more is taken than there is.
+    #[must_use]
+    pub fn is_overdrawn(&self) -> bool {
+        self.taken() > self.0.limit
+    }
+
     /// Takes `bytes` unless that is above `limit`.
     fn take(&self, bytes: usize, limit: usize) -> bool {
         let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -113,6 +156,12 @@ impl BufferBudget {
 }
 
 impl WorkerBudget {
+    /// The budget that it is a part of.
+    #[must_use]
+    pub fn budget(&self) -> &BufferBudget {
+        &self.0.budget
+    }
+
     /// An account for one connection.
     pub(crate) fn open(&self) -> Account {
         let holder = Arc::new(Holder::default());
@@ -130,7 +179,10 @@ impl WorkerBudget {
         let budget = &self.0.budget;
         let missing = bytes - spare;
         let whole = missing.div_ceil(budget.0.chunk).saturating_mul(budget.0.chunk);
-        let Some(taken) = [whole, missing].into_iter().find(|bytes| budget.take(*bytes, limit)) else {
+        // Beyond the budget only what is needed is taken: others would take the rest of a chunk for space that there is.
+        let within = limit.min(budget.0.limit);
+        let tries = [(whole, within), (missing, limit)];
+        let Some((taken, _)) = tries.into_iter().find(|(bytes, limit)| budget.take(*bytes, *limit)) else {
             return false;
         };
         self.0.spare.store(spare + taken - bytes, Relaxed);
@@ -148,6 +200,12 @@ impl WorkerBudget {
     }
 }
 
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.budget.0.taken.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
 impl Drop for WorkerShare {
     fn drop(&mut self) {
         self.budget.0.taken.fetch_sub(self.spare.load(Relaxed), Relaxed);
@@ -158,8 +216,8 @@ impl Account {
     /// Holds `bytes` more. When the budget is full, the connection that holds most has to give. If that is another
     /// one, it is asked to at its next turn, and these bytes are held already.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
-        let budget = self.worker.0.budget.clone();
-        if !self.worker.draw(bytes, budget.0.limit) {
+        if !self.worker.draw(bytes, self.worker.0.budget.0.limit) {
+            let budget = self.worker.0.budget.clone();
             let most = {
                 let connections = budget.0.connections.lock();
                 let load =
@@ -200,7 +258,6 @@ impl Account {
     }
 
     /// What the connection holds.
-    #[cfg(test)]
     pub(crate) const fn held(&self) -> usize {
         self.held
     }
@@ -233,6 +290,14 @@ impl Drop for Account {
     }
 }
 
+/// The status of a call for which there is no space.
+#[must_use]
+pub fn no_space() -> Status {
+    Status::resource_exhausted(
+        "max_buffered_bytes: the server holds as many bytes as it may; try again later",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +320,19 @@ mod tests {
         assert!(budget.taken() <= 2 * CHUNK.1);
         drop(worker);
         assert_eq!(budget.taken(), 0);
+    }
+
+    /// What cannot be refused once left the rest of a chunk behind, which others took without asking.
+    #[test]
+    fn what_is_taken_beyond_the_budget_leaves_nothing_for_others() {
+        let budget = BufferBudget::new(1 << 20, 1);
+        let worker = budget.worker();
+        let (mut one, mut other) = (worker.open(), worker.open());
+        one.set_exactly((1 << 20) + 100);
+        assert_eq!(budget.taken(), (1 << 20) + 100);
+        assert!(worker.draw(0, 0) && !worker.draw(1, 1 << 20));
+        other.set_exactly(10);
+        assert_eq!(one.grow(1000), Err(Full::HoldsMost));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::io::Error as IoError;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -98,7 +99,12 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         let keepalive = Keepalive::new(transport.activity(), limits);
         Self {
             transport,
-            session: Session::new(limits, service.methods().clone(), Arc::clone(observer)),
+            session: Session::new(
+                limits,
+                service.methods().clone(),
+                Arc::clone(observer),
+                budget.budget().streams().clone(),
+            ),
             keepalive,
             service,
             closing,
@@ -234,26 +240,35 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         let before = self.session.output().len();
         let demanded = self.account.demanded(context.waker());
         self.session.settle(&mut self.account, &self.reading, demanded);
-        self.session.output().len() > before
+        let has_ended = self.session.output().len() > before;
+        if has_ended {
+            // Ended calls hold their memory until they are dropped, and nothing else may wake this connection soon.
+            self.in_flight.cancel_all_of(self.session.take_cancelled());
+        }
+        has_ended
     }
 
     /// Ready when messages were late, and their calls were ended.
     fn poll_late_messages(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(due) = self.session.message_due() else {
-            self.message_timer = None;
-            return Poll::Pending;
-        };
+        // The timer is kept: many clients send the headers of each call by themselves.
+        let Some(due) = self.session.message_due() else { return Poll::Pending };
         let now = self.session.now();
-        let at = now + due.saturating_sub(self.reading.total(now));
-        let timer = self.message_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at.into())));
-        if timer.deadline() != at.into() {
-            timer.as_mut().reset(at.into());
+        let left = due.saturating_sub(self.reading.total(now));
+        if !left.is_zero() {
+            ready!(self.poll_message_timer(now + left, context));
         }
-        ready!(timer.as_mut().poll(context));
-        self.message_timer = None;
         self.session.begin_turn();
         let reading = self.reading.total(self.session.now());
         self.session.end_late_messages(reading);
         Poll::Ready(())
+    }
+
+    /// Ready at this time.
+    fn poll_message_timer(&mut self, at: Instant, context: &mut Context<'_>) -> Poll<()> {
+        let timer = self.message_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at.into())));
+        if timer.deadline() != at.into() {
+            timer.as_mut().reset(at.into());
+        }
+        timer.as_mut().poll(context)
     }
 }

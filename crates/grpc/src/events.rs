@@ -1,6 +1,7 @@
 //! What operators see of connections.
 
 use crate::error_code::ErrorCode;
+use crate::open_streams::StreamBound;
 
 /// Something that happened to a connection or a stream, beside its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum ConnectionEvent {
     ResetInFlight,
     /// A call was ended because the budget of buffered bytes was full.
     BudgetRefusal,
+    /// A stream was refused because as many were open as may be.
+    StreamRefusal(StreamBound),
     /// A call was ended because its message did not arrive in time.
     MessageTimeout,
 }

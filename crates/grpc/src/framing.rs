@@ -4,7 +4,7 @@ use crate::messages::PREFIX;
 
 /// How far the messages of one body have arrived.
 #[derive(Debug, Default)]
-pub(crate) struct MessageFraming {
+pub struct MessageFraming {
     /// Bytes of the body that have arrived.
     received: u64,
     /// Where the last complete message ends.
@@ -21,7 +21,7 @@ pub(crate) struct MessageFraming {
 
 impl MessageFraming {
     /// Takes the next piece of the body. Messages may have `largest` bytes.
-    pub(crate) fn push(&mut self, mut piece: &[u8], largest: usize) {
+    pub fn push(&mut self, mut piece: &[u8], largest: usize) {
         self.received += piece.len() as u64;
         while !piece.is_empty() {
             if self.missing > 0 {
@@ -54,22 +54,26 @@ impl MessageFraming {
     }
 
     /// Bytes of the body that have arrived.
-    pub(crate) const fn received(&self) -> u64 {
+    #[must_use]
+    pub const fn received(&self) -> u64 {
         self.received
     }
 
     /// Where the last complete message ends: what has arrived after it belongs to an incomplete message.
-    pub(crate) const fn complete(&self) -> u64 {
+    #[must_use]
+    pub const fn complete(&self) -> u64 {
         self.complete
     }
 
     /// Whether a message has begun to arrive and is incomplete.
-    pub(crate) const fn is_partial(&self) -> bool {
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
         self.received > self.complete
     }
 
     /// The length with its prefix of an incomplete message that has been announced and can be served.
-    pub(crate) fn announced(&self) -> Option<usize> {
+    #[must_use]
+    pub fn announced(&self) -> Option<usize> {
         (self.missing > 0 && !self.refused).then_some(self.announced)
     }
 }

@@ -28,6 +28,7 @@ mod intercept;
 mod keepalive;
 mod limits;
 mod messages;
+mod open_streams;
 mod pending;
 mod reading_time;
 pub mod reply;
@@ -41,18 +42,21 @@ pub mod turn;
 mod unix_path;
 
 pub use body::{ClientGone, RequestBody};
-pub use budget::{BufferBudget, WorkerBudget};
+pub use budget::{BufferBudget, HeldBytes, WorkerBudget, no_space};
 pub use call::{Call, WaitingCall};
 pub use connection::{ConnectionContext, ConnectionEnd, Http2Connection};
 pub use deadline::{deadline_exceeded, deadline_of};
 pub use error_code::{ConnectionError, ErrorCode};
 pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};
+pub use framing::MessageFraming;
 pub use intercept::{Caller, Intercept};
 pub use limits::ConnectionLimits;
 pub use messages::{Messages, PREFIX, check_size};
+pub use open_streams::{OpenStream, OpenStreams, StreamBound};
 pub use reply::{Reply, ResponseBody};
 pub use service::{
-    BATCH, BegunCall, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall,
-    Unanswered,
+    BATCH, BegunCall, CallContext, CallKind, HotMethod, HotService, IncomingCall, MethodId, Methods,
+    PendingCall, SideStream, Unanswered,
 };
+pub use session::MESSAGE_TIMEOUT;
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};

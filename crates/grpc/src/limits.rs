@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct ConnectionLimits {
     /// Concurrent streams (SETTINGS_MAX_CONCURRENT_STREAMS).
     pub max_streams: u32,
+    /// Open calls of side streams ([`crate::SideStream`]).
+    pub max_side_streams: usize,
     /// Bytes of the headers of one call, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
     pub max_header_bytes: u32,
     /// Streams that the client has reset before their calls began; then the connection ends.
@@ -15,6 +17,8 @@ pub struct ConnectionLimits {
     pub max_local_resets: usize,
     /// How long a new connection may take to send its preface and settings.
     pub handshake_timeout: Duration,
+    /// How long the first message of a call may take to begin.
+    pub first_message_timeout: Duration,
     /// Silence of the client after which it is sent a PING.
     pub keepalive_interval: Duration,
     /// How long the client may take to acknowledge that PING.
@@ -28,10 +32,12 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             max_streams: 1024,
+            max_side_streams: 64,
             max_header_bytes: 16 << 10,
             max_pending_resets: 1024,
             max_local_resets: 1024,
             handshake_timeout: Duration::from_secs(10),
+            first_message_timeout: Duration::from_secs(10),
             keepalive_interval: Duration::from_secs(20),
             keepalive_timeout: Duration::from_secs(10),
             http1_hint: "",

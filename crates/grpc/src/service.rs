@@ -17,6 +17,18 @@ use crate::messages::Messages;
 /// Calls that are worth being answered together.
 pub const BATCH: usize = 16;
 
+/// Bytes that calls take, as measured and rounded up. Before a call begins: its headers and its place in the session.
+const PENDING_BYTES: usize = 1 << 10;
+
+/// A unary hot method, which begins at once: also its future and the buffer of its body.
+pub(crate) const CALL_BYTES: usize = 3 << 10;
+
+/// A streaming hot method.
+const STREAM_BYTES: usize = 2 << 10;
+
+/// A unary method of the general router: also its request and the futures of its route.
+const ROUTED_CALL_BYTES: usize = 8 << 10;
+
 /// The number of a hot method: its place in the list of [`Methods::new`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodId(pub u8);
@@ -35,6 +47,48 @@ pub struct HotMethod {
     pub streaming: bool,
 }
 
+/// A streaming method of the general router: its calls are counted per connection ([`crate::ConnectionLimits`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SideStream {
+    /// The path of its calls: `/package.Service/Method`.
+    pub path: &'static str,
+    /// Bytes that an open call takes.
+    pub bytes: usize,
+}
+
+/// What bounds the open calls of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// A unary hot method: its calls are not refused, because they are short.
+    Hot,
+    /// A unary method of the general router.
+    Unary,
+    /// A hot streaming method.
+    Stream,
+    /// A streaming method of the general router.
+    SideStream,
+}
+
+impl CallKind {
+    /// Whether a call of this kind is a stream.
+    #[must_use]
+    pub const fn is_stream(self) -> bool {
+        matches!(self, Self::Stream | Self::SideStream)
+    }
+}
+
+/// What a connection keeps of a call's method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MethodTraits {
+    pub(crate) largest_message: usize,
+    /// Whether messages are decided one by one. General routers may have such methods.
+    pub(crate) by_message: bool,
+    pub(crate) kind: CallKind,
+    /// Bytes that a call takes once it has begun, and before. Where these differ, it asks for the rest.
+    pub(crate) bytes: usize,
+    pub(crate) bytes_before: usize,
+}
+
 /// What a connection must know of methods before a call of them begins. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Methods(Arc<MethodTable>);
@@ -43,6 +97,7 @@ pub struct Methods(Arc<MethodTable>);
 struct MethodTable {
     hot: Vec<HotMethod>,
     largest_other: usize,
+    side_streams: Vec<SideStream>,
     kept_headers: Vec<HeaderName>,
     intercept: Option<SharedIntercept>,
 }
@@ -52,17 +107,27 @@ impl Methods {
     /// `largest_other` bytes.
     #[must_use]
     pub fn new(hot: Vec<HotMethod>, largest_other: usize) -> Self {
-        Self(Arc::new(MethodTable { hot, largest_other, kept_headers: Vec::new(), intercept: None }))
+        let (side_streams, kept_headers) = (Vec::new(), Vec::new());
+        Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept: None }))
+    }
+
+    /// The same, where these methods of the general router are streaming.
+    #[must_use]
+    pub fn with_side_streams(&self, side_streams: Vec<SideStream>) -> Self {
+        let MethodTable { hot, largest_other, kept_headers, intercept, .. } = &*self.0;
+        let (hot, largest_other) = (hot.clone(), *largest_other);
+        let (kept_headers, intercept) = (kept_headers.clone(), intercept.clone());
+        Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
     }
 
     /// The same, where `intercept` checks every call first.
     #[must_use]
     pub fn intercepted_by(&self, intercept: Arc<dyn Intercept>) -> Self {
-        let MethodTable { hot, largest_other, .. } = &*self.0;
-        let (hot, largest_other) = (hot.clone(), *largest_other);
+        let MethodTable { hot, largest_other, side_streams, .. } = &*self.0;
+        let (hot, largest_other, side_streams) = (hot.clone(), *largest_other, side_streams.clone());
         let kept_headers = intercept.names().to_vec();
         let intercept = Some(SharedIntercept(intercept));
-        Self(Arc::new(MethodTable { hot, largest_other, kept_headers, intercept }))
+        Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
     }
 
     /// What is known of a call with all these headers, if the interceptor lets it through: for servers that keep
@@ -104,6 +169,12 @@ impl Methods {
         u8::try_from(place).ok().map(MethodId)
     }
 
+    /// The largest message of the method of a path: for servers that route calls by themselves.
+    #[must_use]
+    pub fn largest_message_of(&self, path: &str) -> usize {
+        self.largest_message(self.find(path.as_bytes()))
+    }
+
     /// The largest message of a method, or of those that are not hot.
     #[inline]
     pub(crate) fn largest_message(&self, method: Option<MethodId>) -> usize {
@@ -111,16 +182,55 @@ impl Methods {
         hot.map_or(self.0.largest_other, |method| method.largest_message)
     }
 
-    /// Whether the messages of a call are decided one by one. General routers may have such methods.
-    pub(crate) fn is_streaming(&self, method: Option<MethodId>) -> bool {
+    /// What is known of a hot method, or of the method of a path.
+    #[inline]
+    pub(crate) fn traits_of(&self, method: Option<MethodId>, path: Option<&str>) -> MethodTraits {
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
-        hot.is_none_or(|method| method.streaming)
+        let Some(hot) = hot else { return self.other_traits(path.unwrap_or_default()) };
+        let (kind, bytes) =
+            if hot.streaming { (CallKind::Stream, STREAM_BYTES) } else { (CallKind::Hot, CALL_BYTES) };
+        let bytes_before = if hot.streaming { PENDING_BYTES } else { CALL_BYTES };
+        MethodTraits {
+            largest_message: hot.largest_message,
+            by_message: hot.streaming,
+            kind,
+            bytes,
+            bytes_before,
+        }
+    }
+
+    fn other_traits(&self, path: &str) -> MethodTraits {
+        let side = self.0.side_streams.iter().find(|method| method.path == path);
+        let (kind, bytes) =
+            side.map_or((CallKind::Unary, ROUTED_CALL_BYTES), |side| (CallKind::SideStream, side.bytes));
+        MethodTraits {
+            largest_message: self.0.largest_other,
+            by_message: true,
+            kind,
+            bytes,
+            bytes_before: PENDING_BYTES,
+        }
+    }
+
+    /// What bounds the open calls of the method of a path, and how many bytes an open call takes: for servers that
+    /// route calls by themselves.
+    #[must_use]
+    pub fn open_call(&self, path: &str) -> (CallKind, usize) {
+        let MethodTraits { kind, bytes, .. } = self.traits_of(self.find(path.as_bytes()), Some(path));
+        (kind, bytes)
     }
 
     /// Whether calls of this method may be answered together.
     #[inline]
     pub(crate) fn is_together(&self, method: Option<MethodId>) -> bool {
         method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place))).is_some_and(|hot| hot.together)
+    }
+
+    /// Whether open calls of this method take so much that they ask for it before they begin.
+    #[inline]
+    pub(crate) fn is_admitted(&self, method: Option<MethodId>) -> bool {
+        let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
+        hot.is_none_or(|hot| hot.streaming)
     }
 
     /// Headers that are kept of every call, beside those that gRPC itself needs.

@@ -6,6 +6,7 @@
 
 mod buffering;
 mod flow_control;
+mod open_calls;
 mod preface;
 mod receive;
 mod send;
@@ -26,13 +27,16 @@ use crate::frames::{self, DEFAULT_WINDOW, flag, kind};
 use crate::hpack::Decoder;
 use crate::in_flight::StreamingResponse;
 use crate::limits::ConnectionLimits;
+use crate::open_streams::OpenStreams;
 use crate::request_headers::RequestHead;
 use crate::response_headers::ResponseHeaders;
 use crate::service::Methods;
 use crate::stream::{CallStream, Streams};
 use crate::turn;
 
+pub use self::buffering::MESSAGE_TIMEOUT;
 use self::buffering::PartialMessage;
+use self::open_calls::OpenCalls;
 
 /// Initial receive windows per stream and per connection (RFC 9113, 6.9). Eight stalled streams fill the
 /// connection window.
@@ -93,6 +97,7 @@ pub(crate) struct Session {
     queued_bytes: usize,
     ledger: ReadLedger,
     output: Vec<u8>,
+    open_calls: OpenCalls,
     /// What all streams hold of the buffer budget.
     held_by_streams: usize,
     /// Streams whose incomplete messages may need a reservation.
@@ -146,6 +151,7 @@ impl Session {
         limits: &ConnectionLimits,
         methods: Methods,
         observer: Arc<dyn ConnectionObserver>,
+        open_streams: OpenStreams,
     ) -> Self {
         let resets = |limit| DecayingCount::new(limit, RESETS_PERIOD);
         Self {
@@ -171,6 +177,7 @@ impl Session {
             queued_bytes: 0,
             ledger: ReadLedger::default(),
             output: Vec::new(),
+            open_calls: OpenCalls::new(open_streams),
             held_by_streams: 0,
             unreserved: Vec::new(),
             partial_messages: VecDeque::new(),
@@ -228,6 +235,9 @@ impl Session {
                 begun += 1;
                 continue;
             };
+            if stream.awaits_first_message() {
+                self.unreserved.push(id);
+            }
             self.return_stream_credit(id);
             if let Some((head, message)) = begin(self, id, head, body) {
                 if let Some(stream) = self.streams.get_mut(&id) {
@@ -262,6 +272,7 @@ impl Session {
             self.streams = Streams::default();
             (self.new_calls, self.cancelled, self.resumable, self.blocked) = Default::default();
             (self.unreserved, self.partial_messages) = Default::default();
+            self.open_calls.shrink();
         }
         frames::write(&mut self.output, kind::PING, 0, 0, &KEEPALIVE_PING);
     }
@@ -368,6 +379,7 @@ impl Session {
             self.queued_bytes -= queued.data.len();
         }
         self.held_by_streams -= stream.counted;
+        self.open_calls.ended(stream.kind);
         let (due, in_advance) = stream.end();
         self.unused_credit += usize::try_from(in_advance).unwrap_or(usize::MAX);
         self.return_bytes(usize::try_from(due).unwrap_or(usize::MAX));

@@ -10,8 +10,9 @@ use crate::body::{BodyBuffer, ClientGone, ReadLedger, RequestBody};
 use crate::framing::MessageFraming;
 use crate::in_flight::StreamingResponse;
 use crate::messages::PREFIX;
+use crate::open_streams::OpenStream;
 use crate::request_headers::RequestHead;
-use crate::service::Methods;
+use crate::service::{CallKind, MethodTraits};
 
 /// All streams that have not ended.
 pub(crate) type Streams = HashMap<u32, CallStream, foldhash::fast::RandomState>;
@@ -34,6 +35,12 @@ pub(crate) struct CallStream {
     pub(crate) reserved: usize,
     /// Bytes of headers that the call keeps.
     metadata: usize,
+    /// Bytes that the call itself takes, and those that it will take when it has begun.
+    pub(crate) call_bytes: usize,
+    pub(crate) begun_bytes: usize,
+    pub(crate) kind: CallKind,
+    /// Its place among the open streams of the process, if its method is streaming.
+    _open: Option<OpenStream>,
     /// What [`CallStream::held`] was when the session last counted it.
     pub(crate) counted: usize,
     /// Whether it is in the list of incomplete messages, and for which: where that message begins, plus one.
@@ -80,19 +87,28 @@ pub(crate) enum AfterData {
 }
 
 impl CallStream {
-    pub(crate) fn new(head: RequestHead, recv_window: i64, methods: &Methods) -> Self {
-        let content_length = head.length;
-        let (method, metadata) = (head.method, head.metadata_bytes());
+    pub(crate) fn new(
+        head: RequestHead,
+        recv_window: i64,
+        method: MethodTraits,
+        open: Option<OpenStream>,
+    ) -> Self {
+        let MethodTraits { largest_message, by_message, kind, bytes, bytes_before } = method;
+        let (content_length, metadata) = (head.length, head.metadata_bytes());
         Self {
             head: Some(head),
             received: ReceivedBody::Early(BytesMut::new()),
             framing: MessageFraming::default(),
-            largest_message: methods.largest_message(method),
-            by_message: methods.is_streaming(method),
+            largest_message,
+            by_message,
             consumed: 0,
             credited: 0,
             reserved: 0,
             metadata,
+            call_bytes: bytes_before,
+            begun_bytes: bytes,
+            kind,
+            _open: open,
             counted: 0,
             listed: 0,
             response_begun: false,
@@ -195,17 +211,33 @@ impl CallStream {
         let complete = self.framing.complete();
         let decided = if self.by_message { self.consumed.min(complete) } else { 0 };
         let messages = usize::try_from(complete - decided).unwrap_or(usize::MAX);
-        messages + self.reserved + self.metadata
+        messages + self.reserved + self.metadata + self.call_bytes
+    }
+
+    /// Whether its first message has not arrived.
+    #[inline]
+    pub(crate) const fn awaits_first_message(&self) -> bool {
+        self.framing.complete() == 0 && !self.end_stream_received
     }
 
     /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that will
     /// not be read, and the credit that was given in advance for bytes that have not come.
     pub(crate) fn end(self) -> (u64, u64) {
         let received = self.framing.received();
-        if let ReceivedBody::Buffer(buffer) = self.received {
+        if let ReceivedBody::Buffer(buffer) = &self.received {
             buffer.end(Err(ClientGone));
             buffer.clear();
         }
         (received.saturating_sub(self.credited), self.credited.saturating_sub(received))
+    }
+}
+
+impl Drop for ReceivedBody {
+    /// A reader that is not part of the connection, such as a task of its own, would wait forever for a body whose
+    /// connection has ended.
+    fn drop(&mut self) {
+        if let Self::Buffer(buffer) = self {
+            buffer.end(Err(ClientGone));
+        }
     }
 }

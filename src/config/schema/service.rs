@@ -1,7 +1,9 @@
 //! The keys of the file, of `server`, `store` and `messages`.
 
 use super::super::fields::MAX_PATH;
-use super::super::limits::{BUFFERED_BYTES, HEADER_BYTES, MAX_CONNECTIONS, MAX_STREAMS, MESSAGE_BYTES};
+use super::super::limits::{
+    BUFFERED_BYTES, HEADER_BYTES, MAX_CONNECTIONS, MAX_OPEN_STREAMS, MAX_STREAMS, MESSAGE_BYTES,
+};
 use super::super::log::{FILE_BYTES, MAX_FILES};
 use super::super::nodes::MAX_NODES;
 use super::super::redis::{MAX_NAME, MAX_WAITING};
@@ -116,6 +118,18 @@ const LIMITS: &[Key] = &[
     )
     .or("10000"),
     may("max_streams", Count(1, MAX_STREAMS as u64), "Calls in flight on one connection.").or("1024"),
+    may(
+        "max_side_streams",
+        Count(1, MAX_STREAMS as u64),
+        "Open calls of streaming methods other than ShouldAllowStream, on one connection.",
+    )
+    .or("64"),
+    may(
+        "max_open_streams",
+        Count(1, MAX_OPEN_STREAMS as u64),
+        "Open calls of all streaming methods, of all connections.",
+    )
+    .or("32768"),
     may("max_header_bytes", Size(HEADER_BYTES.0, HEADER_BYTES.1), "Headers of one call; 1KiB to 1MiB.")
         .or("16KiB"),
     may("max_message_bytes", Size(MESSAGE_BYTES.0, MESSAGE_BYTES.1), "One message; 32KiB to 4MiB.")
@@ -140,6 +154,12 @@ const LIMITS: &[Key] = &[
     .or("64MiB"),
     may("handshake_timeout", Duration, "How long a new connection may take to speak HTTP/2; 100ms to 1h.")
         .or("10s"),
+    may(
+        "first_message_timeout",
+        Duration,
+        "How long the first message of a call may take to begin; 100ms to 1h.",
+    )
+    .or("10s"),
     may("keepalive_interval", Duration, "Between two questions whether a peer is there; 100ms to 1h.")
         .or("20s"),
     may("keepalive_timeout", Duration, "How long it may take to answer that; 100ms to 1h.").or("10s"),

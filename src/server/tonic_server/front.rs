@@ -11,6 +11,8 @@ use tonic::service::Routes;
 use tower_layer::Layer;
 use weir_grpc::{Methods, deadline_exceeded};
 
+use super::open_calls::{CallBounds, HeldBody};
+use super::request_body::CountedBody;
 use crate::clock::monotonic;
 use crate::deadlines::Deadlines;
 use crate::server::router::Router;
@@ -22,6 +24,7 @@ use crate::service::Closing;
 pub(super) struct FrontLayer {
     pub(super) methods: Methods,
     pub(super) closing: Closing,
+    pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
 }
 
@@ -31,6 +34,7 @@ pub(super) struct Front {
     router: Router,
     methods: Methods,
     closing: Closing,
+    bounds: CallBounds,
     deadlines: Deadlines,
 }
 
@@ -38,8 +42,8 @@ impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        let Self { methods, closing, deadlines } = self.clone();
-        Front { router: Router::new(routes), methods, closing, deadlines }
+        let Self { methods, closing, bounds, deadlines } = self.clone();
+        Front { router: Router::new(routes), methods, closing, bounds, deadlines }
     }
 }
 
@@ -63,8 +67,18 @@ impl Service<http::Request<Body>> for Front {
         }
         request.extensions_mut().insert(context);
         request.extensions_mut().insert(self.closing.clone());
+        let path = request.uri().path();
+        let call = match self.bounds.admit(&self.methods, path) {
+            Ok(call) => call,
+            Err(status) => return Box::pin(ready(Ok(status.into_http()))),
+        };
+        let largest = self.methods.largest_message_of(path);
+        let request = request.map(|body| Body::new(CountedBody::new(body, largest, &self.bounds)));
         let response = self.router.call(request);
         let deadlines = self.deadlines.clone();
-        Box::pin(async move { Ok(until_deadline(response, &deadlines, deadline).await) })
+        Box::pin(async move {
+            let response = until_deadline(response, &deadlines, deadline).await;
+            Ok(response.map(|body| Body::new(HeldBody::new(body, call))))
+        })
     }
 }

@@ -9,18 +9,22 @@ use super::{accepted, refused, section};
 fn every_limit_has_its_place() {
     let config = accepted(&section(
         "server: { limits: { max_connections: 5, max_streams: 6, max_header_bytes: 8KiB, \
-         max_message_bytes: 1MiB, max_pending_resets: 7, max_local_resets: 8, max_buffered_bytes: 9MiB, handshake_timeout: 1s, \
+         max_message_bytes: 1MiB, max_pending_resets: 7, max_local_resets: 8, max_buffered_bytes: 9MiB, \
+         max_side_streams: 9, max_open_streams: 10, first_message_timeout: 5s, handshake_timeout: 1s, \
          keepalive_interval: 2s, keepalive_timeout: 3s, max_connection_age: 1h, max_connection_age_grace: 4s } }",
     ));
     let expected = ServerLimits {
         max_connections: 5,
         max_streams: 6,
+        max_side_streams: 9,
+        max_open_streams: 10,
         max_header_bytes: 8 << 10,
         max_message_bytes: 1 << 20,
         max_pending_resets: 7,
         max_local_resets: 8,
         max_buffered_bytes: 9 << 20,
         handshake_timeout: Micros::from_secs(1),
+        first_message_timeout: Micros::from_secs(5),
         keepalive_interval: Micros::from_secs(2),
         keepalive_timeout: Micros::from_secs(3),
         max_connection_age: Some(Micros::from_secs(3600)),
@@ -40,6 +44,14 @@ fn limits_have_limits() {
             (
                 "server: { limits: { max_streams: 100_001 } }",
                 "1:34: server.limits.max_streams: 100001 is out of bounds: it must be from 1 to 100000",
+            ),
+            (
+                "server: { limits: { max_side_streams: 0, max_open_streams: 0 } }",
+                "1:39: server.limits.max_side_streams: 0 is out of bounds: it must be from 1 to 100000\n1:60: server.limits.max_open_streams: 0 is out of bounds: it must be from 1 to 10000000",
+            ),
+            (
+                "server: { limits: { first_message_timeout: 1ms } }",
+                "1:44: server.limits.first_message_timeout: 1ms is out of bounds: it must be from 100ms to 3600s",
             ),
             (
                 "server: { limits: { max_header_bytes: 1023 } }",

@@ -17,7 +17,7 @@ use crate::support::frames::{
     window_update,
 };
 use crate::support::server::ask_under;
-use crate::support::{Process, SOON, eventually, ports, scratch};
+use crate::support::{Process, RedisServer, SOON, eventually, ports, scratch};
 
 /// What a process may grow by, whatever its peers do: the windows, the buffers and the tables of one connection
 /// are some hundred KiB.
@@ -40,11 +40,22 @@ pub(super) struct Attacked {
 
 impl Attacked {
     pub(super) fn start() -> Self {
+        Self::with("fast", RULES)
+    }
+
+    /// With a queue `jobs` on this Redis.
+    pub(super) fn with_queue(transport: &str, redis: &RedisServer) -> Self {
+        let store = format!("store: {{ redis: {{ nodes: [\"{}\"] }} }}", redis.url());
+        Self::with(transport, &format!("{RULES}\n{store}\nqueues: {{ jobs: {{ capacity: 10 }} }}\n"))
+    }
+
+    fn with(transport: &str, rules: &str) -> Self {
         let folder = scratch::dir("floods-");
         let (port, file) = (ports::free(), folder.path().join("weir.yaml"));
-        let server =
-            format!("server: {{ listen: \"127.0.0.1:{port}\", admin: \"127.0.0.1:0\", workers: 2 }}");
-        std::fs::write(&file, format!("{server}\n{RULES}")).unwrap();
+        let server = format!(
+            "server: {{ listen: \"127.0.0.1:{port}\", admin: \"127.0.0.1:0\", workers: 2, transport: {transport} }}"
+        );
+        std::fs::write(&file, format!("{server}\n{rules}")).unwrap();
         let mut command = Process::command(env!("CARGO_BIN_EXE_weir"));
         command.args(["serve", "--config"]).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
         let process = Process::spawn(command).unwrap();
@@ -68,6 +79,18 @@ impl Attacked {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    }
+
+    /// The memory once nothing changes it any more.
+    pub(super) fn idle(&self) -> u64 {
+        let (mut memory, mut steady) = (self.memory(), 0);
+        while steady < 20 {
+            std::thread::sleep(Duration::from_millis(50));
+            let now = self.memory();
+            steady = if now.abs_diff(memory) > 256 << 10 { 0 } else { steady + 1 };
+            memory = if steady == 0 { now } else { memory };
+        }
+        memory
     }
 
     /// Others are served, and little memory has been taken.

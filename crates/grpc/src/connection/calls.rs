@@ -57,14 +57,22 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
 
     /// Begins the calls that have arrived, in their order: each is decided after those before it.
     fn begin_calls(&mut self) {
-        let Self { session, service, closing, in_flight, .. } = self;
+        let Self { session, service, closing, in_flight, account, .. } = self;
         let mut batch = BATCHES.take();
         session.begin_calls(|session, stream, head, body| {
-            if !service.methods().is_together(head.method) {
+            let is_alone = !service.methods().is_together(head.method);
+            if is_alone {
                 batch.answer(&**service, session, in_flight);
             }
             if head.is_late(|| session.now()) {
                 session.answer(stream, Err(deadline_exceeded()));
+                return None;
+            }
+            if is_alone
+                && service.methods().is_admitted(head.method)
+                && let Err(status) = session.admit(account, stream)
+            {
+                session.answer(stream, Err(status));
                 return None;
             }
             let begin = || begin(&**service, &head, body, closing);

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use tonic::Status;
 
-use crate::budget::{Account, Full};
+use crate::budget::{Account, Full, no_space};
 use crate::error_code::ErrorCode;
 use crate::events::ConnectionEvent;
 use crate::reading_time::ReadingTime;
 use crate::session::Session;
 
 /// How long a message may take to arrive, while its client may send it and we read.
-pub(crate) const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
+pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A message that was incomplete at the end of a turn.
 pub(super) struct PartialMessage {
@@ -46,6 +46,12 @@ impl Session {
         if !self.unreserved.is_empty() {
             self.reserve_all(account, reading);
         }
+        let held = self.held();
+        // Only then is there something to end: looking for the connection that holds most has its price.
+        let has_silent = !(self.partial_messages.is_empty() && self.open_calls.has_none_silent());
+        if has_silent && held > account.held() && account.grow(held - account.held()).is_err() {
+            self.end_silent_calls(account);
+        }
         account.set_exactly(self.held());
     }
 
@@ -58,7 +64,7 @@ impl Session {
         self.unreserved = unreserved;
     }
 
-    /// Bytes of messages, metadata and unsent answers.
+    /// Bytes of calls, messages, metadata and unsent answers.
     pub(super) fn held(&self) -> usize {
         self.held_by_streams + self.queued_bytes + self.output.len()
     }
@@ -66,6 +72,9 @@ impl Session {
     fn reserve(&mut self, account: &mut Account, id: u32, reading: Duration) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         if !stream.framing.is_partial() {
+            if stream.awaits_first_message() {
+                self.await_first_message(id, reading);
+            }
             return;
         }
         let listed = stream.framing.complete() + 1;
@@ -100,6 +109,9 @@ impl Session {
             && let Some(bytes) = self.give_once()
         {
             given += bytes.max(1);
+        }
+        if given < demanded {
+            given += self.end_open_calls(demanded - given);
         }
         account.has_given(if given < demanded { usize::MAX } else { given });
     }
@@ -154,12 +166,19 @@ impl Session {
     /// When the oldest incomplete message must have arrived, in time that the connection has been read.
     pub(crate) fn message_due(&mut self) -> Option<Duration> {
         self.forget_complete_messages();
-        self.partial_messages.front().map(|message| message.since + MESSAGE_TIMEOUT)
+        let message = self.partial_messages.front().map(|message| message.since + MESSAGE_TIMEOUT);
+        message.into_iter().chain(self.first_message_due()).min()
     }
 
     /// Ends the calls whose messages should have arrived by now.
     pub(crate) fn end_late_messages(&mut self, reading: Duration) {
-        while self.message_due().is_some_and(|due| due <= reading) {
+        self.end_late_calls(reading);
+        loop {
+            self.forget_complete_messages();
+            let is_late = |message: &PartialMessage| message.since + MESSAGE_TIMEOUT <= reading;
+            if !self.partial_messages.front().is_some_and(is_late) {
+                return;
+            }
             let Some(late) = self.partial_messages.pop_front() else { return };
             self.observer.observe(ConnectionEvent::MessageTimeout, "a message did not arrive in time");
             let seconds = MESSAGE_TIMEOUT.as_secs();
@@ -171,7 +190,7 @@ impl Session {
     }
 
     /// Ends a call with an error, whatever it is doing.
-    fn fail(&mut self, id: u32, status: Status) {
+    pub(super) fn fail(&mut self, id: u32, status: Status) {
         let Some(stream) = self.streams.get(&id) else { return };
         if stream.has_begun() {
             self.cancelled.push(id);
@@ -193,8 +212,4 @@ impl Session {
     pub(crate) fn begin_turn(&mut self) {
         self.now = None;
     }
-}
-
-fn no_space() -> Status {
-    Status::resource_exhausted("the server buffers as many bytes as it may; try again later")
 }

@@ -137,7 +137,15 @@ impl Session {
                 return Ok(());
             }
         };
-        let mut stream = CallStream::new(head, STREAM_WINDOW.into(), &self.methods);
+        let method = self.methods.traits_of(head.method, head.path());
+        let open = match self.open_calls.begin(method.kind, self.limits.max_side_streams) {
+            Ok(open) => open,
+            Err(bound) => {
+                self.refuse_stream(id, end_stream, bound);
+                return Ok(());
+            }
+        };
+        let mut stream = CallStream::new(head, STREAM_WINDOW.into(), method, open);
         let valid = !end_stream || stream.end_of_body();
         self.streams.insert(id, stream);
         self.recount(id);

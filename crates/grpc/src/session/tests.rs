@@ -1,5 +1,6 @@
 mod anything;
 mod buffering;
+mod open_calls;
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -13,22 +14,31 @@ use super::*;
 use crate::events::Unobserved;
 use crate::frames::{Frame, LARGEST_PAYLOAD, PREFACE, setting};
 use crate::reply::Reply;
-use crate::service::HotMethod;
+use crate::service::{HotMethod, SideStream};
 
 const ASK: &[(&[u8], &[u8])] =
     &[(b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/weir.v1.RateLimitService/ShouldAllow")];
 
+const STREAM: &str = "/weir.v1.RateLimitService/ShouldAllowStream";
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
+
 fn methods() -> Methods {
     let path = "/weir.v1.RateLimitService/ShouldAllow";
-    Methods::new(
-        vec![HotMethod { path, largest_message: 1 << 20, together: true, streaming: false }],
-        64 << 10,
-    )
+    let hot = HotMethod { path, largest_message: 1 << 20, together: true, streaming: false };
+    let stream = HotMethod { path: STREAM, together: false, streaming: true, ..hot };
+    let side = SideStream { path: WATCH, bytes: 4 << 10 };
+    Methods::new(vec![hot, stream], 64 << 10).with_side_streams(vec![side])
 }
 
 /// A session whose peer has said what these settings are.
 fn begun(settings: &[(u16, u32)]) -> Session {
-    let mut session = Session::new(&ConnectionLimits::default(), methods(), Arc::new(Unobserved));
+    begun_with(&ConnectionLimits::default(), usize::MAX, settings)
+}
+
+/// The same with these limits, and so many open streams in the process.
+fn begun_with(limits: &ConnectionLimits, max_open_streams: usize, settings: &[(u16, u32)]) -> Session {
+    let streams = OpenStreams::new(max_open_streams);
+    let mut session = Session::new(limits, methods(), Arc::new(Unobserved), streams);
     let mut bytes = PREFACE.to_vec();
     frames::write_settings(&mut bytes, settings);
     assert_eq!(session.read(&bytes), Ok(bytes.len()));

@@ -4,6 +4,7 @@ use super::*;
 use crate::budget::{Account, BufferBudget};
 use crate::messages::PREFIX;
 use crate::reading_time::ReadingTime;
+use crate::service::CALL_BYTES;
 
 struct BufferingWorld {
     session: Session,
@@ -63,11 +64,11 @@ impl BufferingWorld {
         credit
     }
 
-    /// What the account holds once the output is written.
+    /// What the account holds once the output is written, beside the open calls themselves.
     fn held(&mut self) -> usize {
         self.session.output().clear();
         self.session.settle(&mut self.account, &self.reading, 0);
-        self.account.held()
+        self.account.held() - self.session.streams.len() * CALL_BYTES
     }
 
     /// grpc-status of the answers, by stream.

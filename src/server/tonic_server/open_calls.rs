@@ -1,0 +1,131 @@
+//! Bounds of the open calls of one connection: the same as on `fast`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Frame;
+use tonic::Status;
+use tonic::body::Body;
+use weir_grpc::{
+    BufferBudget, CallKind, ConnectionContext, ConnectionEvent, ConnectionObserver, HeldBytes, Methods,
+    OpenStream, StreamBound, no_space,
+};
+
+/// Bytes that an open call takes beside those of its service: its stream in h2, its task in hyper, its headers.
+const CALL_BYTES: usize = 4 << 10;
+
+/// What bounds the open calls of one connection. Clones share the count.
+#[derive(Clone)]
+pub(super) struct CallBounds {
+    side_streams: Arc<AtomicUsize>,
+    max_side_streams: usize,
+    pub(super) first_message_timeout: Duration,
+    pub(super) budget: BufferBudget,
+    pub(super) observer: Arc<dyn ConnectionObserver>,
+}
+
+/// One open call. It is counted until this is dropped.
+pub(super) struct OpenCall {
+    _stream: Option<OpenStream>,
+    _side: Option<SidePlace>,
+    _held: HeldBytes,
+}
+
+/// A place among the side streams of a connection.
+struct SidePlace(Arc<AtomicUsize>);
+
+impl Drop for SidePlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl CallBounds {
+    pub(super) fn new(shared: &ConnectionContext) -> Self {
+        Self {
+            side_streams: Arc::default(),
+            max_side_streams: shared.limits.max_side_streams,
+            first_message_timeout: shared.limits.first_message_timeout,
+            budget: shared.budget.budget().clone(),
+            observer: Arc::clone(&shared.observer),
+        }
+    }
+
+    /// Counts a call of the method with this path, or says which bound refuses it.
+    pub(super) fn admit(&self, methods: &Methods, path: &str) -> Result<OpenCall, Status> {
+        let (kind, bytes) = methods.open_call(path);
+        let side = match kind {
+            CallKind::SideStream => Some(self.side_place()?),
+            CallKind::Hot | CallKind::Unary | CallKind::Stream => None,
+        };
+        let stream = if kind.is_stream() { Some(self.open_stream()?) } else { None };
+        let bytes = CALL_BYTES + bytes;
+        let held = match kind {
+            // Refused only if its message does not come with it: see `CountedBody`.
+            CallKind::Hot => self.budget.hold_anyway(bytes),
+            _ => self.hold(bytes, "the buffer budget is full: a call")?,
+        };
+        Ok(OpenCall { _stream: stream, _side: side, _held: held })
+    }
+
+    /// Holds so many bytes of the buffer budget.
+    pub(super) fn hold(&self, bytes: usize, otherwise: &'static str) -> Result<HeldBytes, Status> {
+        self.budget.hold(bytes).ok_or_else(|| self.no_space(otherwise))
+    }
+
+    /// The status of a call for which there is no space.
+    pub(super) fn no_space(&self, what: &'static str) -> Status {
+        self.observer.observe(ConnectionEvent::BudgetRefusal, what);
+        no_space()
+    }
+
+    fn side_place(&self) -> Result<SidePlace, Status> {
+        let fits = |open: usize| (open < self.max_side_streams).then(|| open + 1);
+        match self.side_streams.fetch_update(Relaxed, Relaxed, fits) {
+            Ok(_) => Ok(SidePlace(Arc::clone(&self.side_streams))),
+            Err(_) => Err(self.refusal(StreamBound::Side, self.max_side_streams)),
+        }
+    }
+
+    fn open_stream(&self) -> Result<OpenStream, Status> {
+        let streams = self.budget.streams();
+        streams.open().ok_or_else(|| self.refusal(StreamBound::Open, streams.limit()))
+    }
+
+    fn refusal(&self, bound: StreamBound, limit: usize) -> Status {
+        self.observer.observe(ConnectionEvent::StreamRefusal(bound), "as many streams are open as may be");
+        bound.refusal(limit)
+    }
+}
+
+/// The body of a response, whose call is open until it has ended.
+pub(super) struct HeldBody {
+    body: Body,
+    _call: OpenCall,
+}
+
+impl HeldBody {
+    pub(super) fn new(body: Body, call: OpenCall) -> Self {
+        Self { body, _call: call }
+    }
+}
+
+impl http_body::Body for HeldBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}

@@ -1,0 +1,116 @@
+//! The body of a request: messages that are incomplete are counted, and have deadlines.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Frame;
+use tokio::time::Sleep;
+use tonic::Status;
+use tonic::body::Body;
+use weir_grpc::{ConnectionEvent, HeldBytes, MESSAGE_TIMEOUT, MessageFraming};
+
+use super::open_calls::CallBounds;
+
+/// A request's body. An incomplete message holds its length of the buffer budget.
+pub(super) struct CountedBody {
+    body: Body,
+    framing: MessageFraming,
+    largest_message: usize,
+    bounds: CallBounds,
+    reserved: Option<HeldBytes>,
+    timer: Option<(AwaitedPart, Pin<Box<Sleep>>)>,
+}
+
+/// What must arrive in time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AwaitedPart {
+    FirstMessage,
+    /// The rest of the message that begins here.
+    Rest(u64),
+}
+
+impl CountedBody {
+    /// Of a call whose messages may have so many bytes.
+    pub(super) fn new(body: Body, largest_message: usize, bounds: &CallBounds) -> Self {
+        let (framing, bounds) = (MessageFraming::default(), bounds.clone());
+        Self { body, framing, largest_message, bounds, reserved: None, timer: None }
+    }
+
+    fn count(&mut self, piece: &[u8]) -> Result<(), Status> {
+        let before = self.framing.complete();
+        self.framing.push(piece, self.largest_message);
+        if self.framing.complete() != before {
+            self.reserved = None;
+        }
+        if let (None, Some(length)) = (&self.reserved, self.framing.announced()) {
+            let full = "the buffer budget is full: an incomplete message";
+            self.reserved = Some(self.bounds.hold(length, full)?);
+        }
+        Ok(())
+    }
+
+    /// What the client is waited for, and how long.
+    fn awaited(&self) -> Option<(AwaitedPart, Duration)> {
+        if self.framing.is_partial() {
+            Some((AwaitedPart::Rest(self.framing.complete()), MESSAGE_TIMEOUT))
+        } else if self.framing.received() == 0 {
+            Some((AwaitedPart::FirstMessage, self.bounds.first_message_timeout))
+        } else {
+            None
+        }
+    }
+
+    /// Ready when what is awaited has not come in time.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Status> {
+        let Some((part, timeout)) = self.awaited() else {
+            self.timer = None;
+            return Poll::Pending;
+        };
+        if self.timer.as_ref().is_none_or(|(awaited, _)| *awaited != part) {
+            if self.framing.complete() == 0 && self.bounds.budget.is_overdrawn() {
+                return Poll::Ready(
+                    self.bounds.no_space("the buffer budget is full: a call without a message"),
+                );
+            }
+            self.timer = Some((part, Box::pin(tokio::time::sleep(timeout))));
+        }
+        let Some((_, timer)) = &mut self.timer else { return Poll::Pending };
+        ready!(timer.as_mut().poll(context));
+        let observer = &self.bounds.observer;
+        observer.observe(ConnectionEvent::MessageTimeout, "a message did not arrive in time");
+        Poll::Ready(Status::deadline_exceeded(match part {
+            AwaitedPart::FirstMessage => {
+                format!("first_message_timeout: the first message did not arrive within {timeout:?}")
+            }
+            AwaitedPart::Rest(_) => format!("the message did not arrive within {timeout:?}"),
+        }))
+    }
+}
+
+impl http_body::Body for CountedBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(context) else {
+            let late = ready!(self.poll_late(context));
+            return Poll::Ready(Some(Err(late)));
+        };
+        if let Some(Ok(frame)) = &polled
+            && let Some(piece) = frame.data_ref()
+            && let Err(full) = self.count(piece)
+        {
+            return Poll::Ready(Some(Err(full)));
+        }
+        Poll::Ready(polled)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
