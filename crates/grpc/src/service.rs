@@ -27,7 +27,7 @@ pub(crate) const CALL_BYTES: usize = 3 << 10;
 const STREAM_BYTES: usize = 2 << 10;
 
 /// A unary method of the general router: also its request and the futures of its route.
-const ROUTED_CALL_BYTES: usize = 8 << 10;
+const ROUTED_CALL_BYTES: usize = 12 << 10;
 
 /// The number of a hot method: its place in the list of [`Methods::new`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
