@@ -6,18 +6,27 @@ local function dead_letters(dead)
   local FORMAT = '<ddddddddddddd'
   local items, due, meta, letters, letters_meta = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6]
   local next_id, add_entry, parts_of = entry_functions()
-  local depth, numbers = false, false
+  local depth, numbers, rest = false, false, ''
 
   local function read()
     depth = ask('XLEN', letters)
     local raw = ask('HGET', letters_meta, 's')
     numbers = raw and { struct.unpack(FORMAT, raw) } or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    rest = raw and raw:sub(105) or ''
     if depth == 0 then numbers[3] = 0 end
+    -- These change nothing, and are refused where what moves an item would be. The first of them needs no memory: a
+    -- server without any refuses only what comes before any write.
+    ask('ZREM', due, '')
+    ask('HDEL', meta, '')
+    ask('XACK', items, 'weir', '0-0')
+    ask('XDEL', items, '0-0')
+    ask('HSET', letters_meta, 's', raw or string.rep('\0', 104))
   end
 
+  -- What is left of it, if one of these is refused, is no record that nobody would remove.
   local function forget(member)
-    ask('ZREM', due, member)
     ask('HDEL', meta, 'i' .. member)
+    ask('ZREM', due, member)
   end
 
   -- Moves an item, if it was delivered often enough and the dead letters have a place.
@@ -26,11 +35,6 @@ local function dead_letters(dead)
     if not depth then read() end
     if depth >= q.capacity or numbers[3] + size > q.max_bytes then return false end
     local entry = ask('XRANGE', items, member, member)[1]
-    -- What removes goes first: a server without memory refuses only what comes before any write.
-    ask('XACK', items, 'weir', member)
-    ask('XDEL', items, member)
-    forget(member)
-    q.bytes, dead.count, q.changed = math.max(0, q.bytes - size), dead.count + 1, true
     if entry then
       local ms, seq = next_id(numbers[1], numbers[2])
       ms, seq = add_entry(letters, ms, seq, 'p', entry[2][2], 'o', entry[1])
@@ -38,11 +42,15 @@ local function dead_letters(dead)
       numbers[6] = numbers[6] + 1
       depth, q.buried = depth + 1, q.buried + 1
     end
+    ask('XDEL', items, member)
+    ask('XACK', items, 'weir', member)
+    forget(member)
+    q.bytes, dead.count, q.changed = math.max(0, q.bytes - size), dead.count + 1, true
     return true
   end
 
   local function write()
-    if dead.count > 0 then ask('HSET', letters_meta, 's', struct.pack(FORMAT, unpack(numbers, 1, 13))) end
+    if dead.count > 0 then ask('HSET', letters_meta, 's', struct.pack(FORMAT, unpack(numbers, 1, 13)) .. rest) end
   end
 
   return bury, write, forget, parts_of

@@ -3,6 +3,9 @@
 -- ARGV: the numbers, with the number of its items for each call, and 1 for each item that has an id; then the payloads.
 -- A key of an id holds three doubles: until when the id is known, and the item. A key of an id that cannot be read is
 -- the error of its call alone.
+--
+-- Ids and numbers are written before the items: they can be taken back, and an item that was put into the queue without
+-- its id could be put there twice.
 
 local fields = {}
 
@@ -19,10 +22,10 @@ local function id_functions()
     return q.now < known_until and struct.pack('<dd', ms, seq)
   end
 
-  local function remember(key)
+  local function remember(key, ms, seq)
     -- A caller's own clock says nothing of the server's, so its keys live for a span, and for at least a minute.
     lives = lives or string.format('%.0f', math.max(math.ceil(visibility / 1000) + 1, q.by_caller and 60000 or 0))
-    ask('SET', key, struct.pack('<ddd', until_when, q.last_ms, q.last_seq), 'PX', lives)
+    ask('SET', key, struct.pack('<ddd', until_when, ms, seq), 'PX', lives)
   end
 
   return known, remember
@@ -31,7 +34,7 @@ end
 local FAILED, ADDED, FULL, NEVER = 0, 1, 2, 3
 
 -- One call: its status, how many items are new, and the ids of all or the error. `e` is where the calls before it ended.
-local function put(n, e, add)
+local function put(n, e, next_id)
   local ids, keys, fresh, new_bytes, failed = {}, {}, 0, 0, nil
   for i = 1, n do
     local has_id
@@ -51,11 +54,25 @@ local function put(n, e, add)
   if held == 0 then q.bytes = 0 end
   if fresh > q.capacity or new_bytes > q.max_bytes then return NEVER, 0, '' end
   if fresh > 0 and (held + fresh > q.capacity or q.bytes + new_bytes > q.max_bytes) then return FULL, 0, '' end
+  local new = q.new
   for i = 1, n do
     if not ids[i] then
-      add(ARGV[e.payloads + i])
-      ids[i] = struct.pack('<dd', q.last_ms, q.last_seq)
-      if keys[i] then e.remember(keys[i]) end
+      local ms, seq = next_id(q.last_ms, q.last_seq)
+      if e.add_entry then
+        -- It is refused where the item's id would be: the record says that none is known.
+        if keys[i] then ask('SET', keys[i], struct.pack('<ddd', 0, 0, 0), 'PX', 1) end
+        ms, seq = e.add_entry(KEYS[1], ms, seq, 'p', ARGV[e.payloads + i])
+      else
+        local at = #new
+        new[at + 1], new[at + 2], new[at + 3] = e.payloads + i, ms, seq
+      end
+      q.last_ms, q.last_seq = ms, seq
+      ids[i] = struct.pack('<dd', ms, seq)
+      if keys[i] then
+        e.remember(keys[i], ms, seq)
+        e.remembered = e.remembered or {}
+        e.remembered[#e.remembered + 1] = keys[i]
+      end
     end
   end
   if fresh > 0 then
@@ -64,16 +81,22 @@ local function put(n, e, add)
   return ADDED, fresh, table.concat(ids)
 end
 
-local function answer()
-  local reply, reasons, add = {}, {}, add_function()
-  local e = { held = ask(LENGTH, KEYS[1]), payloads = 1, id_keys = 6, known = false, remember = false }
+local function answer(read)
+  local reply, reasons, held = {}, {}, ask(LENGTH, KEYS[1])
+  local e = { held = held, payloads = 1, id_keys = 6, known = false, remember = false }
+  local next_id
+  next_id, q.add, e.add_entry = put_functions(held, read[1])
+  q.new = {}
   for call = 1, q.calls do
     local n, at = struct.unpack('<d', ARGV[1], q.at)
     q.at = at
-    local status, added, ids = put(n, e, add)
+    local status, added, ids = put(n, e, next_id)
     e.payloads = e.payloads + n
     reply[call] = struct.pack('<ddd', status, e.held, added)
     if status == FAILED then reasons[#reasons + 1] = ids else reply[call] = reply[call] .. ids end
+  end
+  q.undo = e.remembered and function()
+    for i = 1, #e.remembered do redis.pcall('SET', e.remembered[i], struct.pack('<ddd', 0, 0, 0), 'PX', 1) end
   end
   return { table.concat(reply), unpack(reasons) }
 end

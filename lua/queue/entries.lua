@@ -13,8 +13,8 @@ local function entry_functions()
     return ms, seq + 1
   end
 
-  -- Adds an entry under an id. Where the numbers of the queue were lost and the stream was not, it chooses the id
-  -- itself.
+  -- Adds an entry under an id, and says under which. Where the numbers of the queue were lost and the stream was not, it
+  -- chooses the id itself.
   local function add_entry(key, ms, seq, ...)
     local made = redis.pcall('XADD', key, string.format('%.0f-%.0f', ms, seq), ...)
     if type(made) == 'table' and made.err then

@@ -1,9 +1,9 @@
 -- Adds items to a list.
 
-local function add_function()
+-- What makes the id of an item, and what adds it.
+local function put_functions()
   local next_id = entry_functions()
-  return function(payload)
-    q.last_ms, q.last_seq = next_id(q.last_ms, q.last_seq)
-    ask('RPUSH', KEYS[1], struct.pack('<dd', q.last_ms, q.last_seq) .. payload)
+  return next_id, function(payload, ms, seq)
+    return redis.pcall('RPUSH', KEYS[1], struct.pack('<dd', ms, seq) .. payload)
   end
 end

@@ -2,23 +2,32 @@
 --
 -- ARGV: the numbers, with 1 (ack) or 2 (nack), the delay and the number of items for each call; then the items of all
 -- calls, as members; then the outcome of each call.
+--
+-- Of an acked item the record goes first, which needs no memory, and then the numbers are written: both can be undone, by
+-- what wrote the numbers. Once the item itself is gone, what is left of it elsewhere is removed when it is due.
 
 local fields, members = {}, #ARGV - 1 - q.calls
 for i = 1, members do fields[i] = 'i' .. ARGV[1 + i] end
 
--- Keeps the outcomes of items that are gone.
-local function keep_outcomes(outcomes)
+-- Makes the ids of outcomes, and what keeps them. The commands before the first one are refused where the later ones
+-- would be.
+local function outcome_function(outcomes)
   local key, next_id, add_entry = KEYS[4], entry_functions()
-  local whole = function(x) return string.format('%.0f', x) end
+  local whole, ids = function(x) return string.format('%.0f', x) end, {}
   for i = 1, #outcomes do
-    local member, raw, outcome = unpack(outcomes[i])
-    local _, deliveries = struct.unpack('<dd', raw)
     q.outcome_ms, q.outcome_seq = next_id(q.outcome_ms, q.outcome_seq)
-    q.outcome_ms, q.outcome_seq = add_entry(key, q.outcome_ms, q.outcome_seq, 'i', member, 'n', whole(deliveries), 'c',
-      raw:sub(18), 't', outcome)
+    ids[i] = { q.outcome_ms, q.outcome_seq }
   end
-  ask('XTRIM', key, 'MAXLEN', '=', whole(q.capacity * 10))
-  ask('XTRIM', key, 'MINID', '=', whole(math.floor(math.max(0, q.now - q.outcomes_for) / 1000)))
+  return function()
+    ask('XTRIM', key, 'MAXLEN', '=', whole(math.max(0, q.capacity * 10 - #outcomes)))
+    ask('XTRIM', key, 'MINID', '=', whole(math.floor(math.max(0, q.now - q.outcomes_for) / 1000)))
+    ask('XDEL', KEYS[1], '0-0')
+    for i = 1, #outcomes do
+      local member, raw, outcome = unpack(outcomes[i])
+      local _, deliveries = struct.unpack('<dd', raw)
+      add_entry(key, ids[i][1], ids[i][2], 'i', member, 'n', whole(deliveries), 'c', raw:sub(18), 't', outcome)
+    end
+  end
 end
 
 -- What gives an item back: when it comes again, and its record; nothing if it went to the dead letters.
@@ -33,29 +42,23 @@ local function nack_function(dead)
   return nack, write_dead
 end
 
--- Writes items whose last word is a Nack.
+-- What is written of items whose last word is a Nack: when they are due, as arguments of ZADD. Their records go with the
+-- numbers.
 local function give_back(due, records)
   local scored, written = {}, {}
   for member, again in pairs(due) do
     scored[#scored + 1], scored[#scored + 2] = again, member
     written[#written + 1], written[#written + 2] = 'i' .. member, records[member]
   end
-  if #scored > 0 then ask('ZADD', KEYS[2], unpack(scored)) end
   q.written = written
-end
-
-local function remove(gone, gone_fields)
-  if #gone == 0 then return end
-  ask('XACK', KEYS[1], 'weir', unpack(gone))
-  ask('XDEL', KEYS[1], unpack(gone))
-  ask('ZREM', KEYS[2], unpack(gone))
-  ask('HDEL', KEYS[3], unpack(gone_fields))
+  return scored
 end
 
 local function answer(read)
   local ACK = 1
   -- What the records of items are by now, false for none; items that are gone; when an item is delivered again.
   local records, gone, gone_fields, due, outcomes, dead = {}, {}, {}, {}, {}, { count = 0 }
+  local before = {}
   local reply, place, nack, write_dead = { struct.pack('<d', q.now) }, 1, nil, nil
   for call = 1, q.calls do
     local op, delay, n, at = struct.unpack('<ddd', ARGV[1], q.at)
@@ -70,6 +73,7 @@ local function answer(read)
         done = done .. '0'
       else
         done, q.changed = done .. '1', true
+        before[#before + 1], before[#before + 2] = fields[place - 1], read[place]
         if op == ACK then
           gone[#gone + 1] = member
           gone_fields[#gone] = fields[place - 1]
@@ -86,13 +90,20 @@ local function answer(read)
     reply[#reply + 1] = struct.pack('<dd', #gone + dead.count, dead.count - dead_before)
     reply[#reply + 1] = done
   end
-  -- What removes goes first.
-  remove(gone, gone_fields)
-  if nack then
-    give_back(due, records)
-    write_dead()
+  reply[#reply + 1] = struct.pack('<d', ask(LENGTH, KEYS[1]) + dead.count)
+  if nack then write_dead() end
+  if #gone > 0 then ask('HDEL', KEYS[3], unpack(gone_fields)) end
+  local scored, keep_outcomes = nack and give_back(due, records) or {}, #outcomes > 0 and outcome_function(outcomes)
+  q.before = dead.count == 0 and before
+  q.commit = function()
+    if keep_outcomes then keep_outcomes() end
+    if #gone > 0 then
+      ask('XDEL', KEYS[1], unpack(gone))
+      q.committed = true
+      ask('XACK', KEYS[1], 'weir', unpack(gone))
+      ask('ZREM', KEYS[2], unpack(gone))
+    end
+    if #scored > 0 then ask('ZADD', KEYS[2], unpack(scored)) end
   end
-  if #outcomes > 0 then keep_outcomes(outcomes) end
-  reply[#reply + 1] = struct.pack('<d', ask(LENGTH, KEYS[1]) + #gone + dead.count)
   return reply
 end

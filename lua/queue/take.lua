@@ -9,13 +9,13 @@ local fields = {}
 -- What is handed out. `handed`, `bytes` and `taker` are of the call at hand.
 local t = {
   handed = 0, bytes = 0, taker = false, reply = { false },
-  -- Arguments of ZADD, the time in them, and what records begin with, by size.
-  due_args = {}, due_at = false, record_begin = {},
+  -- Arguments of ZADD, the time in them, whether ZADD is not refused, and what records begin with, by size.
+  due_args = {}, due_at = false, may_add = false, record_begin = {},
   -- Items that are due, as they were read, the next one to look at, and whether there are no others.
   due = {}, next_due = 1, all_due = false,
   dead = { count = 0 },
 }
-q.written = {}
+q.written, q.hands_out = {}, true
 
 -- An id with leading zeros.
 local function member_of(id)
@@ -45,7 +45,7 @@ end
 local function write_due()
   if #t.due_args == 0 then return end
   ask('ZADD', KEYS[2], unpack(t.due_args))
-  t.due_args = {}
+  t.due_args, t.may_add = {}, true
 end
 
 -- Reads items that are due.
@@ -77,7 +77,7 @@ local function due_functions()
       for i = 1, #t.due do names[i] = 'i' .. t.due[i] end
       records_of, records = t.due, ask('HMGET', KEYS[3], unpack(names))
     end
-    return records[number] or struct.pack('<dd', 0, 1) .. 't'
+    return records[number] or struct.pack('<dd', 0, 0) .. 't'
   end
 
   local function hand_out_again(member, raw, size, deliveries)
@@ -91,9 +91,15 @@ local function due_functions()
       return
     end
     local cause, origin_ms, origin_seq = EXPIRED, -1, 0
+    if entry[2][3] == 'o' then origin_ms, origin_seq = parts_of(entry[2][4]) end
+    if deliveries == 0 then
+      -- Without a record nobody is known to have had it.
+      q.first = q.first + 1
+      hand_out(entry[1], entry[2][2], 1, origin_ms < 0 and '' or struct.pack('<dddd', 1, 0, origin_ms, origin_seq))
+      return
+    end
     if raw:sub(17, 17) == 'n' then cause = NACKED end
     if cause == NACKED then q.nacked = q.nacked + 1 else q.expired = q.expired + 1 end
-    if entry[2][3] == 'o' then origin_ms, origin_seq = parts_of(entry[2][4]) end
     local about = struct.pack('<dddd', deliveries + 1, cause, origin_ms, origin_seq) .. raw:sub(18)
     hand_out(entry[1], entry[2][2], deliveries + 1, about)
   end
@@ -127,6 +133,13 @@ local function read_new(most, SURE)
     asked, place = struct.unpack('<d', ARGV[1], place)
     wanted = wanted + math.min(asked, SURE)
   end
+  if not t.may_add then
+    -- It changes nothing. What is read into the group and is not due would come to nobody. That a server has no memory
+    -- is no obstacle: what has read can be written.
+    local added = redis.pcall('ZADD', KEYS[2], 'XX', 0, '')
+    if type(added) == 'table' and added.err and not added.err:find('OOM', 1, true) then error(added) end
+    t.may_add = true
+  end
   local read
   for _ = 1, 2 do
     read = redis.pcall('XREADGROUP', 'GROUP', 'weir', ARGV[2], 'COUNT', wanted, 'STREAMS', KEYS[1], '>')
@@ -142,17 +155,59 @@ local function origin_of(text)
   return struct.pack('<dddd', 1, 0, parts_of(text))
 end
 
--- How long until an item that is in the queue may be handed out; -1 if there is none.
-local function next_after(wait)
+-- How long until an item that is in the queue may be handed out; -1 if there is none. Where there are more items than due
+-- ones, and no new ones, the group has some that are lost to it: a right was missing for a while, or the set was deleted.
+-- Of these it looks at up to `looks`, and makes them due. It goes on where the last call ended.
+local function next_after(wait, looks)
+  local STEP, CONSUMERS, AGAIN = 16, 16, 50000
   write_due()
-  if ask(LENGTH, KEYS[1]) > ask('ZCARD', KEYS[2]) then return wait end
+  if ask(LENGTH, KEYS[1]) > ask('ZCARD', KEYS[2]) then
+    if looks == 0 then return wait end
+    -- A consumer of the group, the last item that was looked at, and up to which: those that came later are looked at the
+    -- next time, so that this ends.
+    local upto = string.format('%016.0f-', math.max(q.last_ms, math.floor(q.now / 1000)) + 1)
+    local place, seen, found, ended = ask('HGET', KEYS[3], 'p') or '0 0-0 ' .. upto, 0, 0, 0
+    while seen < looks and ended < CONSUMERS do
+      local consumer, from, last = place:match('^(%d+) (%S+) (%S+)$')
+      local read = ask('XREADGROUP', 'GROUP', 'weir', 'weir-' .. consumer, 'COUNT', STEP, 'STREAMS', KEYS[1], from)
+      local scored, entries = {}, read and read[1] and read[1][2] or {}
+      for i = 1, #entries do
+        scored[2 * i - 1], scored[2 * i] = string.format('%.0f', q.now), member_of(entries[i][1])
+      end
+      if #entries > 0 then found = found + ask('ZADD', KEYS[2], 'NX', unpack(scored)) end
+      seen = seen + #entries
+      if #entries == STEP and member_of(entries[STEP][1]) < last then
+        place = consumer .. ' ' .. entries[STEP][1] .. ' ' .. last
+      else
+        place, ended = (consumer + 1) % CONSUMERS .. ' 0-0 ' .. upto, ended + 1
+      end
+    end
+    q.written[#q.written + 1], q.written[#q.written + 2], q.changed = 'p', place, true
+    if found > 0 then return wait end
+    if ended < CONSUMERS then return math.max(wait, AGAIN) end
+  end
   local soonest = ask('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
   return soonest[2] and math.max(wait, tonumber(soonest[2]) - q.now) or -1
 end
 
 local function answer()
-  local SURE, dead = 16, t.dead
+  local SURE, dead, LATE, LOOKS, LOOK_EVERY = 16, t.dead, 500, 256, 1000
   local heads, new, next_new, all_new, hand_out_due, write_dead = {}, {}, 1, false, nil, nil
+  local delivered = q.first + q.nacked + q.expired
+  if q.latest > q.now + 1000000 then
+    -- The clock went back: due times that are later than any of now can be go back as far, `LATE` of them in a call. Those
+    -- that have gone back are earlier than where the next call goes on.
+    q.late_from, q.late_step, q.latest = q.now, q.latest - q.now, q.now
+  end
+  if q.late_from > 0 then
+    local from = string.format('%.0f', math.max(q.late_from, q.now + q.visibility + 1))
+    local late = ask('ZRANGEBYSCORE', KEYS[2], from, '+inf', 'WITHSCORES', 'LIMIT', 0, LATE)
+    q.late_from, q.changed = #late == 2 * LATE and tonumber(late[#late]) or 0, true
+    for i = 1, #late, 2 do
+      late[i], late[i + 1] = string.format('%.0f', math.max(q.now, late[i + 1] - q.late_step)), late[i]
+    end
+    if #late > 0 then ask('ZADD', KEYS[2], unpack(late)) end
+  end
   read_due()
   if #t.due > 0 then hand_out_due, write_dead = due_functions() end
   for call = 1, q.calls do
@@ -179,10 +234,14 @@ local function answer()
     end
     if q.count > 0 then charge_pace(t.handed > 0, drained) end
     q.changed = q.changed or t.handed > 0
-    local after = t.handed == 0 and next_after(wait) or -1
+    local after = t.handed == 0 and next_after(wait, all_new and most > 0 and LOOKS or 0) or -1
     heads[call] = struct.pack('<dddd', t.handed, after, dead.count, dead.count - dead_before)
   end
   write_due()
+  -- A queue that is never empty is looked through now and then.
+  if math.floor((q.first + q.nacked + q.expired) / LOOK_EVERY) > math.floor(delivered / LOOK_EVERY) then
+    next_after(0, LOOKS / 4)
+  end
   if write_dead then write_dead() end
   t.reply[1] = struct.pack('<dd', q.now, ask(LENGTH, KEYS[1]) + dead.count) .. table.concat(heads)
   return t.reply

@@ -22,8 +22,15 @@ local function take(most, reply)
   return handed
 end
 
-local function answer()
+local function answer(read)
   local reply, heads, held, taken = { false }, {}, ask(LENGTH, KEYS[1]), 0
+  if held > 0 then
+    -- It changes nothing. Items that were taken could not be put back if the numbers could not be written. That a server
+    -- has no memory is no obstacle: once something was taken, it refuses nothing.
+    local numbers = read[1] or string.rep('\0', 104)
+    local written = redis.pcall('HSET', KEYS[3], 's', numbers)
+    if type(written) == 'table' and written.err and not written.err:find('OOM', 1, true) then error(written) end
+  end
   for call = 1, q.calls do
     local most, at = struct.unpack('<d', ARGV[1], q.at)
     local wait, drained = 0, 0
