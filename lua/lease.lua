@@ -6,7 +6,11 @@
 --   'i' .. id    weight, what was in flight at its acquisition, and its time; then 'p' and its partition, if it has one
 --   'p' .. name  what the partition holds
 --   'c'          what is remembered for an adaptive limit
--- An id is stored behind a letter, so none is the name of another field.
+-- An id is stored behind a letter, so none is the name of another field. A record of a negative weight is none: it stands for one
+-- that could not be removed.
+--
+-- A user of Redis may lack the right to any of the commands, and what was done before it stays done. So the numbers are
+-- written first: what has written them can write them as they were.
 
 local HELD, KNOWN, RELEASED, NOT_HELD, OTHER_WEIGHT, LIMITED, NEVER, FULL, SAMPLED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
@@ -28,8 +32,9 @@ local function held_of(name)
 end
 
 local function add_to(name, more)
-  l.held_by[name] = math.max(0, held_of(name) + more)
-  l.changed_partitions[name] = true
+  local held = held_of(name)
+  l.held_by[name] = math.max(0, held + more)
+  l.changed_partitions[name] = l.changed_partitions[name] or held
 end
 
 -- Takes a lease out of the sums. It has ended at `at`.
@@ -48,40 +53,44 @@ local function read()
     l.in_flight, l.count, l.latest_end, l.goes, l.empty_since = struct.unpack('<ddddd', raw[1])
     if #raw[1] >= 48 then l.first_end = struct.unpack('<d', raw[1], 41) end
   end
-  l.record = raw[2]
+  l.stored, l.record = raw[1], raw[2]
   if ask('ZCARD', l.ends) ~= l.count then
     -- One of the two keys was evicted. What is left says nothing.
     ask('DEL', l.records, l.ends)
-    l.in_flight, l.count, l.latest_end, l.goes, l.empty_since, l.record = 0, 0, 0, 0, 0, false
+    l.in_flight, l.count, l.latest_end, l.goes, l.empty_since, l.stored, l.record = 0, 0, 0, 0, 0, false, false
     return
   end
+  if l.record and struct.unpack('<d', l.record) < 0 then l.record = false end
   if names[4] then l.held_by[l.partition] = raw[4] and struct.unpack('<d', raw[4]) or 0 end
   if raw[3] and struct.unpack('<d', raw[3]) == KIND then l.stored_memory = raw[3]
   elseif raw[3] then ask('HDEL', l.records, 'c') end -- of a controller that the limit has no longer
 end
 
--- Removes leases that have ended: 500 with one command, because Lua can pass so many arguments.
+-- Takes leases that have ended out of the sums; they are removed when those are saved. 500 with one command, because Lua
+-- can pass so many arguments.
 local function expire()
   local CHUNK, until_now = 500, string.format('%.0f', now)
-  local gone
+  local ids, names, all = {}, {}, {}
+  local gone, own
   repeat
-    gone = ask('ZRANGEBYSCORE', l.ends, '-inf', until_now, 'WITHSCORES', 'LIMIT', 0, CHUNK)
+    gone = ask('ZRANGEBYSCORE', l.ends, '-inf', until_now, 'WITHSCORES', 'LIMIT', #ids, CHUNK)
     if #gone > 0 then
-      local ids, names = {}, {}
+      local from = #ids
       for i = 1, #gone / 2 do
-        ids[i] = gone[2 * i - 1]
-        names[i] = 'i' .. ids[i]
-        if ids[i] == l.id then l.record = false end
+        local id = gone[2 * i - 1]
+        ids[from + i], names[from + i] = id, 'i' .. id
+        if id == l.id then l.record, own = false, from + i end
       end
-      local records = ask('HMGET', l.records, unpack(names))
+      local records = ask('HMGET', l.records, unpack(names, from + 1))
       for i = 1, #records do
+        all[from + i] = records[i]
         if records[i] then forget(records[i], tonumber(gone[2 * i])) end
       end
-      ask('ZREM', l.ends, unpack(ids))
-      ask('HDEL', l.records, unpack(names))
     end
   until #gone < 2 * CHUNK
-  local first = ask('ZRANGE', l.ends, 0, 0, 'WITHSCORES')
+  l.gone, l.gone_ids, l.gone_names, l.gone_records = #ids, ids, names, all
+  if #ids > 0 then l.changed, l.gone_own = true, own end
+  local first = ask('ZRANGE', l.ends, #ids, #ids, 'WITHSCORES')
   l.first_end = first[2] and tonumber(first[2]) or 0
 end
 
@@ -113,11 +122,11 @@ end
 -- The time until so many leases have ended by themselves that the weight fits; -1 if they never do.
 local function bound()
   local LOOKS = 100
-  local limit, rest, from = math.floor(within(l.estimate)), l.in_flight, 0
+  local limit, rest, from = math.floor(within(l.estimate)), l.in_flight, l.gone
   if l.weight > limit then return -1 end
   -- Mostly the first one is enough.
   for _, upto in ipairs({ 1, LOOKS }) do
-    local first = ask('ZRANGE', l.ends, from, upto - 1, 'WITHSCORES')
+    local first = ask('ZRANGE', l.ends, from, l.gone + upto - 1, 'WITHSCORES')
     if #first == 0 then break end
     local names = {}
     for i = 1, #first / 2 do names[i] = 'i' .. first[2 * i - 1] end
@@ -126,16 +135,16 @@ local function bound()
       if records[i] then rest = rest - struct.unpack('<d', records[i]) end
       if rest + l.weight <= limit then return tonumber(first[2 * i]) - now end
     end
-    from = upto
+    from = l.gone + upto
   end
   local last = ask('ZRANGE', l.ends, -1, -1, 'WITHSCORES')
   return last[2] and tonumber(last[2]) - now or -1
 end
 
--- Writes when the lease ends, and says how long that is from now.
+-- Says how long the lease lasts from now.
 local function end_it()
   local ends = math.min(now + math.min(l.ttl, l.max_ttl), 9007199254740991)
-  ask('ZADD', l.ends, string.format('%.0f', ends), l.id)
+  l.ends_at = string.format('%.0f', ends)
   l.latest_end, l.changed = math.max(l.latest_end, ends), true
   l.first_end = l.count == 0 and ends or math.min(l.first_end, ends)
   return ends - now
@@ -151,7 +160,7 @@ local function acquire()
   if l.weight > l.most then return NEVER, -1 end
   if l.weight > room() then return LIMITED, bound() end
   if l.count >= MAX_LEASES then
-    return FULL, tonumber(ask('ZRANGE', l.ends, 0, 0, 'WITHSCORES')[2]) - now
+    return FULL, tonumber(ask('ZRANGE', l.ends, l.gone, l.gone, 'WITHSCORES')[2]) - now
   end
   local span = end_it()
   -- The first lease makes a key, which has no expiry yet.
@@ -186,16 +195,22 @@ local function show_sample()
   return SAMPLED, 0
 end
 
--- How long keys may outlive what is in them (in µs), so that most calls need not move their expiry, is `GRACE`.
+-- How long keys may outlive what is in them (in µs), so that most calls need not move their expiry, is `GRACE`. If a command
+-- is refused, finish.lua undoes what `l.saving` stands for.
 local function save()
-  local GRACE = 4000000
+  -- An id is UTF-8, and may be empty; this is none.
+  local GRACE, CHUNK, NOBODY = 4000000, 500, '\255'
   if l.count == 0 and not l.has_memory then
     ask('DEL', l.records, l.ends)
     return
   end
-  if l.removed then
-    ask('ZREM', l.ends, l.id)
-    ask('HDEL', l.records, 'i' .. l.id)
+  local frees = l.removed or l.gone > 0
+  -- These remove nothing. A new lease could not be taken back if what has ended cannot be removed from both keys.
+  if l.gone > 0 and l.ends_at then
+    ask('ZREM', l.ends, NOBODY)
+    ask('HDEL', l.records, '')
+    -- What is written of a lease with the id of one that has ended is not removed.
+    if l.gone_own then l.gone_ids[l.gone_own], l.gone_names[l.gone_own] = NOBODY, '' end
   end
   local moved = l.latest_end + l.idle > l.goes
   if moved then l.goes = l.latest_end + l.idle + GRACE end
@@ -205,20 +220,38 @@ local function save()
   if l.has_memory then written[3], written[4] = 'c', memory() end
   if l.new_record then written[#written + 1], written[#written + 2] = 'i' .. l.id, l.new_record end
   for name in pairs(l.changed_partitions) do
-    if l.held_by[name] > 0 then
-      written[#written + 1], written[#written + 2] = 'p' .. name, struct.pack('<d', l.held_by[name])
-    else
-      ask('HDEL', l.records, 'p' .. name)
-    end
+    written[#written + 1], written[#written + 2] = 'p' .. name, struct.pack('<d', l.held_by[name])
   end
-  ask('HSET', l.records, unpack(written))
-  if not moved then return end
+  local reply = redis.pcall('HSET', l.records, unpack(written))
+  if type(reply) == 'table' and reply.err then
+    -- What frees is not refused for want of memory, once something was written that needs none.
+    if not (frees and reply.err:find('OOM', 1, true)) then error(reply) end
+    ask('ZREM', l.ends, NOBODY)
+    ask('HSET', l.records, unpack(written))
+  end
+  l.saving = true
   -- A caller's own clock says nothing of the server's, so its keys live for a span, and for at least a minute.
-  local command, when = 'PEXPIREAT', math.ceil(l.goes / 1000) + 1
-  if by_caller then command, when = 'PEXPIRE', math.max(math.ceil((l.goes - now) / 1000), 60000) end
-  when = string.format('%.0f', when)
-  ask(command, l.records, when)
-  ask(command, l.ends, when)
+  local command, when = 'PEXPIREAT', nil
+  if moved then
+    when = math.ceil(l.goes / 1000) + 1
+    if by_caller then command, when = 'PEXPIRE', math.max(math.ceil((l.goes - now) / 1000), 60000) end
+    when = string.format('%.0f', when)
+    ask(command, l.records, when)
+  end
+  if l.removed then ask('HDEL', l.records, 'i' .. l.id) end
+  for name in pairs(l.changed_partitions) do
+    if l.held_by[name] == 0 then ask('HDEL', l.records, 'p' .. name) end
+  end
+  for from = 1, l.gone, CHUNK do
+    ask('HDEL', l.records, unpack(l.gone_names, from, math.min(l.gone, from + CHUNK - 1)))
+  end
+  if l.ends_at then ask('ZADD', l.ends, l.ends_at, l.id) end
+  if l.removed then ask('ZREM', l.ends, l.id) end
+  for from = 1, l.gone, CHUNK do
+    ask('ZREM', l.ends, unpack(l.gone_ids, from, math.min(l.gone, from + CHUNK - 1)))
+  end
+  l.saving = false
+  if moved then ask(command, l.ends, when) end
 end
 
 -- One lease: 7 doubles.

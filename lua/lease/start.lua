@@ -24,7 +24,14 @@ local l = {
   -- is no lease, and a time before which none ends.
   in_flight = 0, count = 0, latest_end = 0, goes = 0, empty_since = 0, first_end = 0,
   record = false, removed = false, new_record = false, changed = false,
-  -- What partitions hold, as far as it was read, and which of them have changed.
+  -- The numbers as they were read, and whether others were written that may have to be undone.
+  stored = false, saving = false,
+  -- Leases that have ended and are still stored: how many, their ids, and names and records of the fields.
+  -- `gone_own` is the place of one that had the id of the lease at hand.
+  gone = 0, gone_ids = false, gone_names = false, gone_records = false, gone_own = nil,
+  -- When the lease at hand ends, if that is to be written, as text.
+  ends_at = false,
+  -- What partitions hold, as far as it was read, and what those held that have changed.
   held_by = false, changed_partitions = false,
 }
 
@@ -41,6 +48,7 @@ local function begin(number)
   l.began, l.samples, l.rtt_sum, l.max_in_flight, l.any_dropped = 0, 0, 0, 0, 0
   l.in_flight, l.count, l.latest_end, l.goes, l.empty_since, l.first_end = 0, 0, 0, 0, 0, 0
   l.record, l.removed, l.new_record, l.changed, l.held_by, l.changed_partitions = false, false, false, false, {}, {}
+  l.stored, l.saving, l.gone, l.gone_ids, l.gone_own, l.ends_at = false, false, 0, false, nil, false
 end
 
 local function within(limit)
