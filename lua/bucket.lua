@@ -25,6 +25,7 @@ end
 
 local function bucket_read(key, now, weight, p1)
   local raw = call('GET', key)
+  last_raw = raw
   if not raw then return 0, now, now, 0, 0 end
   if type(raw) == 'table' or #raw ~= 32 then return nil, unreadable(raw) end
   local level, at, per_token = unpack_struct('<ddd', raw)

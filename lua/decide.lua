@@ -1,117 +1,6 @@
 -- Many decisions in one call, each over one or more limits: judge every limit, then charge all or
 -- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
-local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8
-local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, RING = 1, 2, 3, 4, 5, 6, 7, 8
-local QUEUE, CHARGE_AFTER = 1, 2 -- what a bucket is besides a meter
-local COUNT_PARTS = 14
-local NEVER = -1
-local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
-
--- Operations under an id, and what they do the first time.
-local CANCEL = 13
-local OF_ONCE = { [9] = CHARGE, [10] = FORCE, [11] = AT_MOST, [12] = RESERVE, [CANCEL] = CANCEL }
-
--- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in crates/store/src/part.rs.
-local REFUND_ID_PX = 86400000
-
-local function read(limit, key, now)
-  local engine = limit.engine
-  if engine == BUCKET then return bucket_read(key, now, limit.weight, limit.p1) end
-  if engine == WINDOW then return window_read(key, now, limit.p1, limit.p2, limit.p3) end
-  if engine == INTERVAL then return interval_read(key, now, limit.ceiling, limit.p1, limit.p2, limit.p3) end
-  if engine == SLIDING then return sliding_read(key, now, limit.p1) end
-  if engine == SLOTS then return slots_read(key, now, limit.p1, limit.p2) end
-  if engine == WARM_UP then return warm_read(key, now, limit.p1, limit.p2, limit.p3) end
-  if engine == RING then return ring_read(key, now, limit.p1, limit.p2) end
-  return log_read(key, now, limit.p1)
-end
-
-local function wait(limit, key, one, excess)
-  local engine = limit.engine
-  if engine == BUCKET then return ceil_div(excess, limit.p1) end
-  if engine == WINDOW then return one.origin + one.extra - one.at end
-  if engine == INTERVAL then return interval_wait(one.at, one.origin, excess, limit.p1, limit.p2) end
-  if engine == SLIDING then return sliding_wait(one, excess, limit.p1) end
-  if engine == SLOTS then return slots_wait(one, excess) end
-  if engine == WARM_UP then return excess end
-  if engine == RING then return ring_wait(key, one, excess) end
-  return log_wait(key, one, excess, limit.p1)
-end
-
-local function reset_after(limit, key, one)
-  if limit.hold then return held_reset(limit, one) end
-  if one.level == 0 then return 0 end
-  return wait(limit, key, one, one.level)
-end
-
-local function remaining(limit, one)
-  if limit.hold and one.ahead then return 0 end
-  if limit.engine == WARM_UP then return floor(one.extra) end
-  local room = limit.capacity - one.level
-  if room <= 0 then return 0 end
-  return floor_div(room, limit.weight)
-end
-
--- What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
-local function attempt(limit, cost)
-  if limit.engine ~= LOG or limit.count_denied == 0 then return 0 end
-  return min(cost, limit.limit + 1)
-end
-
--- What remains after the decision. In a log that counts denied attempts, a peek counts as an attempt.
-local function remaining_after(limit, one, op, cost)
-  local left = remaining(limit, one)
-  if op == PEEK then left = max(left - attempt(limit, cost), 0) end
-  return left
-end
-
--- What is left of the shortest time since the newest charge.
-local function gap(limit, one)
-  if limit.engine ~= LOG or one.level == 0 then return 0 end
-  return max(limit.p2 - (one.at - one.origin), 0)
-end
-
--- Makes the stored level `level`. The key goes once the state is as good as absent, rounded up, by the
--- state's own time, which is ahead of now after a step back.
-local function write(limit, key, one, level)
-  if limit.hold then return held_write(limit, key, keys[key_at + limit.held_at], one, level) end
-  if level == 0 then
-    one.level = 0
-    return call('DEL', key)
-  end
-  local cost, engine = level - one.level, limit.engine
-  one.level = level
-  local lasts
-  if engine == BUCKET then lasts = ceil_div(level, limit.p1)
-  elseif engine == WINDOW then lasts = one.origin + one.extra - one.at
-  elseif engine == INTERVAL then lasts = interval_wait(one.at, one.origin, level, limit.p1, limit.p2)
-  elseif engine == SLIDING then lasts = sliding_wait(one, level, limit.p1)
-  elseif engine == WARM_UP then lasts = level
-  elseif engine == SLOTS then
-    slots_change(one, cost, limit.p1, limit.p2)
-    lasts = slots_wait(one, level)
-  elseif engine == RING then
-    ring_change(key, one, cost, limit.p1, limit.p2)
-    lasts = ring_wait(key, one, level)
-  else
-    if cost > 0 then one.origin = one.at end
-    if cost < 0 then one.origin = log_pull(key, one, -cost) end
-    lasts = one.origin + limit.p1 - one.at
-  end
-  local goes = ceil_div(one.at + lasts, 1000) + 1
-  if engine == BUCKET then return bucket_write(key, level, one.at, limit.weight, goes + GRACE_MS) end
-  if engine == WINDOW then return window_write(key, level, one.origin, one.extra, goes) end
-  if engine == INTERVAL then return interval_write(key, level, one.origin, goes) end
-  if engine == SLIDING then return sliding_write(key, one, limit.p1, goes) end
-  if engine == SLOTS then return slots_write(key, one, goes) end
-  if engine == WARM_UP then return warm_write(key, one, goes) end
-  if engine == RING then return ring_write(key, one, goes) end
-  local keep
-  if limit.count_denied == 1 then keep = limit.limit + 1 end
-  return log_write(key, one, cost, keep, goes)
-end
-
 -- Whether `cost` fits on top of the level, and how long until it does.
 local function judge(limit, key, one, cost)
   one.cause, one.retry = ABOVE, NEVER
@@ -205,7 +94,7 @@ local function read_one(limit, one, key)
   if not level then return at end
   one.level, one.at, one.origin, one.extra, one.shift = level, at, origin, extra, shift
   one.before, one.span, one.held = level, span, held
-  one.cause, one.retry = FITS, 0
+  one.cause, one.retry, one.raw, one.writes, one.undo = FITS, 0, last_raw, false, nil
   if limit.hold then return held_read(limit, one, keys[key_at + limit.held_at]) end
 end
 
@@ -241,9 +130,13 @@ local function cancel(limits, count, ones, record, record_key)
       held_release(one, record.level, record.cost)
       level = one.level
     end
+    ones.written = 1
     local reply = level and write(limits[1], keys[key_at + 1], one, level)
+    if not refused(reply) then
+      one.writes = level
+      reply = call('DEL', record_key)
+    end
     if refused(reply) then return nil, reply.err end
-    call('DEL', record_key)
   end
   return answer_of(limits, count, ones, cancelled and 1 or 2, true, 0, 0, PEEK, 0)
 end
@@ -266,10 +159,13 @@ end
 -- Decides one cost. Returns the packed answer, or nil and why it could not be decided.
 local function decide(limits, count, ones, op, cost, max_wait, last_key)
   -- What has happened before takes nothing and only tells how things stand.
+  ones.remembered, ones.written = false, 0
   local marker, record_key, known, why
   if op == REFUND_ONCE then
     op, marker = REFUND, keys[key_at + last_key]
-    if call('EXISTS', marker) == 1 then cost, marker = 0, nil end
+    local known_before = call('EXISTS', marker)
+    if refused(known_before) then return nil, known_before.err end
+    if known_before == 1 then cost, marker = 0, nil end
   elseif OF_ONCE[op] then
     op, record_key = OF_ONCE[op], keys[key_at + last_key]
     known, why = record_read(record_key, now)
@@ -305,6 +201,7 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
   if marker then
     local reply = call('SET', marker, 1, 'PX', REFUND_ID_PX)
     if refused(reply) then return nil, reply.err end
+    ones.remembered = marker
   end
   for i = 1, count do
     ones[i].forget = op == RESET
@@ -319,11 +216,14 @@ local function decide(limits, count, ones, op, cost, max_wait, last_key)
   if record_key and allowed then
     local reply = remember(limits, ones, levels, record_key, op, cost, granted, fitted, place, charged)
     if refused(reply) then return nil, reply.err end
+    ones.remembered = record_key
   end
   for i = 1, count do
     if levels[i] then
+      ones.written = i
       local reply = write(limits[i], keys[key_at + i], ones[i], levels[i])
       if refused(reply) then return nil, reply.err end
+      ones[i].writes = true
     end
   end
   return answer_of(limits, count, ones, allowed and 1 or 0, fitted, granted, place, op, cost)
@@ -380,6 +280,32 @@ local function decide_group(ones)
         if runs_alone then ran, answer, why = pcall(decide, limits, count, ones, op, cost, max_wait, last_key)
         else ran, answer, why = true, decide(limits, count, ones, op, cost, max_wait, last_key) end
         if not (ran and answer) then
+          -- Nothing of it stays: a command may have been refused after others were not.
+          if ones.remembered then call('SET', ones.remembered, '', 'PXAT', 1) end
+          for i = 1, ones.written do
+            local limit, one, key = limits[i], ones[i], keys[key_at + i]
+            local undo = one.undo or one.held and one.held.undo or {}
+            for at = #undo, 1, -1 do
+              local command = undo[at]
+              local reply = refused(call(unpack(command)))
+              if reply and command[1] == 'RPOP' then call('LTRIM', key, 0, -1 - command[3]) end
+              if reply and command[1] == 'DEL' and refused(call('SET', command[2], '', 'PXAT', 1)) then
+                call('PEXPIREAT', command[2], 1)
+              end
+            end
+            if one.writes and limit.engine ~= LOG and limit.engine ~= RING then
+              -- Written twice, because when it goes is known once it is there.
+              if not one.raw then
+                if refused(call('DEL', key)) then call('SET', key, '', 'PXAT', 1) end
+              elseif refused(call('SET', key, one.raw, 'PX', 60000)) then
+                call('SETRANGE', key, 0, one.raw)
+                call('PEXPIREAT', key, whole(ceil_div(now, 1000) + REFUND_ID_PX))
+              elseif not read_one(limit, one, key) then
+                local goes = ceil_div(one.at + reset_after(limit, key, one), 1000) + 1 + GRACE_MS
+                call('SET', key, one.raw, SET_EXPIRY, span_of(goes))
+              end
+            end
+          end
           reasons = reasons or {}
           reasons[#reasons + 1] = why or answer
           answer = pack_struct('<d', -1)

@@ -9,6 +9,7 @@ local function held_read(limit, one, key)
   local starts = {}
   one.starts, one.span, one.ahead, one.start, one.forget = starts, 0, nil, nil, nil
   local raw = call('GET', key)
+  one.held_raw = raw
   if not raw then return end
   if type(raw) == 'table' or fmod(#raw, 24) ~= 0 or #raw == 0 then return unreadable(raw) end
   local position = 1
@@ -119,13 +120,17 @@ local function held_write(limit, key, held_key, one, level)
     reply = call('SET', held_key, table.concat(packed), SET_EXPIRY, span_of(goes))
   end
   if refused(reply) then return reply end
+  -- A start is at most a window ahead, and counts for one.
+  if one.held_raw then log_undo(held, 'SET', held_key, one.held_raw, 'PX', whole(ceil_div(2 * span, 1000) + 1))
+  else log_undo(held, 'DEL', held_key) end
   if level == 0 then
     one.span, one.extra, held.length = 0, 0, 0
     return call('DEL', key)
   end
   one.origin = held.newest
   if taken > 0 then one.origin = log_pull(key, one, taken) end
-  if one.extra > 0 then call('LTRIM', key, 2 * one.extra, -1) end
+  reply = one.extra > 0 and call('LTRIM', key, 2 * one.extra, -1)
+  if refused(reply) then return reply end
   held.length = held.length - 2 * one.extra
   one.span, one.extra = 0, 0
   return call(KEY_EXPIRY, key, span_of(ceil_div(one.origin + span, 1000) + 1))

@@ -10,6 +10,7 @@ end
 
 local function interval_read(key, now, ceiling, p1, p2, p3)
   local raw = call('GET', key)
+  last_raw = raw
   if not raw then return 0, now, interval_grid(now, p2, p3), 0, 0 end
   if type(raw) == 'table' or #raw ~= 24 then return nil, unreadable(raw) end
   local last, spent = unpack_struct('<dd', raw)

@@ -14,11 +14,13 @@ local log_at_once, log_held
 
 -- Raises what makes the decision fail, and it alone, where the list holds something else.
 local function log_number(key, index)
-  local number
-  if log_at_once ~= key then number = tonumber(call('LINDEX', key, index))
+  local number, reply
+  if log_at_once ~= key then
+    reply = call('LINDEX', key, index)
+    number = tonumber(reply)
   elseif index < 0 then number = tonumber(log_held[#log_held + 1 + index])
   else number = tonumber(log_held[index + 1]) end
-  if not exact(number) then error(NOT_A_STATE, 0) end
+  if not exact(number) then error(unreadable(reply), 0) end
   return number
 end
 
@@ -87,28 +89,44 @@ local function log_move(key, shift, length)
   log_at_once = nil
   for entry = 0, (length - 1) / 2 - 1 do
     local index = 2 * entry + 1
-    call('LSET', key, index, whole(max(log_number(key, index) - shift, 0)))
+    local reply = call('LSET', key, index, whole(max(log_number(key, index) - shift, 0)))
+    if refused(reply) then error(reply.err, 0) end
   end
 end
 
--- Takes `cost` out of the newest entries; returns the time of the newest that is left. A server without memory
--- refuses only before something has changed.
+-- Remembers what undoes a write.
+local function log_undo(held, ...)
+  held.undo = held.undo or {}
+  held.undo[#held.undo + 1] = { ... }
+end
+
+-- Takes `cost` out of the newest entries; returns the time of the newest that is left. What changes that one comes
+-- first: a server without memory refuses only what comes before any change.
 local function log_pull(key, one, cost)
   log_at_once = nil
+  local last = -1
   while true do
-    local before, newest, total = log_number(key, -3), log_number(key, -2), log_number(key, -1)
+    local before, newest, total = log_number(key, last - 2), log_number(key, last - 1), log_number(key, last)
     local has = log_between(before, total)
     if has > cost then
       if cost > 0 then
         local rest = total - cost
         if rest < 0 then rest = rest + CEILING end
-        local reply = call('LSET', key, -1, whole(rest))
+        local reply = call('LSET', key, last, whole(rest))
         if refused(reply) then error(reply.err, 0) end
+        log_undo(one.held, 'LSET', key, last, whole(total))
+      end
+      if last < -1 then
+        local taken = call('LRANGE', key, last + 1, -1)
+        local reply = refused(taken) and taken or call('RPOP', key, -1 - last)
+        if refused(reply) then error(reply.err, 0) end
+        for from = 1, #taken, 1000 do
+          log_undo(one.held, 'RPUSH', key, unpack(taken, max(#taken - from - 998, 1), #taken + 1 - from))
+        end
       end
       return max(newest - one.shift, 0)
     end
-    call('RPOP', key)
-    call('RPOP', key)
+    last = last - 2
     one.held.length, cost = one.held.length - 2, cost - has
   end
 end
@@ -130,16 +148,23 @@ local function log_push(key, held, extra, at, cost)
   local length, entries = held.length, 0
   if length >= 3 then entries = (length - 1) / 2 - extra end
   local total = held.total or length > 0 and log_number(key, -1) or 0
+  local before = total
+  local reply
   total = total + cost
   if total >= CEILING then total = total - CEILING end
-  local reply
   if entries > 0 and (held.newest == at or entries >= LOG_ENTRIES) then
     reply = call('LSET', key, -1, whole(total))
-    if not refused(reply) then reply = call('LSET', key, -2, whole(at)) end
+    if not refused(reply) then
+      log_undo(held, 'LSET', key, -1, whole(before))
+      log_undo(held, 'LSET', key, -2, whole(held.newest))
+      reply = call('LSET', key, -2, whole(at))
+    end
   elseif length > 0 then
     reply, held.length = call('RPUSH', key, whole(at), whole(total)), length + 2
+    if not refused(reply) then log_undo(held, 'RPOP', key, 2) end
   else
     reply, held.length = call('RPUSH', key, 0, whole(at), whole(total)), 3
+    if not refused(reply) then log_undo(held, 'RPOP', key, 3) end
   end
   held.newest, held.total = at, total
   return reply
@@ -158,6 +183,7 @@ local function log_write(key, one, cost, keep, goes)
     local reply = log_push(key, held, extra, one.at, cost)
     if refused(reply) then return reply end
   end
-  if extra > 0 then call('LTRIM', key, 2 * extra, -1) end
+  local reply = extra > 0 and call('LTRIM', key, 2 * extra, -1)
+  if refused(reply) then return reply end
   return call(KEY_EXPIRY, key, span_of(goes))
 end

@@ -51,6 +51,9 @@ local function span_of(goes)
   return max(goes - base_ms, least_ms)
 end
 
+-- The last string that a limit's state was read from.
+local last_raw = false
+
 local function refused(reply)
   return type(reply) == 'table' and reply.err
 end

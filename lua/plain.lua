@@ -68,6 +68,10 @@ while groups > 0 and now < CEILING do
     @answer
     if admitted > before then
       @write
+      if refusal and not refusal:find('OOM', 1, true) then
+        -- Nothing of it stays charged. For want of memory, only the first write is refused.
+        @undo
+      end
     elseif joined and count == 1 and not raw_1 then
       local found = call('GET', keys[at_1])
       refusal = found and found.err

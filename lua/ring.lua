@@ -95,7 +95,7 @@ local function ring_read(key, now, p1, p2)
   if #raw ~= RING_HEAD + 16 * groups then return nil, NOT_A_STATE end
   local first = max(floor_div(at, p1) - p2 + 1, 0)
   local group, last = floor_div(first, RING_GROUP), floor_div(newest, RING_GROUP)
-  local held = { p1, p2, groups = groups, group = group, last = last, newest = newest }
+  local held = { p1, p2, groups = groups, group = group, last = last, newest = newest, total = total }
   local records, level = { unpack_struct('<' .. string.rep('dd', groups), raw, RING_HEAD + 1) }, 0
   held.records, held.from = records, first - group * RING_GROUP + 1
   local at_record = 2 * fmod(group, groups) + 1
@@ -171,12 +171,17 @@ local function ring_change(key, one, cost, p1, p2)
 end
 
 -- Writes the whole string from a list.
-local function ring_write_list(key, held)
+local function ring_write_list(key, one)
+  local held, raw = one.held, call('GET', key) or ''
+  if refused(raw) then return raw end
   local width, count = held[1], held[2]
   local groups, total = ring_groups(count), 0
-  call('DEL', key)
-  local reply = call('SETRANGE', key, ring_offset(groups, groups) - 8, pack_struct('<d', 0))
+  local reply
+  if #raw > 0 then reply = call('SET', key, string.rep('\0', ring_offset(groups, groups)), 'KEEPTTL')
+  else reply = call('SETRANGE', key, ring_offset(groups, groups) - 8, pack_struct('<d', 0)) end
   if refused(reply) then return reply end
+  if #raw > 0 then one.undo = { { 'SET', key, raw, 'PX', whole(ceil_div(2 * width * count, 1000) + 1) } }
+  else one.undo = { { 'DEL', key } } end
   local i = 3
   while i <= #held do
     local group, cells, holds = floor_div(held[i] / width, RING_GROUP), {}, 0
@@ -186,7 +191,8 @@ local function ring_write_list(key, held)
       cells[cell], holds, i = cells[cell] + held[i + 1], holds + held[i + 1], i + 2
     end
     local place = fmod(group, groups)
-    call('SETRANGE', key, ring_offset(groups, place), pack_struct(RING_CELLS, unpack(cells)))
+    reply = call('SETRANGE', key, ring_offset(groups, place), pack_struct(RING_CELLS, unpack(cells)))
+    if refused(reply) then return reply end
     call('SETRANGE', key, RING_HEAD + 16 * place, pack_struct('<dd', group, holds))
     total = total + holds
   end
@@ -199,24 +205,29 @@ local function ring_write_slot(key, one)
   local groups, group = held.groups, floor_div(held.slot, RING_GROUP)
   local place, cell = fmod(group, groups), held.slot - group * RING_GROUP
   local from, holds = ring_offset(groups, place), held.cost
-  local reply
+  local reply, before
   if held.records[2 * place + 1] == group then
     local raw = call('GETRANGE', key, from + 8 * cell, from + 8 * cell + 7)
     if refused(raw) or #raw ~= 8 then return { err = unreadable(raw) } end
-    holds = held.records[2 * place + 2] + held.cost
+    holds, before = held.records[2 * place + 2] + held.cost, raw
     reply = call('SETRANGE', key, from + 8 * cell, pack_struct('<d', unpack_struct('<d', raw) + held.cost))
   else
-    local before, after = string.rep('\0', 8 * cell), string.rep('\0', 8 * (RING_GROUP - 1 - cell))
-    reply = call('SETRANGE', key, from, before .. pack_struct('<d', held.cost) .. after)
+    local zeros, after = string.rep('\0', 8 * cell), string.rep('\0', 8 * (RING_GROUP - 1 - cell))
+    reply = call('SETRANGE', key, from, zeros .. pack_struct('<d', held.cost) .. after)
   end
   if refused(reply) then return reply end
+  one.undo = {
+    { 'SETRANGE', key, from + 8 * cell, before or pack_struct('<d', 0) },
+    { 'SETRANGE', key, RING_HEAD + 16 * place, pack_struct('<dd', held.records[2 * place + 1], held.records[2 * place + 2]) },
+    { 'SETRANGE', key, 16, pack_struct('<dd', held.newest, held.total) },
+  }
   call('SETRANGE', key, RING_HEAD + 16 * place, pack_struct('<dd', group, holds))
   return call('SETRANGE', key, 16, pack_struct('<dd', held.slot, one.level))
 end
 
 local function ring_write(key, one, goes)
   local reply
-  if one.held.groups then reply = ring_write_slot(key, one) else reply = ring_write_list(key, one.held) end
+  if one.held.groups then reply = ring_write_slot(key, one) else reply = ring_write_list(key, one) end
   if refused(reply) then return reply end
   return call(KEY_EXPIRY, key, span_of(goes))
 end

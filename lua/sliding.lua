@@ -16,6 +16,7 @@ end
 
 local function sliding_read(key, now, p1)
   local raw = call('GET', key)
+  last_raw = raw
   if not raw then return sliding_opening(now, p1) end
   if type(raw) == 'table' or #raw ~= 32 then return nil, unreadable(raw) end
   local start, current, previous, span = unpack_struct('<dddd', raw)

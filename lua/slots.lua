@@ -33,6 +33,7 @@ end
 
 local function slots_read(key, now, p1, p2)
   local raw = call('GET', key)
+  last_raw = raw
   if not raw then return slots_opening(now, p1, p2) end
   if type(raw) == 'table' or #raw < 48 or #raw > 48 + 16 * SLOTS_MOST then
     return nil, unreadable(raw)

@@ -23,7 +23,7 @@ local now, groups, repeats, position = unpack_struct('<ddd', request)
 -- live for a span from its own now, and for at least a minute.
 local SET_EXPIRY, KEY_EXPIRY, base_ms, least_ms = 'PXAT', 'PEXPIREAT', 0, 0
 if now < 0 then
-  local time = call('TIME')
+  local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]
 else
   SET_EXPIRY, KEY_EXPIRY, base_ms, least_ms = 'PX', 'PEXPIRE', (now - now % 1000) / 1000, 60000

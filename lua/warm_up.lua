@@ -21,6 +21,7 @@ end
 local function warm_read(key, now, p1, p2, p3)
   local curve = warm_curve(p1, p2, p3)
   local raw = call('GET', key)
+  last_raw = raw
   if not raw then return 0, now, 0, curve.most, 0, curve end
   if type(raw) == 'table' or #raw ~= 32 then return nil, unreadable(raw) end
   local backlog, stored, at, most = unpack_struct('<dddd', raw)

@@ -37,6 +37,7 @@ end
 
 local function window_read(key, now, p1, p2, p3)
   local raw = call('GET', key)
+  last_raw = raw
   if not raw then return window_opening(now, p1, p2, p3) end
   if type(raw) == 'table' or #raw ~= 24 then return nil, unreadable(raw) end
   local start, hits, span = unpack_struct('<ddd', raw)

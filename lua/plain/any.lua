@@ -15,6 +15,15 @@ local px = expires_$ - base_ms
 if px < least_ms then px = least_ms end
 if px ~= px_last then px_last, px_text = px, string.format('%.0f', px) end
 
+@undo
+if count > 1 and raw_$ then
+  -- What a charge has written expires no earlier.
+  if call('SET', keys[at_$], raw_$, 'KEEPTTL').err then call('SETRANGE', keys[at_$], '0', raw_$) end
+elseif count > 1 and type(call('DEL', keys[at_$])) == 'table' then
+  call('SET', keys[at_$], '', 'PXAT', '1')
+end
+if held then held[keys[at_$]] = raw_$ end
+
 @set
   @expiry
 local written

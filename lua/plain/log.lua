@@ -31,7 +31,9 @@ if length_$ > 0 then
   else
     dead_$, base_$, first_$, total_$ = 1, total_$, tonumber(found_$[4]), tonumber(found_$[5])
     if first_$ and first_$ + p1_$ <= now then
-      local low, high, step = 2, (call('LLEN', key_$) - 3) / 2, 1
+      local low, high, step = 2, call('LLEN', key_$), 1
+      if type(high) == 'table' then break end
+      high = (high - 3) / 2
       while first_$ and low < high do
         local probe = low + math.min(step - 1, (high - low - (high - low) % 2) / 2)
         first_$ = tonumber(call('LINDEX', key_$, 2 * probe + 1))
@@ -64,7 +66,12 @@ if length_$ > 0 and dead_$ >= 0 then
   if freed < 0 then freed = freed + CEILING end
   local denied = turns == 0 or admitted - before < turns
   if denied and excess > freed and excess <= was_$ then
-    local low, high, step, found = dead_$ + 1, (call('LLEN', key_$) - 3) / 2, 1, false
+    local low, high, step, found = dead_$ + 1, call('LLEN', key_$), 1, false
+    if type(high) == 'table' then
+      admitted = before
+      break
+    end
+    high = (high - 3) / 2
     repeat
       local probe = low + math.min(step - 1, (high - low - (high - low) % 2) / 2)
       local entry = call('LRANGE', key_$, 2 * probe + 1, 2 * probe + 2)
@@ -91,6 +98,19 @@ if length_$ > 0 and dead_$ >= 0 then
   reply[at_$] = pack_struct('<ddddd', base_$, first_$, total_$, newest_$, last_$)
 end
 
+@undo
+-- What was written is the newest entry.
+do
+  local total, ends = last_$ + level_$ - was_$, call('LRANGE', key_$, '-2', '-1')
+  if total >= CEILING then total = total - CEILING end
+  if ends[1] == now_text and ends[2] == string.format('%.0f', total) then
+    if was_$ > 0 and newest_$ == now then call('LSET', key_$, '-1', string.format('%.0f', last_$))
+    elseif length_$ == 0 then
+      if type(call('DEL', key_$)) == 'table' then call('LTRIM', key_$, '1', '0') end
+    elseif call('LTRIM', key_$, '0', '-3').err then call('RPOP', key_$, '2') end
+  end
+end
+
 @write
 if not refusal then
   local total, written = last_$ + level_$ - was_$, nil
@@ -102,8 +122,11 @@ if not refusal then
   else written = call('RPUSH', key_$, '0', now_text, text) end
   refusal = type(written) == 'table' and written.err
   if not refusal then
-    if dead_$ < 0 then call('LTRIM', key_$, '-3', '-1')
-    elseif dead_$ > 0 then call('LTRIM', key_$, 2 * dead_$, '-1') end
+    if dead_$ < 0 then written = call('LTRIM', key_$, '-3', '-1')
+    elseif dead_$ > 0 then written = call('LTRIM', key_$, 2 * dead_$, '-1') end
+    refusal = dead_$ ~= 0 and written.err
+  end
+  if not refusal then
     local fresh = now + p1_$
     local expires_$ = (fresh - fresh % 1000) / 1000 + 2
     @expiry

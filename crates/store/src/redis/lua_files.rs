@@ -52,6 +52,9 @@ pub(super) const HELD: &str = include_str!("../../../../lua/held.lua");
 /// Decisions under an id, for the full driver.
 pub(super) const ONCE: &str = include_str!("../../../../lua/once.lua");
 
+/// What the full driver asks of a limit.
+pub(super) const LIMIT: &str = include_str!("../../../../lua/limit.lua");
+
 /// The full driver.
 pub(super) const DECIDE: &str = include_str!("../../../../lua/decide.lua");
 
@@ -60,6 +63,9 @@ pub(super) const PLAIN: &str = include_str!("../../../../lua/plain.lua");
 
 /// The parts of the short path that are the same for every engine.
 pub(super) const PLAIN_ANY: &str = include_str!("../../../../lua/plain/any.lua");
+
+/// What finds out which rights are missing.
+pub(super) const RIGHTS: &str = include_str!("../../../../lua/rights.lua");
 
 /// The parts of a script of queues.
 type QueueFiles = &'static [&'static str];

@@ -144,6 +144,10 @@ pub(super) fn reason_of(reason: &str) -> StoreError {
     if let Some(known) = reason.strip_prefix(OTHER_COST).and_then(|cost| cost.parse().ok()) {
         return StoreError::OtherCost(known);
     }
+    // Redis 6.2 and 7.0 say in these words that a right is missing.
+    if reason.contains("The user executing the script") {
+        return StoreError::Refused(reason.into());
+    }
     let code = reason.split(' ').next().unwrap_or_default();
     match code {
         "OOM" | "READONLY" | "MISCONF" | "NOREPLICAS" | "NOPERM" | "MASTERDOWN" => {

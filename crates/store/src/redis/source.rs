@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::lua_files::{self, DECIDE, LEASES, NUMBERS, QUEUES, START, files_of};
+use super::lua_files::{self, DECIDE, LEASES, LIMIT, NUMBERS, QUEUES, START, files_of};
 use super::plain;
 use weir_core::algorithm::{Algorithm, EngineKind};
 use weir_core::lease::{ConcurrencyRule, ControllerRule};
@@ -111,7 +111,8 @@ pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     });
     let leases = LEASES.iter().map(|(name, files)| (format!("lease-{name}"), files.join("\n")));
     let queues = QUEUES.iter().map(|(name, files)| (format!("queue-{name}"), files.join("\n")));
-    std::iter::once(full).chain(short).chain(leases).chain(queues)
+    let rights = ("rights".to_owned(), lua_files::RIGHTS.to_owned());
+    [full, rights].into_iter().chain(short).chain(leases).chain(queues)
 }
 
 const fn bit(engine: EngineKind) -> usize {
@@ -130,7 +131,7 @@ fn join(engines: usize, plain: &str) -> String {
     let used = used.map(|engine| files_of(engine).driver);
     let has = |bit: usize, file: &'static str| (engines & bit != 0).then_some(file);
     let more = [has(HELD, lua_files::HELD), has(ONCE, lua_files::ONCE)].into_iter().flatten();
-    let parts = [START, plain, NUMBERS].into_iter().chain(used).chain(more).chain([DECIDE]);
+    let parts = [START, plain, NUMBERS].into_iter().chain(used).chain(more).chain([LIMIT, DECIDE]);
     let parts: Vec<&str> = parts.collect();
     parts.join("\n")
 }
