@@ -177,11 +177,12 @@ fn serve(
             metrics.show_redis(move || counted.single_slot_calls())?;
             let engines = EnginesInUse::default();
             let has_leases = config.rules.has_leases();
-            engines.set_strategies(config.rules.engines().collect::<EngineSet>().with_leases(has_leases));
-            metrics.show_store(shared.health().clone())?;
-            let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
             // Queues have connections of their own: their payloads must not hold decisions up.
             let has_queues = !queues.is_empty();
+            let used = config.rules.engines().collect::<EngineSet>().with_leases(has_leases);
+            engines.set_strategies(used.with_queues(has_queues).with_usage(config.usage.shared));
+            metrics.show_store(shared.health().clone())?;
+            let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
             let store_files =
                 redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
             let share = Box::new(|_: Option<&Domains>| ());

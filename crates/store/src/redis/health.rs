@@ -13,6 +13,7 @@ mod monitor;
 mod probe;
 mod probe_leases;
 mod remedy;
+mod rights;
 mod streak;
 mod tags;
 

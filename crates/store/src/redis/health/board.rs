@@ -39,6 +39,8 @@ struct Board {
     fingerprint: Fingerprint,
     /// Whether `INFO` was refused, and so is not asked for again.
     info_refused: bool,
+    /// Since when rights for usage are missing, and which.
+    usage_refused: Option<(Since, Arc<str>)>,
 }
 
 #[derive(Default)]
@@ -54,6 +56,7 @@ impl StoreHealth {
             topology: Streak::default(),
             fingerprint: Fingerprint::of(secret),
             info_refused: false,
+            usage_refused: None,
         };
         let (board, changes) = (Mutex::new(board), watch::Sender::new(()));
         Self(Arc::new(SharedBoard { config: config.clone(), board, changes }))
@@ -173,6 +176,27 @@ impl StoreHealth {
         }
     }
 
+    /// Which rights for usage are missing, if any.
+    pub(super) fn usage_looked(&self, missing: Option<&str>) {
+        self.change(|board| match (missing, &board.usage_refused) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                board.usage_refused = None;
+                tracing::info!("no right for usage is missing any more");
+            }
+            (Some(reason), known) => {
+                let since = known.as_ref().map_or_else(Since::now, |(since, _)| *since);
+                if known.is_none() {
+                    tracing::warn!(
+                        reason, what_to_do = %remedy(reason, &self.0.config),
+                        "usage is not shared between nodes"
+                    );
+                }
+                board.usage_refused = Some((since, reason.into()));
+            }
+        });
+    }
+
     /// What `INFO` says.
     pub(super) fn informed(&self, node: &Address, info: MemoryInfo) {
         self.change(|board| {
@@ -220,12 +244,18 @@ impl Board {
         StoreStatus {
             nodes: self.nodes.iter().map(|(node, known)| known.status(node)).collect(),
             failures: topology.into_iter().chain(failed).collect(),
-            notes: self.notes(),
+            notes: self.notes(config),
             other_key_secret: self.fingerprint.other().is_some(),
         }
     }
 
-    fn notes(&self) -> Vec<Trouble> {
+    fn notes(&self, config: &RedisConfig) -> Vec<Trouble> {
+        let usage = self.usage_refused.as_ref().map(|(since, reason)| Trouble {
+            what: "usage is not shared between nodes".to_owned(),
+            since: *since,
+            reason: reason.to_string(),
+            remedy: remedy(reason, config).into_owned(),
+        });
         let other = self.fingerprint.other().map(|(since, other)| Trouble {
             what: "another node counts with another key_secret, so every limit is admitted once by each"
                 .to_owned(),
@@ -234,7 +264,7 @@ impl Board {
             remedy: ONE_SECRET.to_owned(),
         });
         let evictions = self.nodes.iter().flat_map(|(node, known)| known.notes(node));
-        other.into_iter().chain(evictions).collect()
+        other.into_iter().chain(usage).chain(evictions).collect()
     }
 }
 

@@ -1,11 +1,11 @@
-//! Which engines are in use, and whether leases are: what a node must be able to run.
+//! Which engines are in use, and whether leases, queues and usage are: what a node must be able to run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use weir_core::algorithm::EngineKind;
 
-/// A set of engines. It may have leases, too.
+/// A set of engines. It may have leases, queues and usage, too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EngineSet(u16);
 
@@ -32,6 +32,28 @@ impl EngineSet {
         Self(self.0 | if leases { LEASES } else { 0 })
     }
 
+    /// The same set, with queues if `queues` says so.
+    #[must_use]
+    pub const fn with_queues(self, queues: bool) -> Self {
+        Self(self.0 | if queues { QUEUES } else { 0 })
+    }
+
+    /// The same set, with usage that nodes share if `usage` says so.
+    #[must_use]
+    pub const fn with_usage(self, usage: bool) -> Self {
+        Self(self.0 | if usage { USAGE } else { 0 })
+    }
+
+    /// Whether queues are in it.
+    pub(super) const fn has_queues(self) -> bool {
+        self.0 & QUEUES != 0
+    }
+
+    /// Whether usage is in it.
+    pub(super) const fn has_usage(self) -> bool {
+        self.0 & USAGE != 0
+    }
+
     /// Whether leases are in it.
     pub(super) const fn has_leases(self) -> bool {
         self.0 & LEASES != 0
@@ -56,15 +78,15 @@ impl EnginesInUse {
 
     /// All of them; the window, which limits of Envoy's requests have, where nothing is configured.
     pub(super) fn all(&self) -> EngineSet {
-        match self.0.strategies.load(Relaxed) | self.0.rules.load(Relaxed) {
-            0 => EngineSet(bit(EngineKind::Window)),
-            engines => EngineSet(engines),
-        }
+        let used = self.0.strategies.load(Relaxed) | self.0.rules.load(Relaxed);
+        EngineSet(if used & !USAGE == 0 { used | bit(EngineKind::Window) } else { used })
     }
 }
 
-/// The bit of leases, above those of engines.
+/// The bits of leases, queues and usage, above those of engines.
 const LEASES: u16 = 1 << 15;
+const QUEUES: u16 = 1 << 14;
+const USAGE: u16 = 1 << 13;
 
 const fn bit(engine: EngineKind) -> u16 {
     1 << engine.number()
@@ -89,5 +111,7 @@ mod tests {
         assert!(!in_use.all().has_leases());
         in_use.set_strategies(EngineSet::default().with_leases(true));
         assert_eq!((used(), in_use.all().has_leases()), ([false; 3], true), "leases need no engine");
+        in_use.set_strategies(EngineSet::default().with_usage(true));
+        assert_eq!((used(), in_use.all().has_usage()), ([false, true, false], true), "usage decides nothing");
     }
 }

@@ -15,6 +15,7 @@ use super::engines::EnginesInUse;
 use super::evictions;
 use super::fingerprint;
 use super::probe::{Probed, Probes};
+use super::rights::{self, Capability};
 use crate::redis::connect::{Connection, connect};
 use crate::redis::context::LinkContext;
 use crate::redis::topology::Address;
@@ -163,6 +164,21 @@ impl Prober {
                 Ok(found) => self.health.compared(found.as_deref()),
                 Err(AskError::Refused(reason)) => self.health.comparison_refused(&reason),
                 Err(AskError::Failed) => return Err(()),
+            }
+        }
+        let used = self.engines.all();
+        let has_usage =
+            self.context.topology.owner(key::usage_slot()).is_ok_and(|owner| owner == self.address);
+        if has_usage && Capability::Usage.is_in(used) {
+            let probe_key = self
+                .context
+                .config
+                .namespace
+                .usage_key(&format!("probe:{:x}", self.tags.first().copied().unwrap_or_default()));
+            let missing = rights::missing(connection, Capability::Usage, used, probe_key.as_bytes());
+            match tokio::time::timeout(timeout, missing).await {
+                Ok(Ok(missing)) => self.health.usage_looked(missing.as_deref()),
+                Ok(Err(_)) | Err(_) => return Err(()),
             }
         }
         if self.health.may_ask_info() && is_due(self.informed, evictions::EVERY) {

@@ -1,5 +1,5 @@
-//! The probe: a charge through the real script, for each engine in use, and leases if they are in use, on keys of this
-//! process alone.
+//! The probe: every right of what is in use, a charge through the real script for each engine, and leases if they are in
+//! use, on keys of this process alone.
 //!
 //! `PING` and an empty script pass where every write is refused: for want of a right, memory, replicas, or on a
 //! server that is too old. So what is tried is a charge, which writes.
@@ -18,6 +18,7 @@ use weir_units::Micros;
 use super::ask::as_written;
 use super::engines::EngineSet;
 use super::probe_leases::LeaseProbe;
+use super::rights::{self, Capability};
 use super::tags::ProcessTags;
 use crate::StoreError;
 use crate::redis::connect::Connection;
@@ -72,8 +73,8 @@ impl Probes {
         Some(vec![first, second])
     }
 
-    /// Charges by every engine of `engines`, and takes and returns leases if they are in it, one call after the other,
-    /// until one is refused.
+    /// Tries all rights, charges by every engine of `engines`, and takes and returns leases if they are in it, one call
+    /// after the other, until one is refused.
     pub(super) async fn probe(
         &self,
         connection: &mut Connection,
@@ -85,6 +86,10 @@ impl Probes {
         let is_used = |strategy: &&Arc<Strategy>| {
             strategy.algorithms().iter().any(|limit| engines.has(limit.engine().kind()))
         };
+        match rights(connection, context, deadlines, tags, engines).await {
+            Probed::Decides => {}
+            other => return other,
+        }
         for strategy in self.strategies.iter().filter(is_used) {
             let request = |&tag: &u128| Arc::new(Request::probe(strategy, &context.config.namespace, tag));
             let requests: Vec<_> = tags.iter().map(request).collect();
@@ -105,6 +110,30 @@ impl Probes {
             Err(_) => silent(context),
         }
     }
+}
+
+/// Whether every right is there that what is in use needs.
+async fn rights(
+    connection: &mut Connection,
+    context: &LinkContext,
+    deadlines: &Deadlines,
+    tags: &[u128],
+    used: EngineSet,
+) -> Probed {
+    let Some(tag) = tags.first() else { return Probed::Elsewhere };
+    let mut key = Vec::with_capacity(48);
+    context.config.namespace.prefix(*tag).write(&mut key);
+    key.extend_from_slice(b"probe:rights");
+    for capability in Capability::NEEDED.into_iter().filter(|capability| capability.is_in(used)) {
+        let missing = rights::missing(connection, capability, used, &key);
+        match deadlines.until(monotonic() + Duration::from(context.config.deadline), missing).await {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some(reason))) => return Probed::Refuses(reason),
+            Ok(Err(error)) => return refused(&error, context.topology.is_cluster()),
+            Err(_) => return silent(context),
+        }
+    }
+    Probed::Decides
 }
 
 fn silent(context: &LinkContext) -> Probed {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::probe_leases::FOR_LEASES;
+use super::rights::{self, WITHOUT};
 use crate::config::{RedisConfig, Topology};
 
 /// What a part of a refusal means, for its own topology or for any. The first that fits counts.
@@ -90,13 +91,6 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
 
 const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
 
-/// All that decisions need besides their keys, as `ACL SETUSER` takes it; docs/redis.md says the same.
-const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen \
-                      +lrange +lindex +lset +ltrim +pexpireat";
-
-/// What leases need besides.
-const LEASE_RIGHTS: &str = "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
-
 /// What to do about `reason`.
 pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
     if reason.contains("NOPERM") || reason.contains("The user executing the script") {
@@ -112,14 +106,18 @@ pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
 fn rights(reason: &str, config: &RedisConfig) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or("default");
     let namespace = &config.namespace;
+    if let Some((_, missing)) = reason.split_once(WITHOUT) {
+        return format!("grant what is missing: ACL SETUSER {user} {missing}");
+    }
     let command = reason.split('\'').nth(1).filter(|name| !name.contains(' '));
+    let (decisions, leases) = (rights::of_decisions(), rights::of_leases());
     match command {
         Some(command) => format!("grant the command: ACL SETUSER {user} +{command}"),
         None if reason.contains(" key") => format!("grant the keys: ACL SETUSER {user} ~{namespace}:*"),
         None if reason.starts_with(FOR_LEASES) => {
-            format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {RIGHTS} {LEASE_RIGHTS}")
+            format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {decisions} {leases}")
         }
-        None => format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {RIGHTS}"),
+        None => format!("grant what is missing: ACL SETUSER {user} ~{namespace}:* {decisions}"),
     }
 }
 
@@ -185,7 +183,11 @@ mod tests {
             ),
             (
                 "ERR The user executing the script can't run this command or subcommand",
-                "ACL SETUSER weir ~weir:* +evalsha +eval +time +get",
+                "ACL SETUSER weir ~weir:* +evalsha +eval +del +time +pexpireat +get",
+            ),
+            (
+                "for queues: NOPERM this user has no right to +zadd +xgroup|create",
+                "weir +zadd +xgroup|create",
             ),
         ] {
             let said = remedy(reason, &config);

@@ -1,0 +1,211 @@
+//! The rights that each capability needs, and the call that finds out which of them are missing.
+//!
+//! Each command is tried in a form that changes nothing, or nothing but the probe's own key. `docs/redis.md` lists the same
+//! rights.
+
+use redis::{RedisError, Value};
+
+use super::engines::EngineSet;
+use crate::redis::connect::Connection;
+use crate::redis::lua_files::RIGHTS;
+use weir_core::algorithm::EngineKind;
+
+/// A right, as `ACL SETUSER` takes it without the sign, and a command that needs it; `@` is the probe's key.
+type Right = (&'static str, &'static str);
+
+/// What every script needs. The first removes what the others write.
+const OF_ALL: &[Right] = &[("del", "DEL @"), ("time", "TIME"), ("pexpireat", "PEXPIREAT @ 1")];
+
+const OF_DECISIONS: &[Right] = &[
+    ("get", "GET @"),
+    ("set", "SET @ x XX PX 1000"),
+    ("mget", "MGET @"),
+    ("setrange", "SETRANGE @ 0 ''"),
+    ("exists", "EXISTS @"),
+];
+
+const OF_LOGS: &[Right] = &[
+    ("rpop", "RPOP @"),
+    ("llen", "LLEN @"),
+    ("lrange", "LRANGE @ 0 0"),
+    ("lindex", "LINDEX @ 0"),
+    ("lset", "LSET @ 0 x"),
+    ("ltrim", "LTRIM @ 0 0"),
+    ("rpush", "RPUSH @ x"),
+];
+
+const OF_RINGS: &[Right] = &[("getrange", "GETRANGE @ 0 0")];
+
+const OF_LEASES: &[Right] = &[
+    ("hset", "HSET @ f x"),
+    ("hget", "HGET @ f"),
+    ("hmget", "HMGET @ f"),
+    ("hdel", "HDEL @ x"),
+    ("zadd", "ZADD @ XX 0 x"),
+    ("zrem", "ZREM @ x"),
+    ("zcard", "ZCARD @"),
+    ("zscore", "ZSCORE @ x"),
+    ("zrange", "ZRANGE @ 0 0"),
+    ("zrangebyscore", "ZRANGEBYSCORE @ 0 0"),
+];
+
+const OF_QUEUES: &[Right] = &[
+    ("hget", "HGET @ f"),
+    ("hset", "HSET @ f x"),
+    ("hmget", "HMGET @ f"),
+    ("hdel", "HDEL @ x"),
+    ("zadd", "ZADD @ XX 0 x"),
+    ("zrem", "ZREM @ x"),
+    ("zcard", "ZCARD @"),
+    ("zrange", "ZRANGE @ 0 0"),
+    ("zrangebyscore", "ZRANGEBYSCORE @ 0 0"),
+    ("xadd", "XADD @ NOMKSTREAM * f x"),
+    ("xlen", "XLEN @"),
+    ("xrange", "XRANGE @ - +"),
+    ("xrevrange", "XREVRANGE @ + -"),
+    ("xtrim", "XTRIM @ MAXLEN 0"),
+    ("xdel", "XDEL @ 0-1"),
+    ("xack", "XACK @ weir 0-1"),
+    ("xclaim", "XCLAIM @ weir weir 0 0-1"),
+    ("xreadgroup", "XREADGROUP GROUP weir weir COUNT 1 STREAMS @ >"),
+    ("xgroup|create", "XGROUP CREATE @ weir 0"),
+    ("lpop", "LPOP @"),
+];
+
+/// What queues need of the rights of decisions.
+const OF_QUEUES_TOO: &[Right] = &[
+    ("get", "GET @"),
+    ("set", "SET @ x XX PX 1000"),
+    ("llen", "LLEN @"),
+    ("lindex", "LINDEX @ 0"),
+    ("rpush", "RPUSH @ x"),
+];
+
+const OF_USAGE: &[Right] = &[
+    ("hset", "HSET @ f x"),
+    ("hgetall", "HGETALL @"),
+    ("expire", "EXPIRE @ 60"),
+    ("zadd", "ZADD @ XX 0 x"),
+    ("zrange", "ZRANGE @ 0 0"),
+    ("zremrangebyscore", "ZREMRANGEBYSCORE @ 0 0"),
+    ("zremrangebyrank", "ZREMRANGEBYRANK @ 0 0"),
+];
+
+/// What a process does with Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Capability {
+    /// Decisions, by the engines in use.
+    Decisions,
+    /// Leases.
+    Leases,
+    /// Queues.
+    Queues,
+    /// Usage that nodes share.
+    Usage,
+}
+
+impl Capability {
+    /// Those without which a node does not do what it is asked.
+    pub(super) const NEEDED: [Self; 3] = [Self::Decisions, Self::Leases, Self::Queues];
+
+    /// Whether it is in use.
+    pub(super) fn is_in(self, used: EngineSet) -> bool {
+        match self {
+            Self::Decisions => EngineKind::ALL.into_iter().any(|engine| used.has(engine)),
+            Self::Leases => used.has_leases(),
+            Self::Queues => used.has_queues(),
+            Self::Usage => used.has_usage(),
+        }
+    }
+
+    /// How the reason begins when a right is missing.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Self::Decisions => "",
+            Self::Leases => super::probe_leases::FOR_LEASES,
+            Self::Queues => "for queues: ",
+            Self::Usage => "for usage: ",
+        }
+    }
+
+    fn rights(self, used: EngineSet) -> impl Iterator<Item = &'static Right> {
+        let (own, too): (_, &[Right]) = match self {
+            Self::Decisions => {
+                let logs = if used.has(EngineKind::Log) { OF_LOGS } else { &[] };
+                (OF_DECISIONS, logs)
+            }
+            Self::Leases => (OF_LEASES, &[]),
+            Self::Queues => (OF_QUEUES, OF_QUEUES_TOO),
+            Self::Usage => (OF_USAGE, &[]),
+        };
+        let rings = if self == Self::Decisions && used.has(EngineKind::Ring) { OF_RINGS } else { &[] };
+        OF_ALL.iter().chain(own).chain(too).chain(rings)
+    }
+}
+
+/// Why this capability does not work, if rights are missing: all of them by name. An error is one of the call itself.
+pub(super) async fn missing(
+    connection: &mut Connection,
+    capability: Capability,
+    used: EngineSet,
+    key: &[u8],
+) -> Result<Option<String>, RedisError> {
+    let rights: Vec<&Right> = capability.rights(used).collect();
+    // Not by EVALSHA, which the charge uses: EVAL is a right, too.
+    let mut command = redis::cmd("EVAL");
+    command.arg(RIGHTS).arg(1).arg(key);
+    for (_, tried) in &rights {
+        command.arg(*tried);
+    }
+    let Value::Array(numbers) = connection.send(&command).await? else { return Ok(None) };
+    let named = numbers.iter().filter_map(|number| match number {
+        Value::Int(number) => rights.get(usize::try_from(*number).ok()?.checked_sub(1)?),
+        _ => None,
+    });
+    let named: Vec<String> = named.map(|(name, _)| format!("+{name}")).collect();
+    Ok((!named.is_empty()).then(|| format!("{}{WITHOUT}{}", capability.prefix(), named.join(" "))))
+}
+
+/// What the names of missing rights follow in a reason.
+pub(super) const WITHOUT: &str = "NOPERM this user has no right to ";
+
+/// All rights of decisions besides keys, as `ACL SETUSER` takes them.
+pub(super) fn of_decisions() -> String {
+    let all = [OF_ALL, OF_DECISIONS, OF_LOGS, OF_RINGS].concat();
+    list(std::iter::once("evalsha").chain(["eval"]).chain(all.iter().map(|(name, _)| *name)))
+}
+
+/// What leases need besides.
+pub(super) fn of_leases() -> String {
+    list(OF_LEASES.iter().map(|(name, _)| *name))
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("+{name}")).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The lists of the documentation, in whatever order.
+    #[test]
+    fn the_documentation_lists_the_same() {
+        let document = include_str!("../../../../../docs/redis.md");
+        let lists: Vec<BTreeSet<&str>> = document
+            .split('`')
+            .filter(|text| text.contains(" +"))
+            .map(|text| text.split(' ').collect())
+            .collect();
+        let names = |rights: &[Right]| list(rights.iter().map(|(name, _)| *name));
+        for (expected, keys) in
+            [(of_decisions(), "~weir:*"), (of_leases(), ""), (names(OF_QUEUES), ""), (names(OF_USAGE), "")]
+        {
+            let wanted: BTreeSet<&str> =
+                expected.split(' ').chain((!keys.is_empty()).then_some(keys)).collect();
+            assert!(lists.contains(&wanted), "{expected}");
+        }
+    }
+}
