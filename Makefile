@@ -2,10 +2,10 @@ CARGO ?= cargo
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check test test-long lint luacheck bench figures pictures soak run redis clients envoy chromium timeseries
+.PHONY: help build check test test-long lint luacheck bench figures pictures soak run redis clients envoy chromium timeseries redis-6
 
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the release binary
 	$(CARGO) build --release
@@ -25,7 +25,7 @@ test: redis clients envoy chromium ## Run all tests against real servers and cli
 	if [ $$status -eq 0 ]; then echo "make test: all tests passed"; else echo "make test: FAILED, see above"; fi; \
 	exit $$status
 
-test-long: redis clients envoy chromium timeseries ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
+test-long: redis clients envoy chromium timeseries redis-6 ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 lint: luacheck ## Check the format, clippy, rustdoc and luacheck, without any warning
@@ -84,3 +84,6 @@ chromium:
 
 timeseries:
 	@scripts/install-timeseries.sh
+
+redis-6:
+	@scripts/install-redis-6.sh

@@ -1,9 +1,9 @@
 //! What is true on Redis is true on Valkey.
 
-use crate::support::valkey;
+use crate::support::other_server;
 
 /// Those that would tell the two servers apart, and do not measure time.
 #[test]
 fn it_decides_as_redis_does() {
-    valkey::passes(&["failure::spans::", "failure::cluster::"]);
+    other_server::passes_on_valkey(&["failure::spans::", "failure::cluster::"]);
 }

@@ -5,7 +5,7 @@
 
 pub(crate) mod command;
 pub(crate) mod grpc;
+pub(crate) mod other_server;
 pub(crate) mod server;
-pub(crate) mod valkey;
 
 pub(crate) use weir_testing::*;

@@ -46,7 +46,7 @@ pub fn environment() -> Option<PathBuf> {
 }
 
 /// Whether this variable asks to go without, which is printed.
-fn is_skipped(variable: &str) -> bool {
+pub fn is_skipped(variable: &str) -> bool {
     let is_skipped = std::env::var_os(variable).is_some_and(|value| value == "1");
     if is_skipped {
         eprintln!("{variable}=1: this test has NOT run");

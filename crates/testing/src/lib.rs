@@ -20,6 +20,7 @@ pub mod ports;
 mod process;
 mod proxy;
 mod redis;
+pub mod rights;
 pub mod rules;
 pub mod scratch;
 pub mod sentinels;

@@ -1,16 +1,34 @@
-//! Tests once more on Valkey: by this very program, to which `redis-server` is Valkey's server.
+//! Tests once more on another server: by this very program, to which `redis-server` is that one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use weir_testing::clients::{environment, files, run};
+use weir_testing::clients::{environment, files, is_skipped, root, run};
 use weir_testing::{Process, scratch};
 
-/// Runs the tests of this program whose names begin like these.
-pub(crate) fn passes(tests: &[&str]) {
+/// Runs the tests of this program whose names begin like these, on Valkey.
+pub(crate) fn passes_on_valkey(tests: &[&str]) {
     let Some(environment) = environment() else { return };
     let found = files(&environment.join("python/lib"), "/valkey-server");
     let [server] = found.as_slice() else { panic!("tests/clients/requirements.txt brings one: {found:?}") };
-    let programs = scratch::dir("valkey-");
+    passes(server, tests);
+}
+
+/// The same on Redis 6.2.
+pub(crate) fn passes_on_redis_6(tests: &[&str]) {
+    if is_skipped("SKIP_REDIS_6") {
+        return;
+    }
+    let server = root().join(".cache/redis-6/redis-server");
+    assert!(
+        server.exists(),
+        "Redis 6.2 is not installed: run `make test-long`, or scripts/install-redis-6.sh, or go without it with \
+         SKIP_REDIS_6=1"
+    );
+    passes(&server, tests);
+}
+
+fn passes(server: &Path, tests: &[&str]) {
+    let programs = scratch::dir("server-");
     std::os::unix::fs::symlink(server, programs.path().join("redis-server")).unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(PathBuf::from(programs.path())).chain(std::env::split_paths(&path));

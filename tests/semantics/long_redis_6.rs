@@ -1,0 +1,10 @@
+//! What is true on Redis 7 is true on Redis 6.2, the oldest that Weir supports.
+
+use crate::support::other_server;
+
+/// Those that run the scripts, and do not measure time.
+#[test]
+fn it_decides_as_redis_7_does() {
+    let tests = ["vectors::", "differential::", "undo::", "denials::", "leases::", "queues::", "rights::"];
+    other_server::passes_on_redis_6(&tests);
+}
