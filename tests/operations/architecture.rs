@@ -135,7 +135,7 @@ fn every_engine_has_its_twin_and_its_rows() {
         "take",
         "take_list",
     ];
-    let general = ["any", "decide", "held", "numbers", "once", "plain", "start"];
+    let general = ["any", "decide", "held", "limit", "numbers", "once", "plain", "rights", "start"];
     let besides = [&general[..], &leases[..], &queues[..]].concat();
     assert_eq!(engines, stems(read_all("lua", "lua"), &besides));
     assert_eq!(engines, engines_with_rows());

@@ -16,6 +16,7 @@ mod first_minutes;
 mod load;
 mod logs;
 mod long_queue_kills;
+mod long_redis_6;
 mod long_soak;
 mod long_timeseries;
 mod long_valkey;

@@ -8,17 +8,19 @@ mod evictions;
 mod leases;
 mod logged;
 mod refusals;
+mod rights;
 mod secrets;
 
-use weir::config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology};
+use weir::config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology, UsageConfig};
 
 use crate::support::server::{Server, config};
 use crate::support::{RedisServer, SOON, eventually, eventually_some, redis_config};
 
-/// A service that is ready without its store, as by default.
+/// A service that is ready without its store, as by default. It shares no usage, which needs rights of its own.
 fn on(redis: RedisConfig) -> Config {
     let server = ServerConfig { ready_needs_store: false, ..config().server };
-    Config { server, store: StoreConfig::Redis(redis), ..config() }
+    let usage = UsageConfig { shared: false, ..UsageConfig::default() };
+    Config { server, store: StoreConfig::Redis(redis), usage, ..config() }
 }
 
 fn single(redis: &RedisServer) -> RedisConfig {

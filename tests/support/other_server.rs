@@ -34,7 +34,8 @@ fn passes(server: &Path, tests: &[&str]) {
     let paths = std::iter::once(PathBuf::from(programs.path())).chain(std::env::split_paths(&path));
     let this = std::env::current_exe().unwrap();
     let mut command = Process::command(this.to_str().unwrap());
-    command.args(tests).args(["--test-threads", "2"]);
+    // It takes a subcommand away, which Redis 6.2 cannot.
+    command.args(tests).args(["--test-threads", "2", "--skip", "accelerated_cluster"]);
     command.env("PATH", std::env::join_paths(paths).unwrap());
     let output = String::from_utf8(run(command).stdout).unwrap();
     for test in tests {

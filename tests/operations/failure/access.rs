@@ -98,7 +98,7 @@ async fn needs_exactly(
     assert!(failures.is_empty() && denied().is_empty(), "{failures:?} {:?}", denied());
     for right in more {
         let withdrawn = right.replace('+', "-");
-        redis.cli(&["ACL", "SETUSER", "weir", &withdrawn]);
+        weir_testing::rights::withdraw(&redis, "weir", right);
         redis.cli(&["ACL", "LOG", "RESET"]);
         let failures = everything(&store, &redis, &withdrawn).await;
         assert!(!denied().is_empty(), "nothing needs {right}");

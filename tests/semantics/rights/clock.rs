@@ -1,0 +1,58 @@
+//! The clock of Redis steps back while workers hold items.
+
+use weir::clock::{Clock, ManualClock};
+use weir::config::Topology;
+use weir::queue::{QueueOp, QueuePart};
+use weir::units::Micros;
+
+use crate::queues::world::{START, call, numbers, put, queue, take};
+use crate::support::{RedisServer, redis_store};
+
+const HOUR: u64 = 3_600_000_000;
+const SECOND: u64 = 1_000_000;
+
+/// What is held comes again when its time is over by the clock as it is now, however many items that are; and so does what
+/// was given back.
+#[tokio::test]
+async fn what_workers_hold_comes_no_later() {
+    for held in [1, 700] {
+        let redis = RedisServer::start();
+        let clock = ManualClock::at(Micros(START));
+        let store = redis_store(vec![redis.url()], Topology::Single, Clock::Manual(clock.clone())).await;
+        let rule = queue(numbers(1000));
+        for _ in 0..held {
+            put(&store, &rule, &["x"]).await;
+        }
+        let mut taken = Vec::new();
+        while taken.len() < held {
+            taken.extend(take(&store, &rule, QueuePart::Main, 100).await);
+        }
+        let nack = QueueOp::Nack { ids: &[taken[0].1], delay: Micros::from_secs(60) };
+        call(&store, &rule, nack).await;
+        clock.set(Micros(START - HOUR));
+        for _ in 0..2 {
+            assert!(take(&store, &rule, QueuePart::Main, 1).await.is_empty(), "nothing comes early");
+        }
+        let mut again = 0;
+        for seconds in [29, 31, 61] {
+            clock.set(Micros(START - HOUR + seconds * SECOND));
+            let mut came = 0;
+            loop {
+                let taken = take(&store, &rule, QueuePart::Main, 100).await;
+                let ids: Vec<_> = taken.iter().map(|(_, id, _)| *id).collect();
+                came += ids.len();
+                if ids.is_empty() {
+                    break;
+                }
+                call(&store, &rule, QueueOp::Ack { ids: &ids, outcome: "" }).await;
+            }
+            again += came;
+            let expected = match seconds {
+                29 => 0,
+                31 => held - 1,
+                _ => held,
+            };
+            assert_eq!(again, expected, "{seconds} s after the step");
+        }
+    }
+}
