@@ -19,7 +19,6 @@ use prometheus::Registry;
 use prost::Message as _;
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind, UsageConfig};
 use weir::limiter::Limiter;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::service::{DecisionService, Templates};
@@ -30,6 +29,7 @@ use weir::store::{Store, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Resources, Rules, Scope, Strategy};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
+use weir_config::{DenialMessages as Sentences, MemoryConfig, RedisConfig, TransportKind, UsageConfig};
 use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, RequestBody};
 
 #[global_allocator]

@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use divan::{Bencher, black_box};
-use weir::config::EnvoyFiles;
 use weir::envoy::Domains;
+use weir_config::EnvoyFiles;
 
 fn main() {
     divan::main();

@@ -13,12 +13,12 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
-use weir::config::MemoryConfig;
 use weir::key::{KeySecret, Subject};
 use weir::store::memory::MemoryStore;
 use weir::store::{Answers, Decision, Store as _, decide_one};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::MemoryConfig;
 
 fn main() {
     divan::main();

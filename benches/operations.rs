@@ -11,7 +11,6 @@ use std::time::Instant;
 
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
-use weir::config::{MemoryConfig, RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::lease::{
     AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
@@ -22,6 +21,7 @@ use weir::store::redis::RedisShared;
 use weir::store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_testing::RedisServer;
 
 const KEYS: usize = 6_000;

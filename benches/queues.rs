@@ -10,13 +10,13 @@
 use std::time::Instant;
 
 use weir::clock::Clock;
-use weir::config::{MemoryConfig, RedisConfig, Topology};
 use weir::key::KeySecret;
 use weir::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisShared;
 use weir::store::{QueueAsk, QueueHandle, QueueStore};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, RedisConfig, Topology};
 use weir_testing::RedisServer;
 
 const TURNS: usize = 5;

@@ -16,12 +16,12 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::Clock;
-use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::redis::{RedisShared, RedisStore};
 use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{RedisConfig, Topology};
 use weir_testing::RedisServer;
 
 use saturated::{Packet, Recorder};

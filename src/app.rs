@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Registry;
+use weir_config::{Config, DecisionLogConfig, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
 
 use self::background::BackgroundThread;
 use crate::admin::Admin;
 use crate::clock::{Clock, Monotonic};
-use crate::config::{Config, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
 use crate::envoy::Domains;
 use crate::key::KeySecret;
 use crate::queues::SharedQueues;
@@ -27,7 +27,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
 use crate::store::{LeaseHandle, QueueHandle, Store};
 use crate::strategy::Rules;
-use crate::telemetry::{DecisionLog, DecisionLogConfig, DecisionLogError, Metrics};
+use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
 
 /// Between two looks for memory keys that have expired.

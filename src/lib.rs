@@ -21,7 +21,6 @@
 
 pub mod admin;
 pub mod app;
-pub mod config;
 pub mod leases;
 pub mod limiter;
 pub mod queues;
@@ -31,13 +30,13 @@ pub mod service;
 pub mod simulation;
 pub mod telemetry;
 pub mod usage;
+pub mod watch;
 
 pub use weir_core::{algorithm, envoy, key, lease, queue, strategy};
 pub use weir_load as load;
 pub use weir_load::client;
 pub use weir_proto as proto;
 pub use weir_store as store;
-pub use weir_store::tls;
 pub use weir_time::clock;
 use weir_time::deadlines;
 pub use weir_units as units;

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
+use weir_config::{EnvoyConfig, ServerConfig, ServerLimits};
 use weir_grpc::{BufferBudget, Intercept};
 
 use self::accept::Acceptor;
@@ -36,7 +37,6 @@ pub use self::listener::{Listener, SocketFile};
 use self::open_files::OpenFiles;
 pub use self::open_files::raise_open_files;
 use self::worker::Workers;
-use crate::config::{EnvoyConfig, ServerConfig, ServerLimits};
 use crate::limiter::envoy::{EnvoyRules, Loaded};
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;

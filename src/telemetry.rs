@@ -27,9 +27,7 @@ use prometheus::{Registry, TextEncoder};
 use weir_grpc::BufferBudget;
 
 pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
-pub use decision_log::{
-    DecisionLine, DecisionLog, DecisionLogConfig, DecisionLogError, KeyShare, LogTarget, is_denial,
-};
+pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, is_denial};
 pub use envoy::{
     AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
 };

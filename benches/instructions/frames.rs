@@ -6,13 +6,13 @@ use std::sync::Arc;
 use prometheus::Registry;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
-use weir::config::{DenialMessages, ServerConfig, TransportKind};
 use weir::readiness::Readiness;
 use weir::server::{ConnectionServer, EnvoyParts, Parts};
 use weir::service::Templates;
 use weir::store::memory::MemoryStore;
 use weir::strategy::Rules;
 use weir::telemetry::Metrics;
+use weir_config::{DenialMessages, ServerConfig, TransportKind};
 
 /// A frame's bytes before its payload.
 const HEAD: usize = 9;

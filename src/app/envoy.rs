@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use weir_config::{EnvoyConfig, EnvoySource, Look};
 
 use super::AppError;
 use crate::algorithm::EngineKind;
 use crate::clock::Clock;
-use crate::config::{EnvoyConfig, EnvoySource, Look};
 use crate::envoy::Domains;
 use crate::limiter::envoy::Loaded;
 use crate::server::EnvoyParts;
@@ -70,7 +70,7 @@ pub(super) async fn watch(
             tracing::error!(%errors, "Envoy's files are refused: those that were read before go on");
         }
     };
-    source.watch(report).await;
+    crate::watch::watch(source, report).await;
 }
 
 fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetrics, warnings: &[String]) {

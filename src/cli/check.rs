@@ -6,8 +6,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir::config::{Checked, Config, EnvoyErrors, EnvoyFiles};
+use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
+use super::settings::no_overrides;
 use super::{envoy, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -80,7 +81,7 @@ fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
 
 /// A configuration of Weir, with Envoy's files if it names some.
 fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
-    let Checked { config, notes, envoy } = Config::check(file);
+    let Checked { config, notes, envoy } = Config::check(file, &no_overrides());
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let files = envoy.config.map(|folder| envoys(&folder, merge_domains || envoy.merge_domains));
     let (config, files) = match (config, files.transpose()) {

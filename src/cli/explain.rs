@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir::config::{Config, ConfigOverrides, StoreConfig};
 use weir::key::{KeySecret, Namespace, Placements, Subject};
 use weir::limiter::{self, Question};
 use weir::strategy::{Attributes, Resolved, Rules};
+use weir_config::{Config, ConfigOverrides, StoreConfig};
 
 use super::allow::AllowOutput;
 use super::explanation::queue::ExplainedQueue;
+use super::settings::no_overrides;
 use super::{attribute, envoy, explanation, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -118,7 +119,7 @@ fn explain(args: ExplainArgs) -> Result<()> {
 }
 
 fn read_config(args: &ExplainArgs) -> Result<Config> {
-    let settings = ConfigOverrides { key_secret: args.key_secret.clone(), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides { key_secret: args.key_secret.clone(), ..no_overrides() };
     let config = match &args.config {
         Some(file) => Config::load(file, &settings),
         None => Config::built_in_with(&settings),
@@ -151,7 +152,7 @@ fn explain_envoy(args: &ExplainArgs) -> Result<()> {
     let folder = match (&args.envoy_config, &args.config) {
         (Some(folder), _) => folder.clone(),
         (None, Some(file)) => {
-            let config = Config::load(file, &ConfigOverrides::default());
+            let config = Config::load(file, &no_overrides());
             let config = config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
             merge_domains |= config.envoy.merge_domains;
             config.envoy.config.with_context(|| format!("{} has no envoy.config", file.display()))?

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir::config::{EnvoyFiles, MAX_FILE};
+use weir_config::{EnvoyFiles, MAX_FILE};
 
 use super::{envoy, fail, print};
 

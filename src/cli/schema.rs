@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use weir::config::schema;
+use weir_config::schema;
 
 use super::{fail, print};
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use weir::app::{self, Listeners};
 use weir::clock::Clock;
-use weir::config::{Config, ListenAddress, ServerConfig, StoreConfig, Topology};
 use weir::server;
 use weir::telemetry::LineWriter;
+use weir_config::{Config, ListenAddress, ServerConfig, StoreConfig, Topology};
 
 use super::settings::Settings;
 use super::{sample, signals};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use weir::client::{Client, ClientError};
+use weir_config::{UnixPathError, unix_path};
 
 use super::duration;
 
@@ -38,6 +39,7 @@ impl ServerArgs {
         timeout: Duration,
         ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T> {
+        self.check()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let answer = runtime.block_on(async {
             let mut client = Client::connect(&self.server, timeout).await?;
@@ -48,5 +50,10 @@ impl ServerArgs {
                 .context("no server answers; start one with `weir serve`, or name one with --server"),
             answer => Ok(answer?),
         }
+    }
+
+    /// Says why the path of a Unix socket is none.
+    pub(super) fn check(&self) -> Result<(), UnixPathError> {
+        unix_path(&self.server).transpose().map(drop)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use weir::config::{Config, ConfigErrors, ConfigOverrides};
+use weir_config::{Config, ConfigErrors, ConfigOverrides};
+use weir_store::tls;
 
 /// Options of `serve`, and their variables. They are texts: the configuration checks all of them
 /// together with the file, and reports all mistakes at once.
@@ -135,12 +136,18 @@ impl Settings {
             key_secret: self.key_secret,
             envoy_config: self.envoy_config,
             envoy_merge_domains: self.envoy_merge_domains,
+            ..no_overrides()
         };
         match self.config {
             Some(file) => Config::load(file, &overrides),
             None => Config::built_in_with(&overrides),
         }
     }
+}
+
+/// The file as it is, with its certificates looked into.
+pub(super) fn no_overrides() -> ConfigOverrides {
+    ConfigOverrides { tls_check: Some(tls::check), ..ConfigOverrides::default() }
 }
 
 /// A variable that is no flag: everybody on the machine can read a command line.

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
-use weir::config::{Config, ConfigOverrides, span};
 use weir::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
 use weir::strategy::{Rules, Strategy};
 use weir::units::Micros;
+use weir_config::{Config, span};
 
 use super::explanation::renewal;
+use super::settings::no_overrides;
 use super::{attribute, fail, print};
 
 pub(super) const EXAMPLES: &str = "\
@@ -130,7 +131,7 @@ fn simulated_or_replayed(args: &SimulateArgs) -> Result<()> {
 }
 
 fn rules(args: &SimulateArgs) -> Result<Rules> {
-    let overrides = ConfigOverrides::default();
+    let overrides = no_overrides();
     let config = match &args.config {
         Some(file) => Config::load(file, &overrides),
         None => Config::built_in_with(&overrides),

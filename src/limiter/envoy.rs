@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
+use weir_config::EnvoyConfig;
 
 use self::given::Given;
 pub use self::overall::Overall;
@@ -26,7 +27,6 @@ pub use self::status::{Code, DescriptorStatus};
 use super::{InvalidField, Limiter, LimiterError};
 use crate::algorithm::{LimitVerdict, Op, Verdict};
 use crate::clock;
-use crate::config::EnvoyConfig;
 use crate::envoy::{Domain, Domains, Rule};
 use crate::store::{Store, StoreError};
 use crate::telemetry::{

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
+use weir_config::{ServerConfig, ServerLimits};
 use weir_grpc::BufferBudget;
 
 use super::connections::Connections;
 use super::open::OpenConnection;
 use super::{Parts, ServerError, routes};
-use crate::config::{ServerConfig, ServerLimits};
 use crate::store::Store;
 
 /// Serves connections one at a time, without threads or listeners of its own.

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use weir_config::{ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::{
     ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, Http2Connection, WorkerBudget,
 };
@@ -19,7 +20,6 @@ use super::open::OpenConnection;
 use super::routes::Services;
 use super::tonic_server;
 use super::worker::stopped;
-use crate::config::{ServerConfig, ServerLimits, TransportKind};
 use crate::store::Store;
 use crate::telemetry::TransportMetrics;
 

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
+use weir_config::MAX_BATCH_BYTES;
 use weir_grpc::{
     BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
     RequestBody, SideStream, Unanswered, turn,
@@ -14,7 +15,6 @@ use weir_grpc::{
 
 use super::routes::Services;
 use super::until_deadline::until_deadline;
-use crate::config::MAX_BATCH_BYTES;
 use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
 use crate::store::Store;
 

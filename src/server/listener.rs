@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
-use crate::config::ListenAddress;
+use weir_config::ListenAddress;
 
 /// Connections that may wait to be accepted; the kernel may allow fewer.
 const BACKLOG: i32 = 4096;

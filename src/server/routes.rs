@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tonic::service::Routes;
 use tonic_reflection::server::Builder;
 
+use weir_config::{MAX_QUEUE_MESSAGE, ServerConfig};
 use weir_grpc::Methods;
 
 use super::dispatch::methods;
 use super::health::HealthApi;
 use super::router::Router;
 use super::{EnvoyParts, Parts, ServerError, WorkerStores};
-use crate::config::{MAX_QUEUE_MESSAGE, ServerConfig};
 use crate::leases::Leases;
 use crate::limiter::Limiter;
 use crate::limiter::envoy::EnvoyLimiter;

@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::transport::Server;
+use weir_config::ServerLimits;
 use weir_grpc::ConnectionContext;
 
 use self::front::FrontLayer;
@@ -24,7 +25,6 @@ use self::open_calls::CallBounds;
 use self::socket::Socket;
 use super::connections::SHUTDOWN_TIMEOUT;
 use super::routes::Services;
-use crate::config::ServerLimits;
 use crate::service::Closing;
 use crate::store::Store;
 

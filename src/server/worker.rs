@@ -6,13 +6,13 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, watch};
 
+use weir_config::ServerConfig;
 use weir_grpc::{BufferBudget, WorkerBudget};
 
 use super::connections::Connections;
 use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::{Parts, ServerError, WorkerStores, routes, runtime};
-use crate::config::ServerConfig;
 use crate::store::Store;
 
 /// All worker threads.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};
+use weir_config::MAX_BATCH_BYTES;
 use weir_grpc::{BegunCall, Reply};
 
 use super::DecisionService;
 use super::incoming::{ReplyStream, context, incoming, incoming_stream, many_messages, one_message};
-use crate::config::MAX_BATCH_BYTES;
 use crate::proto::Encoded;
 use crate::proto::v1::rate_limit_service_server::{RateLimitService, RateLimitServiceServer};
 use crate::proto::v1::{

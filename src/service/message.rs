@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::config::DenialMessages;
+use weir_config::DenialMessages;
+
 use crate::units::Retry;
 
 /// What to say of a denial.

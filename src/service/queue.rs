@@ -7,11 +7,11 @@ use std::pin::Pin;
 use prost_types::Duration;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
+use weir_config::MAX_QUEUE_MESSAGE;
 
 use super::incoming::context;
 use super::span::{duration, micros};
 use super::status;
-use crate::config::MAX_QUEUE_MESSAGE;
 use crate::limiter::{InvalidField, shown};
 use crate::proto::v1::queue_service_server::{QueueService, QueueServiceServer};
 use crate::proto::v1::{

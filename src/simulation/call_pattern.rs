@@ -2,10 +2,10 @@
 
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
+use weir_config::{rate_of, span};
 
 use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
 use crate::algorithm::Rate;
-use crate::config::{rate_of, span};
 use crate::units::Micros;
 
 /// When calls are made.

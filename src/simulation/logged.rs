@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::MAX_CALLS;
 use crate::algorithm::Algorithm;
-use crate::telemetry::KeyShare;
 use crate::units::Micros;
+use weir_config::KeyShare;
 
 /// Within a process, decisions are logged when they are settled. Those that waited for Redis longer than others stand
 /// behind them, but never by so much, unless the clock was set back.

@@ -13,8 +13,8 @@ use crate::limiter::{Begun, InlineLimit, Limiter, LimiterError, Outcome, Questio
 use crate::store::at_once;
 use crate::store::memory::MemoryStore;
 use crate::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
-use crate::telemetry::KeyShare;
 use crate::units::Micros;
+use weir_config::KeyShare;
 
 /// What a replay has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use prometheus::Registry;
+use weir_config::MemoryConfig;
 
 use super::{START, SimulatedCalls};
 use crate::algorithm::LimitVerdict;
 use crate::clock::{Clock, ManualClock};
-use crate::config::MemoryConfig;
 use crate::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
 use crate::store::memory::MemoryStore;
 use crate::strategy::{Listed, Rules};

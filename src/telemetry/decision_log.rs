@@ -5,21 +5,19 @@
 //! the order of the file, before it is known whether they fit: a line that was dropped is a gap.
 
 mod line;
-mod sample;
 mod sink;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{MetricFamily, MetricType};
+use weir_config::{DecisionLogConfig, KeyShare, LogTarget};
 
 pub use self::line::{DecisionLine, is_denial};
-pub use self::sample::KeyShare;
 use self::sink::DecisionSink;
 use super::decisions::{counter, family};
 use super::lines::LineWriter;
@@ -28,30 +26,6 @@ use crate::units::Micros;
 
 /// Bytes of lines that may wait to be written: some ten thousand lines. As many again may be in the thread's hand.
 const QUEUE: usize = 4 << 20;
-
-/// What is logged of decisions, and where to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DecisionLogConfig {
-    /// The share of keys that are logged.
-    pub keys: KeyShare,
-    /// Where to.
-    pub to: LogTarget,
-    /// Where all denials are logged besides, if they are.
-    pub denied: Option<LogTarget>,
-    /// From which size on a file is followed by the next.
-    pub max_bytes: u64,
-    /// How many files of a log there are, with the one that is written.
-    pub max_files: usize,
-}
-
-/// Where lines go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogTarget {
-    /// Standard output.
-    Stdout,
-    /// A file, to which lines are appended.
-    File(PathBuf),
-}
 
 /// A file of the log cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -76,21 +50,6 @@ struct NumberedLines {
     written: AtomicU64,
     /// What every line begins with; its number follows.
     head: Vec<u8>,
-}
-
-impl Default for DecisionLogConfig {
-    /// Nothing is logged.
-    fn default() -> Self {
-        Self { keys: KeyShare::NONE, to: LogTarget::Stdout, denied: None, max_bytes: 100 << 20, max_files: 5 }
-    }
-}
-
-impl DecisionLogConfig {
-    /// Whether it logs nothing.
-    #[must_use]
-    pub fn is_off(&self) -> bool {
-        self.keys == KeyShare::NONE && self.denied.is_none()
-    }
 }
 
 impl DecisionLog {
@@ -151,15 +110,6 @@ impl DecisionLog {
 impl std::fmt::Debug for DecisionLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.logs().map(|log| log.name)).finish()
-    }
-}
-
-impl std::fmt::Display for LogTarget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Stdout => f.write_str("standard output"),
-            Self::File(path) => path.display().fmt(f),
-        }
     }
 }
 

@@ -5,13 +5,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use weir_config::UsageConfig;
 
 use super::collect::{Collector, second};
 use super::exchange::{Exchange, OfOthers};
 use super::timeseries::TimeSeries;
 use super::{ConsumersAnswer, ConsumersAsk, MAX_WAITING, UsageAnswer, UsageAsk, UsageHandle, UsageQuestion};
 use crate::clock::{self, Clock};
-use crate::config::UsageConfig;
 use crate::limiter::InvalidField;
 use crate::store::redis::UsageLink;
 use crate::telemetry::Metrics;

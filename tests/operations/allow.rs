@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use weir::config::{Config, ConfigOverrides};
+use weir_config::{Config, ConfigOverrides};
 
 use crate::support::command::{Serve, text, weir_command};
 use crate::support::server::Server;

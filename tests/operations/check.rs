@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use tempfile::TempDir;
-use weir::config::{Config, ConfigOverrides, MAX_FILE};
+use weir_config::{Config, ConfigOverrides, MAX_FILE};
 
 use crate::support::command::{Serve, text, weir};
 

@@ -180,7 +180,7 @@ fn check_reports_every_mistake_with_its_place() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("weir.yaml");
     let path = file.to_str().unwrap();
-    std::fs::write(&file, weir::config::EXAMPLE).unwrap();
+    std::fs::write(&file, weir_config::EXAMPLE).unwrap();
     let good = weir(&["check", path]);
     assert_eq!(good.status.code(), Some(0));
     assert_eq!(text(&good.stdout), format!("{path}: ok, 1 strategy, 1 resource pattern\n"));

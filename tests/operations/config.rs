@@ -18,20 +18,21 @@ mod strategies;
 use std::path::Path;
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{
-    Config, ConfigOverrides, DenialMessages, EXAMPLE, ListenAddress, MemoryConfig, RedisConfig, ServerConfig,
-    StoreConfig, Topology, TransportKind, WhenFull,
-};
 use weir::key::{KeySecret, Namespace};
 use weir::strategy::{FailurePolicy, Field, Scope, Tag};
 use weir::units::Micros;
+use weir_config::{
+    Config, ConfigOverrides, DenialMessages, EXAMPLE, ListenAddress, MemoryConfig, RedisConfig, ServerConfig,
+    StoreConfig, Topology, TransportKind, WhenFull,
+};
 
 /// A `strategies` section with nothing wrong, for files that are about something else.
 const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
 fn parse(text: &str) -> Result<Config, String> {
-    Config::parse(text, "weir.yaml", &ConfigOverrides::default()).map_err(|errors| errors.to_string())
+    let settings = ConfigOverrides { tls_check: Some(weir::store::tls::check), ..ConfigOverrides::default() };
+    Config::parse(text, "weir.yaml", &settings).map_err(|errors| errors.to_string())
 }
 
 fn accepted(text: &str) -> Config {

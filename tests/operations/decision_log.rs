@@ -7,7 +7,6 @@ use std::path::Path;
 
 use serde_json::Value;
 use tonic::transport::Channel;
-use weir::config::{Config, ConfigOverrides, StoreConfig};
 use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -18,6 +17,7 @@ use weir::proto::v1::{
     CancelReservationRequest, DebitRequest, RefundRequest, ReserveRequest, ResetRequest,
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
+use weir_config::{Config, ConfigOverrides, StoreConfig};
 
 use crate::support::server::{BASE, Server, ask, ask_under};
 use crate::support::stores;

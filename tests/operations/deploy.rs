@@ -8,7 +8,7 @@ use std::fs::read_to_string;
 use std::process::Command;
 
 use serde_json::Value;
-use weir::config::{Config, ConfigOverrides};
+use weir_config::{Config, ConfigOverrides};
 
 use crate::support::clients::{environment, python, root, run};
 use crate::support::scratch;

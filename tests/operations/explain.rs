@@ -5,8 +5,8 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use weir::config::{Config, ConfigOverrides};
 use weir::key::{KeySecret, Namespace, Subject, slot, write_key, write_tag};
+use weir_config::{Config, ConfigOverrides};
 
 use crate::support::command::{text, weir, weir_command};
 

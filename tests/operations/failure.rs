@@ -15,12 +15,12 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op};
 use weir::clock::Clock;
-use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::redis::{RedisShared, RedisStore};
 use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{RedisConfig, Topology};
 
 use crate::support::{
     Proxy, ProxyMode, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched,

@@ -15,7 +15,7 @@ const NO_FIT: &str = "max_connections does not fit";
 /// The example with such `server.limits`.
 fn with_limits(limits: &str) -> String {
     let server = format!("\nserver:\n  limits: {{ {limits} }}\n");
-    weir::config::EXAMPLE.replacen("\nserver:\n", &server, 1)
+    weir_config::EXAMPLE.replacen("\nserver:\n", &server, 1)
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod refusals;
 mod rights;
 mod secrets;
 
-use weir::config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology, UsageConfig};
 
 use crate::support::server::{Server, config};
 use crate::support::{RedisServer, SOON, eventually, eventually_some, redis_config};

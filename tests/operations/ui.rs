@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir::config::{Config, UsageConfig};
 use weir::units::Micros;
+use weir_config::{Config, UsageConfig};
 use weir_testing::Chromium;
 
 use crate::support::server::{BASE, Server, ask, ask_under, config};

@@ -9,11 +9,11 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, ConfigOverrides, MemoryConfig, Topology};
 use weir::key::Subject;
 use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Verdicts};
+use weir_config::{Config, ConfigOverrides, MemoryConfig, Topology};
 
 use crate::support;
 use crate::support::Counting;

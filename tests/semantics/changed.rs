@@ -10,12 +10,12 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::{LimitVerdict, Op};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{Config, ConfigOverrides, MemoryConfig, Topology};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Store, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::{Micros, Retry};
+use weir_config::{Config, ConfigOverrides, MemoryConfig, Topology};
 
 use self::rows::{NEVER, Row};
 use crate::support;

@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use weir::algorithm::{Algorithm, Op};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::{MemoryConfig, RedisConfig};
 use weir::key::Subject;
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::{Denials, DenialsShared};
@@ -22,6 +21,7 @@ use weir::store::memory::MemoryStore;
 use weir::store::{Answers, Decision, Store, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, RedisConfig};
 
 type Calls = Vec<(Op, Vec<u64>)>;
 

@@ -1,9 +1,9 @@
 //! The contract of `Count`, through the real server, on every store.
 
 use tonic::Code;
-use weir::config::{Config, ConfigOverrides, StoreConfig};
 use weir::proto::v1::{CountRequest, ShouldAllowRequest};
 use weir::units::Micros;
+use weir_config::{Config, ConfigOverrides, StoreConfig};
 
 use crate::support::server::{BASE, Server, ask_under, config};
 

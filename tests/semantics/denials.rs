@@ -5,6 +5,7 @@ pub mod random;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use weir_config::MemoryConfig;
 use weir_testing::DecideOne as _;
 use weir_testing::stores::{OwnedDecision, known};
 
@@ -12,7 +13,6 @@ use crate::support::Counting;
 use futures_util::FutureExt as _;
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::memory::MemoryStore;

@@ -16,12 +16,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use weir::algorithm::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Verdict};
 use weir::clock::{Clock, ManualClock};
-use weir::config::Topology;
 use weir::key::Subject;
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::{CEILING, Micros};
+use weir_config::Topology;
 
 use crate::properties::machine::{Named, START};
 use crate::properties::random::{self, Cost, Pause, Step};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use weir::config::{Config, ConfigOverrides, StoreConfig, Topology};
 use weir::proto::v1::should_allow_result::Result as Ended;
 use weir::proto::v1::streamed_result::Result as Streamed;
 use weir::proto::v1::{
@@ -10,6 +9,7 @@ use weir::proto::v1::{
     StreamedRequest,
 };
 use weir::units::Micros;
+use weir_config::{Config, ConfigOverrides, StoreConfig, Topology};
 
 use crate::support::redis_config;
 use crate::support::server::{BASE, Server, ask_under, config};

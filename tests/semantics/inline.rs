@@ -2,7 +2,6 @@
 
 use prost_types::Duration;
 use tonic::Code;
-use weir::config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::inline_limit::Algorithm;
 use weir::proto::v1::should_allow_result::Result as Ended;
 use weir::proto::v1::{
@@ -10,6 +9,7 @@ use weir::proto::v1::{
     ShouldAllowResponse, StoreFailurePolicy,
 };
 use weir::units::Micros;
+use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
 
 use crate::support::redis_config;
 use crate::support::server::{BASE, Server, ask, ask_under, config};

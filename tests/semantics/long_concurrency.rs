@@ -2,10 +2,10 @@
 //! store.
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, RedisConfig, StoreConfig, Topology};
 use weir::proto::v1::{Reason, ShouldAllowRequest};
 use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir::units::Micros;
+use weir_config::{Config, RedisConfig, StoreConfig, Topology};
 
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};

@@ -18,12 +18,12 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{MemoryConfig, WhenFull};
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Strategy};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, WhenFull};
 
 use crate::support::rules::strategy;
 

@@ -8,7 +8,7 @@ mod lost;
 mod queues;
 
 use weir::clock::Clock;
-use weir::config::{Login, RedisConfig, Secret, Topology};
+use weir_config::{Login, RedisConfig, Secret, Topology};
 use weir::key::KeySecret;
 use weir::store::redis::{RedisShared, RedisStore};
 use weir_testing::rights;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 use weir::algorithm::Algorithm;
-use weir::config::Config;
 use weir::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_config::Config;
 
 use tonic::{Code, Request};
 use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};

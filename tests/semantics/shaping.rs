@@ -4,7 +4,6 @@ use prost_types::Duration;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, StoreConfig};
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::{
     CancelReservationRequest, DebitRequest, Reason, ReserveRequest, ReserveResponse, ShouldAllowRequest,
@@ -12,6 +11,7 @@ use weir::proto::v1::{
 };
 use weir::strategy::{FailurePolicy, Field, Resources, Rules, Strategy};
 use weir::units::Micros;
+use weir_config::{Config, StoreConfig};
 
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};

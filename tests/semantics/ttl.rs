@@ -11,12 +11,12 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::Clock;
-use weir::config::Topology;
 use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::Topology;
 
 use crate::support::{self, RedisServer};
 

@@ -14,11 +14,11 @@ use serde_json::Value;
 use table::{Row, Table};
 use weir::algorithm::{Cause, LimitVerdict, Summary, Verdict};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{MemoryConfig, RedisConfig, Topology};
 use weir::key::KeySecret;
 use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisShared;
 use weir::units::{Micros, Retry};
+use weir_config::{MemoryConfig, RedisConfig, Topology};
 
 use crate::support::{self, Accelerators, redis_config};
 

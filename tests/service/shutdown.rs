@@ -10,9 +10,9 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use weir::algorithm::{Verdict, VerdictSink as _};
-use weir::config::{Config, ServerConfig};
 use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::units::Micros;
+use weir_config::{Config, ServerConfig};
 
 use crate::support::server::{BASE, Server, ask_under, config};
 use crate::support::{SOON, eventually_async};

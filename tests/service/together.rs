@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use prost::Message as _;
 use tonic::Code;
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::MemoryConfig;
 use weir::proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
     should_allow_result,
@@ -16,6 +15,7 @@ use weir::store::denials::DenialsShared;
 use weir::store::memory::MemoryStore;
 use weir::store::{Answers, Decision, Store, TOGETHER};
 use weir::units::Micros;
+use weir_config::MemoryConfig;
 
 use crate::support::Counting;
 use crate::support::frames::{Raw, StreamReply, call};

@@ -17,9 +17,6 @@ use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{
-    Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind,
-};
 use weir::limiter::envoy::Loaded;
 use weir::proto::v1::ShouldAllowRequest;
 use weir::readiness::Readiness;
@@ -27,6 +24,7 @@ use weir::server::{ConnectionServer, EnvoyParts, Parts};
 use weir::service::{EnvoyAnswers, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
+use weir_config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::Intercept;
 
 use self::client::{Call, Client, Outcome};

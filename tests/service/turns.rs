@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use weir::algorithm::{Verdict, VerdictSink as _};
-use weir::config::{Config, ServerConfig};
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::store::{Answers, Decision, Store};
 use weir::units::Micros;
+use weir_config::{Config, ServerConfig};
+use weir_testing::frames::{DATA, HEADERS};
 
 use crate::support::frames::{END_HEADERS, END_STREAM, PREFACE, frame, settings, window_update};
 use crate::support::grpc::framed;
 use crate::support::server::{BASE, Server, ask_under, config};
-use weir_testing::frames::{DATA, HEADERS};
 
 /// A turn, and the largest batch.
 const DECISIONS: u64 = 1000;

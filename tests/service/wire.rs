@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use prost::Message;
 use tonic::Code;
 use weir::clock::{Clock, ManualClock};
-use weir::config::MemoryConfig;
 use weir::limiter::Limiter;
 use weir::proto::v1::inline_limit::Algorithm as InlineAlgorithm;
 use weir::proto::v1::{
@@ -18,6 +17,7 @@ use weir::proto::v1::{
 use weir::service::{DecisionService, Templates};
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
+use weir_config::MemoryConfig;
 use weir_grpc::{BegunCall, IncomingCall, PendingCall};
 
 use crate::support::damage::damaged;

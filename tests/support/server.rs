@@ -14,9 +14,6 @@ use weir::admin::Admin;
 use weir::algorithm::{Algorithm, Rate};
 use weir::app::{self, Listeners};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{
-    Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
-};
 use weir::proto::v1::ShouldAllowRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::readiness::Readiness;
@@ -26,6 +23,9 @@ use weir::store::Store;
 use weir::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir::telemetry::Metrics;
 use weir::units::Micros;
+use weir_config::{
+    Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
+};
 
 use weir_testing::rules::strategy;
 use weir_testing::{SOON, eventually};
@@ -198,7 +198,7 @@ pub(crate) fn config() -> Config {
         ("burst/*".to_owned(), Resource { strategy: 1, group: None }),
     ]);
     Config {
-        envoy: weir::config::EnvoyConfig::default(),
+        envoy: weir_config::EnvoyConfig::default(),
         // So that tests of outages see in `/readyz` when the loss is noticed.
         server: ServerConfig {
             transport: transport(),
@@ -213,8 +213,8 @@ pub(crate) fn config() -> Config {
         rules: Rules::new(strategies, resources),
         queues: weir::queue::QueueRules::default(),
         messages: DenialMessages::default(),
-        decision_log: weir::telemetry::DecisionLogConfig::default(),
-        usage: weir::config::UsageConfig::default(),
+        decision_log: weir_config::DecisionLogConfig::default(),
+        usage: weir_config::UsageConfig::default(),
         source: None,
     }
 }

@@ -39,7 +39,6 @@ mod session;
 mod stream;
 mod transport;
 pub mod turn;
-mod unix_path;
 
 pub use body::{ClientGone, RequestBody};
 pub use budget::{BufferBudget, HeldBytes, WorkerBudget, no_space};
@@ -59,4 +58,3 @@ pub use service::{
     PendingCall, SideStream, Unanswered,
 };
 pub use session::MESSAGE_TIMEOUT;
-pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};

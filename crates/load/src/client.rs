@@ -6,7 +6,6 @@ use tokio::time::error::Elapsed;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
-use weir_grpc::{UnixPathError, unix_path};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
@@ -46,9 +45,6 @@ pub enum ClientError {
         /// What was given.
         server: String,
     },
-    /// The path of a Unix socket is none.
-    #[error(transparent)]
-    Path(#[from] UnixPathError),
     /// The connection was refused.
     #[error("no server can be reached at {server}: {reason}")]
     Unreachable {
@@ -72,19 +68,20 @@ pub enum ClientError {
 
 impl Client {
     /// Connects to `server`, a `HOST:PORT`, `http://HOST:PORT` or `unix:PATH`; no call takes longer than `timeout`.
+    /// A path that is none cannot be reached; `weir_config::unix_path` says why.
     pub async fn connect(server: &str, timeout: Duration) -> Result<Self, ClientError> {
         let address = || ClientError::Address { server: server.to_owned() };
-        let endpoint = match unix_path(server) {
-            Some(Ok(path)) => Endpoint::from_shared(format!("unix:{}", path.display())),
-            Some(Err(error)) => return Err(error.into()),
-            None if server.contains("://") => Endpoint::from_shared(server.to_owned()),
-            None => Endpoint::from_shared(format!("http://{server}")),
+        let is_unix = server.starts_with("unix:");
+        let endpoint = if is_unix || server.contains("://") {
+            Endpoint::from_shared(server.to_owned())
+        } else {
+            Endpoint::from_shared(format!("http://{server}"))
         };
         let endpoint = endpoint.map_err(|_| address())?;
         let uri = endpoint.uri();
         let is_tcp =
             uri.scheme_str() == Some("http") && uri.port().is_some() && matches!(uri.path(), "" | "/");
-        if !is_tcp && !server.starts_with("unix:") {
+        if !is_tcp && !is_unix {
             return Err(address());
         }
         let channel = endpoint.connect_timeout(timeout).connect().await.map_err(|error| {

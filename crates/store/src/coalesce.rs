@@ -31,16 +31,16 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use weir_config::RedisConfig;
+use weir_core::algorithm::Op;
+use weir_core::key::KeySecret;
+use weir_time::clock::monotonic;
+use weir_time::deadlines::{Deadlines, Passed};
 
 use self::queue::{ByKey, Queue, Waiter};
 use super::{
     Answers, Decision, DecisionAnswer, OwnedSubject, Store, StoreAnswer, StoreError, Verdicts, decide_one,
 };
-use crate::config::RedisConfig;
-use weir_core::algorithm::Op;
-use weir_core::key::KeySecret;
-use weir_time::clock::monotonic;
-use weir_time::deadlines::{Deadlines, Passed};
 
 /// One worker's calls in flight, before its store.
 pub struct Coalesce<S>(Arc<Inner<S>>);

@@ -1,15 +1,14 @@
 //! Where state lives: one interface, two engines.
 //!
 //! [`Store`] is the interface. [`memory`] keeps states in this process, [`redis`] in a Redis, a Valkey or a cluster of
-//! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it. [`config`] has the types that
-//! they are configured with, [`tls`] the certificates for connections to Redis.
+//! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it. [`tls`] loads the certificates for
+//! connections to Redis.
 //!
-//! A store knows what a decision is from `weir-core`. It does not know which limits apply to a request, how
-//! questions arrive, or in which file its configuration is written.
+//! A store knows what a decision is from `weir-core`, and its settings from `weir-config`. It does not know which limits
+//! apply to a request, how questions arrive, or in which file its configuration is written.
 
 mod answers;
 pub mod coalesce;
-pub mod config;
 mod decision;
 pub mod denials;
 mod error;

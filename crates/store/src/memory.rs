@@ -23,6 +23,12 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use weir_config::{MemoryConfig, WhenFull};
+use weir_core::algorithm::{Algorithm, NotOnce, Op, VerdictSink, decide, decide_once};
+use weir_core::key::{self, KeySecret, Operation};
+use weir_core::strategy::{Owner, Strategy};
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use self::budget::Budget;
 use self::cells::{NoRoom, ShardCells};
@@ -34,11 +40,6 @@ use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
 use super::part::Once;
 use super::{Answers, Decision, Store, StoreError, check_supported};
-use crate::config::{MemoryConfig, WhenFull};
-use weir_core::algorithm::{Algorithm, NotOnce, Op, VerdictSink, decide, decide_once};
-use weir_core::key::{self, KeySecret, Operation};
-use weir_core::strategy::{Owner, Strategy};
-use weir_time::clock::Clock;
 
 /// Locks; many more than workers, so that two workers rarely want the same one.
 const SHARDS: usize = 128;

@@ -31,6 +31,13 @@ mod watch;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_config::RedisConfig;
+use weir_core::key::KeySecret;
+use weir_core::lease::LeaseAnswer;
+use weir_core::queue::QueueAnswer;
+use weir_time::clock::{Clock, monotonic};
+use weir_time::deadlines::{Deadlines, Passed};
+
 use self::context::LinkContext;
 use self::fault::Fault;
 pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
@@ -45,12 +52,6 @@ pub use self::usage::{UsageCommand, UsageLink, UsageTimeSeries};
 use super::{
     Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
 };
-use crate::config::RedisConfig;
-use weir_core::key::KeySecret;
-use weir_core::lease::LeaseAnswer;
-use weir_core::queue::QueueAnswer;
-use weir_time::clock::{Clock, monotonic};
-use weir_time::deadlines::{Deadlines, Passed};
 
 /// Redirects and retries that one decision follows before it gives up; its deadline is the other bound.
 const MAX_HOPS: usize = 16;

@@ -1,74 +1,50 @@
-//! TLS of connections that we open: the files that say whom to trust and who we are.
+//! TLS of connections that we open: loads the files that say whom to trust and who we are.
 //!
 //! The ring provider is named here and not installed for the process, so no other part can change it.
 //! Files are read again for every connection: certificates are replaced while we run.
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
+use weir_config::{ClientFiles, Identity, TlsError};
 
 /// The largest file of certificates, in bytes; those of a whole system take a quarter of it.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Where a client's certificates are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClientFiles {
-    /// Certificates of the authorities to trust, and of no others; `None` trusts those of the system.
-    pub ca_file: Option<PathBuf>,
-    /// Who we are, for servers that want to know.
-    pub identity: Option<Identity>,
+/// Reads the files.
+pub fn load(files: &ClientFiles) -> Result<Arc<ClientConfig>, TlsError> {
+    let roots = match &files.ca_file {
+        Some(path) => authorities(path)?,
+        None => system_authorities()?,
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong("ca_file", error.to_string()))?
+        .with_root_certificates(roots);
+    let config = match &files.identity {
+        None => builder.with_no_client_auth(),
+        Some(Identity { cert_file, key_file }) => {
+            let certificates = certificates("cert_file", cert_file)?;
+            // The library's reason is left out: it must not show a part of the key.
+            let key = PrivateKeyDer::from_pem_slice(&read("key_file", key_file)?)
+                .map_err(|_| wrong("key_file", format!("{} holds no private key", shown(key_file))))?;
+            builder
+                .with_client_auth_cert(certificates, key)
+                .map_err(|error| wrong("key_file", format!("{}: {error}", shown(key_file))))?
+        }
+    };
+    Ok(Arc::new(config))
 }
 
-/// A client's certificate and its key, in PEM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The certificate, with those between it and the authority's after it.
-    pub cert_file: PathBuf,
-    /// Its private key.
-    pub key_file: PathBuf,
-}
-
-/// Why the files are of no use.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: {reason}")]
-pub struct TlsError {
-    /// Which of them: `ca_file`, `cert_file` or `key_file`.
-    pub file: &'static str,
-    /// Why, without what a key file says.
-    pub reason: String,
-}
-
-impl ClientFiles {
-    /// Reads the files.
-    pub fn load(&self) -> Result<Arc<ClientConfig>, TlsError> {
-        let roots = match &self.ca_file {
-            Some(path) => authorities(path)?,
-            None => system_authorities()?,
-        };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| wrong("ca_file", error.to_string()))?
-            .with_root_certificates(roots);
-        let config = match &self.identity {
-            None => builder.with_no_client_auth(),
-            Some(Identity { cert_file, key_file }) => {
-                let certificates = certificates("cert_file", cert_file)?;
-                // The library's reason is left out: it must not show a part of the key.
-                let key = PrivateKeyDer::from_pem_slice(&read("key_file", key_file)?)
-                    .map_err(|_| wrong("key_file", format!("{} holds no private key", shown(key_file))))?;
-                builder
-                    .with_client_auth_cert(certificates, key)
-                    .map_err(|error| wrong("key_file", format!("{}: {error}", shown(key_file))))?
-            }
-        };
-        Ok(Arc::new(config))
-    }
+/// Reads the files to find a mistake in them: a [`TlsCheck`](weir_config::TlsCheck).
+pub fn check(files: &ClientFiles) -> Result<(), TlsError> {
+    load(files).map(drop)
 }
 
 fn authorities(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {

@@ -5,11 +5,11 @@ use std::sync::{Arc, Once};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
+use weir_config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::key::KeySecret;
 use weir_core::strategy::Strategy;
 use weir_store::coalesce::Coalesce;
-use weir_store::config::{Login, MemoryConfig, RedisConfig, Secret, StoreConfig, Topology};
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::{RedisShared, RedisStore};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use weir::config::MAX_FILE;
+use weir_config::MAX_FILE;
 
 /// Keys that only a configuration of Weir has. Envoy's files have `domain` and `descriptors`.
 const KEYS: [&str; 8] =

@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use weir::config::EnvoyFiles;
 use weir::envoy::{Descriptor, Draft, Matcher, RateLimit};
 use weir::key::MAX_PART;
+use weir_config::EnvoyFiles;
 
 use super::names::GivenNames;
 

@@ -4,7 +4,7 @@ use std::net::ToSocketAddrs as _;
 
 use anyhow::{Context as _, Result, bail};
 use socket2::SockAddr;
-use weir_grpc::unix_path;
+use weir_config::unix_path;
 
 /// Where the server listens, and its name: `HOST:PORT`, or that of this machine.
 pub(super) struct Server {

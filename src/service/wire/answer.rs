@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_usual_answer_is_written_as_the_generated_type_writes_it() {
-        let templates = Templates::new(&crate::config::DenialMessages::default());
+        let templates = Templates::new(&weir_config::DenialMessages::default());
         let edges = (0..50).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]);
         for (number, name) in edges.flat_map(|number| [1, 60, 127].map(|length| (number, "n".repeat(length))))
         {

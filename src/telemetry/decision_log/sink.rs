@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::LogTarget;
+use weir_config::LogTarget;
 
 /// What the thread of a log writes to. It gets whole lines, many at a time.
 pub(super) enum DecisionSink {

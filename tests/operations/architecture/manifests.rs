@@ -4,15 +4,16 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root, and may use all but the last.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),
     ("core", &["units"]),
-    ("store", &["core", "time", "units"]),
+    ("config", &["core", "units"]),
+    ("store", &["config", "core", "time", "units"]),
     ("grpc", &["time"]),
     ("load", &["grpc", "proto", "time"]),
-    ("testing", &["core", "store", "time", "units"]),
+    ("testing", &["config", "core", "store", "time", "units"]),
 ];
 
 /// Libraries (and those whose names begin with theirs and a dash) that only some crates may use.

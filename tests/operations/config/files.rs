@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use weir::config::{Config, ConfigOverrides, MAX_ERRORS, MAX_FILE};
+use weir_config::{Config, ConfigOverrides, MAX_ERRORS, MAX_FILE};
 
 use super::{STRATEGIES, accepted, parse, refused, section};
 

@@ -5,7 +5,7 @@
 mod addresses;
 mod logins;
 
-use weir::config::{RedisConfig, Sentinel, StoreConfig, Topology};
+use weir_config::{RedisConfig, Sentinel, StoreConfig, Topology};
 
 use self::logins::login;
 use super::{accepted, parse, refused, section};

@@ -1,8 +1,8 @@
 //! Flags and variables: they go before the file, and their mistakes bear their names.
 
-use weir::config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology, TransportKind, WhenFull};
 use weir::key::KeySecret;
 use weir::units::Micros;
+use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology, TransportKind, WhenFull};
 
 use super::section;
 

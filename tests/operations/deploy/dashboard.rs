@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir::config::{Config, ConfigOverrides};
-use weir::telemetry::{DecisionLogConfig, KeyShare, LogTarget};
+use weir_config::{Config, ConfigOverrides};
+use weir_config::{DecisionLogConfig, KeyShare, LogTarget};
 
 use super::read;
 use crate::support::server::{Server, config};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir::config::{EnvoyFiles, MAX_DESCRIPTORS, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ERRORS};
+use weir_config::{EnvoyFiles, MAX_DESCRIPTORS, MAX_ENVOY_FILE, MAX_ENVOY_FILES, MAX_ERRORS};
 
 use super::parse;
 use crate::support::scratch;

@@ -1,10 +1,10 @@
 //! What files say, and what of it has no effect.
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::EnvoyFiles;
 use weir::envoy::{Metadata, Unit};
 use weir::strategy::FailurePolicy;
 use weir::units::Micros;
+use weir_config::EnvoyFiles;
 
 use super::{accepted, limit_of, parse};
 

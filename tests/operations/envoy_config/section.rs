@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir::config::{Config, ConfigOverrides, EnvoyConfig};
+use weir_config::{Config, ConfigOverrides, EnvoyConfig};
 
 fn parse(text: &str) -> Result<EnvoyConfig, String> {
     let config = Config::parse(text, "weir.yaml", &ConfigOverrides::default());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir::config::{Config, ConfigOverrides};
+use weir_config::{Config, ConfigOverrides};
 
 use crate::support::command::{text, weir};
 use crate::support::scratch;

@@ -4,12 +4,12 @@ mod leases;
 mod queues;
 
 use weir::algorithm::{Algorithm, Op, Rate};
-use weir::config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir::key::Subject;
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, StoreError, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir_testing::DecideOne as _;
 
 use super::{allow, charge, config, shared, store_unwatched};

@@ -4,8 +4,8 @@ mod leases;
 
 use std::time::{Duration, Instant};
 
-use weir::config::Topology;
 use weir::store::redis::RedisStore;
+use weir_config::Topology;
 
 use super::{
     DEADLINE, SLACK, allow, charge, config, decision, in_time, recovered, shared, strategy, watchful,

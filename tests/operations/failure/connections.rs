@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::Connection;
-use weir::config::Topology;
+use weir_config::Topology;
 
 use super::{allow, config, shared, store_unwatched};
 use crate::support::{Cluster, RedisServer, SOON, eventually_async, watched};

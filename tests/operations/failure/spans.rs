@@ -6,10 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use weir::config::{Config, StoreConfig, Topology};
 use weir::proto::v1::ShouldAllowBatchRequest;
 use weir::store::StoreError;
 use weir::store::redis::RedisStore;
+use weir_config::{Config, StoreConfig, Topology};
 
 use super::{charge, config, shared};
 use crate::support::command::WEIR;

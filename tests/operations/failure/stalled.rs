@@ -7,11 +7,11 @@ use weir_testing::DecideOne as _;
 
 use redis::Connection;
 use weir::algorithm::Op;
-use weir::config::{RedisConfig, Topology};
 use weir::store::coalesce::Coalesce;
 use weir::store::{Store, StoreError, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
+use weir_config::{RedisConfig, Topology};
 
 use super::{DEADLINE, config, decision, recovered, shared, strategy};
 use crate::support::{RedisServer, watched};

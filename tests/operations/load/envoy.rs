@@ -1,6 +1,6 @@
 //! `--mode envoy` asks as Envoy's filters do.
 
-use weir::config::{Config, EnvoyConfig};
+use weir_config::{Config, EnvoyConfig};
 
 use super::{load, totals};
 use crate::support::scratch;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use weir::config::{RedisConfig, Sentinel, Topology};
 use weir::units::Micros;
+use weir_config::{RedisConfig, Sentinel, Topology};
 
 use super::{of_node, on, probe_keys, ready, says};
 use crate::support::sentinels::Sentinels;
@@ -18,7 +18,7 @@ fn clustered(cluster: &Cluster) -> RedisConfig {
 #[test]
 fn one_shard_alone_makes_no_node_unready() {
     let cluster = Cluster::start(3, 0);
-    let needs = weir::config::Config { server: config().server, ..on(clustered(&cluster)) };
+    let needs = weir_config::Config { server: config().server, ..on(clustered(&cluster)) };
     let server = Server::start_by_the_system(needs);
     let up = |node: &RedisServer| of_node(&server, "weir_store_node_up", &node.addr());
     let [first, others @ ..] = cluster.nodes() else { panic!("three nodes") };

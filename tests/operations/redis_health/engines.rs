@@ -1,9 +1,9 @@
 //! The probe charges by the engines that are in use, on keys of this process alone, which go by themselves.
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, Login, RedisConfig, Secret};
 use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir::units::Micros;
+use weir_config::{Config, Login, RedisConfig, Secret};
 use weir_testing::rules::strategy;
 
 use super::{of_node, on, probe_keys, ready, says, single};
@@ -54,7 +54,7 @@ fn what_is_in_use_follows_reloads() {
     };
     write("");
     let config = with(without_logs(&redis), &[bucket()]);
-    let envoy = weir::config::EnvoyConfig { config: Some(folder.path().to_owned()), ..config.envoy.clone() };
+    let envoy = weir_config::EnvoyConfig { config: Some(folder.path().to_owned()), ..config.envoy.clone() };
     let server = Server::start_by_the_system(Config { envoy, ..config });
     ready(&server);
     write(", algorithm: sliding_log");

@@ -1,6 +1,6 @@
 //! An evicted key is a limit that starts full again.
 
-use weir::config::{Login, RedisConfig, Secret};
+use weir_config::{Login, RedisConfig, Secret};
 
 use super::{of_node, on, ready, says, script_calls, single};
 use crate::failure::access::add_user;

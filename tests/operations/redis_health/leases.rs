@@ -1,6 +1,6 @@
 //! The probe takes and returns a lease if a strategy has leases, so a node that cannot keep leases is named.
 
-use weir::config::{Config, ConfigOverrides, Login, RedisConfig, Secret};
+use weir_config::{Config, ConfigOverrides, Login, RedisConfig, Secret};
 
 use super::{on, probe_keys, ready, says, single};
 use crate::failure::access::{LEASE_RIGHTS, add_user};

@@ -24,7 +24,7 @@ fn serve(redis: &str) -> (tempfile::TempDir, Serve) {
     let file = folder.path().join("weir.yaml");
     let text = format!(
         "{}\n",
-        weir::config::EXAMPLE.replace("  memory: { budget: 512MiB, when_full: evict }", redis)
+        weir_config::EXAMPLE.replace("  memory: { budget: 512MiB, when_full: evict }", redis)
     );
     std::fs::write(&file, text).unwrap();
     let serve = Serve::start(&["--config", file.to_str().unwrap()]);

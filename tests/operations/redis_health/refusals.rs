@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-use weir::config::{Login, RedisConfig, Secret};
+use weir_config::{Login, RedisConfig, Secret};
 
 use super::{of_node, on, ready, says, single};
 use crate::failure::access::add_user;
@@ -140,7 +140,7 @@ fn the_documented_user_passes() {
 #[test]
 fn a_node_that_needs_the_store_is_not_ready_without_it() {
     let redis = RedisServer::start();
-    let needs = weir::config::Config { server: config().server, ..on(single(&redis)) };
+    let needs = weir_config::Config { server: config().server, ..on(single(&redis)) };
     let server = Server::start_by_the_system(needs);
     ready(&server);
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);

@@ -1,7 +1,7 @@
 //! Each right of each list of docs/redis.md is taken away in turn, and `/readyz` names it. On one Redis, with a user and a
 //! service for each list.
 
-use weir::config::{Config, ConfigOverrides, Login, RedisConfig, Secret, UsageConfig};
+use weir_config::{Config, ConfigOverrides, Login, RedisConfig, Secret, UsageConfig};
 use weir_testing::rights;
 
 use super::{on, ready, single};

@@ -118,7 +118,7 @@ fn what_is_sampled_otherwise_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     // A counter that callers share is not computed from some of them.
     let sampled = (0..1_000).map(|index| format!("bob-{index}"));
-    let share = weir::telemetry::KeyShare::new(0.5).unwrap();
+    let share = weir_config::KeyShare::new(0.5).unwrap();
     let in_share = sampled.filter(|consumer| share.has("r", consumer)).take(3);
     let lines: Vec<Value> = (1..)
         .zip(in_share)

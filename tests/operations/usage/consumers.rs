@@ -2,8 +2,8 @@ use std::collections::HashMap;
 
 use prost_types::Duration;
 use tonic::Code;
-use weir::config::{Config, UsageConfig};
 use weir::proto::v1::{ConsumerOutcome, ShouldAllowBatchRequest, ShouldAllowRequest, TopConsumersRequest};
+use weir_config::{Config, UsageConfig};
 
 use super::usage_of;
 use crate::support::server::{Server, ask_under, config};

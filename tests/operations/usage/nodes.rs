@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir::config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::proto::v1::{
     GetUsageRequest, Reason, ShouldAllowRequest, ShouldAllowResponse, TopConsumersRequest,
 };
+use weir_config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
 
 use super::{Totals, get, key, totals, usage_of};
 use crate::support::server::{Server, ask, ask_under, config};

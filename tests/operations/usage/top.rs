@@ -17,8 +17,8 @@ use crate::support::command::{WEIR, text, weir};
 use crate::support::server::{Server, ask, ask_under, config};
 
 async fn served() -> Server {
-    let usage = weir::config::UsageConfig { sample: 1, ..weir::config::UsageConfig::default() };
-    let server = Server::start_by_the_system(weir::config::Config { usage, ..config() });
+    let usage = weir_config::UsageConfig { sample: 1, ..weir_config::UsageConfig::default() };
+    let server = Server::start_by_the_system(weir_config::Config { usage, ..config() });
     let mut client = server.client().await;
     for _ in 0..8 {
         client.should_allow(ask("burst/a", "bob\u{1b}[2J")).await.unwrap();

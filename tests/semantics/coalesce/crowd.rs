@@ -8,7 +8,6 @@ use weir_testing::DecideOne as _;
 use tokio::sync::Barrier;
 use weir::algorithm::{Algorithm, Op, Rate};
 use weir::clock::{Clock, Monotonic};
-use weir::config::{RedisConfig, Topology};
 use weir::key::{KeySecret, Subject};
 use weir::store::coalesce::Coalesce;
 use weir::store::denials::DenialsShared;
@@ -16,6 +15,7 @@ use weir::store::redis::RedisShared;
 use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{RedisConfig, Topology};
 
 use crate::support::{redis_config, shared_cluster, shared_redis, watched};
 

@@ -10,13 +10,13 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::{Algorithm, Engine, LimitVerdict, Op, Rate, Verdict};
 use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::config::Topology;
 use weir::key::Subject;
 use weir::store::denials::{Denials, DenialsShared};
 use weir::store::redis::RedisStore;
 use weir::store::{Decision, Store, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 use weir::units::{Micros, Retry};
+use weir_config::Topology;
 
 use super::{SECOND, START};
 use crate::support::{Counting, redis_store, shared_redis};

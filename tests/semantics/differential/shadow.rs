@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use weir::config::Topology;
+use weir_config::Topology;
 
 use super::{Story, World, call, pair};
 use crate::properties::random;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use weir::config::{Config, ConfigOverrides};
 use weir::lease::{LeaseCall, LeaseOp, LeaseSet};
 use weir::units::Micros;
+use weir_config::{Config, ConfigOverrides};
 
 use super::TEXT;
 

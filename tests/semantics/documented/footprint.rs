@@ -7,12 +7,12 @@ use weir_testing::DecideOne as _;
 
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{MemoryConfig, Topology, WhenFull};
 use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Verdicts};
 use weir::strategy::Strategy;
 use weir::units::Micros;
+use weir_config::{MemoryConfig, Topology, WhenFull};
 
 use super::{TEXT, strategy};
 use crate::support;

@@ -1,6 +1,6 @@
 //! docs/recipes.md: its files are those of `docs/examples/`, and its commands print what stands there.
 
-use weir::config::{Config, ConfigOverrides};
+use weir_config::{Config, ConfigOverrides};
 
 use crate::support::command::{text, weir_command};
 use crate::support::server::Server;

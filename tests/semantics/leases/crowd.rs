@@ -2,12 +2,12 @@
 //! permits are free at the ttl, to the microsecond.
 
 use tonic::transport::Channel;
-use weir::config::{Config, RedisConfig, StoreConfig};
 use weir::key::KeySecret;
 use weir::proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir::proto::v1::{AcquireRequest, Reason};
 use weir::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{Config, RedisConfig, StoreConfig};
 
 use super::world::numbers;
 use crate::support::server::{BASE, Server, config};

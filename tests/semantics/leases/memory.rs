@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use weir::clock::{Clock, ManualClock};
-use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::lease::{LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir::store::memory::MemoryStore;
 use weir::store::{LeaseAsk, LeaseStore as _};
 use weir::strategy::Strategy;
 use weir::units::Micros;
+use weir_config::MemoryConfig;
 
 use super::world::{self, START};
 

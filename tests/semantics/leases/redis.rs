@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use weir::clock::{Clock, ManualClock};
-use weir::config::Topology;
 use weir::key::Subject;
 use weir::lease::{ConcurrencyNumbers, LeaseAnswer, LeaseOp, LeaseOutcome, LimitSource, WorkOutcome};
 use weir::store::redis::RedisStore;
 use weir::store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir::strategy::Strategy;
 use weir::units::Micros;
+use weir_config::Topology;
 
 use super::world::{self, START, adaptive};
 use crate::support::{self, RedisServer};

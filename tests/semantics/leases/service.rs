@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tonic::Code;
 use tonic::transport::Channel;
-use weir::config::{Config, StoreConfig};
 use weir::key::KeySecret;
 use weir::lease::{ConcurrencyNumbers, LimitSource, Partitions};
 use weir::proto::v1::concurrency_service_client::ConcurrencyServiceClient;
 use weir::proto::v1::{AcquireRequest, AcquireResponse, Reason, ReleaseRequest, RenewRequest, WorkOutcome};
 use weir::strategy::{Access, FailurePolicy, Field, Resource, Resources, Rules, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{Config, StoreConfig};
 
 use self::mistakes::refused;
 use super::world::{adaptive, numbers};
@@ -243,9 +243,9 @@ async fn lists(client: &mut Client) {
 async fn a_store_that_is_away() {
     let redis = RedisServer::start();
     let deadline = Micros::from_millis(200);
-    let away = weir::config::RedisConfig {
+    let away = weir_config::RedisConfig {
         deadline,
-        ..redis_config(vec![redis.url()], weir::config::Topology::Single)
+        ..redis_config(vec![redis.url()], weir_config::Topology::Single)
     };
     let server = server(StoreConfig::Redis(away));
     let mut client = client(&server).await;

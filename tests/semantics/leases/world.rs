@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use weir::clock::{Clock, ManualClock};
-use weir::config::{MemoryConfig, Topology};
 use weir::key::{self, Subject};
 use weir::lease::{
     AdaptiveRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseCall, LeaseOp,
@@ -15,6 +14,7 @@ use weir::store::redis::RedisStore;
 use weir::store::{LeaseAsk, LeaseStore, StoreError};
 use weir::strategy::{FailurePolicy, Field, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, Topology};
 
 use crate::support;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use weir::algorithm::{Algorithm, Calendar, Op, Rate};
-use weir::config::WhenFull;
+use weir_config::WhenFull;
 use weir::strategy::Strategy;
 use weir::units::Micros;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::WhenFull;
 use weir::strategy::Strategy;
+use weir_config::WhenFull;
 
 use super::{Fixture, HOUR, MIB, hourly_log, per_consumer, slow_bucket};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Op, Rate, Verdict};
-use weir::config::WhenFull;
+use weir_config::WhenFull;
 use weir::key::Subject;
 use weir::store::{Decision, Part};
 use weir::strategy::Strategy;

@@ -3,7 +3,6 @@
 use std::fs;
 
 use weir::algorithm::{Algorithm, Rate};
-use weir::config::{Config, EnvoyConfig, MemoryConfig, StoreConfig};
 use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -11,6 +10,7 @@ use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateL
 use weir::proto::v1::should_allow_result::Result as Ended;
 use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_config::{Config, EnvoyConfig, MemoryConfig, StoreConfig};
 
 use super::{HOUR, MIB};
 use crate::support::rules::strategy;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use weir::algorithm::{Algorithm, Rate};
 use weir::clock::{Clock, ManualClock};
-use weir::config::{MemoryConfig, WhenFull};
 use weir::store::StoreError;
 use weir::store::memory::MemoryStore;
 use weir::strategy::{Owner, Strategy};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, WhenFull};
 
 use super::{Fixture, HOUR, MIB, START, hourly_log, per_consumer, slow_bucket};
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use weir::config::WhenFull;
+use weir_config::WhenFull;
 
 use super::{Fixture, MIB, slow_bucket};
 

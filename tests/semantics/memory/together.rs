@@ -6,11 +6,11 @@ use std::thread;
 
 use proptest::prelude::*;
 use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
-use weir::config::WhenFull;
 use weir::key::Subject;
 use weir::store::{Decision, StoreError, TOGETHER};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
+use weir_config::WhenFull;
 use weir_testing::stores::decide_ready;
 
 use super::{Fixture, HOUR, MIB, SECOND, decide, hourly_log, per_consumer, slow_bucket};

@@ -6,12 +6,12 @@ use weir_testing::DecideOne as _;
 use proptest::prelude::*;
 use weir::algorithm::{Algorithm, Op};
 use weir::clock::{Clock, ManualClock};
-use weir::config::MemoryConfig;
 use weir::key::Subject;
 use weir::store::memory::MemoryStore;
 use weir::store::{Decision, Verdicts};
 use weir::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir::units::Micros;
+use weir_config::MemoryConfig;
 
 use super::machine::{Named, START};
 use super::random::{config, limits, op, step};

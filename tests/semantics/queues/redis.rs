@@ -2,11 +2,11 @@
 
 use futures_util::future::join_all;
 use weir::clock::Clock;
-use weir::config::Topology;
 use weir::queue::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
 use weir::store::redis::RedisStore;
 use weir::store::{QueueAsk, QueueStore as _, StoreError};
 use weir::units::Micros;
+use weir_config::Topology;
 
 use super::world::{call, numbers, put, queue, take};
 use crate::support::{self, RedisServer};

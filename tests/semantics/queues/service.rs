@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use weir::config::{Config, StoreConfig};
 use weir::key::KeySecret;
 use weir::proto::v1::queue_service_client::QueueServiceClient;
 use weir::proto::v1::{
@@ -13,6 +12,7 @@ use weir::proto::v1::{
 };
 use weir::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
 use weir::units::Micros;
+use weir_config::{Config, StoreConfig};
 
 use super::world::numbers;
 use crate::support::server::{BASE, Server, config};

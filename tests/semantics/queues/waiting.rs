@@ -36,7 +36,7 @@ async fn an_item_wakes_a_call_that_waits() {
 #[tokio::test]
 async fn an_item_of_another_node_is_found() {
     let secret = weir::key::KeySecret::random();
-    let config = |base: weir::config::Config| weir::config::Config { key_secret: Some(secret), ..base };
+    let config = |base: weir_config::Config| weir_config::Config { key_secret: Some(secret), ..base };
     let (one, other) = (server_with(config), server_with(config));
     let mut worker = client(&one).await;
     let waiting =
@@ -48,7 +48,7 @@ async fn an_item_of_another_node_is_found() {
 }
 
 fn server_with(
-    change: impl Fn(weir::config::Config) -> weir::config::Config,
+    change: impl Fn(weir_config::Config) -> weir_config::Config,
 ) -> crate::support::server::Server {
     super::service::server_of(change(super::service::configured(stores::redis())))
 }

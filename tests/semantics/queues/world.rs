@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir::clock::{Clock, ManualClock};
-use weir::config::{MemoryConfig, Topology};
 use weir::queue::{
     BoundedQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply,
     QueueRule,
@@ -14,6 +13,7 @@ use weir::store::memory::MemoryStore;
 use weir::store::redis::RedisStore;
 use weir::store::{QueueAsk, QueueStore, StoreError};
 use weir::units::Micros;
+use weir_config::{MemoryConfig, Topology};
 
 use crate::support;
 

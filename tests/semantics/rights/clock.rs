@@ -1,7 +1,7 @@
 //! The clock of Redis steps back while workers hold items.
 
 use weir::clock::{Clock, ManualClock};
-use weir::config::Topology;
+use weir_config::Topology;
 use weir::queue::{QueueOp, QueuePart};
 use weir::units::Micros;
 

@@ -6,7 +6,7 @@ use weir::units::Micros;
 
 use crate::queues::world::{START, call, numbers, put, queue, take};
 use crate::support::{RedisServer, redis_store};
-use weir::config::Topology;
+use weir_config::Topology;
 
 /// Reads so many items into the group, as a call does that is refused afterwards.
 fn lose(redis: &RedisServer, count: usize) {

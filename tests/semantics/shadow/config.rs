@@ -1,6 +1,6 @@
 //! What a configuration may say of shadows.
 
-use weir::config::{Config, ConfigOverrides};
+use weir_config::{Config, ConfigOverrides};
 
 const LIMITS: &str = "limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }]";
 

@@ -3,8 +3,8 @@
 use std::process::Stdio;
 
 use weir::client::Client;
-use weir::config::{StoreConfig, Topology};
 use weir::proto::v1::ShouldAllowRequest;
+use weir_config::{StoreConfig, Topology};
 
 use super::{Asking, RULES, count, until};
 use crate::support::server::{Server, ask};
@@ -57,9 +57,8 @@ strategies:
   looser: { limits: [{ name: each, per: [resource, consumer], fixed_window: { limit: 5000, window: 1d } }] }
 resources: [{ match: '*', strategy: api }]
 ";
-    let config =
-        weir::config::Config::parse(text, "test", &weir::config::ConfigOverrides::default()).unwrap();
-    let server = Server::ready(weir::config::Config { store: on(&redis), ..config });
+    let config = weir_config::Config::parse(text, "test", &weir_config::ConfigOverrides::default()).unwrap();
+    let server = Server::ready(weir_config::Config { store: on(&redis), ..config });
     let mut client = server.client().await;
     client.should_allow(ask("warm", "up")).await.unwrap();
     let decided = |expected: u64| count(&server, "api", "looser", "allowed") == expected;

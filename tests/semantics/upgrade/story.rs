@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 use weir::algorithm::Op;
 use weir::clock::{Clock, ManualClock};
-use weir::config::Topology;
+use weir_config::Topology;
 use weir::key::Subject;
 use weir::lease::LeaseOp;
 use weir::queue::{ItemId, NewItem, QueueOp, QueuePart, QueueRule};

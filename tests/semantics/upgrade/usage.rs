@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use weir::config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
+use weir_config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
 use weir::proto::v1::usage_service_client::UsageServiceClient;
 use weir::proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest};
 use weir::units::Micros;

@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 
-use weir::config::ServerLimits;
+use weir_config::ServerLimits;
 
 use super::floods::{Attacked, OPENING};
 use super::ground::Ground;

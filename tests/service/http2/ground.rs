@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Semaphore;
 use weir::algorithm::Verdict;
-use weir::config::{Config, ServerConfig, ServerLimits};
 use weir::store::{Answers, Decision, Store, Verdicts};
 use weir::units::Micros;
+use weir_config::{Config, ServerConfig, ServerLimits};
 
 use super::session::Session;
 use crate::support::frames::Raw;

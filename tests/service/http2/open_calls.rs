@@ -4,7 +4,7 @@
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use weir::config::{Config, ServerConfig, ServerLimits, TransportKind};
+use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
 use weir::proto::v1::ShouldAllowStreamRequest;
 use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir::units::Micros;

@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use prost::Message as _;
 use tonic::Code;
 use weir::clock::{Clock, ManualClock};
-use weir::config::{EnvoyFiles, MemoryConfig};
 use weir::limiter::Limiter;
 use weir::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
 use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
@@ -17,6 +16,7 @@ use weir::service::{
 };
 use weir::store::memory::MemoryStore;
 use weir::telemetry::Metrics;
+use weir_config::{EnvoyFiles, MemoryConfig};
 
 use super::files;
 use super::notation::request as ask;

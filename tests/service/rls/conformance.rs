@@ -10,7 +10,7 @@
 //! * 49: the reference's cache of what is over. Ours (`store/denials.rs`) has tests of its own.
 //! * 52: both global switches at once: in [`super::cases::BOTH_MODES`].
 
-use weir::config::{EnvoyConfig, StoreConfig};
+use weir_config::{EnvoyConfig, StoreConfig};
 
 use super::cases::{BOTH_MODES, HEADERS, NO_OVERRIDES, OURS, QUOTA_MODE, REFERENCE, SHADOW_MODE};
 use super::play::{Case, play};

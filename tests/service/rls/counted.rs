@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use weir::config::{EnvoyConfig, StoreConfig, Topology};
+use weir_config::{EnvoyConfig, StoreConfig, Topology};
 
 use super::notation::request;
 use super::{Client, client, memory, serve};
@@ -113,7 +113,7 @@ async fn answers_are_counted_by_domain_and_code() {
 async fn what_is_given_up_is_counted_too() {
     let redis = RedisServer::start();
     let (_folder, envoy) = files(FILE);
-    let slow = weir::config::RedisConfig {
+    let slow = weir_config::RedisConfig {
         deadline: weir::units::Micros::from_secs(60),
         ..redis_config(vec![redis.url()], Topology::Single)
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use weir::config::EnvoyConfig;
+use weir_config::EnvoyConfig;
 
 use super::notation::{answer, request};
 use super::{client, memory, serve};

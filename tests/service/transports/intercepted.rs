@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::Status;
-use weir::config::ServerLimits;
 use weir::proto::v1::{RefundRequest, ShouldAllowBatchRequest};
+use weir_config::ServerLimits;
 use weir_grpc::{Caller, Intercept};
 
 use super::client::{Call, Outcome};

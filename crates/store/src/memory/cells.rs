@@ -3,6 +3,10 @@
 use std::ops::DerefMut;
 
 use smallvec::SmallVec;
+use weir_config::WhenFull;
+use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, State};
+use weir_core::strategy::Strategy;
+use weir_units::Micros;
 
 use super::SharedMemory;
 use super::index::Slot;
@@ -10,10 +14,6 @@ use super::owners::OwnerId;
 use super::place::StatePlace;
 use super::table::{Claim, ShardTable};
 use super::time::WallReading;
-use crate::config::WhenFull;
-use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, State};
-use weir_core::strategy::Strategy;
-use weir_units::Micros;
 
 /// The states of one decision, within its locked shard.
 pub(super) struct ShardCells<'a, T> {
@@ -178,10 +178,10 @@ mod tests {
     use weir_time::clock::{Clock, ManualClock};
 
     use super::*;
-    use crate::config::MemoryConfig;
     use crate::memory::MemoryStore;
     use crate::memory::owners::KEY_BYTES;
     use crate::{Decision, decide_one};
+    use weir_config::MemoryConfig;
 
     fn strategy(name: &str, algorithms: &[Algorithm]) -> Arc<Strategy> {
         let limit = |(index, algorithm): (usize, &Algorithm)| Limit {

@@ -7,8 +7,9 @@
 //! workers 26.6 ms against 29.1, four at a time 14.4 against 16.2, one worker 15.8 against 16.7. Sixteen at a time on
 //! one key, which few callers send, take 14.7 ms against 11.4.
 
-use super::index::{SLOT_BITS, Slot, slot_of};
 use weir_core::algorithm::State;
+
+use super::index::{SLOT_BITS, Slot, slot_of};
 
 /// Decisions on one key, with none on another between them, after which it is hot. Many, so that of two keys that
 /// are asked for in turn, none is carried to and fro.
@@ -101,10 +102,10 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::config::MemoryConfig;
     use crate::memory::Shard;
     use crate::memory::budget::Budget;
     use crate::memory::table::{Claim, ShardTable};
+    use weir_config::MemoryConfig;
     use weir_units::Micros;
 
     const KEYS: u128 = 5;

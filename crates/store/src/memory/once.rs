@@ -1,15 +1,16 @@
 //! What may happen only once: a marker or a record beside the states, under the same lock and in the same budget.
 
+use weir_config::WhenFull;
+use weir_core::algorithm::{Cells, Kept, OnceRecord, RecordCells, State};
+use weir_core::strategy::Owner;
+use weir_units::Micros;
+
 use super::SharedMemory;
 use super::budget::Budget;
 use super::cells::{NoRoom, ShardCells};
 use super::table::{Claim, ShardTable};
 use super::time::WallReading;
-use crate::config::WhenFull;
 use crate::{REFUND_ID_LASTS, StoreError};
-use weir_core::algorithm::{Cells, Kept, OnceRecord, RecordCells, State};
-use weir_core::strategy::Owner;
-use weir_units::Micros;
 
 /// The marker of one decision, within its locked shard.
 #[derive(Clone, Copy)]

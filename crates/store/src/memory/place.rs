@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use weir_core::algorithm::MAX_LIMITS;
+use weir_core::key::{self, Digester, KeySecret, Subject};
+use weir_core::strategy::Strategy;
 
 use super::index::Slot;
 use super::table::ShardTable;
 use super::{SHARDS, SharedMemory};
 use crate::{Decision, Phases};
-use weir_core::algorithm::MAX_LIMITS;
-use weir_core::key::{self, Digester, KeySecret, Subject};
-use weir_core::strategy::Strategy;
 
 thread_local! {
     /// Key text is built here, hashed, and forgotten.
@@ -125,8 +125,8 @@ impl<'d> Locator<'_, 'd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::MemoryConfig;
     use crate::memory::MemoryStore;
+    use weir_config::MemoryConfig;
     use weir_core::algorithm::{Algorithm, Op};
     use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
     use weir_time::clock::Clock;

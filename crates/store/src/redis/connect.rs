@@ -18,10 +18,11 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
+use weir_config::{Login, RedisConfig};
 
 pub(super) use self::error::ConnectError;
 use super::topology::Address;
-use crate::config::{Login, RedisConfig};
+use crate::tls;
 
 /// What lies between drops silent connections without a notice: the system asks the
 /// other end often enough to be remembered, and finds out within half a minute if it is gone.
@@ -97,7 +98,7 @@ async fn dial(
     let mut connection = match &config.tls {
         None => over(stream).await?,
         Some(files) => {
-            let connector = TlsConnector::from(files.load()?);
+            let connector = TlsConnector::from(tls::load(files)?);
             let name = ServerName::try_from(address.host.to_string())?;
             over(connector.connect(name, stream).await.map_err(ConnectError::Handshake)?).await?
         }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use weir_config::RedisConfig;
+use weir_time::clock::Clock;
+
 use super::topology::ClusterView;
 use super::trials::SingleSlotNodes;
-use crate::config::RedisConfig;
-use weir_time::clock::Clock;
 
 /// What every link and the watcher know.
 pub(super) struct LinkContext {

@@ -5,6 +5,13 @@ use std::time::Duration;
 
 use redis::{Cmd, RedisError, Value};
 use tokio::sync::oneshot;
+use weir_config::RedisConfig;
+use weir_core::key::{self, KeySecret, Namespace};
+use weir_core::lease::{
+    AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal,
+    LimitSource, ProbeRule, WorkOutcome,
+};
+use weir_units::{CEILING, LATEST, Micros};
 
 use super::call::evaluate;
 use super::connect::Connection;
@@ -14,14 +21,7 @@ use super::request::{Job, NodeRequest};
 use super::script::{garbled, number, whole};
 use super::shared_call::{SharedJob, SharedRequest, reason_of};
 use super::source::{Script, lease_script};
-use crate::config::RedisConfig;
 use crate::{LeaseAsk, StoreError};
-use weir_core::key::{self, KeySecret, Namespace};
-use weir_core::lease::{
-    AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal,
-    LimitSource, ProbeRule, WorkOutcome,
-};
-use weir_units::{CEILING, LATEST, Micros};
 
 /// What is asked, with its keys already built; shared by its tries.
 pub(super) struct LeaseRequest {

@@ -8,6 +8,10 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
+use weir_config::RedisConfig;
+use weir_core::key::{self, KeySecret, QueueKeys};
+use weir_core::queue::{ItemId, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart};
+use weir_units::{LATEST, Micros};
 
 use super::context::LinkContext;
 use super::fault::Fault;
@@ -15,11 +19,7 @@ use super::request::{Job, NodeRequest};
 use super::shared_call::{SharedJob, SharedRequest, reason_of};
 use super::source::{QueueScript, Script, queue_script};
 use crate::StoreError;
-use crate::config::RedisConfig;
 use crate::queue::{QUEUE_DEADLINE, QueueAsk};
-use weir_core::key::{self, KeySecret, QueueKeys};
-use weir_core::queue::{ItemId, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart};
-use weir_units::{LATEST, Micros};
 
 /// Names of consumers in the group of a queue. The callers' own names are kept with their items, so that the group does
 /// not grow.

@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
+use weir_config::RedisConfig;
+use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
+use weir_core::key::{self, KeySecret, Namespace};
+use weir_core::strategy::Strategy;
 
 use super::fault::Fault;
 use super::lease::LeaseRequest;
@@ -11,12 +15,8 @@ use super::plain;
 use super::queue::QueueRequest;
 use super::shared_call::{SharedJob, SharedRequest as _};
 use super::source::Form;
-use crate::config::RedisConfig;
 use crate::part::Once;
 use crate::{Decision, LimitSet, Phases, StoreError, Verdicts};
-use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
-use weir_core::key::{self, KeySecret, Namespace};
-use weir_core::strategy::Strategy;
 
 /// What is asked, with its keys already built; shared by its tries.
 pub(super) struct Request {

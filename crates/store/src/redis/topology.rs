@@ -11,9 +11,9 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use redis::Value;
 use tokio::sync::{Notify, watch};
+use weir_config::{RedisConfig, Topology as Kind};
 
 use crate::StoreError;
-use crate::config::{RedisConfig, Topology as Kind};
 
 /// Slots of a Redis Cluster.
 const SLOTS: usize = 16384;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, ServerErrorKind, Value};
+use weir_config::{Login, Topology};
 
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
@@ -11,7 +12,6 @@ use super::script::encode;
 use super::sentinel;
 use super::source::{Form, script_for};
 use super::topology::{Address, SlotMap};
-use crate::config::{Login, Topology};
 
 /// The interval of looks that no worker asked for.
 const UNASKED: Duration = Duration::from_secs(2);

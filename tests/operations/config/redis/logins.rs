@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use weir::config::{ConfigOverrides, Login, Secret, StoreConfig};
+use weir_config::{ConfigOverrides, Login, Secret, StoreConfig};
 
 use super::super::refused;
 use super::{file, redis};
@@ -42,7 +42,7 @@ fn settings_go_before_the_file() {
     secret.write_all(b"from outside\r\n").unwrap();
     let text = file(r#"nodes: ["redis://a"], username: one, password: inside"#);
     let with = |settings: ConfigOverrides| {
-        let config = weir::config::Config::parse(&text, "weir.yaml", &settings).map_err(|e| e.to_string())?;
+        let config = weir_config::Config::parse(&text, "weir.yaml", &settings).map_err(|e| e.to_string())?;
         let StoreConfig::Redis(redis) = config.store else { panic!("redis") };
         Ok::<_, String>(redis.login)
     };

@@ -1,7 +1,7 @@
 //! What the schema calls a default is what a file gets that does not say it.
 
 use serde_json::{Value, json};
-use weir::config::schema;
+use weir_config::schema;
 
 use super::super::{parse, section};
 

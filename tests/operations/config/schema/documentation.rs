@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use weir::config::schema;
+use weir_config::schema;
 
 use super::keys::mappings;
 use crate::support::clients::root;

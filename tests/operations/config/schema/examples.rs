@@ -1,6 +1,6 @@
 //! Every configuration that the documentation shows is one, for the parser and for the schema.
 
-use weir::config::EXAMPLE;
+use weir_config::EXAMPLE;
 
 use super::super::{STRATEGIES, parse, section};
 use super::{FULL, full_on_memory, mistakes, validator};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir::config::schema;
+use weir_config::schema;
 
 use super::super::parse;
 

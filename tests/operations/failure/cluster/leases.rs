@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use weir::config::Topology;
 use weir::key::Subject;
 use weir::lease::{ConcurrencyNumbers, ConcurrencyRule, LeaseOp, LeaseOutcome, LimitSource, WorkOutcome};
 use weir::store::redis::RedisStore;
 use weir::store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir::strategy::{FailurePolicy, Field, Scope, Strategy};
 use weir::units::Micros;
+use weir_config::Topology;
 
 use super::super::{recovered, shared, watchful};
 use crate::support::{Cluster, watched};

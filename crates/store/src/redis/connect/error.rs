@@ -6,8 +6,8 @@ use redis::RedisError;
 use rustls::pki_types::InvalidDnsNameError;
 use weir_units::Micros;
 
-use crate::config::SecretError;
-use crate::tls::TlsError;
+use weir_config::SecretError;
+use weir_config::TlsError;
 
 /// Why a connection could not be made. No reason shows a password.
 #[derive(Debug, thiserror::Error)]

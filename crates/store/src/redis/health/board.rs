@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use weir_config::{RedisConfig, Topology};
 use weir_core::key::KeySecret;
 
 use super::evictions::{Event, Evictions, MemoryInfo};
@@ -12,7 +13,6 @@ use super::fingerprint::{Change, Fingerprint};
 use super::remedy::remedy;
 use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
-use crate::config::{RedisConfig, Topology};
 use crate::redis::topology::Address;
 
 /// What to do about another node's secret.

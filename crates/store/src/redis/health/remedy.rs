@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use weir_config::{RedisConfig, Topology};
+
 use super::probe_leases::FOR_LEASES;
 use super::rights::{self, WITHOUT};
-use crate::config::{RedisConfig, Topology};
 
 /// What a part of a refusal means, for its own topology or for any. The first that fits counts.
 const KNOWN: [(&str, Option<Topology>, &str); 27] = [
@@ -124,7 +125,7 @@ fn rights(reason: &str, config: &RedisConfig) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Login, Secret};
+    use weir_config::{Login, Secret};
 
     fn config(topology: Topology) -> RedisConfig {
         RedisConfig { topology, ..RedisConfig::default() }

@@ -1,0 +1,309 @@
+//! The algorithm of a limit: which one, and its numbers.
+
+use weir_core::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS, Rate};
+use weir_units::{CEILING, Micros};
+
+use super::errors::MistakeReport;
+use super::fields::{KeyedValue, Mapping};
+use super::quantities::{duration, rate};
+use super::values::{Scalar, boolean, integer, quote};
+
+/// What stands for a span while another number is checked.
+const SECOND: Micros = Micros::from_secs(1);
+
+/// Takes the numbers out of an algorithm's mapping. `None`: something was missing or wrong, and is
+/// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
+type AlgorithmReader = fn(&mut Mapping<'_>, &mut MistakeReport) -> Option<Result<Algorithm, Invalid>>;
+
+const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
+    ("uniform", uniform),
+    ("token_bucket", bucket),
+    ("gcra", bucket),
+    ("leaky_bucket", leaky_bucket),
+    ("leaky_queue", leaky_queue),
+    ("warm_up", warm_up),
+    ("fixed_window", fixed_window),
+    ("interval_refill", interval_refill),
+    ("sliding_window", sliding_window),
+    ("bucketed_window", bucketed_window),
+    ("sliding_log", sliding_log),
+];
+
+/// What is no algorithm of a limit, but a strategy of its own.
+const STRATEGIES: [&str; 1] = ["concurrency"];
+
+/// The one algorithm among the keys of a limit, with the bound of its debts.
+pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
+    let later = STRATEGIES.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
+    let mut found: Vec<(KeyedValue<'_>, Option<AlgorithmReader>)> = later.collect();
+    found.extend(
+        ALGORITHMS.into_iter().filter_map(|(name, reader)| Some((limit.take_entry(name)?, Some(reader)))),
+    );
+    found.sort_by_key(|(entry, _)| entry.key_at);
+    if found.is_empty() && limit.is_whole() {
+        let names: Vec<&str> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
+        limit.report_here(report, format!("has no algorithm; give it one of {}", names.join(", ")));
+    }
+    let first = found.first().map(|(entry, _)| entry.name);
+    let mut algorithm = None;
+    for (index, (entry, reader)) in found.iter().enumerate() {
+        if let Some(first) = first.filter(|_| index > 0) {
+            let reason = format!("a limit has one algorithm, and this one has `{first}` already");
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        match reader {
+            Some(reader) => algorithm = read(entry, *reader, report),
+            None => {
+                let reason = format!("write `{}` in place of the strategy's `limits`", entry.name);
+                report.at(entry.key_at, entry.value.path(), reason);
+            }
+        }
+    }
+    let max_debt = limit.read("max_debt", report, max_debt);
+    algorithm.map(|made| made.with_max_debt(max_debt.unwrap_or(Some(made.limit()))))
+}
+
+/// How far debits may go above the limit: a number of units, or `None` for as far as can be counted.
+fn max_debt(s: Scalar<'_>) -> Result<Option<u64>, String> {
+    match s.text {
+        "unlimited" => Ok(None),
+        _ => match integer(s)? {
+            units if units < CEILING => Ok(Some(units)),
+            units => Err(out_of_bounds(&units.to_string(), "it must be below 2^52, or `unlimited`")),
+        },
+    }
+}
+
+fn read(entry: &KeyedValue<'_>, reader: AlgorithmReader, report: &mut MistakeReport) -> Option<Algorithm> {
+    let mut fields = Mapping::of(&entry.value, report);
+    let made = reader(&mut fields, report);
+    let algorithm = made.and_then(|made| match made {
+        Ok(algorithm) => Some(algorithm),
+        Err(Invalid { field, value, bound }) => {
+            fields.report(field, report, out_of_bounds(&value, &bound));
+            None
+        }
+    });
+    fields.finish(report);
+    algorithm
+}
+
+fn uniform(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let interval = span(fields, "interval", report);
+    Some(Algorithm::uniform(interval?))
+}
+
+fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let given = required_rate(fields, report);
+    let burst = fields.read("burst", report, integer);
+    let charge_after = fields.read("charge_after", report, boolean).unwrap_or(false);
+    let max_cost = fields.take_entry("max_cost");
+    if let Some(entry) = max_cost.as_ref().filter(|_| !charge_after) {
+        let reason = "is for calls that pay afterwards; add `charge_after: true`, or remove `max_cost`";
+        report.at(entry.key_at, entry.value.path(), reason);
+    }
+    let max_cost = max_cost.map(|entry| entry.value.read(report, integer));
+    let rate = given?;
+    let burst = burst.unwrap_or(rate.count);
+    if !charge_after {
+        return Some(Algorithm::bucket(burst, rate));
+    }
+    let max_cost = max_cost.unwrap_or_else(|| Some(burst.saturating_mul(10)))?;
+    Some(Algorithm::charge_after(burst, rate, max_cost))
+}
+
+/// As a meter it is the token bucket; as a queue it makes callers wait.
+fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let reason = "is for a queue, and leaky_bucket is a meter; write `leaky_queue`, which makes callers wait";
+    fields.refuse(&["queue", "delay", "nodelay", "max_delay", "max_wait"], reason, report);
+    bucket(fields, report)
+}
+
+/// nginx's `limit_req`: `delay` calls of the burst go ahead at once, with `nodelay` all.
+fn leaky_queue(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let rate = required_rate(fields, report);
+    let burst = fields.read("burst", report, integer);
+    let nodelay = fields.read("nodelay", report, boolean).unwrap_or(false);
+    let delay = fields.take_entry("delay");
+    if let Some(entry) = delay.as_ref().filter(|_| nodelay) {
+        let reason = "cannot stand beside `nodelay`, which delays nothing; remove one of them";
+        report.at(entry.key_at, entry.value.path(), reason);
+    }
+    let delay = delay.map(|entry| entry.value.read(report, integer));
+    let burst = burst.unwrap_or(0);
+    let delay = if nodelay { burst } else { delay.unwrap_or(Some(0))? };
+    Some(Algorithm::leaky_queue(burst, rate?, delay))
+}
+
+/// Guava's SmoothWarmingUp.
+fn warm_up(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let rate = required_rate(fields, report);
+    let period = span(fields, "period", report);
+    let cold_factor = fields.read("cold_factor", report, integer).unwrap_or(3);
+    let max_cost = fields.read("max_cost", report, integer);
+    Some(Algorithm::warm_up(rate?, period?, cold_factor, max_cost))
+}
+
+fn required_rate(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Rate> {
+    let given = fields.require("rate", "say how fast units come back, such as 30/1m", report);
+    given.and_then(|value| value.read(report, |s| bounded(rate(s)?, |rate| Algorithm::bucket(0, rate))))
+}
+
+fn fixed_window(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report, |limit| Algorithm::fixed_window(limit, SECOND, false, false));
+    let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
+    if let Some(given) = fields.take("calendar") {
+        let day_or_month = given.read(report, calendar);
+        let offset = fields.read("offset", report, offset_minutes);
+        for other in ["window", "anchored", "spread"] {
+            if let Some(entry) = fields.take_entry(other) {
+                let reason = format!(
+                    "cannot stand beside `calendar`, which says where windows start and end; remove `{other}`"
+                );
+                report.at(entry.key_at, entry.value.path(), reason);
+            }
+        }
+        return Some(Algorithm::calendar_window(limit?, day_or_month?, offset.unwrap_or(0), count_denied));
+    }
+    let window = span(fields, "window", report);
+    let anchored = fields.read("anchored", report, boolean).unwrap_or(false);
+    if let Some(entry) = fields.take_entry("offset") {
+        report.at(
+            entry.key_at,
+            entry.value.path(),
+            "only a window by the calendar has an offset; add `calendar: day`",
+        );
+    }
+    let spread = fields.take_entry("spread");
+    if spread.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
+        if let Some(entry) = spread.filter(|_| anchored) {
+            let reason =
+                "cannot stand beside `anchored`: windows that start at the first hit are spread already";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        return Some(Algorithm::spread_window(limit?, window?, count_denied));
+    }
+    Some(Algorithm::fixed_window(limit?, window?, anchored, count_denied))
+}
+
+fn calendar(s: Scalar<'_>) -> Result<Calendar, String> {
+    match s.text {
+        "day" => Ok(Calendar::Day),
+        "month" => Ok(Calendar::Month),
+        other => Err(format!("{} is neither day nor month", quote(other))),
+    }
+}
+
+/// `+02:00` or `-05:30`, as minutes: how far local clocks are ahead of UTC.
+fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
+    let two_digits = |text: &str| match text.as_bytes() {
+        [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some(i64::from((a - b'0') * 10 + (b - b'0'))),
+        _ => None,
+    };
+    let parse = || {
+        let (sign, rest) = match s.text.split_at_checked(1)? {
+            ("+", rest) => (1, rest),
+            ("-", rest) => (-1, rest),
+            _ => return None,
+        };
+        let (hours, minutes) = rest.split_once(':')?;
+        let (hours, minutes) = (two_digits(hours)?, two_digits(minutes)?);
+        (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
+    };
+    parse().ok_or_else(|| {
+        format!(
+            "{} is not an offset; write how far clocks are ahead of UTC, such as \"+02:00\" or \"-05:30\"",
+            quote(s.text)
+        )
+    })
+}
+
+fn interval_refill(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
+    let alone = |capacity, refill| Algorithm::interval_refill(capacity, refill, Micros(1), false);
+    let capacity = units(fields, "capacity", report, |capacity| alone(capacity, CEILING - 1));
+    let refill = units(fields, "refill", report, |refill| alone(0, refill));
+    let period = span(fields, "period", report);
+    let aligned = fields.read("aligned", report, boolean).unwrap_or(false);
+    Some(Algorithm::interval_refill(capacity?, refill?, period?, aligned))
+}
+
+fn sliding_window(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report, |limit| Algorithm::sliding_window(limit, SECOND));
+    let window = span(fields, "window", report);
+    Some(Algorithm::sliding_window(limit?, window?))
+}
+
+/// Strict by default: a limit that can be passed must be asked for.
+fn bucketed_window(
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<Result<Algorithm, Invalid>> {
+    let alone = |limit, buckets: u64| {
+        // A window of so many microseconds can be parted so often.
+        Algorithm::bucketed_window(limit, Micros(buckets.clamp(1, MAX_BUCKETS)), buckets, true)
+    };
+    let limit = units(fields, "limit", report, |limit| alone(limit, 1));
+    let window = span(fields, "window", report);
+    let buckets = units(fields, "buckets", report, |buckets| alone(0, buckets));
+    let strict = fields.read("strict", report, boolean).unwrap_or(true);
+    Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
+}
+
+fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
+    let limit = units(fields, "limit", report, |limit| Algorithm::sliding_log(limit, SECOND));
+    let window = span(fields, "window", report);
+    let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
+    let min_gap = fields.read("min_gap", report, duration).unwrap_or(Micros::ZERO);
+    let hold = fields.take_entry("hold");
+    if hold.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
+        if let Some(entry) = hold.filter(|_| count_denied || min_gap > Micros::ZERO) {
+            let reason =
+                "cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        return Some(Algorithm::held_log(limit?, window?));
+    }
+    Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
+}
+
+fn span(fields: &mut Mapping<'_>, name: &'static str, report: &mut MistakeReport) -> Option<Micros> {
+    let value = fields.require(name, "give it a duration, such as 10s", report)?;
+    value.read(report, |s| match s.text {
+        "day" | "month" => Err(format!(
+            "`{}` is not a duration; of a fixed_window write `calendar: {}` instead of `window`",
+            s.text, s.text
+        )),
+        "minute" | "hour" | "week" | "quarter" | "year" => Err(format!(
+            "`{}` is not a duration, and calendar windows are days and months only; write one, such as 24h",
+            s.text
+        )),
+        _ => bounded(duration(s)?, Algorithm::uniform),
+    })
+}
+
+/// A number that `alone` accepts, where every other number of the algorithm fits.
+fn units(
+    fields: &mut Mapping<'_>,
+    name: &'static str,
+    report: &mut MistakeReport,
+    alone: impl Fn(u64) -> Result<Algorithm, Invalid>,
+) -> Option<u64> {
+    let value = fields.require(name, "give it a whole number", report)?;
+    value.read(report, |s| bounded(integer(s)?, alone))
+}
+
+/// The value, if an algorithm can have it: every number is held against its own bounds before all of them are
+/// held against each other, so that each mistake is reported.
+fn bounded<T: Copy>(value: T, alone: impl Fn(T) -> Result<Algorithm, Invalid>) -> Result<T, String> {
+    alone(value).map(|_| value).map_err(|Invalid { value, bound, .. }| out_of_bounds(&value, &bound))
+}
+
+fn out_of_bounds(value: &str, bound: &str) -> String {
+    format!("{value} is out of bounds: {bound}")
+}

@@ -1,0 +1,175 @@
+//! Descriptors: which values they are for, and what is below them.
+
+use std::collections::HashSet;
+
+use weir_core::envoy::{Cidr, Descriptor, Draft, Glob, Matcher, check_regex};
+
+use super::node::{Map, text};
+use super::rate_limit::rate_limit;
+use super::{MAX_DESCRIPTORS, metadata};
+use crate::errors::{MistakeReport, Position};
+use crate::tree::{Content, YamlNode};
+use crate::values::quote;
+
+/// What distinguishes siblings: their key, and what they match.
+pub(super) type SiblingKeys = HashSet<(String, String)>;
+
+/// The most networks that one descriptor may be for.
+const MAX_NETWORKS: usize = 1000;
+
+/// Reads descriptors, and counts them.
+pub(super) struct DescriptorReader<'r> {
+    pub(super) report: &'r mut MistakeReport,
+    pub(super) count: &'r mut usize,
+}
+
+impl DescriptorReader<'_> {
+    /// The descriptors of `map`, whose path is `path`. `seen` are the siblings that other files have.
+    pub(super) fn all(&mut self, map: Map<'_>, path: &str, seen: &mut SiblingKeys) -> Vec<Descriptor> {
+        let items = map.list("descriptors", "[]config.YamlDescriptor", self.report);
+        items.iter().filter_map(|item| self.one(item, path, seen)).collect()
+    }
+
+    fn one(&mut self, node: &YamlNode, path: &str, seen: &mut SiblingKeys) -> Option<Descriptor> {
+        // The check of the keys has refused whatever is no mapping.
+        let Content::Map(entries) = &node.content else { return None };
+        let map = Map::new(entries);
+        *self.count += 1;
+        if *self.count == MAX_DESCRIPTORS + 1 {
+            self.report.at(
+                node.at,
+                "",
+                format!("all files together have at most {MAX_DESCRIPTORS} descriptors"),
+            );
+        }
+        if *self.count > MAX_DESCRIPTORS {
+            return None;
+        }
+        let key = self.key(&map, node.at);
+        let matcher = self.matcher(&map);
+        let mut descriptor = Descriptor {
+            key: key.unwrap_or_default(),
+            matcher: matcher.unwrap_or(Matcher::Any),
+            share_threshold: map.is("share_threshold", self.report),
+            value_to_metric: map.is("value_to_metric", self.report),
+            rule: None,
+            descriptors: Vec::new(),
+        };
+        let path = format!("{path}.{}", descriptor.path());
+        if !descriptor.key.is_empty() {
+            self.check(&map, &descriptor, &path, seen, node.at);
+        }
+        descriptor.rule = self.rule(&map);
+        descriptor.descriptors = self.all(map, &path, &mut SiblingKeys::new());
+        Some(descriptor)
+    }
+
+    fn key(&mut self, map: &Map<'_>, at: Position) -> Option<String> {
+        let reported = self.report.len();
+        let key = map.text("key", self.report);
+        if key.is_none() && self.report.len() == reported {
+            self.report.at(at, "", "descriptor has empty key");
+        }
+        key.map(str::to_owned)
+    }
+
+    /// What siblings must not have in common, and who may share a counter.
+    fn check(
+        &mut self,
+        map: &Map<'_>,
+        descriptor: &Descriptor,
+        path: &str,
+        seen: &mut SiblingKeys,
+        at: Position,
+    ) {
+        if !seen.insert((descriptor.key.clone(), descriptor.matcher.text())) {
+            self.report.at(at, "", format!("duplicate descriptor composite key '{}'", path.escape_debug()));
+        }
+        if descriptor.share_threshold && !descriptor.is_pattern() {
+            let at = map.entry("share_threshold").map_or(at, |(at, _)| at);
+            let reason =
+                "share_threshold can only be used with wildcard values (containing '*'), but found key";
+            self.report.at(at, "", format!("{reason} '{}'", descriptor.path().escape_debug()));
+        }
+    }
+
+    fn matcher(&mut self, map: &Map<'_>) -> Option<Matcher> {
+        let given: Vec<(&str, Position)> = ["value", "value_cidr", "value_regex"]
+            .into_iter()
+            .filter_map(|name| Some((name, map.entry(name).filter(|(_, value)| !is_blank(value))?.0)))
+            .collect();
+        if let [(first, _), (second, at), ..] = given.as_slice() {
+            let reason = format!(
+                "config error, a descriptor has one of value, value_cidr and value_regex; `{second}` stands beside `{first}`"
+            );
+            self.report.at(*at, "", reason);
+        }
+        let value = map.text("value", self.report);
+        let networks = map.get("value_cidr").map(|node| self.networks(node));
+        let regex = map.get("value_regex").and_then(|node| self.regex(node));
+        match (value, networks, regex) {
+            (Some(value), ..) => Some(match Glob::new(value) {
+                Some(glob) => Matcher::Glob(glob),
+                None => Matcher::Exact(value.to_owned()),
+            }),
+            (None, Some(networks), _) => Some(Matcher::Cidr(networks)),
+            (None, None, Some(regex)) => Some(Matcher::Regex(regex)),
+            (None, None, None) => None,
+        }
+    }
+
+    fn networks(&mut self, node: &YamlNode) -> Vec<Cidr> {
+        let one = std::slice::from_ref(node);
+        let items = if let Content::List(items) = &node.content { items } else { one };
+        if items.is_empty() || items.len() > MAX_NETWORKS {
+            let reason =
+                format!("value_cidr has {} networks: it must be from 1 to {MAX_NETWORKS}", items.len());
+            self.report.at(node.at, "", reason);
+            return Vec::new();
+        }
+        let mut networks = Vec::with_capacity(items.len());
+        for item in items {
+            let Some(text) = text(item, self.report) else { continue };
+            match text.parse() {
+                Ok(network) => networks.push(network),
+                Err(error) => self.report.at(item.at, "", format!("value_cidr {}: {error}", quote(text))),
+            }
+        }
+        networks
+    }
+
+    fn regex(&mut self, node: &YamlNode) -> Option<String> {
+        let text = text(node, self.report)?;
+        match check_regex(text) {
+            Ok(()) if !text.is_empty() => Some(text.to_owned()),
+            Ok(()) => {
+                self.report.at(node.at, "", "value_regex must not be empty");
+                None
+            }
+            Err(error) => {
+                self.report.at(node.at, "", format!("value_regex {}: {error}", quote(text)));
+                None
+            }
+        }
+    }
+
+    /// The limit of the descriptor itself, with what is said about it.
+    fn rule(&mut self, map: &Map<'_>) -> Option<Draft> {
+        let shadow_mode = map.is("shadow_mode", self.report);
+        let quota_mode = map.is("quota_mode", self.report);
+        let detailed_metric = map.is("detailed_metric", self.report);
+        let metadata = map.get("metadata").and_then(|node| metadata::metadata(node, self.report));
+        let node = map.get("rate_limit").filter(|node| !matches!(node.content, Content::Empty))?;
+        let limit = rate_limit(node, self.report)?;
+        Some(Draft { shadow_mode, quota_mode, detailed_metric, metadata, ..limit })
+    }
+}
+
+/// Whether it says nothing, so that it counts as not given.
+fn is_blank(node: &YamlNode) -> bool {
+    match &node.content {
+        Content::Empty => true,
+        Content::Scalar { text, .. } => text.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,53 @@
+//! Where gRPC listens: a port, or the path of a Unix socket.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::unix_path::unix_path;
+use super::values::{Scalar, quote};
+
+/// Where gRPC listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// A port of one or all addresses of this machine.
+    Tcp(SocketAddr),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for ListenAddress {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// `IP:PORT` or `unix:PATH`.
+pub(super) fn listen_address(scalar: Scalar<'_>) -> Result<ListenAddress, String> {
+    if let Some(path) = unix_path(scalar.text) {
+        return path.map(ListenAddress::Unix).map_err(|error| error.to_string());
+    }
+    let help = "is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH";
+    scalar.text.parse().map(ListenAddress::Tcp).map_err(|_| format!("{} {help}", quote(scalar.text)))
+}
+
+/// The rights of a file as `chmod` writes them: three octal digits, with or without a 0 before them.
+pub(super) fn file_mode(scalar: Scalar<'_>) -> Result<u32, String> {
+    let digits = scalar.text.strip_prefix('0').unwrap_or(scalar.text);
+    let octal = digits.len() == 3 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    u32::from_str_radix(digits, 8).ok().filter(|_| octal).ok_or_else(|| {
+        format!(
+            "{} is not the mode of a file; write three octal digits, such as \"0660\"",
+            quote(scalar.text)
+        )
+    })
+}

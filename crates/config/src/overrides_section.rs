@@ -1,0 +1,92 @@
+//! The `overrides` section: other numbers for some consumers. A tier is an override with a pattern.
+
+use weir_core::algorithm::Algorithm;
+use weir_core::strategy::{Override, Strategy};
+
+use super::algorithms::algorithm;
+use super::errors::MistakeReport;
+use super::fields::{Mapping, NamedNode};
+use super::patterns::{WrittenPatterns, pattern};
+use super::strategies::{Base, Strategies};
+use super::values::quote;
+
+/// What two overrides must not both say.
+type Target = (String, String, String);
+
+/// The overrides of the file.
+pub(super) fn overrides(
+    root: &mut Mapping<'_>,
+    strategies: &Strategies,
+    report: &mut MistakeReport,
+) -> Vec<Override> {
+    let items = root.take("overrides").and_then(|section| section.items(report)).unwrap_or_default();
+    let mut seen = WrittenPatterns::new();
+    items.iter().filter_map(|item| one(item, strategies, &mut seen, report)).collect()
+}
+
+fn one(
+    item: &NamedNode<'_>,
+    strategies: &Strategies,
+    seen: &mut WrittenPatterns<Target>,
+    report: &mut MistakeReport,
+) -> Option<Override> {
+    let mut fields = Mapping::of(item, report);
+    let who =
+        fields.require("consumer", "give it a consumer, or the beginning of many and a final *", report);
+    let consumer = who.as_ref().and_then(|value| value.read(report, pattern));
+    let name = fields.require("strategy", "name one of `strategies`", report);
+    let name = name.and_then(|value| strategies.reference(&value, report));
+    let resource = match fields.take("resource") {
+        Some(value) => value.read(report, pattern),
+        None => Some("*".to_owned()),
+    };
+    let changes = fields.require("limits", "say which limits have other numbers", report);
+    fields.finish(report);
+
+    let base = name.as_ref().and_then(|name| strategies.base(name));
+    let strategy = changes.and_then(|value| changed(&value, base.as_ref(), report));
+    let (who, consumer, name, resource) = (who?, consumer?, name?, resource?);
+    let shown = match resource.as_str() {
+        "*" => format!("an override of `{name}` for {}", quote(&consumer)),
+        _ => format!("an override of `{name}` for {} on {}", quote(&consumer), quote(&resource)),
+    };
+    let target = (consumer.clone(), resource.clone(), name);
+    let is_new = seen.is_new(target, &who, &shown, report);
+    is_new.then_some(Override { consumer, resource, strategy: strategy? })
+}
+
+/// The base with the numbers of the mapping; of a mistaken base the rest is checked.
+fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeReport) -> Option<Strategy> {
+    let entries = value.entries(report)?;
+    if entries.is_empty() && !value.is_cut() {
+        value.report(report, "an override says which limits have other numbers; name at least one");
+    }
+    let mut strategy = match base {
+        Some(Base::Made(strategy)) => Some((*strategy).clone()),
+        Some(Base::Mistaken(_)) | None => None,
+    };
+    for entry in &entries {
+        let fits = match base {
+            Some(Base::Made(strategy)) => strategy.check_override(entry.name),
+            Some(Base::Mistaken(outline)) => outline.check_override(entry.name),
+            None => Ok(()),
+        };
+        if let Err(error) = fits {
+            report.at(entry.key_at, entry.value.path(), error.to_string());
+        }
+        let algorithm = numbers(&entry.value, report);
+        if let Some((strategy, algorithm)) = strategy.as_mut().zip(algorithm) {
+            // What could go wrong here has been reported.
+            let _ = strategy.override_limit(entry.name, algorithm);
+        }
+    }
+    strategy
+}
+
+/// The algorithm that stands where a limit's own would.
+fn numbers(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
+    let mut fields = Mapping::of(value, report);
+    let algorithm = algorithm(&mut fields, report);
+    fields.finish(report);
+    algorithm
+}

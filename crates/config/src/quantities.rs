@@ -1,0 +1,123 @@
+//! Values with units: durations, rates and sizes. Whole numbers only, so nothing is rounded.
+
+use weir_core::algorithm::Rate;
+use weir_units::Micros;
+
+use super::values::{Digits, Scalar, digits, quote};
+
+/// A duration: `10s`, `1m30s`, `250ms`.
+pub(super) fn duration(scalar: Scalar<'_>) -> Result<Micros, String> {
+    span(scalar.text)
+}
+
+/// A duration from `min` to `max`.
+pub(super) fn duration_within(scalar: Scalar<'_>, min: Micros, max: Micros) -> Result<Micros, String> {
+    super::values::within(duration(scalar)?, min, max)
+}
+
+/// A rate: `30/1m`, `5/s`.
+pub(super) fn rate(scalar: Scalar<'_>) -> Result<Rate, String> {
+    rate_of(scalar.text)
+}
+
+/// A rate as the configuration writes it: `30/1m`, `5/s`. An error is a sentence that quotes the text.
+pub fn rate_of(text: &str) -> Result<Rate, String> {
+    let Some((count, period)) = text.split_once('/') else {
+        return Err(format!("{} is not a rate; write COUNT/DURATION, such as 30/1m or 5/s", quote(text)));
+    };
+    let count = match digits(count) {
+        Digits::Number(count) => count,
+        Digits::TooLarge => {
+            return Err(format!("the count of {} is too large: at most {}", quote(text), u64::MAX));
+        }
+        Digits::None => {
+            let reason = "is not a whole number; write COUNT/DURATION, such as 30/1m or 5/s";
+            return Err(format!("the count of {} {reason}", quote(text)));
+        }
+    };
+    let one_unit = UNITS.iter().find(|(unit, _)| *unit == period);
+    let period = match one_unit {
+        Some((_, micros)) => Micros(*micros),
+        None => span(period).map_err(|reason| format!("the period of {}: {reason}", quote(text)))?,
+    };
+    Ok(Rate { count, period })
+}
+
+/// A number of bytes: `512MiB`, `1GB`, `65536`.
+pub(super) fn size(scalar: Scalar<'_>) -> Result<usize, String> {
+    let shown = quote(scalar.text);
+    let (number, unit) = split_number(scalar.text);
+    let factor = SIZES.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    match (digits(number), factor) {
+        (Digits::Number(number), Some(factor)) => number
+            .checked_mul(factor)
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .ok_or_else(|| format!("{shown} is too large: at most {} bytes", usize::MAX)),
+        (Digits::TooLarge, Some(_)) => Err(format!("{shown} is too large: at most {} bytes", usize::MAX)),
+        _ => Err(format!(
+            "{shown} is not a size; write a whole number of bytes or with a unit, such as 512MiB \
+                          (units: KiB, MiB, GiB, KB, MB, GB)"
+        )),
+    }
+}
+
+/// The units of time, from large to small.
+const UNITS: [(&str, u64); 7] = [
+    ("w", 604_800_000_000),
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("m", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+    ("us", 1),
+];
+
+const SIZES: [(&str, u64); 7] = [
+    ("", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+];
+
+/// A duration as the configuration writes it: `10s`, `1m30s`, `250ms`. An error is a sentence that quotes the text.
+pub fn span(text: &str) -> Result<Micros, String> {
+    let shown = quote(text);
+    if let Digits::Number(_) | Digits::TooLarge = digits(text) {
+        return Err(format!("{shown} has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s"));
+    }
+    let malformed = || {
+        format!(
+            "{shown} is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s \
+                 (units: us, ms, s, m, h, d, w)"
+        )
+    };
+    let too_long = || format!("{shown} is too long: a duration is at most 100 years");
+    let (mut total, mut smaller, mut rest) = (0_u64, UNITS.as_slice(), text);
+    while !rest.is_empty() {
+        let (number, after) = split_number(rest);
+        let end = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(end);
+        let number = match digits(number) {
+            Digits::Number(number) => number,
+            Digits::TooLarge => return Err(too_long()),
+            Digits::None => return Err(malformed()),
+        };
+        let Some((_, micros)) = UNITS.iter().find(|(name, _)| *name == unit) else { return Err(malformed()) };
+        let Some(place) = smaller.iter().position(|(name, _)| *name == unit) else {
+            return Err(format!("{shown}: units go from large to small, each at most once, as in 1m30s"));
+        };
+        smaller = smaller.get(place + 1..).unwrap_or_default();
+        total = number.checked_mul(*micros).and_then(|part| total.checked_add(part)).ok_or_else(too_long)?;
+        rest = next;
+    }
+    if text.is_empty() { Err(malformed()) } else { Ok(Micros(total)) }
+}
+
+/// The leading digits (and `_`) of `text`, and the rest.
+fn split_number(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    text.split_at(end)
+}

@@ -1,0 +1,166 @@
+//! From a file to a [`Config`], or to every mistake in it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use weir_core::key::KeySecret;
+use weir_core::strategy::Rules;
+
+use super::errors::{ConfigErrors, MistakeReport, Position};
+use super::fields::{Mapping, NamedNode};
+use super::groups::{self, KnownGroups};
+use super::overrides::ConfigOverrides;
+use super::store::StoreSection;
+use super::strategies::OtherSections;
+use super::tree::{Content, YamlNode, compose, end_of};
+use super::{
+    Config, EnvoyConfig, StoreConfig, access, envoy, log, overrides_section, queues, resources, server,
+    store, strategies, usage,
+};
+
+/// What runs when no file is given: a complete configuration, with comments, to copy and change.
+pub const EXAMPLE: &str = include_str!("example.yaml");
+
+/// The largest configuration file, in bytes.
+pub const MAX_FILE: usize = 16 << 20;
+
+/// What a check of a file found.
+#[derive(Debug)]
+pub struct Checked {
+    /// The configuration, or every mistake in it.
+    pub config: Result<Config, ConfigErrors>,
+    /// What is missing on this machine and may be there on another: a line each.
+    pub notes: Vec<String>,
+    /// The `envoy` section, as far as it could be read: its files can be checked in the same run.
+    pub envoy: EnvoyConfig,
+}
+
+impl Config {
+    /// The configuration of [`EXAMPLE`]: the memory store and one strategy.
+    #[must_use]
+    pub fn built_in() -> Self {
+        // The text is part of the program, and a test reads it: no caller can make this fail.
+        Self::built_in_with(&ConfigOverrides::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
+    }
+
+    /// The configuration of [`EXAMPLE`], with `settings` going before it.
+    pub fn built_in_with(settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
+        let config = Self::parse(EXAMPLE, "built-in example", settings)?;
+        Ok(Self { source: None, ..config })
+    }
+
+    /// The configuration of a file, with `settings` going before it.
+    pub fn load(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
+        let path = path.as_ref();
+        let mut report = MistakeReport::of(path);
+        let config = Self { source: Some(path.to_owned()), ..from_file(path, settings, &mut report) };
+        report.finish(&path.display().to_string(), config)
+    }
+
+    /// Reads a file as [`load`](Self::load) does, to see what is wrong with it. A file with a secret may be
+    /// missing here.
+    #[must_use]
+    pub fn check(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Checked {
+        let (path, source) = (path.as_ref(), path.as_ref().display().to_string());
+        let mut report = MistakeReport::of(path).with_notes();
+        let config = from_file(path, settings, &mut report);
+        let config = Self { source: Some(path.to_owned()), ..config };
+        let (notes, envoy) = (report.notes(&source), config.envoy.clone());
+        Checked { config: report.finish(&source, config), notes, envoy }
+    }
+
+    /// The configuration that `text` is, with `settings` going before it. Errors call it `source`.
+    pub fn parse(text: &str, source: &str, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
+        let mut report = MistakeReport::default();
+        let config = read(check_size(text.as_bytes(), &mut report).map(|_| text), settings, &mut report);
+        let config = report.finish(source, config)?;
+        Ok(Self { source: Some(PathBuf::from(source)), ..config })
+    }
+}
+
+fn from_file(path: &Path, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
+    let text = read_file(path, report);
+    read(text.as_deref(), settings, report)
+}
+
+/// Reads what can be read; what cannot gets its default, and a report that refuses the whole.
+fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
+    let tree = text.and_then(|text| compose(text, report)).unwrap_or_else(|| {
+        // Where nothing could be read, nothing is known to be missing; settings are checked all the same.
+        YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
+    });
+    let mut root = Mapping::of(&NamedNode::root(&tree), report);
+    let server = server::server(root.section("server", report), settings, report);
+    let StoreSection { mut store, key_secret, namespace, shards } =
+        store::store(root.section("store", report), settings, report);
+    let envoy = envoy::envoy(root.section("envoy", report), settings, report);
+    let queues = queues::queues(&mut root, server.limits.max_buffered_bytes, report);
+    let others = OtherSections {
+        envoy: envoy.config.is_some(),
+        inline: server.inline_limits,
+        queues: !queues.all().is_empty(),
+    };
+    let strategies = strategies::strategies(&mut root, others, report);
+    let before = report.len();
+    let resources = resources::resources(&mut root, &strategies, report);
+    let known = KnownGroups::of(&resources, report.len() == before);
+    let secret = key_secret.unwrap_or(KeySecret::BUILT_IN);
+    let placements = groups::groups(&mut root, &known, shards, &secret, report);
+    if let StoreConfig::Redis(redis) = &mut store {
+        redis.placements = placements;
+    }
+    let overrides = overrides_section::overrides(&mut root, &strategies, report);
+    let access = access::access(root.section("access", report), report);
+    let usage = usage::usage(root.section("usage", report), matches!(store, StoreConfig::Redis(_)), report);
+    let messages = server::messages(root.section("messages", report), report);
+    let decision_log = log::log(root.section("log", report), report);
+    root.finish(report);
+    let rules = Rules::new(strategies.made, resources);
+    let rules = rules.with_access(access, strategies.access);
+    let mut rules = rules.with_shadows(&strategies.shadows, &overrides).with_overrides(overrides);
+    if server.inline_limits {
+        rules = rules.with_inline_limits();
+    }
+    Config {
+        server,
+        store,
+        key_secret,
+        namespace,
+        rules,
+        queues,
+        envoy,
+        usage,
+        messages,
+        decision_log,
+        source: None,
+    }
+}
+
+fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed shows that a file is too large, even one that never ends.
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        report.file(format!("cannot be read: {error}"));
+        return None;
+    }
+    check_size(&bytes, report)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+            report.at(end_of(&String::from_utf8_lossy(valid)), "", "is not UTF-8 from here on");
+            None
+        }
+    }
+}
+
+fn check_size(bytes: &[u8], report: &mut MistakeReport) -> Option<()> {
+    if bytes.len() > MAX_FILE {
+        report
+            .file(format!("is larger than {MAX_FILE} bytes (16 MiB), which is the most a configuration has"));
+        return None;
+    }
+    Some(())
+}

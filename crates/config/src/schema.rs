@@ -1,0 +1,236 @@
+//! The configuration as a JSON Schema (draft 2020-12), for editors and other programs.
+//!
+//! It refuses nothing that the parser takes; that the parser refuses more (a strategy that is not
+//! there, scopes without a common field, numbers that do not go together) no schema can say. Tests
+//! hold both against each other: the keys of every mapping, the defaults, every example, and
+//! mutations of them.
+//!
+//! A new key is a line in one of the tables: `service` and `rules`.
+
+mod kinds;
+mod rules;
+mod service;
+
+use serde_json::{Value, json};
+use weir_core::algorithm::{MAX_ENTRIES, MAX_LIMITS};
+use weir_core::key::{MAX_NAMESPACE, MAX_PART};
+use weir_core::lease::MAX_PARTITIONS;
+use weir_core::strategy::MAX_NAME;
+use weir_units::CEILING;
+
+use self::kinds::{duration, mapping, rate, share};
+use self::rules::{
+    ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL,
+    LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
+    UNIFORM, WARM_UP,
+};
+use self::service::{QUEUE, REDIS, ROOT, STORE};
+use super::queues::MAX_QUEUES;
+
+/// The schema of a configuration file.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = mapping(ROOT);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("Configuration of Weir");
+    // Envoy's files may say all that is limited.
+    schema["type"] = json!("object");
+    schema["anyOf"] =
+        json!([{ "required": ["strategies"] }, { "required": ["envoy"] }, { "required": ["queues"] }]);
+    schema["$defs"] = definitions();
+    schema
+}
+
+fn definitions() -> Value {
+    let name = format!("^[A-Za-z0-9._/-]{{1,{MAX_NAME}}}$");
+    let text = json!(["string", "number", "boolean"]);
+    json!({
+        "duration": {
+            "description": "Whole numbers with units from large to small: 10s, 250ms, 1m30s (us, ms, s, m, h, d, w).",
+            "type": "string", "minLength": 2, "pattern": duration(),
+        },
+        "rate": {
+            "description": "COUNT/DURATION, such as 30/1m or 5/s.",
+            "type": "string", "pattern": rate(),
+        },
+        "name": { "type": text, "pattern": name },
+        "namespace": { "type": text, "pattern": format!("^[a-z0-9-]{{1,{MAX_NAMESPACE}}}$") },
+        "reference": { "type": text, "pattern": name },
+        "part": { "type": text, "minLength": 1, "maxLength": MAX_PART },
+        "pattern": { "type": text, "minLength": 1, "maxLength": MAX_PART, "pattern": "^[^*]*\\*?$" },
+        "field": { "type": ["string", "boolean"], "pattern": "^[a-z][a-z0-9_-]{0,63}$" },
+        "store": store(),
+        "redis": redis(),
+        "strategies": {
+            "type": "object", "minProperties": 1,
+            "propertyNames": { "pattern": name },
+            "additionalProperties": strategy(),
+        },
+        "queues": {
+            "type": ["object", "null"], "maxProperties": MAX_QUEUES,
+            "propertyNames": { "pattern": name },
+            "additionalProperties": queue(),
+        },
+        "concurrency": concurrency(),
+        "sampling": mapping(SAMPLING),
+        "partitions": mapping(PARTITIONS),
+        "shares": {
+            "type": "object", "minProperties": 1, "maxProperties": MAX_PARTITIONS,
+            "propertyNames": { "minLength": 1, "maxLength": MAX_PART },
+            "additionalProperties": share(),
+        },
+        "limits": { "type": "array", "minItems": 1, "maxItems": MAX_LIMITS, "items": limit() },
+        "uniform": mapping(UNIFORM),
+        "bucket": bucket(),
+        "leaky_queue": leaky_queue(),
+        "warm_up": mapping(WARM_UP),
+        "max_debt": { "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": CEILING - 1 },
+            { "type": "string", "pattern": "^([0-9]+(_[0-9]+)+|unlimited)$" },
+        ] },
+        "fixed_window": fixed_window(),
+        "interval_refill": mapping(INTERVAL_REFILL),
+        "sliding_window": mapping(SLIDING_WINDOW),
+        "bucketed_window": mapping(BUCKETED_WINDOW),
+        "sliding_log": sliding_log(),
+        "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
+        "groups": {
+            "type": ["object", "null"],
+            "propertyNames": { "minLength": 1, "maxLength": MAX_PART },
+            "additionalProperties": mapping(GROUP),
+        },
+        "overrides": { "type": ["array", "null"], "items": mapping(OVERRIDE) },
+        "changes": {
+            "type": "object", "minProperties": 1,
+            "propertyNames": { "pattern": name },
+            "additionalProperties": one_algorithm(mapping(&[])),
+        },
+        "access": mapping(ACCESS),
+    })
+}
+
+fn store() -> Value {
+    let mut store = mapping(STORE);
+    store["not"] = json!({ "type": "object", "required": ["memory", "redis"] });
+    store
+}
+
+/// Certificate and key go together. Only a cluster has shards. Only sentinels have the name of a master, and need it.
+fn redis() -> Value {
+    let mut redis = mapping(REDIS);
+    redis["properties"]["tls"]["dependentRequired"] =
+        json!({ "cert_file": ["key_file"], "key_file": ["cert_file"] });
+    redis["allOf"] = json!([
+        { "not": { "required": ["password", "password_file"] } },
+        { "not": { "required": ["sentinel_password", "sentinel_password_file"] } },
+        {
+            "if": { "properties": { "topology": { "const": "cluster" } }, "required": ["topology"] },
+            "else": { "properties": { "shards": false } },
+        },
+    ]);
+    redis["if"] = json!({ "properties": { "topology": { "const": "sentinel" } }, "required": ["topology"] });
+    redis["then"] = json!({ "required": ["master_name"] });
+    redis["else"] = json!({ "properties": {
+        "master_name": false, "sentinel_username": false, "sentinel_password": false,
+        "sentinel_password_file": false,
+    } });
+    redis
+}
+
+/// Rate limits or permits.
+fn strategy() -> Value {
+    let mut strategy = mapping(STRATEGY);
+    strategy["type"] = json!("object");
+    strategy["oneOf"] = json!([
+        { "required": ["limits"] },
+        { "required": ["concurrency"], "properties": { "single_slot": false, "max_reservation": false, "shadow": false } },
+    ]);
+    strategy
+}
+
+/// What is said of deliveries is for streams.
+fn queue() -> Value {
+    let mut queue = mapping(QUEUE);
+    queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
+    queue["then"] =
+        json!({ "properties": { "max_deliveries": false, "dead_letter": false, "outcomes": false } });
+    queue["not"] = json!({
+        "properties": { "dead_letter": { "const": false } }, "required": ["dead_letter", "max_deliveries"],
+    });
+    queue
+}
+
+/// A limit that is given, or one that follows what holders report.
+fn concurrency() -> Value {
+    let mut concurrency = mapping(CONCURRENCY);
+    let only_adaptive = [
+        "initial",
+        "min",
+        "max",
+        "backoff",
+        "timeout",
+        "smoothing",
+        "probe",
+        "queue",
+        "long_window",
+        "tolerance",
+        "sampling",
+        "idle",
+    ];
+    let none: serde_json::Map<String, Value> =
+        only_adaptive.iter().map(|key| ((*key).to_owned(), json!(false))).collect();
+    concurrency["if"] = json!({ "required": ["adaptive"] });
+    concurrency["then"] = json!({ "properties": { "limit": false } });
+    concurrency["else"] = json!({ "required": ["limit"], "properties": none });
+    concurrency
+}
+
+fn limit() -> Value {
+    one_algorithm(mapping(LIMIT))
+}
+
+/// With exactly one of the algorithms besides.
+fn one_algorithm(mut limit: Value) -> Value {
+    for key in ALGORITHMS.iter().chain([&DEBT]) {
+        limit["properties"][key.name] = key.described();
+    }
+    limit["type"] = json!("object");
+    limit["oneOf"] = ALGORITHMS.iter().map(|key| json!({ "required": [key.name] })).collect();
+    limit
+}
+
+/// `max_cost` is a key of buckets with charge-after only.
+fn bucket() -> Value {
+    let mut bucket = mapping(BUCKET);
+    bucket["if"] =
+        json!({ "properties": { "charge_after": { "const": true } }, "required": ["charge_after"] });
+    bucket["else"] = json!({ "properties": { "max_cost": false } });
+    bucket
+}
+
+fn leaky_queue() -> Value {
+    let mut queue = mapping(LEAKY_QUEUE);
+    queue["if"] = json!({ "properties": { "nodelay": { "const": true } }, "required": ["nodelay"] });
+    queue["then"] = json!({ "properties": { "delay": false } });
+    queue
+}
+
+/// Windows come from the calendar or have a length; those of a length may begin elsewhere in one way.
+fn fixed_window() -> Value {
+    let mut window = mapping(FIXED_WINDOW);
+    window["if"] = json!({ "required": ["calendar"] });
+    window["then"] = json!({ "properties": { "window": false, "anchored": false, "spread": false } });
+    window["else"] = json!({ "required": ["window"], "properties": { "offset": false } });
+    let both = json!({ "anchored": { "const": true }, "spread": { "const": true } });
+    window["not"] = json!({ "properties": both, "required": ["anchored", "spread"] });
+    window
+}
+
+/// What is kept of denied attempts is one unit more than the limit.
+fn sliding_log() -> Value {
+    let mut log = mapping(SLIDING_LOG);
+    log["if"] = json!({ "properties": { "count_denied": { "const": true } }, "required": ["count_denied"] });
+    log["then"] =
+        json!({ "properties": { "limit": { "not": { "const": MAX_ENTRIES } }, "hold": { "const": false } } });
+    log
+}

@@ -1,0 +1,211 @@
+//! The keys of strategies, their limits and algorithms, and of who is excepted.
+
+use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES};
+use weir_core::lease::MAX_ADAPTIVE_LIMIT;
+use weir_core::strategy::{MAX_ATTRIBUTES, MAX_SHADOWS};
+use weir_units::CEILING;
+
+use super::kinds::ValueKind::{
+    self, Boolean, Choice, Count, Defined, Duration, List, Pattern, Rate, Set, Thousandths,
+};
+use super::kinds::{Key, may, must};
+
+const UNITS: ValueKind = Count(0, CEILING - 1);
+const ADAPTIVE: ValueKind = Count(1, MAX_ADAPTIVE_LIMIT);
+const SAMPLES: ValueKind = Count(1, 1_000_000);
+/// A name or the beginning of many.
+const NAMES: ValueKind = Defined("pattern");
+
+pub(super) const STRATEGY: &[Key] = &[
+    may("limits", Defined("limits"), "All of them are charged, or none is."),
+    may("concurrency", Defined("concurrency"), "Permits that callers hold for a time, instead of `limits`."),
+    may("on_store_failure", Choice(&["allow", "deny", "error"]), "What answers when the store cannot.")
+        .or("error"),
+    may("single_slot", Boolean, "Keeps the whole strategy in one slot of one node.").or("false"),
+    may("access", Defined("access"), "Who is denied or let through by this strategy."),
+    may("max_reservation", Duration, "The longest wait that a reservation may ask for; at most 1h.").or("1m"),
+    may(
+        "shadow",
+        Set(&Defined("reference"), 1, MAX_SHADOWS),
+        "Strategies that are decided beside this one, and never enforced.",
+    ),
+];
+
+pub(super) const CONCURRENCY: &[Key] = &[
+    must(
+        "per",
+        Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
+        "What has permits of its own: resource, consumer, attributes; [] is one limit for all.",
+    ),
+    may("limit", UNITS, "How many permits there are."),
+    may("ttl", Duration, "How long a lease lasts if its holder does not say; at most `max_ttl`.").or("30s"),
+    may("max_ttl", Duration, "How long a lease lasts at most without being renewed; 1us to 1w.").or("1h"),
+    may("max_weight", Count(1, CEILING - 1), "How many permits one lease may have; default all."),
+    may("adaptive", Choice(&["aimd", "vegas", "gradient2"]), "The limit follows what holders report."),
+    may("initial", ADAPTIVE, "The limit before the first report; default 20."),
+    may("min", ADAPTIVE, "The lowest limit; default 20, of vegas 1."),
+    may("max", ADAPTIVE, "The highest limit; default 200, of vegas 1000."),
+    may("backoff", Thousandths(0.001, 0.999), "aimd: what the limit is multiplied by after a drop; below 1.")
+        .or("0.9"),
+    may("timeout", Duration, "aimd: work that takes longer counts as dropped; 1us to 24h.").or("5s"),
+    may(
+        "smoothing",
+        Thousandths(0.001, 1.0),
+        "How much of a new limit is adopted; default 1, of gradient2 0.2.",
+    ),
+    may("probe", SAMPLES, "vegas: samples per permit until the shortest time is measured again.").or("30"),
+    may("queue", SAMPLES, "gradient2: how many calls may wait.").or("4"),
+    may("long_window", SAMPLES, "gradient2: samples of the long average.").or("600"),
+    may(
+        "tolerance",
+        Thousandths(1.0, 100.0),
+        "gradient2: how many times the long average is fine; 1 to 100.",
+    )
+    .or("1.5"),
+    may("sampling", Defined("sampling"), "Reports are collected first; default: each release is one."),
+    may("partitions", Defined("partitions"), "Parts of the limit that are kept for some callers."),
+    may("idle", Duration, "How long after its last lease an adaptive limit is remembered; up to 24h.")
+        .or("10m"),
+];
+
+pub(super) const SAMPLING: &[Key] = &[
+    may("window", Duration, "How long reports are collected; 1us to 24h.").or("1s"),
+    may("samples", SAMPLES, "How many there must be.").or("10"),
+];
+
+pub(super) const PARTITIONS: &[Key] = &[
+    must("by", Defined("field"), "The attribute whose values have shares."),
+    must("shares", Defined("shares"), "Values of it, each with its part of the limit; together at most 1."),
+];
+
+/// Of a limit, besides its algorithm.
+pub(super) const LIMIT: &[Key] = &[
+    must("name", Defined("name"), "Answers name the limits that deny."),
+    must(
+        "per",
+        Set(&Defined("field"), 0, 2 + MAX_ATTRIBUTES),
+        "What has a counter of its own: resource, consumer, attributes; [] is one for all.",
+    ),
+    may(
+        "mode",
+        Choice(&["enforce", "shadow"]),
+        "A limit in shadow mode says what it would deny, and denies nothing.",
+    )
+    .or("enforce"),
+];
+
+pub(super) const ALGORITHMS: &[Key] = &[
+    may("uniform", Defined("uniform"), "One call per interval, no bursts."),
+    may("token_bucket", Defined("bucket"), "Bursts, then an even rate."),
+    may("gcra", Defined("bucket"), "The same as token_bucket."),
+    may("leaky_bucket", Defined("bucket"), "The same as token_bucket."),
+    may(
+        "leaky_queue",
+        Defined("leaky_queue"),
+        "Admitted calls wait for their turn, as nginx's limit_req makes them.",
+    ),
+    may("warm_up", Defined("warm_up"), "A rate that is reached over a while after a time without calls."),
+    may("fixed_window", Defined("fixed_window"), "So many in each window."),
+    may("interval_refill", Defined("interval_refill"), "A stock that gets some back every period."),
+    may("sliding_window", Defined("sliding_window"), "So many in a window that slides, from two counters."),
+    may("bucketed_window", Defined("bucketed_window"), "So many in a window that slides in steps."),
+    may("sliding_log", Defined("sliding_log"), "Never more than so many in any span of a window."),
+];
+
+pub(super) const UNIFORM: &[Key] = &[must("interval", Duration, "Between two calls; 1us to 100 years.")];
+
+pub(super) const BUCKET: &[Key] = &[
+    must("rate", Rate, "How fast units come back: COUNT/DURATION, such as 30/1m."),
+    may("burst", UNITS, "How many may pass at once; default the count of the rate."),
+    may("charge_after", Boolean, "A call waits only for what earlier calls have used; the next pays for it.")
+        .or("false"),
+    may("max_cost", UNITS, "With charge_after: the largest cost; default ten times the burst."),
+];
+
+pub(super) const LEAKY_QUEUE: &[Key] = &[
+    must("rate", Rate, "How fast calls leave the queue: COUNT/DURATION, such as 10/1s."),
+    may("burst", UNITS, "How many may wait.").or("0"),
+    may("delay", UNITS, "How many of them go ahead at once.").or("0"),
+    may("nodelay", Boolean, "All of them go ahead at once.").or("false"),
+];
+
+pub(super) const WARM_UP: &[Key] = &[
+    must("rate", Rate, "How fast calls go when it is warm: COUNT/DURATION, such as 100/1s."),
+    must("period", Duration, "How long it takes to become warm; 1us to 100 years."),
+    may("cold_factor", Count(1, MAX_COLD_FACTOR), "How many times as far apart calls are when it is cold.")
+        .or("3"),
+    may("max_cost", UNITS, "The largest cost; default ten times what is stored when it is cold."),
+];
+
+/// Of a limit, next to its algorithm, also where an override has another one.
+pub(super) const DEBT: Key = may(
+    "max_debt",
+    Defined("max_debt"),
+    "How far debits may go above the limit: units, or `unlimited`; default as many as the limit.",
+);
+
+pub(super) const FIXED_WINDOW: &[Key] = &[
+    must("limit", UNITS, "How many pass in each window."),
+    may("window", Duration, "How long a window is; 1us to 100 years."),
+    may("anchored", Boolean, "Windows begin with the first call rather than on the clock.").or("false"),
+    may("spread", Boolean, "Each key's windows begin at a time of its own.").or("false"),
+    may("calendar", Choice(&["day", "month"]), "Windows are days or months, instead of `window`."),
+    may(
+        "offset",
+        Pattern("^[+-]([01][0-9]|2[0-3]):[0-5][0-9]$"),
+        "How far the calendar's clocks are ahead of UTC.",
+    )
+    .or("+00:00"),
+    may("count_denied", Boolean, "Denied calls are charged too.").or("false"),
+];
+
+pub(super) const INTERVAL_REFILL: &[Key] = &[
+    must("capacity", UNITS, "How much the stock holds."),
+    must("refill", Count(1, CEILING - 1), "How much comes back at once."),
+    must("period", Duration, "How often; 1us to 100 years."),
+    may("aligned", Boolean, "Refills come on the clock rather than from the first call on.").or("false"),
+];
+
+pub(super) const SLIDING_WINDOW: &[Key] = &[
+    must("limit", Count(0, CEILING / 2 - 1), "How many pass in the window."),
+    must("window", Duration, "How long it is; 1us to 100 years."),
+];
+
+pub(super) const BUCKETED_WINDOW: &[Key] = &[
+    must("limit", UNITS, "How many pass in the window."),
+    must("window", Duration, "How long it is; 1us to 100 years."),
+    must("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
+];
+
+pub(super) const SLIDING_LOG: &[Key] = &[
+    must("limit", Count(0, MAX_ENTRIES), "How many pass in any span of a window."),
+    must("window", Duration, "How long the span is; 1us to 100 years."),
+    may("count_denied", Boolean, "Denied calls are charged too; the limit is then at most 9999.").or("false"),
+    may("min_gap", Duration, "Between two calls, at least; at most the window.").or("0s"),
+    may("hold", Boolean, "Calls may be reserved; not with count_denied or min_gap.").or("false"),
+];
+
+pub(super) const RESOURCE: &[Key] = &[
+    must("match", NAMES, "A resource, or the beginning of many and a final *."),
+    must("strategy", Defined("reference"), "One of `strategies`."),
+    may("group", Defined("part"), "Resources of one routing group share a shard."),
+];
+
+pub(super) const GROUP: &[Key] = &[must(
+    "apart_from",
+    Set(&Defined("part"), 1, usize::MAX),
+    "Groups of other resources that must not be on its shard.",
+)];
+
+pub(super) const OVERRIDE: &[Key] = &[
+    must("consumer", NAMES, "A consumer, or the beginning of many and a final *."),
+    must("strategy", Defined("reference"), "One of `strategies`."),
+    may("resource", NAMES, "A resource, or the beginning of many and a final *.").or("*"),
+    must("limits", Defined("changes"), "Names of limits that count by consumer, with their other algorithm."),
+];
+
+pub(super) const ACCESS: &[Key] = &[
+    may("allow", List(&NAMES), "Consumers, or beginnings of many and a final *, who always pass."),
+    may("deny", List(&NAMES), "The same, who never pass. Deny goes before allow."),
+];

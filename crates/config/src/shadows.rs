@@ -1,0 +1,69 @@
+//! `shadow` of a strategy: the strategies that are decided beside it and never enforced.
+
+use weir_core::strategy::MAX_SHADOWS;
+
+use super::errors::MistakeReport;
+use super::fields::NamedNode;
+use super::strategies::{Base, Strategies};
+use super::values::quote;
+
+/// A strategy and what it says of shadows.
+pub(super) type ShadowList<'t> = (&'t str, NamedNode<'t>);
+
+/// For each strategy that could be made the places of its shadows among those.
+pub(super) fn shadows(
+    lists: &[ShadowList<'_>],
+    strategies: &Strategies,
+    report: &mut MistakeReport,
+) -> Vec<Vec<usize>> {
+    let mut shadows = vec![Vec::new(); strategies.made.len()];
+    for (live, list) in lists {
+        let places = shadows_of(live, list, lists, strategies, report);
+        if let Some(own) = strategies.made_place(live).and_then(|place| shadows.get_mut(place)) {
+            *own = places;
+        }
+    }
+    shadows
+}
+
+fn shadows_of(
+    live: &str,
+    list: &NamedNode<'_>,
+    lists: &[ShadowList<'_>],
+    strategies: &Strategies,
+    report: &mut MistakeReport,
+) -> Vec<usize> {
+    let Some(items) = list.items(report) else { return Vec::new() };
+    if items.is_empty() || items.len() > MAX_SHADOWS {
+        let reason = format!("has {} entries: it must have 1 to {MAX_SHADOWS}", items.len());
+        list.report(report, reason);
+    }
+    let (mut seen, mut places) = (Vec::new(), Vec::new());
+    for item in &items {
+        let Some(name) = strategies.reference(item, report) else { continue };
+        let reason = if name == live {
+            Some("is this strategy itself; name another one".to_owned())
+        } else if seen.contains(&name) {
+            Some(format!("{} is listed twice", quote(&name)))
+        } else if lists.iter().any(|(other, _)| *other == name) {
+            Some(format!("{} has shadows itself; a shadow of a shadow is never decided", quote(&name)))
+        } else if is_of_leases(strategies, &name) {
+            Some(format!(
+                "{} limits concurrency; only strategies of rate limits can be shadows",
+                quote(&name)
+            ))
+        } else {
+            None
+        };
+        match reason {
+            Some(reason) => item.report(report, reason),
+            None => places.extend(strategies.made_place(&name)),
+        }
+        seen.push(name);
+    }
+    places
+}
+
+fn is_of_leases(strategies: &Strategies, name: &str) -> bool {
+    matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.concurrency().is_some())
+}

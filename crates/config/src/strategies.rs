@@ -1,0 +1,370 @@
+//! The `strategies` section: named lists of limits.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use weir_core::algorithm::{Algorithm, MAX_LIMITS};
+use weir_core::strategy::{
+    Access, FailurePolicy, Field, INLINE, LONGEST_RESERVATION, Limit, MAX_NAME, MAX_RESERVATION,
+    OverrideError, Scope, Strategy, StrategyError, check_name, is_attribute_name,
+};
+use weir_units::Micros;
+
+use super::access::access;
+use super::algorithms::algorithm;
+use super::concurrency;
+use super::errors::MistakeReport;
+use super::fields::{KeyedValue, Mapping, NamedNode};
+use super::quantities::duration;
+use super::shadows::{ShadowList, shadows};
+use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
+
+/// What the file says of strategies.
+#[derive(Debug, Default)]
+pub(super) struct Strategies {
+    /// Those that could be made: all of them, if nothing is wrong with the file.
+    pub(super) made: Vec<Strategy>,
+    /// The lists of each, in the same order.
+    pub(super) access: Vec<Access>,
+    /// The places of the shadows of each, in the same order.
+    pub(super) shadows: Vec<Vec<usize>>,
+    /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
+    /// refers to it mistaken.
+    pub(super) names: BTreeMap<String, usize>,
+    /// The place of each name in `made`.
+    made_at: HashMap<String, usize>,
+    /// What mistaken strategies say of their limits.
+    mistaken: HashMap<String, Outline>,
+    /// Whether all of them could be read, so that a name which is not there does not exist.
+    pub(super) whole: bool,
+}
+
+impl Strategies {
+    /// Where the strategy of this name is in `made`.
+    pub(super) fn made_place(&self, name: &str) -> Option<usize> {
+        self.made_at.get(name).copied()
+    }
+
+    /// The strategy of this name, if the file has one.
+    pub(super) fn base(&self, name: &str) -> Option<Base<'_>> {
+        let made = self.made_at.get(name).and_then(|&index| self.made.get(index)).map(Base::Made);
+        made.or_else(|| self.mistaken.get(name).map(Base::Mistaken))
+    }
+
+    /// The name of a strategy that is referred to, if there is one.
+    pub(super) fn reference(&self, value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<String> {
+        /// Beyond this many names, comparing them all is not worth its time.
+        const COMPARED: usize = 1000;
+        let name = value.read(report, |s| text_within(s, MAX_NAME))?;
+        if self.names.contains_key(&name) {
+            return Some(name);
+        }
+        // What is not there may stand in a part that could not be read.
+        if self.whole {
+            let names = self.names.keys().map(String::as_str).take(COMPARED);
+            let near = if report.is_full() { None } else { nearest(&name, names) };
+            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            value.report(report, format!("there is no strategy {}{help}", quote(&name)));
+        }
+        None
+    }
+}
+
+/// What a strategy is to its overrides.
+pub(super) enum Base<'s> {
+    /// A strategy without a mistake.
+    Made(&'s Strategy),
+    /// As far as it could be read.
+    Mistaken(&'s Outline),
+}
+
+/// The names and scopes of a mistaken strategy's limits.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    name: String,
+    /// A scope that could not be read is `None`.
+    limits: Vec<(String, Option<Scope>)>,
+    /// Whether every limit's name is known.
+    whole: bool,
+}
+
+impl Outline {
+    /// Why this limit cannot be overridden, if that is known.
+    pub(super) fn check_override(&self, limit: &str) -> Result<(), OverrideError> {
+        match self.limits.iter().find(|(name, _)| name == limit) {
+            Some((_, Some(scope))) => OverrideError::check(&self.name, limit, scope),
+            None if self.whole => {
+                Err(OverrideError::unknown(&self.name, self.limits.iter().map(|(name, _)| name.as_str())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What else the file has.
+#[derive(Clone, Copy)]
+pub(super) struct OtherSections {
+    /// Envoy's files.
+    pub(super) envoy: bool,
+    /// Limits that requests bring.
+    pub(super) inline: bool,
+    /// Bounded queues.
+    pub(super) queues: bool,
+}
+
+/// The strategies of the file. There must be one, unless Envoy's files say what is limited, or there are queues.
+pub(super) fn strategies(
+    root: &mut Mapping<'_>,
+    others: OtherSections,
+    report: &mut MistakeReport,
+) -> Strategies {
+    const HELP: &str = "no strategy is configured; add a `strategies:` section, such as strategies: { mine: { \
+                        limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }";
+    let Some(section) = root.take("strategies") else {
+        let may_lack = others.envoy || others.queues;
+        if root.is_whole() && !may_lack {
+            root.report_here(report, HELP);
+        }
+        return Strategies { whole: may_lack && root.is_whole(), ..Strategies::default() };
+    };
+    let Some(entries) = section.entries(report) else { return Strategies::default() };
+    if entries.is_empty() && !section.is_cut() {
+        section.report(report, HELP);
+    }
+    let mut found = Strategies { whole: !section.is_cut(), ..Strategies::default() };
+    let mut shadow_lists = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        found.names.insert(entry.name.to_owned(), index);
+        if others.envoy && entry.name == weir_core::envoy::STRATEGY {
+            let reason = "the counters of Envoy's files have this name; call the strategy something else";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        if others.inline && entry.name == INLINE {
+            let reason = "limits of requests (`server.inline_limits`) are counted under this name; call the \
+                          strategy something else";
+            report.at(entry.key_at, entry.value.path(), reason);
+        }
+        match strategy(entry, &mut shadow_lists, report) {
+            Ok((strategy, access)) => {
+                found.made_at.insert(entry.name.to_owned(), found.made.len());
+                found.made.push(strategy);
+                found.access.push(access);
+            }
+            Err(outline) => drop(found.mistaken.insert(entry.name.to_owned(), outline)),
+        }
+    }
+    found.shadows = shadows(&shadow_lists, &found, report);
+    found
+}
+
+fn strategy<'t>(
+    entry: &KeyedValue<'t>,
+    shadow_lists: &mut Vec<ShadowList<'t>>,
+    report: &mut MistakeReport,
+) -> Result<(Strategy, Access), Outline> {
+    let name_fits = check_name(entry.name);
+    if let Err(error) = &name_fits {
+        report.at(entry.key_at, entry.value.path(), sentence(error));
+    }
+    let mut fields = Mapping::of(&entry.value, report);
+    if let Some(permits) = fields.take_entry("concurrency") {
+        return of_leases(entry, fields, &permits, name_fits.is_ok(), report);
+    }
+    let limits = fields.require("limits", "list at least one limit", report);
+    let policy = fields.read("on_store_failure", report, failure_policy);
+    let single_slot = fields.read("single_slot", report, boolean).unwrap_or(false);
+    let max_reservation = fields.read("max_reservation", report, max_reservation).unwrap_or(MAX_RESERVATION);
+    let access = access(fields.section("access", report), report);
+    shadow_lists.extend(fields.take("shadow").map(|list| (entry.name, list)));
+    fields.finish(report);
+
+    let drafts = limits.map(|limits| self::limits(&limits, report)).unwrap_or_default();
+    let outline = drafts.outline(entry.name);
+    let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(LimitDraft::is_whole);
+    // Scopes are judged together even where an algorithm or a name is mistaken, by filling those in; and those
+    // of the first limits, where there are too many.
+    let filled = drafts.limits.into_iter().take(MAX_LIMITS).enumerate();
+    let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
+    let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
+    let name = if name_fits.is_ok() { entry.name } else { "unnamed" };
+    match Strategy::new(name, filled, single_slot, policy.unwrap_or_default()) {
+        Ok(strategy) if whole => Ok((strategy.with_max_reservation(max_reservation), access)),
+        Ok(_) => Err(outline),
+        Err(error) => {
+            report.at(entry.key_at, entry.value.path(), sentence(&error));
+            Err(outline)
+        }
+    }
+}
+
+/// A strategy that has permits instead of rate limits.
+fn of_leases(
+    entry: &KeyedValue<'_>,
+    mut fields: Mapping<'_>,
+    permits: &KeyedValue<'_>,
+    name_fits: bool,
+    report: &mut MistakeReport,
+) -> Result<(Strategy, Access), Outline> {
+    for other in ["limits", "single_slot", "max_reservation", "shadow"] {
+        if let Some(other) = fields.take_entry(other) {
+            let reason = format!(
+                "cannot stand beside `concurrency`: such a strategy has one limit; remove `{}`",
+                other.name
+            );
+            report.at(other.key_at, other.value.path(), reason);
+        }
+    }
+    let policy = fields.read("on_store_failure", report, failure_policy).unwrap_or_default();
+    let access = access(fields.section("access", report), report);
+    fields.finish(report);
+    let outline = || Outline { name: entry.name.to_owned(), ..Outline::default() };
+    let (scope, rule) = concurrency::concurrency(permits, report).ok_or_else(outline)?;
+    if !name_fits {
+        return Err(outline());
+    }
+    Strategy::of_leases(entry.name, scope, rule, policy).map(|strategy| (strategy, access)).map_err(|error| {
+        permits.value.report(report, sentence(&error));
+        outline()
+    })
+}
+
+fn failure_policy(scalar: Scalar<'_>) -> Result<FailurePolicy, String> {
+    if scalar.text == "local" {
+        return Err("`local` is not supported yet".to_owned());
+    }
+    let choices =
+        [("allow", FailurePolicy::Allow), ("deny", FailurePolicy::Deny), ("error", FailurePolicy::Error)];
+    choice(scalar, &choices)
+}
+
+fn max_reservation(scalar: Scalar<'_>) -> Result<Micros, String> {
+    let given = duration(scalar)?;
+    if given > LONGEST_RESERVATION {
+        return Err(format!("{given} is out of bounds: it must be at most {LONGEST_RESERVATION}"));
+    }
+    Ok(given)
+}
+
+/// A limit as far as it could be read.
+struct LimitDraft {
+    name: Option<String>,
+    scope: Option<Scope>,
+    algorithm: Option<Algorithm>,
+}
+
+impl LimitDraft {
+    fn is_whole(&self) -> bool {
+        self.name.is_some() && self.scope.is_some() && self.algorithm.is_some()
+    }
+
+    /// The limit, with placeholders for all but its scope.
+    fn fill(self, index: usize) -> Option<Limit> {
+        let name = self.name.unwrap_or_else(|| format!("limit/{index}/unnamed")).into();
+        let algorithm = self.algorithm.or_else(|| Algorithm::uniform(Micros::from_secs(1)).ok())?;
+        Some(Limit { name, scope: self.scope?, algorithm })
+    }
+}
+
+/// The limits of a strategy as far as they could be read.
+#[derive(Default)]
+struct Drafts {
+    limits: Vec<LimitDraft>,
+    /// Whether these are all of them, and neither too many nor too few.
+    whole: bool,
+    /// Whether a syntax error ended the list early.
+    cut: bool,
+}
+
+impl Drafts {
+    fn outline(&self, strategy: &str) -> Outline {
+        let named = self.limits.iter().filter_map(|draft| Some((draft.name.clone()?, draft.scope.clone())));
+        let limits: Vec<_> = named.collect();
+        // Of a strategy without limits nothing is known that an override could miss.
+        let whole = !limits.is_empty() && limits.len() == self.limits.len() && !self.cut;
+        Outline { name: strategy.to_owned(), limits, whole }
+    }
+}
+
+/// The limits of a strategy.
+fn limits(value: &NamedNode<'_>, report: &mut MistakeReport) -> Drafts {
+    let Some(items) = value.items(report) else { return Drafts::default() };
+    let count = match items.len() {
+        0 if !value.is_cut() => Err(StrategyError::NoLimits),
+        count if count > MAX_LIMITS => Err(StrategyError::TooManyLimits(count)),
+        _ => Ok(()),
+    };
+    if let Err(error) = &count {
+        value.report(report, sentence(error));
+    }
+    let mut names = HashSet::new();
+    let limits: Vec<LimitDraft> = items.iter().map(|item| limit(item, &mut names, report)).collect();
+    Drafts { limits, whole: count.is_ok() && !value.is_cut(), cut: value.is_cut() }
+}
+
+fn limit(value: &NamedNode<'_>, names: &mut HashSet<String>, report: &mut MistakeReport) -> LimitDraft {
+    let mut fields = Mapping::of(value, report);
+    let name = fields.require("name", "denied callers see it in `denied_by`", report);
+    let name = name.and_then(|name| name.read(report, |s| limit_name(s, names)));
+    let per =
+        fields.require("per", "say what has a counter of its own, such as [resource, consumer]", report);
+    let scope = per.and_then(|per| scope(&per, report));
+    let algorithm = algorithm(&mut fields, report);
+    let modes = [("enforce", false), ("shadow", true)];
+    let is_shadow = fields.read("mode", report, |s| choice(s, &modes)).unwrap_or(false);
+    fields.finish(report);
+    let algorithm = algorithm.map(|made| if is_shadow { made.in_shadow() } else { made });
+    LimitDraft { name, scope, algorithm }
+}
+
+fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String, String> {
+    check_name(scalar.text).map_err(|error| sentence(&error))?;
+    let name = scalar.text.to_owned();
+    if names.insert(name.clone()) { Ok(name) } else { Err(sentence(&StrategyError::DuplicateLimit(name))) }
+}
+
+/// The fields that `per` lists.
+pub(super) fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Scope> {
+    let items = value.items(report)?;
+    let mut fields: Vec<Field> = Vec::new();
+    for item in &items {
+        let field = item.read(report, |s| match field(s)? {
+            field if fields.contains(&field) => Err(format!("`{field}` is listed twice")),
+            field => Ok(field),
+        });
+        fields.extend(field);
+    }
+    (fields.len() == items.len()).then(|| Scope::of(&fields))
+}
+
+fn field(scalar: Scalar<'_>) -> Result<Field, String> {
+    /// So few slips of the pen make a field of what was meant as one, and never an attribute.
+    const SLIPS: usize = 2;
+    let fields = [("resource", Field::Resource), ("consumer", Field::Consumer)];
+    let name = text(scalar)?;
+    let shown = quote(&name);
+    if let Some((_, field)) = fields.iter().find(|(field, _)| *field == name) {
+        return Ok(field.clone());
+    }
+    if !is_attribute_name(&name) {
+        return Err(format!(
+            "{shown} is no field of a request: resource, consumer, or the name of an attribute, which is 1 to \
+             64 of the characters a-z 0-9 _ - and begins with a letter"
+        ));
+    }
+    if let Some((near, _)) = fields.iter().find(|(field, _)| strsim::levenshtein(field, &name) <= SLIPS) {
+        return Err(format!(
+            "{shown} would be an attribute that is easily taken for `{near}`; write `{near}`, or call the \
+             attribute something else"
+        ));
+    }
+    Ok(Field::Attribute(name.into()))
+}
+
+/// The error as a sentence that does not grow with what was given.
+pub(super) fn sentence(error: &StrategyError) -> String {
+    match error {
+        StrategyError::Name(name) => {
+            StrategyError::Name(shortened(name).escape_debug().to_string()).to_string()
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,27 @@
+//! Looks at Envoy's files again and again, and reports what has changed.
+
+use std::time::Duration;
+
+use weir_config::{EnvoySource, Look};
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Looks for ever, and reports what each look found that is new. Files are read on a thread of their own.
+pub async fn watch(mut source: EnvoySource, mut report: impl FnMut(Look) + Send) {
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let looking = tokio::task::spawn_blocking(move || {
+            let found = source.look();
+            (source, found)
+        });
+        // It ends early only when the runtime does.
+        let Ok((back, found)) = looking.await else { return };
+        source = back;
+        if !matches!(found, Look::Same) {
+            report(found);
+        }
+    }
+}
