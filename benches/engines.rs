@@ -6,9 +6,9 @@
 use std::convert::Infallible;
 
 use divan::{Bencher, black_box};
-use weir::algorithm::{Algorithm, Cells, Kept, Op, Rate, State, decide};
-use weir::store::Answers;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Cells, Kept, Op, Rate, State, decide};
+use weir_store::Answers;
+use weir_units::Micros;
 
 fn main() {
     divan::main();

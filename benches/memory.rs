@@ -11,14 +11,14 @@ use std::task::{Context, Poll, Waker};
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::Clock;
-use weir::key::{KeySecret, Subject};
-use weir::store::memory::MemoryStore;
-use weir::store::{Answers, Decision, Store as _, decide_one};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::MemoryConfig;
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::memory::MemoryStore;
+use weir_store::{Answers, Decision, Store as _, decide_one};
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 fn main() {
     divan::main();

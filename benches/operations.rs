@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::Clock;
-use weir::key::{KeySecret, Subject};
-use weir::lease::{
+use weir_config::{MemoryConfig, RedisConfig, Topology};
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::lease::{
     AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
     WorkOutcome,
 };
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisShared;
-use weir::store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
-use weir_config::{MemoryConfig, RedisConfig, Topology};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisShared;
+use weir_store::{Decision, LeaseAsk, LeaseStore, LimitSet, Part, Store, decide_one};
 use weir_testing::RedisServer;
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 const KEYS: usize = 6_000;
 const TURNS: usize = 3;

@@ -9,15 +9,15 @@
 
 use std::time::Instant;
 
-use weir::clock::Clock;
-use weir::key::KeySecret;
-use weir::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisShared;
-use weir::store::{QueueAsk, QueueHandle, QueueStore};
-use weir::units::Micros;
 use weir_config::{MemoryConfig, RedisConfig, Topology};
+use weir_core::key::KeySecret;
+use weir_core::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisShared;
+use weir_store::{QueueAsk, QueueHandle, QueueStore};
 use weir_testing::RedisServer;
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 const TURNS: usize = 5;
 const READY: [usize; 3] = [1, 16, 64];
@@ -159,7 +159,7 @@ fn rule() -> QueueRule {
     QueueRule::new("bench", numbers).unwrap()
 }
 
-fn store(redis: &RedisServer) -> weir::store::redis::RedisStore {
+fn store(redis: &RedisServer) -> weir_store::redis::RedisStore {
     let config = RedisConfig {
         nodes: vec![redis.url()],
         topology: Topology::Single,

@@ -14,15 +14,15 @@
 use std::sync::Arc;
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::Clock;
-use weir::key::{KeySecret, Subject};
-use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::{RedisConfig, Topology};
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::redis::{RedisShared, RedisStore};
+use weir_store::{Decision, Verdicts};
 use weir_testing::RedisServer;
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use saturated::{Packet, Recorder};
 

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use weir::telemetry::{Format, check_filter, init_logs, log_panics};
+use weir_node::telemetry::{Format, check_filter, init_logs, log_panics};
 
 use self::environment::Unread;
 
@@ -59,7 +59,7 @@ variable before the configuration file.";
 #[command(name = "weir", version, before_help = EXAMPLES, after_help = ENVIRONMENT)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
-    /// What to log, for example `info`, `debug` or `weir::store=debug`; logs go to stderr
+    /// What to log, for example `info`, `debug` or `weir_store=debug`; logs go to stderr
     #[arg(long, global = true, env = "WEIR_LOG", default_value = "info", value_name = "FILTER")]
     #[arg(value_parser = log_filter)]
     log: String,

@@ -15,7 +15,7 @@ pub use replay::{ReplayError, ReplayResult, ReplayedAnswer, ReplayedDifference, 
 pub use run::{SimulatedStrategy, SimulationError, simulate};
 pub use trace::{TraceError, read_trace};
 
-use crate::units::Micros;
+use weir_units::Micros;
 
 /// When simulations begin: 2024-01-01T00:00:00Z, a Monday and the start of every window that is aligned to the clock,
 /// but for weeks.

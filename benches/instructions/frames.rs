@@ -6,13 +6,13 @@ use std::sync::Arc;
 use prometheus::Registry;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
-use weir::readiness::Readiness;
-use weir::server::{ConnectionServer, EnvoyParts, Parts};
-use weir::service::Templates;
-use weir::store::memory::MemoryStore;
-use weir::strategy::Rules;
-use weir::telemetry::Metrics;
 use weir_config::{DenialMessages, ServerConfig, TransportKind};
+use weir_core::strategy::Rules;
+use weir_node::readiness::Readiness;
+use weir_node::server::{ConnectionServer, EnvoyParts, Parts};
+use weir_node::service::Templates;
+use weir_node::telemetry::Metrics;
+use weir_store::memory::MemoryStore;
 
 /// A frame's bytes before its payload.
 const HEAD: usize = 9;
@@ -43,7 +43,7 @@ pub(crate) fn perform(
         let readiness = Readiness::starting(true);
         readiness.set(Ok(()));
         let templates = Arc::new(Templates::new(&DenialMessages::default()));
-        let store = move || store.clone();
+        let store = Box::new(move || store.clone().into());
         let parts = Parts {
             rules: Arc::new(rules),
             templates,

@@ -11,7 +11,7 @@ use tonic::body::Body;
 use tonic::server::{Grpc, NamedService, UnaryService};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
-use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
+use weir_proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
 
 /// The argument that makes this program that server.
 pub const ARGUMENT: &str = "--bare";

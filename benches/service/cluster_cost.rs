@@ -1,6 +1,6 @@
 //! What a cluster costs beside a single Redis: as fast as each of them can, and with as many calls a second.
 
-use weir::load::Plan;
+use weir_load::Plan;
 
 use crate::Effort;
 use crate::plan::{FEW, open, plan};

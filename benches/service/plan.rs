@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir::load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
+use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use crate::Effort;
 use crate::processes::Process;

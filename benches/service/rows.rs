@@ -1,6 +1,6 @@
 //! The rows of the table: a workload, and the server that runs it.
 
-use weir::load::{CallMode, LoadReport, Plan, PlannedQuestion, RunWatch, Spread, UnaryMethod};
+use weir_load::{CallMode, LoadReport, Plan, PlannedQuestion, RunWatch, Spread, UnaryMethod};
 
 use crate::Effort;
 use crate::plan::{FEW, open, plan};
@@ -37,7 +37,7 @@ impl Row {
     }
 
     pub fn measure(&self) -> Sample {
-        let report = weir::load::run(&self.plan, &RunWatch::default())
+        let report = weir_load::run(&self.plan, &RunWatch::default())
             .unwrap_or_else(|error| panic!("{}: {error}", self.name()));
         Sample::of(self.id, &report)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use weir::load::{CallMode, Plan, PlanEnd, RunWatch};
+use weir_load::{CallMode, Plan, PlanEnd, RunWatch};
 use weir_testing::ports;
 
 use crate::plan::plan;
@@ -112,7 +112,7 @@ fn filled(process: Process, effort: Effort) -> Process {
         end: PlanEnd::Calls(calls),
         ..plan
     };
-    weir::load::run(&plan, &RunWatch::default()).expect("fill a store");
+    weir_load::run(&plan, &RunWatch::default()).expect("fill a store");
     process
 }
 
@@ -128,7 +128,7 @@ fn bytes_per_key(process: &Process, effort: Effort) -> f64 {
             end: PlanEnd::Calls(calls),
             ..plan(effort, process, &[], resource, keys)
         };
-        let report = weir::load::run(&plan, &RunWatch::default()).expect("fill a store");
+        let report = weir_load::run(&plan, &RunWatch::default()).expect("fill a store");
         report.cpu.servers.first().map_or(0, |server| server.rss_bytes) as f64
     };
     // The same calls about next to nothing: connections and their buffers are there, and no states whose room

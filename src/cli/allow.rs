@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use weir::client::Client;
-use weir::proto::v1::{InlineLimit, ShouldAllowRequest};
+use weir_load::client::Client;
+use weir_proto::v1::{InlineLimit, ShouldAllowRequest};
 
 use super::server_args::ServerArgs;
 use super::{attribute, duration, fail, print, render};

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
-use weir::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
-use weir::strategy::FailurePolicy;
 use weir_config::EnvoyFiles;
+use weir_core::envoy::{Domain, Domains, How, Kind, RateLimit, Rule, Step};
+use weir_core::strategy::FailurePolicy;
 
 use super::allow::AllowOutput;
 

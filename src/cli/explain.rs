@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir::key::{KeySecret, Namespace, Placements, Subject};
-use weir::limiter::{self, Question};
-use weir::strategy::{Attributes, Resolved, Rules};
 use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_core::key::{KeySecret, Namespace, Placements, Subject};
+use weir_core::strategy::{Attributes, Resolved, Rules};
+use weir_node::limiter::{self, Question};
 
 use super::allow::AllowOutput;
 use super::explanation::queue::ExplainedQueue;

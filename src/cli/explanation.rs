@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir::algorithm::Algorithm;
-use weir::key::{self, Placements, SlotPart};
-use weir::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
+use weir_core::algorithm::Algorithm;
+use weir_core::key::{self, Placements, SlotPart};
+use weir_core::strategy::{FailurePolicy, Limit, Listed, Strategy, Tag};
 
 use self::state::Size;
 use super::explain::ExplainedRequest;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use weir::proto::v1::{
+use weir_proto::v1::{
     AcquireRequest, AcquireResponse, Reason, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
     WorkOutcome,
 };

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use weir::load::{LoadError, LoadReport, RunWatch};
+use weir_load::{LoadError, LoadReport, RunWatch};
 
 pub(crate) use self::args::LoadArgs;
 use super::allow::AllowOutput;
@@ -44,7 +44,7 @@ fn load(args: LoadArgs) -> Result<LoadReport> {
     let (plan, is_quiet) = args.plan()?;
     let watch = Arc::new(RunWatch::default());
     let shown = progress::show(&plan, &watch, is_quiet);
-    let report = weir::load::run(&plan, &watch);
+    let report = weir_load::run(&plan, &watch);
     shown.end();
     report.map_err(|error| match &error {
         LoadError::Unreachable { .. } => anyhow::Error::new(error)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use prost::Message;
-use weir::proto::v1::{
+use weir_proto::v1::{
     AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, NackRequest, NewItem, Reason, StatsRequest,
     StatsResponse, TakeRequest, TakeResponse,
 };

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
-use weir::proto::DESCRIPTORS;
-use weir::proto::v1::{LimitStatus, Reason, ShouldAllowResponse};
+use weir_proto::DESCRIPTORS;
+use weir_proto::v1::{LimitStatus, Reason, ShouldAllowResponse};
 
 pub(super) const RESPONSE: &str = "weir.v1.ShouldAllowResponse";
 pub(super) const RESERVE_RESPONSE: &str = "weir.v1.ReserveResponse";

@@ -1,8 +1,8 @@
 //! Commands that a running server answers: what `weir serve` prints for a first try.
 
-use weir::envoy::{Descriptor, Matcher};
-use weir::strategy::{Field, Strategy};
 use weir_config::{Config, EnvoyFiles};
+use weir_core::envoy::{Descriptor, Matcher};
+use weir_core::strategy::{Field, Strategy};
 
 /// What the documentation and the built-in example speak of.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";

@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use weir::app::{self, Listeners};
-use weir::clock::Clock;
-use weir::server;
-use weir::telemetry::LineWriter;
 use weir_config::{Config, ListenAddress, ServerConfig, StoreConfig, Topology};
+use weir_node::app::{self, Listeners};
+use weir_node::server;
+use weir_node::telemetry::LineWriter;
+use weir_time::clock::Clock;
 
 use super::settings::Settings;
 use super::{sample, signals};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     stdout.push(announcement(&config, &grpc, admin).as_bytes());
-    app::run(config, listeners, Clock::System, shutdown)?;
+    app::run(config, listeners, Clock::System, Box::pin(shutdown))?;
     tracing::info!("stopped");
     Ok(())
 }

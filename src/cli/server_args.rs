@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use weir::client::{Client, ClientError};
 use weir_config::{UnixPathError, unix_path};
+use weir_load::client::{Client, ClientError};
 
 use super::duration;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use weir::server::Shutdown;
-use weir::telemetry::flush_logs;
+use weir_node::server::Shutdown;
+use weir_node::telemetry::flush_logs;
 
 const SIGTERM: &str = "SIGTERM";
 const SIGINT: &str = "SIGINT";

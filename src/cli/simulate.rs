@@ -12,9 +12,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
 use weir::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
-use weir::strategy::{Rules, Strategy};
-use weir::units::Micros;
 use weir_config::{Config, span};
+use weir_core::strategy::{Rules, Strategy};
+use weir_units::Micros;
 
 use super::explanation::renewal;
 use super::settings::no_overrides;

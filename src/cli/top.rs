@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use weir::client::Client;
-use weir::proto::v1::{ConsumerOutcome, GetUsageRequest, TopConsumersRequest, TopConsumersResponse};
+use weir_load::client::Client;
+use weir_proto::v1::{ConsumerOutcome, GetUsageRequest, TopConsumersRequest, TopConsumersResponse};
 
 use self::view::{SPAN, UsageView};
 use super::server_args::ServerArgs;

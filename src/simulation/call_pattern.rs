@@ -3,10 +3,10 @@
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 use weir_config::{rate_of, span};
+use weir_core::algorithm::Rate;
+use weir_units::Micros;
 
 use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
-use crate::algorithm::Rate;
-use crate::units::Micros;
 
 /// When calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

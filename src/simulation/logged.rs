@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use weir_config::KeyShare;
+use weir_core::algorithm::Algorithm;
+use weir_units::Micros;
 
 use super::MAX_CALLS;
-use crate::algorithm::Algorithm;
-use crate::units::Micros;
-use weir_config::KeyShare;
 
 /// Within a process, decisions are logged when they are settled. Those that waited for Redis longer than others stand
 /// behind them, but never by so much, unless the clock was set back.

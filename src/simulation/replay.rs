@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use weir_config::KeyShare;
+use weir_core::algorithm::Algorithm;
+use weir_core::envoy;
+use weir_core::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
+use weir_node::limiter::{Begun, InlineLimit, Limiter, LimiterError, Outcome, Question, Shaping};
+use weir_store::at_once;
+use weir_store::memory::MemoryStore;
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
+
 use super::SimulationError;
 use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
 use super::run::limiter_on;
-use crate::algorithm::Algorithm;
-use crate::clock::ManualClock;
-use crate::envoy;
-use crate::limiter::{Begun, InlineLimit, Limiter, LimiterError, Outcome, Question, Shaping};
-use crate::store::at_once;
-use crate::store::memory::MemoryStore;
-use crate::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
-use crate::units::Micros;
-use weir_config::KeyShare;
 
 /// What a replay has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use prometheus::Registry;
 use weir_config::MemoryConfig;
+use weir_core::algorithm::LimitVerdict;
+use weir_core::strategy::{Listed, Rules};
+use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
+use weir_node::telemetry::Metrics;
+use weir_store::memory::MemoryStore;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::{Micros, Retry};
 
 use super::{START, SimulatedCalls};
-use crate::algorithm::LimitVerdict;
-use crate::clock::{Clock, ManualClock};
-use crate::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
-use crate::store::memory::MemoryStore;
-use crate::strategy::{Listed, Rules};
-use crate::telemetry::Metrics;
-use crate::units::{Micros, Retry};
 
 /// Bytes that the keys of a simulation may use: it never evicts a key, which would change decisions.
 const BUDGET: usize = 1 << 32;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use weir_core::key::MAX_PART;
+use weir_units::{LONGEST_SPAN, Micros};
+
 use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
-use crate::key::MAX_PART;
-use crate::units::{LONGEST_SPAN, Micros};
 
 /// The columns, in any order; a cost that is not given is 1.
 const COLUMNS: [&str; 4] = ["at_s", "resource", "consumer", "cost"];

@@ -17,21 +17,21 @@ mod strategies;
 
 use std::path::Path;
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::key::{KeySecret, Namespace};
-use weir::strategy::{FailurePolicy, Field, Scope, Tag};
-use weir::units::Micros;
 use weir_config::{
     Config, ConfigOverrides, DenialMessages, EXAMPLE, ListenAddress, MemoryConfig, RedisConfig, ServerConfig,
     StoreConfig, Topology, TransportKind, WhenFull,
 };
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::key::{KeySecret, Namespace};
+use weir_core::strategy::{FailurePolicy, Field, Scope, Tag};
+use weir_units::Micros;
 
 /// A `strategies` section with nothing wrong, for files that are about something else.
 const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
 fn parse(text: &str) -> Result<Config, String> {
-    let settings = ConfigOverrides { tls_check: Some(weir::store::tls::check), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides { tls_check: Some(weir_store::tls::check), ..ConfigOverrides::default() };
     Config::parse(text, "weir.yaml", &settings).map_err(|errors| errors.to_string())
 }
 

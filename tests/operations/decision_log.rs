@@ -7,17 +7,17 @@ use std::path::Path;
 
 use serde_json::Value;
 use tonic::transport::Channel;
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
-use weir::proto::v1::admin_service_client::AdminServiceClient;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{
+use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
+use weir_proto::v1::admin_service_client::AdminServiceClient;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{
     CancelReservationRequest, DebitRequest, RefundRequest, ReserveRequest, ResetRequest,
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
-use weir_config::{Config, ConfigOverrides, StoreConfig};
 
 use crate::support::server::{BASE, Server, ask, ask_under};
 use crate::support::stores;

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use weir::key::{KeySecret, Namespace, Subject, slot, write_key, write_tag};
 use weir_config::{Config, ConfigOverrides};
+use weir_core::key::{KeySecret, Namespace, Subject, slot, write_key, write_tag};
 
 use crate::support::command::{text, weir, weir_command};
 
@@ -338,7 +338,7 @@ fn a_queue_is_explained_with_its_keys() {
         let out = weir(&[&["explain", "--config", path, "--queue", queue], more].concat());
         (out.status.code(), text(&out.stdout), text(&out.stderr))
     };
-    let tag = weir::key::queue_tag(&KeySecret::BUILT_IN, "orders");
+    let tag = weir_core::key::queue_tag(&KeySecret::BUILT_IN, "orders");
     let mut written = Vec::new();
     Namespace::new("shop").unwrap().prefix(tag).write(&mut written);
     let (prefix, slot) = (String::from_utf8(written).unwrap(), slot(tag));

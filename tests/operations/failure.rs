@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{Algorithm, Op};
-use weir::clock::Clock;
-use weir::key::{KeySecret, Subject};
-use weir::store::redis::{RedisShared, RedisStore};
-use weir::store::{Decision, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::{RedisConfig, Topology};
+use weir_core::algorithm::{Algorithm, Op};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::redis::{RedisShared, RedisStore};
+use weir_store::{Decision, StoreError, Verdicts};
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use crate::support::{
     Proxy, ProxyMode, RedisServer, SOON, Stopwatch, eventually_async, redis_config, watched,

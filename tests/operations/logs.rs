@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use weir::client::Client;
-use weir::proto::v1::ShouldAllowRequest;
+use weir_load::client::Client;
+use weir_proto::v1::ShouldAllowRequest;
 
 use crate::support::command::WEIR;
 use crate::support::{Process, SOON, eventually, eventually_async, eventually_some, ports};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::task::spawn_blocking;
-use weir::proto::v1::{AckRequest, StatsRequest, StatsResponse, TakeRequest};
+use weir_proto::v1::{AckRequest, StatsRequest, StatsResponse, TakeRequest};
 
 use self::account::Account;
 use self::cast::{Nodes, QUEUE, SOON_AGAIN, check_the_line, consume, produce, read_the_line, write_the_line};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::units::Micros;
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology, UsageConfig};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_units::Micros;
 
 use crate::failure::access::add_user;
 use crate::support::clients::root;

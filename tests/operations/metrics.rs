@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use weir::proto::v1::ShouldAllowRequest;
+use weir_proto::v1::ShouldAllowRequest;
 
 use crate::support::server::{Server, ask, ask_under, config};
 

@@ -1,8 +1,8 @@
 //! Deployments with different namespaces share a Redis: neither reads, counts or reports what the other has there.
 
-use weir::key::Namespace;
-use weir::proto::v1::RefundRequest;
 use weir_config::{Config, ConfigOverrides, RedisConfig, ServerConfig};
+use weir_core::key::Namespace;
+use weir_proto::v1::RefundRequest;
 
 use crate::failure::access::add_user_of;
 use crate::support::server::{Server, ask, config};

@@ -3,8 +3,8 @@
 use std::net::TcpStream;
 
 use tonic::transport::Endpoint;
-use weir::proto::v1::ShouldAllowRequest;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::ShouldAllowRequest;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
 use crate::support::command::Serve;
 use crate::support::server::ask;

@@ -5,9 +5,9 @@ use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
-use weir::proto::v1::Reason;
-use weir::units::Micros;
 use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology};
+use weir_proto::v1::Reason;
+use weir_units::Micros;
 
 use crate::support::server::{Server, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually, eventually_async, redis_config};

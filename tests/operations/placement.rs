@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use serde_json::Value;
-use weir::key::{KeySecret, Placements, Subject, slot};
 use weir_config::{Config, ConfigOverrides, ServerConfig};
+use weir_core::key::{KeySecret, Placements, Subject, slot};
 
 use crate::support::command::weir;
 use crate::support::server::{Server, ask_under, config};

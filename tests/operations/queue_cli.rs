@@ -26,7 +26,10 @@ fn serve() -> (Serve, tempfile::TempDir) {
 
 /// The first id of a text.
 fn id(text: &str) -> String {
-    text.split([' ', '\n', ',']).find(|word| word.parse::<weir::queue::ItemId>().is_ok()).unwrap().to_owned()
+    text.split([' ', '\n', ','])
+        .find(|word| word.parse::<weir_core::queue::ItemId>().is_ok())
+        .unwrap()
+        .to_owned()
 }
 
 #[test]

@@ -10,12 +10,12 @@ use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
 use tonic::transport::Channel;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{
+use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{
     CancelReservationRequest, DebitRequest, RefundRequest, ReserveRequest, ShouldAllowRequest,
 };
-use weir::units::Micros;
-use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_units::Micros;
 
 use crate::support::command::{text, weir};
 use crate::support::server::{BASE, Server};

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use weir::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
+use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 use weir_testing::frames::{self, Raw};
 
 use crate::support::command::Serve;

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir::units::Micros;
 use weir_config::{Config, UsageConfig};
 use weir_testing::Chromium;
+use weir_units::Micros;
 
 use crate::support::server::{BASE, Server, ask, ask_under, config};
 use crate::support::{SOON, eventually};

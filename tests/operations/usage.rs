@@ -9,8 +9,8 @@ mod totals;
 use std::collections::BTreeMap;
 
 use tonic::transport::Channel;
-use weir::proto::v1::usage_service_client::UsageServiceClient;
-use weir::proto::v1::{GetUsageRequest, GetUsageResponse};
+use weir_proto::v1::usage_service_client::UsageServiceClient;
+use weir_proto::v1::{GetUsageRequest, GetUsageResponse};
 
 use crate::support::server::Server;
 
@@ -27,7 +27,7 @@ async fn get(client: &mut UsageServiceClient<Channel>, request: GetUsageRequest)
 
 /// The totals of an answer, which are the sums of its points.
 fn totals(answer: &GetUsageResponse) -> Totals {
-    let total = |series: &weir::proto::v1::UsageSeries| {
+    let total = |series: &weir_proto::v1::UsageSeries| {
         let sum = series.points.iter().fold((0, 0), |sum, point| (sum.0 + point.calls, sum.1 + point.cost));
         assert_eq!(sum, (series.calls, series.cost), "{series:?}");
         ((series.strategy.clone(), series.resource_pattern.clone(), series.outcome.clone()), sum)

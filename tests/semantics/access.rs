@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::Op;
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
-use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Verdicts};
 use weir_config::{Config, ConfigOverrides, MemoryConfig, Topology};
+use weir_core::algorithm::Op;
+use weir_core::key::Subject;
+use weir_proto::v1::{Reason, ShouldAllowRequest, ShouldAllowResponse};
+use weir_store::memory::MemoryStore;
+use weir_store::{Decision, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
 
 use crate::support;
 use crate::support::Counting;

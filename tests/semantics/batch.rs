@@ -1,11 +1,11 @@
 //! The contract of `ShouldAllowBatch`, through the real server, on every store.
 
 use tonic::Code;
-use weir::limiter::MAX_BATCH;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::should_allow_result::Result as Ended;
-use weir::proto::v1::{Reason, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowResponse};
 use weir_config::{Config, ServerConfig, StoreConfig, Topology};
+use weir_node::limiter::MAX_BATCH;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::should_allow_result::Result as Ended;
+use weir_proto::v1::{Reason, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowResponse};
 
 use crate::support::server::{Server, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually, redis_config};

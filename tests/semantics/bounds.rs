@@ -5,8 +5,8 @@ use std::io::{Read as _, Write as _};
 use bytes::Bytes;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
-use weir::proto::v1::ShouldAllowRequest;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::ShouldAllowRequest;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
 use crate::support::SOON;
 use crate::support::grpc::Raw;

@@ -8,14 +8,14 @@ mod rows;
 use std::sync::Arc;
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{LimitVerdict, Op};
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Store, Verdicts};
-use weir::strategy::Strategy;
-use weir::units::{Micros, Retry};
 use weir_config::{Config, ConfigOverrides, MemoryConfig, Topology};
+use weir_core::algorithm::{LimitVerdict, Op};
+use weir_core::key::Subject;
+use weir_core::strategy::Strategy;
+use weir_store::memory::MemoryStore;
+use weir_store::{Decision, Store, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::{Micros, Retry};
 
 use self::rows::{NEVER, Row};
 use crate::support;
@@ -99,7 +99,7 @@ impl<S: Store> Case<'_, S> {
         for left in (0..row.remaining).rev() {
             let charged = self.ask(&self.stores.new, row.new, Op::Charge, 1, start).await;
             // Only the first may come too early for a gap.
-            let gap = charged.cause == Some(weir::algorithm::Cause::MinGap);
+            let gap = charged.cause == Some(weir_core::algorithm::Cause::MinGap);
             assert!(gap || (charged.fits() && charged.remaining == left), "{} → {}", row.old, row.new);
             if gap {
                 return;

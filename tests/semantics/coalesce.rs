@@ -12,16 +12,16 @@ use weir_testing::stores::OwnedDecision;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use weir::algorithm::{Algorithm, Op};
-use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::key::Subject;
-use weir::store::coalesce::Coalesce;
-use weir::store::denials::{Denials, DenialsShared};
-use weir::store::memory::MemoryStore;
-use weir::store::{Answers, Decision, Store, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::{MemoryConfig, RedisConfig};
+use weir_core::algorithm::{Algorithm, Op};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::coalesce::Coalesce;
+use weir_store::denials::{Denials, DenialsShared};
+use weir_store::memory::MemoryStore;
+use weir_store::{Answers, Decision, Store, StoreError, Verdicts};
+use weir_time::clock::{Clock, ManualClock, Monotonic};
+use weir_units::Micros;
 
 type Calls = Vec<(Op, Vec<u64>)>;
 

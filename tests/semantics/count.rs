@@ -1,9 +1,9 @@
 //! The contract of `Count`, through the real server, on every store.
 
 use tonic::Code;
-use weir::proto::v1::{CountRequest, ShouldAllowRequest};
-use weir::units::Micros;
 use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_proto::v1::{CountRequest, ShouldAllowRequest};
+use weir_units::Micros;
 
 use crate::support::server::{BASE, Server, ask_under, config};
 

@@ -6,19 +6,19 @@ pub mod random;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use weir_config::MemoryConfig;
+use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::denials::{Denials, DenialsShared};
+use weir_store::memory::MemoryStore;
+use weir_store::{Answers, Decision, Store, Verdicts};
 use weir_testing::DecideOne as _;
 use weir_testing::stores::{OwnedDecision, known};
+use weir_time::clock::{Clock, ManualClock, Monotonic};
+use weir_units::{Micros, Retry};
 
 use crate::support::Counting;
 use futures_util::FutureExt as _;
-use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
-use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::key::Subject;
-use weir::store::denials::{Denials, DenialsShared};
-use weir::store::memory::MemoryStore;
-use weir::store::{Answers, Decision, Store, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::{Micros, Retry};
 
 const START: Micros = Micros(1_704_067_200_000_000);
 const SECOND: u64 = 1_000_000;

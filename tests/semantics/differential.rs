@@ -14,20 +14,20 @@ use weir_testing::DecideOne as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
-use weir::algorithm::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Verdict};
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope};
-use weir::units::{CEILING, Micros};
 use weir_config::Topology;
+use weir_core::algorithm::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::{CEILING, Micros};
 
 use crate::properties::machine::{Named, START};
 use crate::properties::random::{self, Cost, Pause, Step};
 use crate::support;
 
-type Rules = Arc<weir::strategy::Strategy>;
+type Rules = Arc<weir_core::strategy::Strategy>;
 
 /// Two configurations of the same limits, and the calls.
 #[derive(Debug, Clone)]
@@ -285,7 +285,7 @@ impl Story {
             algorithm: of(pair),
         });
         let rules =
-            weir::strategy::Strategy::new("differential", limits.collect(), false, FailurePolicy::Error);
+            weir_core::strategy::Strategy::new("differential", limits.collect(), false, FailurePolicy::Error);
         Arc::new(rules.unwrap())
     }
 }

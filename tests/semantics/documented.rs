@@ -11,8 +11,8 @@ mod recipes;
 
 use std::sync::Arc;
 
-use weir::strategy::Strategy;
 use weir_config::{Config, ConfigOverrides};
+use weir_core::strategy::Strategy;
 
 const TEXT: &str = include_str!("../../docs/algorithms.md");
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use weir::proto::v1::should_allow_result::Result as Ended;
-use weir::proto::v1::streamed_result::Result as Streamed;
-use weir::proto::v1::{
+use weir_config::{Config, ConfigOverrides, StoreConfig, Topology};
+use weir_proto::v1::should_allow_result::Result as Ended;
+use weir_proto::v1::streamed_result::Result as Streamed;
+use weir_proto::v1::{
     Reason, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowResponse, ShouldAllowStreamRequest,
     StreamedRequest,
 };
-use weir::units::Micros;
-use weir_config::{Config, ConfigOverrides, StoreConfig, Topology};
+use weir_units::Micros;
 
 use crate::support::redis_config;
 use crate::support::server::{BASE, Server, ask_under, config};

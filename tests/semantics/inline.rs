@@ -2,14 +2,14 @@
 
 use prost_types::Duration;
 use tonic::Code;
-use weir::proto::v1::inline_limit::Algorithm;
-use weir::proto::v1::should_allow_result::Result as Ended;
-use weir::proto::v1::{
+use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
+use weir_proto::v1::inline_limit::Algorithm;
+use weir_proto::v1::should_allow_result::Result as Ended;
+use weir_proto::v1::{
     InlineLimit, InlineTokenBucket, InlineWindow, Reason, ShouldAllowBatchRequest, ShouldAllowRequest,
     ShouldAllowResponse, StoreFailurePolicy,
 };
-use weir::units::Micros;
-use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology};
+use weir_units::Micros;
 
 use crate::support::redis_config;
 use crate::support::server::{BASE, Server, ask, ask_under, config};

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weir::algorithm::Algorithm;
-use weir::key::{
+use weir_core::algorithm::Algorithm;
+use weir_core::key::{
     self, KeySecret, MAX_NAMESPACE, MAX_PART, Namespace, Subject, slot, write_identity, write_key,
     write_refund_key, write_tag,
 };
-use weir::strategy::{
+use weir_core::strategy::{
     Attributes, FailurePolicy, Field, Limit, MAX_ATTRIBUTES, MAX_NAME, Scope, Strategy as Rules,
 };
-use weir::units::Micros;
+use weir_units::Micros;
 
 use crate::properties::random::config;
 use crate::support;

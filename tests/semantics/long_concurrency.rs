@@ -1,11 +1,11 @@
 //! Ten thousand callers at once on one key admit exactly the limit, through the real server, on every
 //! store.
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::proto::v1::{Reason, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Resources, Rules};
-use weir::units::Micros;
 use weir_config::{Config, RedisConfig, StoreConfig, Topology};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_proto::v1::{Reason, ShouldAllowRequest};
+use weir_units::Micros;
 
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};

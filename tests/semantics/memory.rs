@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{Algorithm, Op, Rate, Verdict};
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::store::memory::MemoryStore;
-use weir::store::{Decision, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Strategy};
-use weir::units::Micros;
 use weir_config::{MemoryConfig, WhenFull};
+use weir_core::algorithm::{Algorithm, Op, Rate, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Strategy};
+use weir_store::memory::MemoryStore;
+use weir_store::{Decision, StoreError, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use crate::support::rules::strategy;
 

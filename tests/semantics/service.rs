@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use weir::algorithm::Algorithm;
-use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir_config::Config;
+use weir_core::algorithm::Algorithm;
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
 
 use tonic::{Code, Request};
-use weir::proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
-use weir::store::{Answers, Decision, Store, StoreError};
-use weir::units::Micros;
+use weir_proto::v1::{LimitStatus, Reason, ShouldAllowRequest, ShouldAllowResponse};
+use weir_store::{Answers, Decision, Store, StoreError};
+use weir_units::Micros;
 
 use crate::support::rules::strategy;
 use crate::support::server::{BASE, Server, ask, ask_under, config};

@@ -6,12 +6,12 @@ mod limits;
 mod redis;
 
 use tonic::transport::Channel;
-use weir::proto::v1::admin_service_client::AdminServiceClient;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{
+use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_proto::v1::admin_service_client::AdminServiceClient;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{
     DebitRequest, RefundRequest, ResetRequest, ShouldAllowBatchRequest, ShouldAllowRequest,
 };
-use weir_config::{Config, ConfigOverrides, StoreConfig};
 
 use crate::support::server::{Server, ask_under};
 use crate::support::{SOON, eventually, stores};

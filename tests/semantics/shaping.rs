@@ -3,15 +3,15 @@
 use prost_types::Duration;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use weir::algorithm::{Algorithm, Rate};
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{
+use weir_config::{Config, StoreConfig};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Strategy};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{
     CancelReservationRequest, DebitRequest, Reason, ReserveRequest, ReserveResponse, ShouldAllowRequest,
     ShouldAllowResponse,
 };
-use weir::strategy::{FailurePolicy, Field, Resources, Rules, Strategy};
-use weir::units::Micros;
-use weir_config::{Config, StoreConfig};
+use weir_units::Micros;
 
 use crate::support::rules::strategy;
 use crate::support::server::{Server, ask_under, config};

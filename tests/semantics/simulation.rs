@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weir::algorithm::Op;
 use weir::simulation::{START, SimulatedCall, SimulatedCalls, simulate};
-use weir::strategy::{FailurePolicy, Limit, Resources, Rules, Scope};
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_core::strategy::{FailurePolicy, Limit, Resources, Rules, Scope};
+use weir_units::Micros;
 
 use crate::properties::machine::Machine;
 use crate::properties::random::{config, limits};
@@ -21,7 +21,7 @@ proptest! {
     ) {
         let named = |(index, algorithm)| Limit { name: format!("limit-{index}").into(), scope: Scope::default(), algorithm };
         let all: Vec<_> = limits.iter().copied().enumerate().map(named).collect();
-        let strategy = weir::strategy::Strategy::new("simulated", all, true, FailurePolicy::Error).unwrap();
+        let strategy = weir_core::strategy::Strategy::new("simulated", all, true, FailurePolicy::Error).unwrap();
         let rules = Arc::new(Rules::new(vec![strategy], Resources::default()));
         let mut calls = SimulatedCalls { subjects: vec![("r".into(), "c".into())], calls: Vec::new() };
         let mut at = 0;

@@ -5,13 +5,13 @@ mod ends;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::streamed_result::Result as Ended;
-use weir::proto::v1::{
+use weir_config::{Config, StoreConfig};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::streamed_result::Result as Ended;
+use weir_proto::v1::{
     ShouldAllowRequest, ShouldAllowResponse, ShouldAllowStreamRequest, ShouldAllowStreamResponse,
     StreamedRequest, StreamedResult,
 };
-use weir_config::{Config, StoreConfig};
 
 use crate::support::server::{Server, ask_under, config};
 

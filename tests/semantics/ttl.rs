@@ -9,14 +9,14 @@ mod unreadable;
 use std::sync::Arc;
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
-use weir::clock::Clock;
-use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, StoreError, Verdicts};
-use weir::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::Topology;
+use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
+use weir_core::key::{KeySecret, Namespace, Subject, write_key, write_tag};
+use weir_core::strategy::{Attributes, FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, StoreError, Verdicts};
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use crate::support::{self, RedisServer};
 

@@ -2,13 +2,13 @@
 
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use weir::algorithm::{Algorithm, Rate};
-use weir::proto::v1::admin_service_client::AdminServiceClient;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{LimitState, RefundRequest, ResetRequest, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Resources, Rules};
-use weir::units::Micros;
 use weir_config::{Config, ServerConfig, StoreConfig, Topology};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_proto::v1::admin_service_client::AdminServiceClient;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{LimitState, RefundRequest, ResetRequest, ShouldAllowRequest};
+use weir_units::Micros;
 
 use crate::support::rules::strategy;
 use crate::support::server::{BASE, Server, ask_under, config};

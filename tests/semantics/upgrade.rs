@@ -23,9 +23,9 @@ use std::path::Path;
 
 use redis::Value;
 use serde_json::{Value as Json, json};
-use weir::algorithm::Op;
-use weir::key::Subject;
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_core::key::Subject;
+use weir_units::Micros;
 
 use self::bytes::{hex, unhex};
 use self::rows::{Row, rows, rows_of_ids, rows_of_many_buckets, rows_of_shaping};
@@ -47,7 +47,7 @@ const SUBJECT: Subject<'static> = Subject {
     resource: "zoo/lion",
     consumer: "bob",
     group: None,
-    attributes: weir::strategy::Attributes::NONE,
+    attributes: weir_core::strategy::Attributes::NONE,
 };
 
 /// Old nodes read what new nodes write, because both write the same.
@@ -158,6 +158,6 @@ fn every_engine_has_a_row() {
         .flat_map(|Row { strategy, .. }| strategy.limits().to_vec())
         .map(|limit| limit.algorithm.engine().name())
         .collect();
-    let all = weir::algorithm::EngineKind::ALL.map(weir::algorithm::EngineKind::name);
+    let all = weir_core::algorithm::EngineKind::ALL.map(weir_core::algorithm::EngineKind::name);
     assert_eq!(engines, all.into_iter().collect());
 }

@@ -12,13 +12,13 @@ mod table;
 use engines::{Fork, Pure, Stored};
 use serde_json::Value;
 use table::{Row, Table};
-use weir::algorithm::{Cause, LimitVerdict, Summary, Verdict};
-use weir::clock::{Clock, ManualClock};
-use weir::key::KeySecret;
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisShared;
-use weir::units::{Micros, Retry};
 use weir_config::{MemoryConfig, RedisConfig, Topology};
+use weir_core::algorithm::{Cause, LimitVerdict, Summary, Verdict};
+use weir_core::key::KeySecret;
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisShared;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::{Micros, Retry};
 
 use crate::support::{self, Accelerators, redis_config};
 
@@ -173,7 +173,7 @@ fn observed<'a>(
 }
 
 /// Of one limit, what the row asks for.
-fn per_limit(row: &Row, limit: &weir::strategy::Limit, verdict: &LimitVerdict) -> serde_json::Value {
+fn per_limit(row: &Row, limit: &weir_core::strategy::Limit, verdict: &LimitVerdict) -> serde_json::Value {
     let asked = row.expect.get("per_limit").and_then(|all| all.get(&*limit.name)?.as_object());
     let value = |name: &str| -> serde_json::Value {
         match name {

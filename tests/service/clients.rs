@@ -21,7 +21,7 @@ fn address(serve: &Serve) -> &str {
 /// People can generate code from the protos without changing them.
 #[test]
 fn the_protos_say_where_generated_code_goes() {
-    let files = FileDescriptorSet::decode(weir::proto::DESCRIPTORS).unwrap().file;
+    let files = FileDescriptorSet::decode(weir_proto::DESCRIPTORS).unwrap().file;
     let ours: Vec<_> = files.into_iter().filter(|file| file.package() == "weir.v1").collect();
     assert_eq!(ours.len(), 5);
     for file in ours {

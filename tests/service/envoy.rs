@@ -15,12 +15,12 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
-use weir::units::Micros;
 use weir_config::{Config, EnvoyConfig};
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use weir_units::Micros;
 
 use crate::support::server::{Server, config};
 use crate::support::{SOON, eventually_async};

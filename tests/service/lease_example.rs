@@ -5,12 +5,12 @@
 mod lease;
 
 use tokio::sync::oneshot;
-use weir::lease::{ConcurrencyNumbers, ConcurrencyRule, LimitSource};
-use weir::proto::v1::concurrency_service_client::ConcurrencyServiceClient;
-use weir::proto::v1::{AcquireRequest, WorkOutcome};
-use weir::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::Config;
+use weir_core::lease::{ConcurrencyNumbers, ConcurrencyRule, LimitSource};
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
+use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+use weir_proto::v1::{AcquireRequest, WorkOutcome};
+use weir_units::Micros;
 
 use self::lease::{LeasedWork, with_lease};
 use crate::support::server::{BASE, Server, config};

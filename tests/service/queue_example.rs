@@ -7,11 +7,11 @@ mod queue_worker;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir::proto::v1::queue_service_client::QueueServiceClient;
-use weir::proto::v1::{EnqueueRequest, NewItem, StatsRequest, TakenItem};
-use weir::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
-use weir::units::Micros;
 use weir_config::Config;
+use weir_core::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
+use weir_proto::v1::queue_service_client::QueueServiceClient;
+use weir_proto::v1::{EnqueueRequest, NewItem, StatsRequest, TakenItem};
+use weir_units::Micros;
 
 use self::queue_worker::{Worked, work};
 use crate::support::server::{Server, config};

@@ -16,8 +16,8 @@ mod wire;
 use std::path::PathBuf;
 
 use tonic::transport::Channel;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use weir_config::{Config, EnvoyConfig, StoreConfig};
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 
 use crate::support::server::{Server, config};
 use crate::support::stores::{cluster, memory, redis};

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
-use weir::units::Micros;
 use weir_config::{Config, ServerConfig, ServerLimits};
+use weir_units::Micros;
 
 use crate::support::frames::{self, ObservedEnd, PREFACE, Raw, rst_stream};
 use crate::support::server::{Server, ask, ask_under, config, config_on_fast};

@@ -9,10 +9,10 @@ use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
-use weir::algorithm::{Verdict, VerdictSink as _};
-use weir::store::{Answers, Decision, Store, Verdicts};
-use weir::units::Micros;
 use weir_config::{Config, ServerConfig};
+use weir_core::algorithm::{Verdict, VerdictSink as _};
+use weir_store::{Answers, Decision, Store, Verdicts};
+use weir_units::Micros;
 
 use crate::support::server::{BASE, Server, ask_under, config};
 use crate::support::{SOON, eventually_async};
@@ -86,7 +86,7 @@ async fn calls_in_flight_finish_and_watchers_see_not_serving() {
     let channel = server.channel().await;
     let mut watch = HealthClient::new(channel.clone()).watch(health_of("")).await.unwrap().into_inner();
     assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
-    let mut client = weir::proto::v1::rate_limit_service_client::RateLimitServiceClient::new(channel);
+    let mut client = weir_proto::v1::rate_limit_service_client::RateLimitServiceClient::new(channel);
     let in_flight = tokio::spawn(async move { client.should_allow(ask_under("burst", "x", "bob")).await });
     eventually_async(SOON, "the call is in flight", async || store.waiting.load(SeqCst) == 1).await;
 

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use prost::Message as _;
 use tonic::Code;
-use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::proto::v1::{
+use weir_config::MemoryConfig;
+use weir_proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest, ShouldAllowResponse,
     should_allow_result,
 };
-use weir::store::denials::DenialsShared;
-use weir::store::memory::MemoryStore;
-use weir::store::{Answers, Decision, Store, TOGETHER};
-use weir::units::Micros;
-use weir_config::MemoryConfig;
+use weir_store::denials::DenialsShared;
+use weir_store::memory::MemoryStore;
+use weir_store::{Answers, Decision, Store, TOGETHER};
+use weir_time::clock::{Clock, ManualClock, Monotonic};
+use weir_units::Micros;
 
 use crate::support::Counting;
 use crate::support::frames::{Raw, StreamReply, call};

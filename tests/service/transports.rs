@@ -16,16 +16,16 @@ use arc_swap::ArcSwapOption;
 use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
-use weir::clock::{Clock, ManualClock};
-use weir::limiter::envoy::Loaded;
-use weir::proto::v1::ShouldAllowRequest;
-use weir::readiness::Readiness;
-use weir::server::{ConnectionServer, EnvoyParts, Parts};
-use weir::service::{EnvoyAnswers, Templates};
-use weir::store::memory::MemoryStore;
-use weir::telemetry::Metrics;
 use weir_config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::Intercept;
+use weir_node::limiter::envoy::Loaded;
+use weir_node::readiness::Readiness;
+use weir_node::server::{ConnectionServer, EnvoyParts, Parts};
+use weir_node::service::{EnvoyAnswers, Templates};
+use weir_node::telemetry::Metrics;
+use weir_proto::v1::ShouldAllowRequest;
+use weir_store::memory::MemoryStore;
+use weir_time::clock::{Clock, ManualClock};
 
 use self::client::{Call, Client, Outcome};
 use crate::support::grpc::framed;
@@ -69,7 +69,7 @@ impl Served {
         let parts = Parts {
             rules: Arc::new(rules),
             templates: Arc::new(Templates::new(&messages)),
-            store: move || store.clone(),
+            store: Box::new(move || store.clone().into()),
             store_files: 0,
             queues: Arc::default(),
             readiness: readiness.clone(),

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use weir::algorithm::{Verdict, VerdictSink as _};
-use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
-use weir::store::{Answers, Decision, Store};
-use weir::units::Micros;
 use weir_config::{Config, ServerConfig};
+use weir_core::algorithm::{Verdict, VerdictSink as _};
+use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
+use weir_store::{Answers, Decision, Store};
 use weir_testing::frames::{DATA, HEADERS};
+use weir_units::Micros;
 
 use crate::support::frames::{END_HEADERS, END_STREAM, PREFACE, frame, settings, window_update};
 use crate::support::grpc::framed;

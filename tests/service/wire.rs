@@ -7,18 +7,18 @@ use prometheus::Registry;
 use proptest::prelude::*;
 use prost::Message;
 use tonic::Code;
-use weir::clock::{Clock, ManualClock};
-use weir::limiter::Limiter;
-use weir::proto::v1::inline_limit::Algorithm as InlineAlgorithm;
-use weir::proto::v1::{
+use weir_config::MemoryConfig;
+use weir_grpc::{BegunCall, IncomingCall, PendingCall};
+use weir_node::limiter::Limiter;
+use weir_node::service::{DecisionService, Templates};
+use weir_node::telemetry::Metrics;
+use weir_proto::v1::inline_limit::Algorithm as InlineAlgorithm;
+use weir_proto::v1::{
     InlineLimit, InlineWindow, ShouldAllowBatchRequest, ShouldAllowBatchResponse, ShouldAllowRequest,
     ShouldAllowResponse, ShouldAllowStreamResponse, should_allow_result, streamed_result,
 };
-use weir::service::{DecisionService, Templates};
-use weir::store::memory::MemoryStore;
-use weir::telemetry::Metrics;
-use weir_config::MemoryConfig;
-use weir_grpc::{BegunCall, IncomingCall, PendingCall};
+use weir_store::memory::MemoryStore;
+use weir_time::clock::{Clock, ManualClock};
 
 use crate::support::damage::damaged;
 use crate::support::grpc::{ended, ended_alone, framed, request, together};
@@ -167,7 +167,7 @@ proptest! {
         prop_assert_eq!(framed(0, &results.encode_to_vec()), batch);
         prop_assert_eq!(results.results.len(), asks.len());
         for (ask, result) in asks.iter().zip(results.results) {
-            use weir::proto::v1::should_allow_result::Result as Ended;
+            use weir_proto::v1::should_allow_result::Result as Ended;
             match (runtime.block_on(should_allow(&alone, &ask.encode_to_vec())), result.result) {
                 (Ok(bytes), Some(Ended::Response(in_batch))) => {
                     let answer = ShouldAllowResponse::decode(&bytes[5..]).unwrap();

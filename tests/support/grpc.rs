@@ -4,9 +4,9 @@ use bytes::{Buf as _, BufMut as _, Bytes};
 use std::sync::Arc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
-use weir::service::DecisionService;
-use weir::store::Store;
 use weir_grpc::{BegunCall, CallContext, IncomingCall, Messages, PendingCall, Reply, RequestBody};
+use weir_node::service::DecisionService;
+use weir_store::Store;
 
 /// The largest message that these calls may have.
 const LARGEST_MESSAGE: usize = 64 << 10;

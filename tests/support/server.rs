@@ -10,22 +10,22 @@ use std::thread::JoinHandle;
 use prometheus::Registry;
 use tokio::sync::oneshot;
 use tonic::transport::{Channel, Endpoint};
-use weir::admin::Admin;
-use weir::algorithm::{Algorithm, Rate};
-use weir::app::{self, Listeners};
-use weir::clock::{Clock, ManualClock};
-use weir::proto::v1::ShouldAllowRequest;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::readiness::Readiness;
-use weir::server::{self, EnvoyParts, Parts, ServerError, Shutdown};
-use weir::service::Templates;
-use weir::store::Store;
-use weir::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
-use weir::telemetry::Metrics;
-use weir::units::Micros;
 use weir_config::{
     Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
 };
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
+use weir_node::admin::Admin;
+use weir_node::app::{self, Listeners};
+use weir_node::readiness::Readiness;
+use weir_node::server::{self, EnvoyParts, Parts, ServerError, Shutdown};
+use weir_node::service::Templates;
+use weir_node::telemetry::Metrics;
+use weir_proto::v1::ShouldAllowRequest;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_store::Store;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use weir_testing::rules::strategy;
 use weir_testing::{SOON, eventually};
@@ -62,7 +62,7 @@ impl Server {
 
     fn start_by(manual: ManualClock, clock: Clock, config: Config) -> Self {
         Self::spawn(manual, Readiness::starting(true), move |listeners, stopped, _| {
-            app::run(config, listeners, clock, stopped).map_err(|error| error.to_string())
+            app::run(config, listeners, clock, Box::pin(stopped)).map_err(|error| error.to_string())
         })
     }
 
@@ -84,7 +84,7 @@ impl Server {
             let parts = Parts {
                 rules: Arc::new(config.rules),
                 templates: Arc::new(Templates::new(&config.messages)),
-                store: move || make().into(),
+                store: Box::new(move || make().into()),
                 store_files: 0,
                 queues: Arc::default(),
                 readiness,
@@ -93,7 +93,7 @@ impl Server {
                 usage: None,
                 intercept: None,
             };
-            let served = server::run(&config.server, listeners.grpc, parts, stopped);
+            let served = server::run(&config.server, listeners.grpc, parts, Box::pin(stopped));
             served.map_err(|error: ServerError| error.to_string())
         })
     }
@@ -209,9 +209,9 @@ pub(crate) fn config() -> Config {
         },
         store: StoreConfig::Memory(MemoryConfig::default()),
         key_secret: None,
-        namespace: weir::key::Namespace::DEFAULT,
+        namespace: weir_core::key::Namespace::DEFAULT,
         rules: Rules::new(strategies, resources),
-        queues: weir::queue::QueueRules::default(),
+        queues: weir_core::queue::QueueRules::default(),
         messages: DenialMessages::default(),
         decision_log: weir_config::DecisionLogConfig::default(),
         usage: weir_config::UsageConfig::default(),

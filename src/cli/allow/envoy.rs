@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
-use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
+use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 
 /// One descriptor of `domain`.
 pub(super) fn request(domain: String, entries: Vec<(String, String)>, hits: u32) -> RateLimitRequest {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use weir::algorithm::Rate;
-use weir::proto::v1::inline_limit::Algorithm;
-use weir::proto::v1::{InlineLimit, InlineTokenBucket, InlineWindow};
 use weir_config::rate_of;
+use weir_core::algorithm::Rate;
+use weir_proto::v1::inline_limit::Algorithm;
+use weir_proto::v1::{InlineLimit, InlineTokenBucket, InlineWindow};
 
 const FORM: &str = "write NAME:ALGORITHM:RATE, such as api:token_bucket:10/1s:20 or api:sliding_log:100/1m";
 

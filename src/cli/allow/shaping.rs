@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use weir::client::Client;
-use weir::proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReserveRequest};
+use weir_load::client::Client;
+use weir_proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse, ReserveRequest};
 
 use super::{AllowArgs, AllowOutput};
 use crate::cli::{print, render};

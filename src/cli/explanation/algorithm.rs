@@ -3,7 +3,7 @@
 //! Some algorithms have several names or forms; they come back under one. `gcra`, `leaky_bucket` and
 //! `token_bucket` are the same, and a bucket of one unit is `uniform`.
 
-use weir::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window};
+use weir_core::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window};
 
 const UNITS: [(u64, &str); 6] = [
     (86_400_000_000, "d"),

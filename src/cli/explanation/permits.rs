@@ -1,7 +1,7 @@
 //! How many permits a strategy has, in words and as JSON.
 
 use serde_json::{Value, json};
-use weir::lease::{AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, MAX_LEASES, Partitions};
+use weir_core::lease::{AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, MAX_LEASES, Partitions};
 
 /// One sentence each: the limit, the leases, the partitions.
 pub(super) fn lines(rule: &ConcurrencyRule) -> Vec<String> {

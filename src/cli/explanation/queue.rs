@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir::key::{self, KeySecret, Namespace, Placements, QueueKeys};
-use weir::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueuePart};
+use weir_core::key::{self, KeySecret, Namespace, Placements, QueueKeys};
+use weir_core::queue::{NamedQueue, OUTCOMES_PER_PLACE, QueueKind, QueuePart};
 
 use super::place;
 

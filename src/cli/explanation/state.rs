@@ -1,8 +1,8 @@
 //! What a key is made of under an algorithm: how long it lives, and how much memory it takes.
 
-use weir::algorithm::{Algorithm, Engine, Op, State, decide};
-use weir::store::Verdicts;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Engine, Op, State, decide};
+use weir_store::Verdicts;
+use weir_units::Micros;
 
 /// Bytes of a key in the memory store beside what its state holds elsewhere: its place, its part of the index
 /// and of the times of expiry. A test holds it against what the store takes.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use weir::envoy::{Kind, RateLimit, Unit};
-use weir::strategy::FailurePolicy;
+use weir_core::envoy::{Kind, RateLimit, Unit};
+use weir_core::strategy::FailurePolicy;
 
 use super::rule::Imported;
 

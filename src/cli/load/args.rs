@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use weir::load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
+use weir_load::{CallMode, Pace, Plan, PlanEnd, PlannedQuestion, Spread};
 
 use super::server::Server;
 use crate::cli::allow::AllowOutput;

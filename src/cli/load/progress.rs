@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use weir::clock::monotonic;
-use weir::load::{Plan, PlanEnd, RunWatch};
+use weir_load::{Plan, PlanEnd, RunWatch};
+use weir_time::clock::monotonic;
 
 use crate::cli::signals;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir::load::{CallMode, Counts, Latency, LoadReport, Pace, Spread};
+use weir_load::{CallMode, Counts, Latency, LoadReport, Pace, Spread};
 
 pub(super) fn of(report: &LoadReport) -> String {
     let mut out = String::new();

@@ -10,7 +10,7 @@ use weir::simulation::{
     LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy,
     read_decision_log, replay,
 };
-use weir::strategy::Rules;
+use weir_core::strategy::Rules;
 
 use super::text::aligned;
 use super::{SimulateArgs, SimulationOutput, text_of};

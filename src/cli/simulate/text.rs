@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir::units::Micros;
+use weir_units::Micros;
 
 use super::{Simulated, SimulatedRow};
 

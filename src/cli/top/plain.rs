@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use weir::proto::v1::ConsumerCalls;
+use weir_proto::v1::ConsumerCalls;
 
 use super::view::{UsageView, estimate, shown};
 

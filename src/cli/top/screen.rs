@@ -9,8 +9,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Row, Table};
-use weir::clock;
-use weir::proto::v1::ConsumerCalls;
+use weir_proto::v1::ConsumerCalls;
+use weir_time::clock;
 
 use super::WindowArg;
 use super::view::{SPAN, StrategyRow, UsageView, estimate, shown};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir::proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, UsageSeries};
+use weir_proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, UsageSeries};
 
 use super::WindowArg;
 
@@ -122,7 +122,7 @@ pub(super) fn estimate(one: &ConsumerCalls) -> String {
 #[cfg(test)]
 mod tests {
     use prost_types::Timestamp;
-    use weir::proto::v1::UsagePoint;
+    use weir_proto::v1::UsagePoint;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! The limit that a request brought along, as its line has it.
 
 use serde_json::Value;
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_units::Micros;
 
 use super::{LogLine, Mistake};
-use crate::algorithm::{Algorithm, Rate};
-use crate::units::Micros;
 
 impl LogLine<'_> {
     pub(super) fn inline(&self) -> Result<Option<Algorithm>, Mistake> {

@@ -1,8 +1,8 @@
 //! `access` and `overrides`: the consumers with other rules.
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::strategy::Listed;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::Listed;
+use weir_units::Micros;
 
 use super::{accepted, configured, parse, refused, section};
 

@@ -1,7 +1,7 @@
 //! `groups`: which routing groups must lie apart, and what is wrong with a wish that cannot be met.
 
-use weir::key::{KeySecret, Placements};
 use weir_config::{Config, StoreConfig};
+use weir_core::key::{KeySecret, Placements};
 
 use super::{STRATEGIES, accepted, refused};
 

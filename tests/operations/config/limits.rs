@@ -1,7 +1,7 @@
 //! Algorithms and their numbers.
 
-use weir::algorithm::{Algorithm, Calendar, Rate};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Calendar, Rate};
+use weir_units::Micros;
 
 use super::{algorithm, configured, limit, refused};
 

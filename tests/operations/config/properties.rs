@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use proptest::prelude::*;
-use weir::units::Micros;
 use weir_config::{Config, ConfigOverrides, EXAMPLE};
+use weir_units::Micros;
 
 use super::{accepted, limit};
 use crate::support::damage::changed;
@@ -127,7 +127,7 @@ proptest! {
     fn durations_read_back(micros in 1..4_000_000_000_u64) {
         let printed = Micros(micros).to_string();
         let config = accepted(&limit(&format!("uniform: {{ interval: {printed} }}")));
-        let expected = super::configured(weir::algorithm::Algorithm::uniform(Micros(micros)).unwrap());
+        let expected = super::configured(weir_core::algorithm::Algorithm::uniform(Micros(micros)).unwrap());
         prop_assert_eq!(config.rules.strategies()[0].algorithms()[0], expected);
     }
 }

@@ -1,7 +1,7 @@
 //! `queues`: what a queue may hold, and what is wrong with one.
 
-use weir::queue::{QueueKind, QueueNumbers, QueuePace};
-use weir::units::Micros;
+use weir_core::queue::{QueueKind, QueueNumbers, QueuePace};
+use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, refused};
 

@@ -1,8 +1,8 @@
 //! `server`, `store`, `resources` and `messages`: every bound, and the error for breaking it. `redis.rs` has
 //! what only Redis uses.
 
-use weir::units::Micros;
 use weir_config::{MemoryConfig, StoreConfig};
+use weir_units::Micros;
 
 use super::{STRATEGIES, accepted, parse, refused, section, values_refused};
 

@@ -1,7 +1,7 @@
 //! `server.limits`: every bound of what callers can make the server hold or do.
 
-use weir::units::Micros;
 use weir_config::ServerLimits;
+use weir_units::Micros;
 
 use super::{accepted, refused, section};
 

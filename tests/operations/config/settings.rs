@@ -1,8 +1,8 @@
 //! Flags and variables: they go before the file, and their mistakes bear their names.
 
-use weir::key::KeySecret;
-use weir::units::Micros;
 use weir_config::{Config, ConfigOverrides, RedisConfig, StoreConfig, Topology, TransportKind, WhenFull};
+use weir_core::key::KeySecret;
+use weir_units::Micros;
 
 use super::section;
 

@@ -1,6 +1,6 @@
 //! Strategies: their names, their limits, and scopes that must fit one slot.
 
-use weir::strategy::{Field, Scope, Tag};
+use weir_core::strategy::{Field, Scope, Tag};
 
 use super::{accepted, parse, refused, strategy};
 

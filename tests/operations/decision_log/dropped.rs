@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde_json::Value;
 use tonic::transport::Endpoint;
-use weir::client::Client;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
+use weir_load::client::Client;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 
 use crate::support::command::WEIR;
 use crate::support::{Process, SOON, eventually_async, eventually_some, ports, scratch};

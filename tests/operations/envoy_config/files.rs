@@ -1,10 +1,10 @@
 //! What files say, and what of it has no effect.
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::envoy::{Metadata, Unit};
-use weir::strategy::FailurePolicy;
-use weir::units::Micros;
 use weir_config::EnvoyFiles;
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::envoy::{Metadata, Unit};
+use weir_core::strategy::FailurePolicy;
+use weir_units::Micros;
 
 use super::{accepted, limit_of, parse};
 

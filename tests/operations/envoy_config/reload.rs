@@ -167,7 +167,7 @@ fn a_watch_reports_and_swaps_by_itself() {
     let (report, loaded) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(weir::watch::watch(source, move |look| {
+        runtime.block_on(weir_node::watch::watch(source, move |look| {
             let _ = report.send(matches!(look, Look::Loaded { .. })); // nobody listens at the end
         }));
     });

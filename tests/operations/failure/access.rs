@@ -3,14 +3,14 @@
 mod leases;
 mod queues;
 
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::key::Subject;
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, StoreError, Verdicts};
 use weir_testing::DecideOne as _;
+use weir_units::Micros;
 
 use super::{allow, charge, config, shared, store_unwatched};
 use crate::support::server::{Server, ask_under};

@@ -4,8 +4,8 @@ mod leases;
 
 use std::time::{Duration, Instant};
 
-use weir::store::redis::RedisStore;
 use weir_config::Topology;
+use weir_store::redis::RedisStore;
 
 use super::{
     DEADLINE, SLACK, allow, charge, config, decision, in_time, recovered, shared, strategy, watchful,
@@ -139,8 +139,8 @@ fn others(slot: u16) -> Vec<String> {
     let strategy = strategy();
     let of = |resource: &str| {
         let mut tag = Vec::new();
-        weir::key::write_tag(&mut tag, &strategy, &decision(&strategy, resource).subject);
-        weir::key::slot(weir::key::KeySecret::BUILT_IN.hash(&tag))
+        weir_core::key::write_tag(&mut tag, &strategy, &decision(&strategy, resource).subject);
+        weir_core::key::slot(weir_core::key::KeySecret::BUILT_IN.hash(&tag))
     };
     let shard = |slot: u16| u32::from(slot) * 3 / 16384;
     (0..20).map(|i| format!("other{i}")).filter(|name| shard(of(name)) != shard(slot)).take(4).collect()

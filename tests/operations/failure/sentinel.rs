@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use weir::store::StoreError;
-use weir::store::redis::RedisStore;
-use weir::units::Micros;
 use weir_config::{ClientFiles, Identity};
 use weir_config::{Login, RedisConfig, Secret, Sentinel, Topology};
+use weir_store::StoreError;
+use weir_store::redis::RedisStore;
+use weir_units::Micros;
 
 use super::{DEADLINE, SLACK, allow, charge, config, in_time, recovered, shared, store_unwatched, watchful};
 use crate::support::certificates::{Authority, Issued};

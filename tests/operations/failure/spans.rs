@@ -6,10 +6,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use weir::proto::v1::ShouldAllowBatchRequest;
-use weir::store::StoreError;
-use weir::store::redis::RedisStore;
 use weir_config::{Config, StoreConfig, Topology};
+use weir_proto::v1::ShouldAllowBatchRequest;
+use weir_store::StoreError;
+use weir_store::redis::RedisStore;
 
 use super::{charge, config, shared};
 use crate::support::command::WEIR;

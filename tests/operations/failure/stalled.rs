@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use weir_testing::DecideOne as _;
 
 use redis::Connection;
-use weir::algorithm::Op;
-use weir::store::coalesce::Coalesce;
-use weir::store::{Store, StoreError, Verdicts};
-use weir::strategy::Strategy;
-use weir::units::Micros;
 use weir_config::{RedisConfig, Topology};
+use weir_core::algorithm::Op;
+use weir_core::strategy::Strategy;
+use weir_store::coalesce::Coalesce;
+use weir_store::{Store, StoreError, Verdicts};
+use weir_units::Micros;
 
 use super::{DEADLINE, config, decision, recovered, shared, strategy};
 use crate::support::{RedisServer, watched};

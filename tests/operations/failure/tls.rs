@@ -1,10 +1,10 @@
 //! Redis over TLS: trusted, or refused with a reason; never in the clear.
 
-use weir::store::StoreError;
-use weir::store::redis::RedisStore;
-use weir::units::Micros;
 use weir_config::{ClientFiles, Identity};
 use weir_config::{RedisConfig, Topology};
+use weir_store::StoreError;
+use weir_store::redis::RedisStore;
+use weir_units::Micros;
 
 use super::{allow, charge, config, shared, store_unwatched};
 use crate::support::certificates::{Authority, Issued};

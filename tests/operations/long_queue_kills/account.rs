@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use weir::proto::v1::{DeliveryCause, StatsResponse, TakenItem};
+use weir_proto::v1::{DeliveryCause, StatsResponse, TakenItem};
 
 /// How a worker ends a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

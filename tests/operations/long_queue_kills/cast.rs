@@ -11,8 +11,8 @@ use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
-use weir::proto::v1::queue_service_client::QueueServiceClient;
-use weir::proto::v1::{AckRequest, EnqueueRequest, NackRequest, NewItem, TakeRequest};
+use weir_proto::v1::queue_service_client::QueueServiceClient;
+use weir_proto::v1::{AckRequest, EnqueueRequest, NackRequest, NewItem, TakeRequest};
 
 use super::account::{Account, Ending, LogLine};
 use crate::support::command::Serve;

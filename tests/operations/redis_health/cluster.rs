@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use weir::units::Micros;
 use weir_config::{RedisConfig, Sentinel, Topology};
+use weir_units::Micros;
 
 use super::{of_node, on, probe_keys, ready, says};
 use crate::support::sentinels::Sentinels;

@@ -1,10 +1,10 @@
 //! The probe charges by the engines that are in use, on keys of this process alone, which go by themselves.
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::strategy::{FailurePolicy, Field, Resources, Rules};
-use weir::units::Micros;
 use weir_config::{Config, Login, RedisConfig, Secret};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir_testing::rules::strategy;
+use weir_units::Micros;
 
 use super::{of_node, on, probe_keys, ready, says, single};
 use crate::failure::access::add_user;

@@ -1,7 +1,7 @@
 //! Nodes with another `key_secret` count for themselves, which doubles every limit. They see each other.
 
-use weir::key::KeySecret;
 use weir_config::{Config, Login, RedisConfig, Secret};
+use weir_core::key::KeySecret;
 
 use super::{on, ready, says, single};
 use crate::failure::access::add_user;

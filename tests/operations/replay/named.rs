@@ -1,12 +1,12 @@
 //! Which strategy decides again: that of the resource, the one that the call named, or the limit that it brought along.
 
 use serde_json::{Value, json};
-use weir::proto::v1::admin_service_client::AdminServiceClient;
-use weir::proto::v1::inline_limit::Algorithm;
-use weir::proto::v1::{
+use weir_config::{Config, ConfigOverrides};
+use weir_proto::v1::admin_service_client::AdminServiceClient;
+use weir_proto::v1::inline_limit::Algorithm;
+use weir_proto::v1::{
     InlineLimit, InlineTokenBucket, InlineWindow, RefundRequest, ResetRequest, ShouldAllowRequest,
 };
-use weir_config::{Config, ConfigOverrides};
 
 use super::{Live, replay, text, weir};
 use crate::support::server::{Server, ask, ask_under};

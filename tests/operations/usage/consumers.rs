@@ -2,8 +2,8 @@ use std::collections::HashMap;
 
 use prost_types::Duration;
 use tonic::Code;
-use weir::proto::v1::{ConsumerOutcome, ShouldAllowBatchRequest, ShouldAllowRequest, TopConsumersRequest};
 use weir_config::{Config, UsageConfig};
+use weir_proto::v1::{ConsumerOutcome, ShouldAllowBatchRequest, ShouldAllowRequest, TopConsumersRequest};
 
 use super::usage_of;
 use crate::support::server::{Server, ask_under, config};
@@ -36,7 +36,7 @@ async fn run(server: &Server, requests: Vec<ShouldAllowRequest>) -> HashMap<(Str
         let batch = ShouldAllowBatchRequest { requests: requests.to_vec() };
         let results = client.should_allow_batch(batch).await.unwrap().into_inner().results;
         for (request, result) in requests.iter().zip(results) {
-            let Some(weir::proto::v1::should_allow_result::Result::Response(answer)) = result.result else {
+            let Some(weir_proto::v1::should_allow_result::Result::Response(answer)) = result.result else {
                 panic!("an answer: {result:?}")
             };
             *counts.entry((request.consumer.clone(), answer.allowed)).or_default() += 1;

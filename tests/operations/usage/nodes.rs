@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{
-    GetUsageRequest, Reason, ShouldAllowRequest, ShouldAllowResponse, TopConsumersRequest,
-};
 use weir_config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{GetUsageRequest, Reason, ShouldAllowRequest, ShouldAllowResponse, TopConsumersRequest};
 
 use super::{Totals, get, key, totals, usage_of};
 use crate::support::server::{Server, ask, ask_under, config};
@@ -16,7 +14,7 @@ use crate::support::{Cluster, RedisServer, SOON, eventually_async, redis_config}
 fn node(name: &str, nodes: Vec<String>, topology: Topology) -> Config {
     let usage = UsageConfig { node: Some(name.to_owned()), sample: 1, ..UsageConfig::default() };
     // A call that Redis does not answer is over soon.
-    let redis = RedisConfig { deadline: weir::units::Micros(200_000), ..redis_config(nodes, topology) };
+    let redis = RedisConfig { deadline: weir_units::Micros(200_000), ..redis_config(nodes, topology) };
     Config { store: StoreConfig::Redis(redis), usage, ..config() }
 }
 
@@ -166,7 +164,7 @@ async fn consumers_of_all_nodes_are_added_up() {
     let mut usage = usage_of(&one).await;
     let adds_up = async || {
         let answer = usage.top_consumers(TopConsumersRequest::default()).await.unwrap().into_inner();
-        let bob = |one: &weir::proto::v1::ConsumerCalls| (one.consumer.clone(), one.calls, one.error);
+        let bob = |one: &weir_proto::v1::ConsumerCalls| (one.consumer.clone(), one.calls, one.error);
         answer.consumers.iter().map(bob).collect::<Vec<_>>() == [("bob".to_owned(), 7, 0)]
     };
     // They are exchanged every ten seconds.

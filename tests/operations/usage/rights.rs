@@ -1,7 +1,7 @@
 //! What a user on Redis must be allowed for usage: docs/usage.md says the same.
 
-use weir::proto::v1::{GetUsageRequest, TopConsumersRequest};
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology, UsageConfig};
+use weir_proto::v1::{GetUsageRequest, TopConsumersRequest};
 
 use super::{get, usage_of};
 use crate::failure::access::{RIGHTS, add_user};

@@ -9,8 +9,8 @@ use prost_reflect::{DescriptorPool, DynamicMessage};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use weir::proto::DESCRIPTORS;
-use weir::proto::v1::{GetUsageRequest, TopConsumersRequest};
+use weir_proto::DESCRIPTORS;
+use weir_proto::v1::{GetUsageRequest, TopConsumersRequest};
 
 use super::usage_of;
 use crate::support::command::{WEIR, text, weir};

@@ -1,7 +1,7 @@
 use prost_types::{Duration, Timestamp};
 use tonic::Code;
-use weir::proto::v1::{GetUsageRequest, ShouldAllowBatchRequest, ShouldAllowRequest};
-use weir::units::Micros;
+use weir_proto::v1::{GetUsageRequest, ShouldAllowBatchRequest, ShouldAllowRequest};
+use weir_units::Micros;
 
 use super::{Totals, get, key, totals, usage_of};
 use crate::support::server::{BASE, Server, ask, ask_under, config};

@@ -2,12 +2,12 @@
 //! one by one chooses.
 
 use proptest::prelude::*;
-use weir::algorithm::Algorithm;
-use weir::strategy::{
+use weir_core::algorithm::Algorithm;
+use weir_core::strategy::{
     Access, FailurePolicy, Field, Limit, Listed, Override, Patterns, Resource, Resources, Rules, Scope,
     Strategy as Limits,
 };
-use weir::units::Micros;
+use weir_units::Micros;
 
 use crate::properties::random::config;
 

@@ -6,16 +6,16 @@ use std::time::Instant;
 use weir_testing::DecideOne as _;
 
 use tokio::sync::Barrier;
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::{Clock, Monotonic};
-use weir::key::{KeySecret, Subject};
-use weir::store::coalesce::Coalesce;
-use weir::store::denials::DenialsShared;
-use weir::store::redis::RedisShared;
-use weir::store::{Decision, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::{RedisConfig, Topology};
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::key::{KeySecret, Subject};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::coalesce::Coalesce;
+use weir_store::denials::DenialsShared;
+use weir_store::redis::RedisShared;
+use weir_store::{Decision, Verdicts};
+use weir_time::clock::{Clock, Monotonic};
+use weir_units::Micros;
 
 use crate::support::{redis_config, shared_cluster, shared_redis, watched};
 

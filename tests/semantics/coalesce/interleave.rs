@@ -17,12 +17,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::store::coalesce::Coalesce;
-use weir::store::denials::{Denials, DenialsShared};
-use weir::store::{Decision, StoreError, Verdicts};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_store::coalesce::Coalesce;
+use weir_store::denials::{Denials, DenialsShared};
+use weir_store::{Decision, StoreError, Verdicts};
+use weir_time::clock::{Clock, ManualClock, Monotonic};
+use weir_units::Micros;
 
 use self::gate::Gate;
 use self::truth::Asked;

@@ -1,8 +1,8 @@
 //! A cached denial saves the call to the store. That includes callers that wait, and callers denied in the same call.
 
-use weir::algorithm::Op;
-use weir::strategy::Field;
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_core::strategy::Field;
+use weir_units::Micros;
 
 use super::{World, patient};
 

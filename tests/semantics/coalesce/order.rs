@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{Algorithm, Op};
-use weir::key::Subject;
-use weir::store::{Decision, Verdicts};
-use weir::strategy::{Field, Strategy};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op};
+use weir_core::key::Subject;
+use weir_core::strategy::{Field, Strategy};
+use weir_store::{Decision, Verdicts};
+use weir_units::Micros;
 
 use super::{Answer, World, patient, settle};
 

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::{Algorithm, Engine, LimitVerdict, Op, Rate, Verdict};
-use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::key::Subject;
-use weir::store::denials::{Denials, DenialsShared};
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, Store, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir::units::{Micros, Retry};
 use weir_config::Topology;
+use weir_core::algorithm::{Algorithm, Engine, LimitVerdict, Op, Rate, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::denials::{Denials, DenialsShared};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, Store, Verdicts};
+use weir_time::clock::{Clock, ManualClock, Monotonic};
+use weir_units::{Micros, Retry};
 
 use super::{SECOND, START};
 use crate::support::{Counting, redis_store, shared_redis};

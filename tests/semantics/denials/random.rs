@@ -13,18 +13,18 @@ use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use weir::algorithm::{Algorithm, Cause, LimitVerdict, Op, VerdictSink as _};
-use weir::clock::{Clock, ManualClock, Monotonic};
-use weir::key::Subject;
-use weir::store::denials::{Denials, DenialsShared};
-use weir::store::{Answers, Decision, Store, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Cause, LimitVerdict, Op, VerdictSink as _};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_store::denials::{Denials, DenialsShared};
+use weir_store::{Answers, Decision, Store, Verdicts};
+use weir_time::clock::{Clock, ManualClock, Monotonic};
+use weir_units::Micros;
 
 use crate::properties::machine::{Named, START};
 use crate::properties::random::{self, Step};
 
-pub type Rules = Arc<weir::strategy::Strategy>;
+pub type Rules = Arc<weir_core::strategy::Strategy>;
 
 pub const SUBJECTS: [Subject<'_>; 4] = [
     subject("plain", "bob", None),
@@ -44,7 +44,7 @@ const fn subject(
     consumer: &'static str,
     group: Option<&'static str>,
 ) -> Subject<'static> {
-    Subject { resource, consumer, group, attributes: weir::strategy::Attributes::NONE }
+    Subject { resource, consumer, group, attributes: weir_core::strategy::Attributes::NONE }
 }
 
 /// A limit, what an override has instead, and which fields it counts by.
@@ -77,7 +77,7 @@ pub fn rules(limits: &[Scoped]) -> [Rules; 2] {
     };
     let own = |single_slot| {
         let limits = limits.iter().enumerate().map(limit).collect();
-        weir::strategy::Strategy::new(&name, limits, single_slot, FailurePolicy::Error)
+        weir_core::strategy::Strategy::new(&name, limits, single_slot, FailurePolicy::Error)
     };
     let own = own(false).or_else(|_| own(true)).unwrap();
     let mut raised = own.clone();

@@ -1,6 +1,6 @@
 //! The same of decisions under ids: made once, asked for again, cancelled, on a clock that also steps back.
 
-use weir::store::{Part, StoreError};
+use weir_store::{Part, StoreError};
 
 use super::*;
 

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
-use weir::store::Part;
-use weir::store::coalesce::Coalesce;
-use weir::store::{LimitSet, Store, StoreError};
+use weir_store::Part;
+use weir_store::coalesce::Coalesce;
+use weir_store::{LimitSet, Store, StoreError};
 
 use super::*;
 
@@ -95,7 +95,7 @@ fn rules((pair, limits): &Rule) -> [Rules; 2] {
         algorithm: *algorithm,
     };
     let own = limits.iter().enumerate().map(limit).collect();
-    let own = weir::strategy::Strategy::new(&name, own, false, FailurePolicy::Error).unwrap();
+    let own = weir_core::strategy::Strategy::new(&name, own, false, FailurePolicy::Error).unwrap();
     let mut raised = own.clone();
     for (index, (_, other, _)) in limits.iter().enumerate() {
         // Only what counts by consumer can be overridden.
@@ -108,7 +108,7 @@ fn rules((pair, limits): &Rule) -> [Rules; 2] {
 fn only(rules: &Rules, part: LimitSet) -> Rules {
     let limits = rules.limits().iter().enumerate().filter(|(index, _)| part.has(*index));
     let limits = limits.map(|(_, limit)| limit.clone()).collect();
-    Arc::new(weir::strategy::Strategy::new(rules.name(), limits, false, FailurePolicy::Error).unwrap())
+    Arc::new(weir_core::strategy::Strategy::new(rules.name(), limits, false, FailurePolicy::Error).unwrap())
 }
 
 /// What is asked, with everything that it needs to be asked.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use weir::lease::{LeaseCall, LeaseOp, LeaseSet};
-use weir::units::Micros;
 use weir_config::{Config, ConfigOverrides};
+use weir_core::lease::{LeaseCall, LeaseOp, LeaseSet};
+use weir_units::Micros;
 
 use super::TEXT;
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use weir_testing::DecideOne as _;
 
-use weir::algorithm::Op;
-use weir::clock::{Clock, ManualClock};
-use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
-use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Verdicts};
-use weir::strategy::Strategy;
-use weir::units::Micros;
 use weir_config::{MemoryConfig, Topology, WhenFull};
+use weir_core::algorithm::Op;
+use weir_core::key::{KeySecret, Namespace, Subject, write_key, write_tag};
+use weir_core::strategy::Strategy;
+use weir_store::memory::MemoryStore;
+use weir_store::{Decision, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::{TEXT, strategy};
 use crate::support;

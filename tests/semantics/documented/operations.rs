@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use weir::algorithm::Op;
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_units::Micros;
 
 use super::{TEXT, strategy};
 use crate::properties::machine::{Machine, START};

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use weir::algorithm::Op;
-use weir::key::{Subject, phase, write_name};
 use weir::simulation::read_trace;
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_core::key::{Subject, phase, write_name};
+use weir_core::strategy::Strategy;
+use weir_units::Micros;
 
 use super::{TEXT, names, strategy};
 use crate::properties::machine::Machine;

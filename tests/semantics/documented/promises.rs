@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Op};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op};
+use weir_units::Micros;
 
 use super::strategy;
 use crate::properties::machine::Machine;

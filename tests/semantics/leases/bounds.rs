@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use weir::lease::{
+use weir_core::lease::{
     ConcurrencyNumbers, ConcurrencyRule, LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeaseRefusal,
     LeaseSet, LimitSource, MAX_LEASES, Partitions, WorkOutcome,
 };
-use weir::units::Micros;
+use weir_units::Micros;
 
 use super::world::{START, numbers};
 use crate::properties::random;

@@ -2,12 +2,12 @@
 //! permits are free at the ttl, to the microsecond.
 
 use tonic::transport::Channel;
-use weir::key::KeySecret;
-use weir::proto::v1::concurrency_service_client::ConcurrencyServiceClient;
-use weir::proto::v1::{AcquireRequest, Reason};
-use weir::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::{Config, RedisConfig, StoreConfig};
+use weir_core::key::KeySecret;
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
+use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
+use weir_proto::v1::{AcquireRequest, Reason};
+use weir_units::Micros;
 
 use super::world::numbers;
 use crate::support::server::{BASE, Server, config};
@@ -42,7 +42,7 @@ fn patient(store: StoreConfig) -> StoreConfig {
 }
 
 async fn exactly_the_permits(store: StoreConfig, callers: usize) {
-    let rule = weir::lease::ConcurrencyRule::new(numbers(LIMIT as u64)).unwrap();
+    let rule = weir_core::lease::ConcurrencyRule::new(numbers(LIMIT as u64)).unwrap();
     let scope = Scope::of(&[Field::Resource]);
     let strategy = Strategy::of_leases("exports", scope, rule, FailurePolicy::Error).unwrap();
     let rules = Rules::new(vec![strategy], Resources::default());

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::lease::{LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
-use weir::store::memory::MemoryStore;
-use weir::store::{LeaseAsk, LeaseStore as _};
-use weir::strategy::Strategy;
-use weir::units::Micros;
 use weir_config::MemoryConfig;
+use weir_core::key::Subject;
+use weir_core::lease::{LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
+use weir_core::strategy::Strategy;
+use weir_store::memory::MemoryStore;
+use weir_store::{LeaseAsk, LeaseStore as _};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::world::{self, START};
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir::clock::ManualClock;
-use weir::lease::{
+use weir_core::lease::{
     AimdRule, ConcurrencyNumbers, ControllerRule, Gradient2Rule, LeaseAnswer, LeaseOp, LeaseOutcome,
     LeaseRefusal, LimitSource, ProbeRule, VegasRule, WorkOutcome,
 };
-use weir::store::LeaseStore;
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::strategy::Strategy;
+use weir_store::LeaseStore;
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
 
 use super::world::{self, START};
 use crate::vectors::files::{folder, is_of_leases};

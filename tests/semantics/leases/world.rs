@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use weir::clock::{Clock, ManualClock};
-use weir::key::{self, Subject};
-use weir::lease::{
+use weir_config::{MemoryConfig, Topology};
+use weir_core::key::{self, Subject};
+use weir_core::lease::{
     AdaptiveRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseCall, LeaseOp,
     LeaseSet, LimitSource, ProbeRule, VegasRule,
 };
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisStore;
-use weir::store::{LeaseAsk, LeaseStore, StoreError};
-use weir::strategy::{FailurePolicy, Field, Scope, Strategy};
-use weir::units::Micros;
-use weir_config::{MemoryConfig, Topology};
+use weir_core::strategy::{FailurePolicy, Field, Scope, Strategy};
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisStore;
+use weir_store::{LeaseAsk, LeaseStore, StoreError};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use crate::support;
 

@@ -1,9 +1,9 @@
 //! The budget holds for any number of keys, and denied callers stay denied meanwhile.
 
-use weir::algorithm::Op;
-use weir::store::StoreError;
-use weir::units::Micros;
 use weir_config::WhenFull;
+use weir_core::algorithm::Op;
+use weir_store::StoreError;
+use weir_units::Micros;
 
 use super::{Fixture, HOUR, MIB, decide_for, hourly_log, slow_bucket};
 

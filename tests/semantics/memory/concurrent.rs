@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::strategy::Strategy;
 use weir_config::WhenFull;
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::Strategy;
 
 use super::{Fixture, HOUR, MIB, hourly_log, per_consumer, slow_bucket};
 
@@ -21,7 +21,7 @@ fn ten_thousand_callers_get_exactly_the_limit() {
         Algorithm::fixed_window(LIMIT, HOUR, true, false),
         Algorithm::interval_refill(LIMIT, LIMIT, HOUR, false),
         Algorithm::sliding_log(LIMIT, HOUR),
-        Algorithm::strict_log(LIMIT, HOUR, true, weir::units::Micros::ZERO),
+        Algorithm::strict_log(LIMIT, HOUR, true, weir_units::Micros::ZERO),
         Algorithm::sliding_window(LIMIT, HOUR),
         Algorithm::bucketed_window(LIMIT, HOUR, 60, true),
     ];

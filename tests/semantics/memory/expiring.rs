@@ -1,7 +1,7 @@
 //! Keys whose limits are full again: evicting them costs nothing, so they are evicted first, and the sweep drops them.
 
-use weir::units::Micros;
 use weir_config::WhenFull;
+use weir_units::Micros;
 
 use super::{Fixture, MIB, SECOND, gate_of_a_second, quick_bucket, slow_bucket};
 

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::should_allow_result::Result as Ended;
-use weir::proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
-use weir::strategy::{FailurePolicy, Field, Resources, Rules};
 use weir_config::{Config, EnvoyConfig, MemoryConfig, StoreConfig};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Resources, Rules};
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::should_allow_result::Result as Ended;
+use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 
 use super::{HOUR, MIB};
 use crate::support::rules::strategy;

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Rate};
-use weir::clock::{Clock, ManualClock};
-use weir::store::StoreError;
-use weir::store::memory::MemoryStore;
-use weir::strategy::{Owner, Strategy};
-use weir::units::Micros;
 use weir_config::{MemoryConfig, WhenFull};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::strategy::{Owner, Strategy};
+use weir_store::StoreError;
+use weir_store::memory::MemoryStore;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::{Fixture, HOUR, MIB, START, hourly_log, per_consumer, slow_bucket};
 

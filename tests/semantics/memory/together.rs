@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
-use weir::key::Subject;
-use weir::store::{Decision, StoreError, TOGETHER};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope};
-use weir::units::Micros;
 use weir_config::WhenFull;
+use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_store::{Decision, StoreError, TOGETHER};
 use weir_testing::stores::decide_ready;
+use weir_units::Micros;
 
 use super::{Fixture, HOUR, MIB, SECOND, decide, hourly_log, per_consumer, slow_bucket};
 use crate::properties::random::{config, limits};
 
-type Rules = Arc<weir::strategy::Strategy>;
+type Rules = Arc<weir_core::strategy::Strategy>;
 
 /// A question of a message: under which rules, whose, for how much, and whether it only looks.
 type Asked = (bool, u8, u64, bool);
@@ -159,6 +159,6 @@ fn rules(name: &'static str) -> impl Strategy<Value = Rules> {
             algorithm,
         };
         let limits = limits.into_iter().zip(scopes).enumerate().map(named).collect();
-        Arc::new(weir::strategy::Strategy::new(name, limits, true, FailurePolicy::Error).unwrap())
+        Arc::new(weir_core::strategy::Strategy::new(name, limits, true, FailurePolicy::Error).unwrap())
     })
 }

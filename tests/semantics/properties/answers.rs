@@ -2,8 +2,8 @@
 //! no shorter wait would do.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Cause, Engine, Op, State};
-use weir::units::Retry;
+use weir_core::algorithm::{Algorithm, Cause, Engine, Op, State};
+use weir_units::Retry;
 
 use super::machine::Machine;
 use super::random::{config, limits, steps, strict_log, supported};

@@ -2,7 +2,7 @@
 //! counted over, by the plain meaning of each limit.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Engine, Grid, Interval, Slots, Window};
+use weir_core::algorithm::{Algorithm, Engine, Grid, Interval, Slots, Window};
 
 use super::machine::Machine;
 use super::random::{any_bucket, charges, config, held_log, limits, warm_up};

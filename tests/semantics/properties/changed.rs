@@ -1,7 +1,7 @@
 //! What was written under another length counts whole until it would have been fresh, and then not at all.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Op};
+use weir_core::algorithm::{Algorithm, Op};
 
 use super::machine::{Machine, micros};
 use super::random::{config, ring, sliding, slots};

@@ -2,8 +2,8 @@
 //! back does not deny callers for long.
 
 use proptest::prelude::*;
-use weir::algorithm::Op;
-use weir::units::{Micros, Retry};
+use weir_core::algorithm::Op;
+use weir_units::{Micros, Retry};
 
 use super::machine::{Machine, START};
 use super::random::{config, limits, many_limits, op, steps, supported};
@@ -45,7 +45,7 @@ proptest! {
         limits in limits(), steps in steps(20), now in prop_oneof![START..START + 1000, time()],
     ) {
         let now = now.min(EXACT / 2);
-        let least = limits.iter().map(weir::algorithm::Algorithm::limit).min().unwrap_or(0);
+        let least = limits.iter().map(weir_core::algorithm::Algorithm::limit).min().unwrap_or(0);
         let mut machine = Machine::new(limits);
         for step in &steps {
             machine.step(step);

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use weir::algorithm::{
+use weir_core::algorithm::{
     Algorithm, Cells, Kept, LimitVerdict, NotOnce, OnceRecord, Op, RecordCells, State, Summary, Verdict,
     decide, decide_once,
 };
-use weir::key::{Subject, phase, write_name};
-use weir::store::Verdicts;
-use weir::strategy::{Limit, Strategy};
-use weir::units::{Micros, Retry};
+use weir_core::key::{Subject, phase, write_name};
+use weir_core::strategy::{Limit, Strategy};
+use weir_store::Verdicts;
+use weir_units::{Micros, Retry};
 
 use super::random::{Cost, Pause, Step, supported};
 

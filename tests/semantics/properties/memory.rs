@@ -4,19 +4,19 @@ use std::sync::Arc;
 use weir_testing::DecideOne as _;
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Op};
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::store::memory::MemoryStore;
-use weir::store::{Decision, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope};
-use weir::units::Micros;
 use weir_config::MemoryConfig;
+use weir_core::algorithm::{Algorithm, Op};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_store::memory::MemoryStore;
+use weir_store::{Decision, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::machine::{Named, START};
 use super::random::{config, limits, op, step};
 
-type Rules = Arc<weir::strategy::Strategy>;
+type Rules = Arc<weir_core::strategy::Strategy>;
 
 proptest! {
     #![proptest_config(config())]
@@ -53,6 +53,6 @@ fn rules() -> impl Strategy<Value = Rules> {
             algorithm,
         };
         let limits = limits.into_iter().zip(scopes).enumerate().map(named).collect();
-        Arc::new(weir::strategy::Strategy::new("random", limits, true, FailurePolicy::Error).unwrap())
+        Arc::new(weir_core::strategy::Strategy::new("random", limits, true, FailurePolicy::Error).unwrap())
     })
 }

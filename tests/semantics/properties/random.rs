@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
-use weir::algorithm::{Algorithm, Calendar, MAX_LIMITS, Op, Rate};
-use weir::units::{CEILING, LONGEST_SPAN, Micros};
+use weir_core::algorithm::{Algorithm, Calendar, MAX_LIMITS, Op, Rate};
+use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
 /// The same cases in every run, so that a build is as green as its sources; `PROPTEST_RNG_SEED` and
 /// `PROPTEST_CASES` look elsewhere. What has failed once is tried first from then on.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Bucket, Engine, Log, Op};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Bucket, Engine, Log, Op};
+use weir_units::Micros;
 
 use super::machine::Machine;
 use super::random::{Step, bucket, config, held_log, step};

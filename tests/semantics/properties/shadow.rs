@@ -1,8 +1,8 @@
 //! A limit in shadow mode changes nothing for the others, and counts as it would alone for the calls that they admit.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Op, Summary};
-use weir::units::Retry;
+use weir_core::algorithm::{Algorithm, Op, Summary};
+use weir_units::Retry;
 
 use super::machine::Machine;
 use super::random::{config, limit, op, step};

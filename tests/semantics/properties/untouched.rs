@@ -1,7 +1,7 @@
 //! What changes no state, and that a decision changes the states of all its limits or of none.
 
 use proptest::prelude::*;
-use weir::algorithm::{Algorithm, Op};
+use weir_core::algorithm::{Algorithm, Op};
 
 use super::machine::Machine;
 use super::random::{config, limits, many_limits, steps};

@@ -4,15 +4,15 @@
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
-use weir::clock::ManualClock;
-use weir::queue::{
+use weir_core::queue::{
     ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply,
     QueueRule,
 };
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisStore;
-use weir::store::{QueueAsk, QueueStore, StoreError};
-use weir::units::Micros;
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisStore;
+use weir_store::{QueueAsk, QueueStore, StoreError};
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
 
 use super::world::{self, PureQueues, START};
 use crate::properties::random;

@@ -1,12 +1,12 @@
 //! Queues in Redis: what a call writes, and what happens when a part of it is gone.
 
 use futures_util::future::join_all;
-use weir::clock::Clock;
-use weir::queue::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
-use weir::store::redis::RedisStore;
-use weir::store::{QueueAsk, QueueStore as _, StoreError};
-use weir::units::Micros;
 use weir_config::Topology;
+use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePart, QueueReply};
+use weir_store::redis::RedisStore;
+use weir_store::{QueueAsk, QueueStore as _, StoreError};
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use super::world::{call, numbers, put, queue, take};
 use crate::support::{self, RedisServer};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir::clock::ManualClock;
-use weir::queue::{
+use weir_core::queue::{
     ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueueRefusal, QueueReply, QueueRule,
 };
-use weir::store::QueueStore;
-use weir::units::Micros;
+use weir_store::QueueStore;
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
 
 use super::world::{self, START, numbers};
 use crate::vectors::files::folder;

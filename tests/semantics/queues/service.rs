@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use weir::key::KeySecret;
-use weir::proto::v1::queue_service_client::QueueServiceClient;
-use weir::proto::v1::{
+use weir_config::{Config, StoreConfig};
+use weir_core::key::KeySecret;
+use weir_core::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
+use weir_proto::v1::queue_service_client::QueueServiceClient;
+use weir_proto::v1::{
     AckRequest, DeliveryCause, EnqueueRequest, EnqueueResponse, NackRequest, NewItem, Reason, StatsRequest,
     SubscribeRequest, TakeRequest, TakenItem,
 };
-use weir::queue::{QueueKind, QueueNumbers, QueueRule, QueueRules};
-use weir::units::Micros;
-use weir_config::{Config, StoreConfig};
+use weir_units::Micros;
 
 use super::world::numbers;
 use crate::support::server::{BASE, Server, config};

@@ -1,12 +1,12 @@
 //! What a queue does, step by step, on every engine.
 
-use weir::clock::ManualClock;
-use weir::queue::{
+use weir_core::queue::{
     NewItem, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueRefusal, QueueReply, Redelivery,
     RedeliveryCause,
 };
-use weir::store::QueueStore;
-use weir::units::Micros;
+use weir_store::QueueStore;
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
 
 use super::world::{self, START, call, call_part, numbers, put, queue, take};
 

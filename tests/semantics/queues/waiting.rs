@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use weir::proto::v1::AckRequest;
+use weir_proto::v1::AckRequest;
 
 use super::service::{client, put, server, take};
 use crate::support::stores;
@@ -35,7 +35,7 @@ async fn an_item_wakes_a_call_that_waits() {
 /// Items of another node come by polling.
 #[tokio::test]
 async fn an_item_of_another_node_is_found() {
-    let secret = weir::key::KeySecret::random();
+    let secret = weir_core::key::KeySecret::random();
     let config = |base: weir_config::Config| weir_config::Config { key_secret: Some(secret), ..base };
     let (one, other) = (server_with(config), server_with(config));
     let mut worker = client(&one).await;

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weir::clock::{Clock, ManualClock};
-use weir::queue::{
+use weir_config::{MemoryConfig, Topology};
+use weir_core::queue::{
     BoundedQueue, ItemId, NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply,
     QueueRule,
 };
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisStore;
-use weir::store::{QueueAsk, QueueStore, StoreError};
-use weir::units::Micros;
-use weir_config::{MemoryConfig, Topology};
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisStore;
+use weir_store::{QueueAsk, QueueStore, StoreError};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use crate::support;
 

@@ -1,8 +1,8 @@
 //! Changes of a live strategy change its shadows: the limits that they name, and reservations that are cancelled.
 
-use weir::proto::v1::admin_service_client::AdminServiceClient;
-use weir::proto::v1::{CancelReservationRequest, RefundRequest, ReserveRequest, ResetRequest};
 use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_proto::v1::admin_service_client::AdminServiceClient;
+use weir_proto::v1::{CancelReservationRequest, RefundRequest, ReserveRequest, ResetRequest};
 
 use super::{Asking, count};
 use crate::support::server::{Server, ask_under};

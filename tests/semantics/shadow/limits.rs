@@ -1,7 +1,7 @@
 //! Limits in shadow mode: they say what they would deny, and deny nothing.
 
-use weir::proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_proto::v1::{ShouldAllowRequest, ShouldAllowResponse};
 
 use super::count;
 use crate::support::server::{Server, ask_under};

@@ -2,9 +2,9 @@
 
 use std::process::Stdio;
 
-use weir::client::Client;
-use weir::proto::v1::ShouldAllowRequest;
 use weir_config::{StoreConfig, Topology};
+use weir_load::client::Client;
+use weir_proto::v1::ShouldAllowRequest;
 
 use super::{Asking, RULES, count, until};
 use crate::support::server::{Server, ask};

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio_stream::StreamExt as _;
 use tonic::{Code, Request};
-use weir::proto::v1::ShouldAllowStreamRequest;
-use weir::store::{Answers, Decision, Store};
-use weir::units::Micros;
 use weir_config::{Config, ServerConfig, ServerLimits};
+use weir_proto::v1::ShouldAllowStreamRequest;
+use weir_store::{Answers, Decision, Store};
+use weir_units::Micros;
 
 use super::{all, message, next, open, open_with};
 use crate::support::server::{Server, ask_under, config};

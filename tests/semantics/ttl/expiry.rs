@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::strategy::Strategy;
+use weir_units::Micros;
 
 use super::{LONG, World, each_engine, is_bucket, keys, strategy};
 use crate::support::{SOON, eventually};

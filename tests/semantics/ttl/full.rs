@@ -1,8 +1,8 @@
 //! A server without memory for another byte: what must be written is refused, for each decision alone and all
 //! of its limits, and what need not be is answered.
 
-use weir::algorithm::Op;
-use weir::store::{StoreError, Verdicts};
+use weir_core::algorithm::Op;
+use weir_store::{StoreError, Verdicts};
 
 use super::together::{everyone, plain};
 use super::{LONG, World, each_engine, strategy};

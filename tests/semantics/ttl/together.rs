@@ -5,11 +5,11 @@ use std::sync::Arc;
 use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::Clock;
-use weir::key::{KeySecret, Namespace, Subject, write_key, write_tag};
-use weir::store::{Decision, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::key::{KeySecret, Namespace, Subject, write_key, write_tag};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_store::{Decision, StoreError, Verdicts};
+use weir_time::clock::Clock;
 
 use super::{LONG, World, strategy};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::clock::Clock;
-use weir::store::StoreError;
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::strategy::Strategy;
+use weir_store::StoreError;
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use super::{LONG, World, each_engine, keys, strategy};
 
@@ -217,8 +217,8 @@ async fn callers_that_share_a_call_get_exactly_the_limit() {
 }
 
 async fn admitted(world: &World, strategy: &Arc<Strategy>) -> bool {
-    let decision = weir::store::Decision::new(strategy, super::SUBJECT, Op::Charge, &[1]);
-    let decided = weir::store::decide_one(&world.store, &decision).verdicts().await;
+    let decision = weir_store::Decision::new(strategy, super::SUBJECT, Op::Charge, &[1]);
+    let decided = weir_store::decide_one(&world.store, &decision).verdicts().await;
     decided.unwrap().decisions[0].allowed
 }
 

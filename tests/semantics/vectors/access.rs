@@ -6,14 +6,14 @@ use std::sync::Arc;
 use prometheus::Registry;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use weir::algorithm::{Algorithm, Summary};
-use weir::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
-use weir::store::{Store, Verdicts};
-use weir::strategy::{
+use weir_core::algorithm::{Algorithm, Summary};
+use weir_core::strategy::{
     Access, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
 };
-use weir::telemetry::Metrics;
-use weir::units::{Micros, Retry};
+use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
+use weir_node::telemetry::Metrics;
+use weir_store::{Store, Verdicts};
+use weir_units::{Micros, Retry};
 
 use super::retry_us;
 use super::table::{Row, Table};

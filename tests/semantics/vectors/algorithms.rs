@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use weir::algorithm::{Algorithm, Rate};
-use weir::units::{CEILING, Micros};
+use weir_core::algorithm::{Algorithm, Rate};
+use weir_units::{CEILING, Micros};
 
 use super::table::parse;
 
@@ -173,8 +173,8 @@ pub(super) fn algorithm(id: &str, name: &str, config: Value) -> Algorithm {
         "calendar_window" => {
             let Calendar { limit, calendar, offset_minutes } = parse(id, config);
             let calendar = match calendar.as_str() {
-                "day" => weir::algorithm::Calendar::Day,
-                "month" => weir::algorithm::Calendar::Month,
+                "day" => weir_core::algorithm::Calendar::Day,
+                "month" => weir_core::algorithm::Calendar::Month,
                 other => panic!("{id}: the calendar `{other}` is not understood"),
             };
             Algorithm::calendar_window(limit, calendar, offset_minutes, false)

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use weir_testing::DecideOne as _;
 
 use futures_util::future::join_all;
-use weir::algorithm::{
+use weir_core::algorithm::{
     Cells, Kept, LimitVerdict, NotOnce, OnceRecord, Op, RecordCells, State, Verdict, decide, decide_once,
 };
-use weir::clock::{Clock, ManualClock};
-use weir::key::{self, Subject};
-use weir::store::coalesce::Coalesce;
-use weir::store::denials::Denials;
-use weir::store::memory::MemoryStore;
-use weir::store::redis::RedisStore;
-use weir::store::{Answers, Decision, Part, Store, StoreError, Verdicts};
-use weir::strategy::{Field, Limit, Strategy};
-use weir::units::{LONGEST_SPAN, Micros};
+use weir_core::key::{self, Subject};
+use weir_core::strategy::{Field, Limit, Strategy};
+use weir_store::coalesce::Coalesce;
+use weir_store::denials::Denials;
+use weir_store::memory::MemoryStore;
+use weir_store::redis::RedisStore;
+use weir_store::{Answers, Decision, Part, Store, StoreError, Verdicts};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::{LONGEST_SPAN, Micros};
 
 use super::table::Row;
 

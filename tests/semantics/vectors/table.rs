@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use weir::algorithm::{Engine, Op};
-use weir::strategy::{FailurePolicy, Field, Limit, Rules, Scope, Strategy};
-use weir::units::Micros;
+use weir_core::algorithm::{Engine, Op};
+use weir_core::strategy::{FailurePolicy, Field, Limit, Rules, Scope, Strategy};
+use weir_units::Micros;
 
 use super::access;
 use super::algorithms::algorithm;

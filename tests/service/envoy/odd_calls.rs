@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::proto::v1::{ShouldAllowStreamRequest, StreamedRequest};
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::{ShouldAllowStreamRequest, StreamedRequest};
 
 use super::long_restarts::grpc_front;
 use crate::support::envoy::{EnvoyProcess, loopback};

@@ -1,12 +1,10 @@
 //! What Envoy sends, to the byte.
 
 use prost::Message as _;
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
-    Entry, RateLimitOverride,
-};
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
-use weir::proto::envoy::r#type::v3::RateLimitUnit;
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::envoy::r#type::v3::RateLimitUnit;
 
 use crate::support::envoy::EnvoyProcess;
 use crate::support::grpc::unhex;

@@ -1,7 +1,7 @@
 //! Calls that are answered, however their bytes are cut into frames and packets.
 
 use prost::Message as _;
-use weir::proto::v1::ShouldAllowBatchResponse;
+use weir_proto::v1::ShouldAllowBatchResponse;
 
 use super::NO_ERROR;
 use super::ground::Ground;

@@ -4,9 +4,9 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use prost::Message as _;
-use weir::proto::v1::ShouldAllowStreamResponse;
-use weir::units::Micros;
 use weir_config::ServerLimits;
+use weir_proto::v1::ShouldAllowStreamResponse;
+use weir_units::Micros;
 
 use super::ground::Ground;
 use super::requests::{ONE, STREAM, body, call, head, question, streamed};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tonic::transport::Endpoint;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
 use super::requests::{ONE, STREAM, call, data, fields, head, headers, literal, plain, streamed, text};
 use super::session::Session;
@@ -99,7 +99,7 @@ impl Attacked {
         runtime.block_on(async {
             let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
             let mut client = RateLimitServiceClient::new(endpoint.connect().await.unwrap());
-            let peek = weir::proto::v1::ShouldAllowRequest { peek: true, ..ask_under("open", "x", "bob") };
+            let peek = weir_proto::v1::ShouldAllowRequest { peek: true, ..ask_under("open", "x", "bob") };
             assert!(client.should_allow(peek).await.expect("others are served").into_inner().allowed);
         });
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Semaphore;
-use weir::algorithm::Verdict;
-use weir::store::{Answers, Decision, Store, Verdicts};
-use weir::units::Micros;
 use weir_config::{Config, ServerConfig, ServerLimits};
+use weir_core::algorithm::Verdict;
+use weir_store::{Answers, Decision, Store, Verdicts};
+use weir_units::Micros;
 
 use super::session::Session;
 use crate::support::frames::Raw;
@@ -56,7 +56,7 @@ impl Ground {
     pub(super) fn serves(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let peek = weir::proto::v1::ShouldAllowRequest { peek: true, ..ask("burst/x", "bob") };
+            let peek = weir_proto::v1::ShouldAllowRequest { peek: true, ..ask("burst/x", "bob") };
             let answer = self.server.client().await.should_allow(peek).await;
             assert!(answer.expect("others are served").into_inner().allowed);
         });

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use prost::Message as _;
-use weir::proto::v1::{ShouldAllowStreamRequest, StreamedRequest};
-use weir::units::Micros;
 use weir_config::{Config, RedisConfig, StoreConfig, Topology};
+use weir_proto::v1::{ShouldAllowStreamRequest, StreamedRequest};
+use weir_units::Micros;
 
 use super::requests::{STREAM, data, head};
 use crate::support::frames::{Raw, WINDOW_UPDATE, number};

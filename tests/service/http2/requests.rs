@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fluke_hpack::encoder::encode_integer;
 use prost::Message as _;
-use weir::proto::v1::{
+use weir_proto::v1::{
     ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest,
 };
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use prost::Message as _;
-use weir::proto::v1::ShouldAllowResponse;
+use weir_proto::v1::ShouldAllowResponse;
 
 use super::blocks::{Blocks, Fields};
 use super::{HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE};

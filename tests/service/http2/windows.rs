@@ -2,7 +2,7 @@
 //! see [`super::session`].
 
 use prost::Message as _;
-use weir::proto::v1::ShouldAllowBatchResponse;
+use weir_proto::v1::ShouldAllowBatchResponse;
 
 use super::ground::Ground;
 use super::requests::{BATCH, ONE, STREAM, body, call, head, question, questions, streamed};

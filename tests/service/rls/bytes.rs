@@ -7,16 +7,16 @@ use prometheus::Registry;
 use proptest::prelude::*;
 use prost::Message as _;
 use tonic::Code;
-use weir::clock::{Clock, ManualClock};
-use weir::limiter::Limiter;
-use weir::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
-use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir::service::{
+use weir_config::{EnvoyFiles, MemoryConfig};
+use weir_node::limiter::Limiter;
+use weir_node::limiter::envoy::{EnvoyLimiter, EnvoyRules, Loaded};
+use weir_node::service::{
     DecisionService, EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES, Templates,
 };
-use weir::store::memory::MemoryStore;
-use weir::telemetry::Metrics;
-use weir_config::{EnvoyFiles, MemoryConfig};
+use weir_node::telemetry::Metrics;
+use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_store::memory::MemoryStore;
+use weir_time::clock::{Clock, ManualClock};
 
 use super::files;
 use super::notation::request as ask;

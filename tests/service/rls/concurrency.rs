@@ -1,7 +1,7 @@
 //! Ten thousand requests at once on one counter: exactly the limit is OK, on every store.
 
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use weir_config::{EnvoyConfig, StoreConfig};
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 
 use super::notation::request;
 use super::{client, cluster, memory, redis, serve};

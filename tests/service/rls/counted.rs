@@ -114,7 +114,7 @@ async fn what_is_given_up_is_counted_too() {
     let redis = RedisServer::start();
     let (_folder, envoy) = files(FILE);
     let slow = weir_config::RedisConfig {
-        deadline: weir::units::Micros::from_secs(60),
+        deadline: weir_units::Micros::from_secs(60),
         ..redis_config(vec![redis.url()], Topology::Single)
     };
     let server = serve(StoreConfig::Redis(slow), envoy);

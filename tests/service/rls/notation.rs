@@ -12,13 +12,11 @@
 //! ```
 
 use tonic::Status;
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
-    Entry, RateLimitOverride,
-};
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
-use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir::proto::envoy::r#type::v3::RateLimitUnit;
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
+use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::envoy::r#type::v3::RateLimitUnit;
 
 /// The request that `text` is.
 pub(super) fn request(text: &str) -> RateLimitRequest {

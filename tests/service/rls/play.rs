@@ -1,8 +1,8 @@
 //! Plays cases against a running server.
 
-use weir::proto::envoy::service::ratelimit::v3::RateLimitResponse;
-use weir::units::Micros;
 use weir_config::{EnvoyConfig, StoreConfig};
+use weir_proto::envoy::service::ratelimit::v3::RateLimitResponse;
+use weir_units::Micros;
 
 use super::notation::{answer, request};
 use super::{Client, client, serve};

@@ -6,12 +6,10 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tonic::Code;
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
-    Entry, RateLimitOverride,
-};
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_config::EnvoyConfig;
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 
 use super::notation::{answer, request};
 use super::{Client, client, memory, serve};

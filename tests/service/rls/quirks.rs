@@ -1,9 +1,9 @@
 //! What no line of a case can say: lengths, many descriptors, every unit.
 
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
-use weir::units::Micros;
 use weir_config::{EnvoyConfig, StoreConfig};
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
+use weir_units::Micros;
 
 use super::notation::{answer, request};
 use super::{Client, client, cluster, memory, redis, serve};

@@ -4,16 +4,14 @@
 use prost::Message as _;
 use prost_types::value::Kind;
 use prost_types::{Duration, Struct, Value};
-use weir::proto::envoy::config::core::v3::HeaderValue;
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{
-    Entry, RateLimitOverride,
-};
-use weir::proto::envoy::service::ratelimit::v3::rate_limit_response::{
+use weir_proto::envoy::config::core::v3::HeaderValue;
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::{
     Code, DescriptorStatus, RateLimit, rate_limit::Unit,
 };
-use weir::proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use weir::proto::envoy::r#type::v3::RateLimitUnit;
+use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_proto::envoy::r#type::v3::RateLimitUnit;
 
 use crate::support::grpc::unhex;
 

@@ -4,10 +4,10 @@ use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use prost::Message;
-use weir::proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
-use weir::proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
-use weir::proto::envoy::service::ratelimit::v3::RateLimitRequest;
-use weir::proto::v1::{
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::v1::{
     RefundRequest, ResetRequest, ShouldAllowBatchRequest, ShouldAllowRequest, ShouldAllowStreamRequest,
     StreamedRequest,
 };

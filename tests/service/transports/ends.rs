@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
-use weir::proto::v1::{ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest};
-use weir::units::Micros;
 use weir_config::ServerLimits;
+use weir_proto::v1::{ShouldAllowRequest, ShouldAllowStreamRequest, StreamedRequest};
+use weir_units::Micros;
 
 use super::client::{Call, Client, Ends};
 use super::{SHOULD_ALLOW, STREAM, Served, TRANSPORTS, WATCH, peek, unary};

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::Status;
-use weir::proto::v1::{RefundRequest, ShouldAllowBatchRequest};
 use weir_config::ServerLimits;
 use weir_grpc::{Caller, Intercept};
+use weir_proto::v1::{RefundRequest, ShouldAllowBatchRequest};
 
 use super::client::{Call, Outcome};
 use super::{
@@ -101,7 +101,7 @@ async fn every_method_is_checked_before_it_begins() {
         let left =
             client.call(&unary(SHOULD_ALLOW, &peek("burst/x", "bob")).with("authorization", token)).await;
         let answer =
-            <weir::proto::v1::ShouldAllowResponse as prost::Message>::decode(&left.body[5..]).unwrap();
+            <weir_proto::v1::ShouldAllowResponse as prost::Message>::decode(&left.body[5..]).unwrap();
         assert_eq!(answer.limits[0].remaining, 4, "{transport:?}");
     }
 }

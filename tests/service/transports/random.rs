@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use weir::proto::v1::ShouldAllowRequest;
 use weir_grpc::PREFIX;
+use weir_proto::v1::ShouldAllowRequest;
 
 use super::any_call::{CONSUMERS, RESOURCES, any_call};
 use super::client::{Call, Ends, Outcome};

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use weir::key::Subject;
-use weir::lease::{
+use weir_core::key::Subject;
+use weir_core::lease::{
     AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
     Partitions, WorkOutcome,
 };
-use weir::store::redis::RedisStore;
-use weir::store::{LeaseAsk, LeaseStore as _, StoreError};
-use weir::strategy::{Attributes, FailurePolicy, Field, Scope, Strategy};
-use weir::units::Micros;
+use weir_core::strategy::{Attributes, FailurePolicy, Field, Scope, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
+use weir_units::Micros;
 
 use crate::support::{RedisServer, SOON, eventually};
 

@@ -1,9 +1,11 @@
 //! Everything that can happen to items of queues.
 
-use weir::queue::{NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
-use weir::store::redis::RedisStore;
-use weir::store::{QueueAsk, QueueStore as _, StoreError};
-use weir::units::Micros;
+use weir_core::queue::{
+    NewItem, QueueAnswer, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule,
+};
+use weir_store::redis::RedisStore;
+use weir_store::{QueueAsk, QueueStore as _, StoreError};
+use weir_units::Micros;
 
 use crate::support::{RedisServer, SOON, eventually};
 
@@ -59,7 +61,7 @@ async fn ask(
 fn taken(
     answer: Result<QueueAnswer, StoreError>,
     failures: &mut Vec<StoreError>,
-) -> Vec<weir::queue::ItemId> {
+) -> Vec<weir_core::queue::ItemId> {
     let mut ids = Vec::new();
     match answer.map(|answer| answer.reply) {
         Ok(QueueReply::Taken { items, .. }) => ids.extend(items.into_iter().map(|item| item.id)),
@@ -67,7 +69,7 @@ fn taken(
         Err(error) => failures.push(error),
     }
     if ids.is_empty() {
-        ids.push(weir::queue::ItemId::default());
+        ids.push(weir_core::queue::ItemId::default());
     }
     ids
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use weir::key::Subject;
-use weir::lease::{ConcurrencyNumbers, ConcurrencyRule, LeaseOp, LeaseOutcome, LimitSource, WorkOutcome};
-use weir::store::redis::RedisStore;
-use weir::store::{LeaseAsk, LeaseStore as _, StoreError};
-use weir::strategy::{FailurePolicy, Field, Scope, Strategy};
-use weir::units::Micros;
 use weir_config::Topology;
+use weir_core::key::Subject;
+use weir_core::lease::{
+    ConcurrencyNumbers, ConcurrencyRule, LeaseOp, LeaseOutcome, LimitSource, WorkOutcome,
+};
+use weir_core::strategy::{FailurePolicy, Field, Scope, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
+use weir_units::Micros;
 
 use super::super::{recovered, shared, watchful};
 use crate::support::{Cluster, watched};

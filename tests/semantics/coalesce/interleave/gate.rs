@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use weir::clock::ManualClock;
-use weir::key::Subject;
-use weir::store::{Answers, Decision, Store, StoreError, Verdicts};
+use weir_core::key::Subject;
+use weir_store::{Answers, Decision, Store, StoreError, Verdicts};
+use weir_time::clock::ManualClock;
 
 use super::truth::{Asked, Truth};
 use crate::denials::random::SUBJECTS;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::task::Id;
-use weir::algorithm::{Cause, LimitVerdict, Op, Verdict};
-use weir::key::write_tag;
-use weir::store::Verdicts;
-use weir::strategy::{Strategy, StrategyId};
-use weir::units::Micros;
+use weir_core::algorithm::{Cause, LimitVerdict, Op, Verdict};
+use weir_core::key::write_tag;
+use weir_core::strategy::{Strategy, StrategyId};
+use weir_store::Verdicts;
+use weir_units::Micros;
 
 use crate::denials::random::{BLUR, SUBJECTS};
 use crate::properties::machine::{Answer, Machine, Named};

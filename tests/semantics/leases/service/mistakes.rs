@@ -1,7 +1,7 @@
 //! Everything that a caller can get wrong about a lease.
 
 use tonic::{Code, Status};
-use weir::proto::v1::{AcquireRequest, ReleaseRequest, RenewRequest, ShouldAllowRequest};
+use weir_proto::v1::{AcquireRequest, ReleaseRequest, RenewRequest, ShouldAllowRequest};
 
 use super::{Client, acquire, acquired, client, release, renew, seconds, server};
 use crate::support::server::ask_under;
@@ -105,13 +105,13 @@ async fn a_strategy_of_the_other_kind_says_where_to_ask() {
     );
     let peek = ShouldAllowRequest { peek: true, ..ask_under("exports", "r", "bob") };
     assert_eq!(code_and_message(rates.should_allow(peek).await.unwrap_err()), wrong);
-    let batch = weir::proto::v1::ShouldAllowBatchRequest { requests: vec![ask_under("exports", "r", "bob")] };
+    let batch = weir_proto::v1::ShouldAllowBatchRequest { requests: vec![ask_under("exports", "r", "bob")] };
     let results = rates.should_allow_batch(batch).await.unwrap().into_inner().results;
-    let Some(weir::proto::v1::should_allow_result::Result::Error(error)) = &results[0].result else {
+    let Some(weir_proto::v1::should_allow_result::Result::Error(error)) = &results[0].result else {
         panic!("{results:?}")
     };
     assert_eq!((error.code, error.message.as_str()), (Code::FailedPrecondition as i32, message));
-    let refund = weir::proto::v1::RefundRequest {
+    let refund = weir_proto::v1::RefundRequest {
         resource: "r".to_owned(),
         consumer: "bob".to_owned(),
         strategy: "exports".to_owned(),

@@ -1,0 +1,312 @@
+//! Wiring: a configuration and sockets in, a running service out.
+
+mod background;
+mod envoy;
+mod memory;
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::Registry;
+use weir_config::{Config, DecisionLogConfig, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
+use weir_core::envoy::Domains;
+use weir_core::key::KeySecret;
+use weir_core::strategy::Rules;
+use weir_store::coalesce::Coalesce;
+use weir_store::denials::DenialsShared;
+use weir_store::memory::MemoryStore;
+use weir_store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
+use weir_store::{LeaseHandle, QueueHandle, Store};
+use weir_time::clock::{Clock, Monotonic};
+
+use self::background::BackgroundThread;
+use crate::admin::Admin;
+use crate::queues::SharedQueues;
+use crate::readiness::Readiness;
+use crate::server::{self, Listener, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores};
+use crate::service::Templates;
+use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
+use crate::usage::UsageThread;
+
+/// Between two looks for memory keys that have expired.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// How long the end of the service waits until the decision log has been written.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// The sockets that a service listens on.
+pub struct Listeners {
+    /// gRPC.
+    pub grpc: Listener,
+    /// Metrics and probes.
+    pub admin: TcpListener,
+}
+
+/// Why a service could not start, or ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// A socket cannot be had.
+    #[error("cannot listen on {address} ({what}): {error}")]
+    Bind {
+        /// What it was for.
+        what: &'static str,
+        /// The address that was tried.
+        address: ListenAddress,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// The metrics contradict one another.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// The files of Envoy's rate limits are mistaken.
+    #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
+    Envoy(#[from] EnvoyErrors),
+    /// The decision log cannot be written.
+    #[error(transparent)]
+    DecisionLog(#[from] DecisionLogError),
+    /// The admin thread cannot start.
+    #[error("the admin server cannot start: {0}")]
+    Admin(io::Error),
+    /// The thread that watches the store and the files cannot start.
+    #[error("the thread that watches the store and the files cannot start: {0}")]
+    Background(io::Error),
+    /// The thread that keeps the history of decisions cannot start.
+    #[error("the thread that keeps the history of decisions cannot start: {0}")]
+    Usage(io::Error),
+    /// The gRPC server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+}
+
+impl Listeners {
+    /// Binds what the configuration names.
+    pub fn bind(config: &ServerConfig) -> Result<Self, AppError> {
+        let failed = |what, address: ListenAddress, error| AppError::Bind { what, address, error };
+        let grpc = Listener::bind(&config.listen, config.listen_mode);
+        let admin = TcpListener::bind(config.admin);
+        Ok(Self {
+            grpc: grpc.map_err(|error| failed("gRPC", config.listen.clone(), error))?,
+            admin: admin.map_err(|error| failed("admin", config.admin.into(), error))?,
+        })
+    }
+}
+
+/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread. `clock` is
+/// the system's, but in tests.
+pub fn run(
+    config: Config,
+    listeners: Listeners,
+    clock: Clock,
+    shutdown: ShutdownSignal,
+) -> Result<(), AppError> {
+    let readiness = Readiness::starting(config.server.ready_needs_store);
+    let metrics = Metrics::register(&Registry::new(), &config.rules)?;
+    let log = open_log(&config.decision_log, &metrics, &clock)?;
+    let served = serve(config, listeners, clock, readiness, metrics, shutdown);
+    if let Some(log) = log {
+        log.flush(LAST_LINES);
+    }
+    served
+}
+
+fn open_log(
+    config: &DecisionLogConfig,
+    metrics: &Metrics,
+    clock: &Clock,
+) -> Result<Option<Arc<DecisionLog>>, AppError> {
+    if config.is_off() {
+        return Ok(None);
+    }
+    let log = DecisionLog::open(config, clock.clone())?;
+    metrics.log_decisions(&log)?;
+    Ok(Some(log))
+}
+
+/// Serves by what `config` says of the store.
+fn serve(
+    config: Config,
+    listeners: Listeners,
+    clock: Clock,
+    readiness: Readiness,
+    metrics: Metrics,
+    shutdown: ShutdownSignal,
+) -> Result<(), AppError> {
+    let queues = Arc::new(SharedQueues::new(config.queues.clone()));
+    metrics.show_queues(queues.metrics())?;
+    match &config.store {
+        StoreConfig::Memory(memory) => {
+            let store = MemoryStore::new(memory, clock.clone());
+            if !queues.is_empty() {
+                tracing::warn!(
+                    "queues are kept in memory: what is in them lives as long as this process; store.redis keeps it"
+                );
+            }
+            let (shown, swept) = (store.clone(), store.clone());
+            metrics.show_memory(move || shown.stats())?;
+            readiness.set(Ok(()));
+            let engines = EnginesInUse::default();
+            let (shared, rules) = (store.clone(), config.rules.clone());
+            let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
+            let app = App {
+                config,
+                listeners,
+                readiness,
+                metrics,
+                queues,
+                clock,
+                usage_link: None,
+                engines,
+                store_files: 0,
+                share,
+            };
+            let stores = move || WorkerStores {
+                decisions: store.clone(),
+                leases: Some(LeaseHandle::new(store.clone())),
+                queues: Some(QueueHandle::new(store.clone())),
+            };
+            app.serve(Box::new(stores), sweep(swept), shutdown)
+        }
+        StoreConfig::Redis(redis) => {
+            let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
+            let denials = DenialsShared::new(redis.denials_max_age, Monotonic::of(&clock));
+            let shared = RedisShared::new(redis, secret, clock.clone());
+            let redis = redis.clone();
+            let counted = shared.clone();
+            metrics.show_redis(move || counted.single_slot_calls())?;
+            let engines = EnginesInUse::default();
+            let has_leases = config.rules.has_leases();
+            // Queues have connections of their own: their payloads must not hold decisions up.
+            let has_queues = !queues.is_empty();
+            let used = config.rules.engines().collect::<EngineSet>().with_leases(has_leases);
+            engines.set_strategies(used.with_queues(has_queues).with_usage(config.usage.shared));
+            metrics.show_store(shared.health().clone())?;
+            let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
+            let store_files =
+                redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
+            let share = Box::new(|_: Option<&Domains>| ());
+            let app = App {
+                config,
+                listeners,
+                readiness,
+                metrics,
+                queues,
+                clock,
+                usage_link: Some(Box::new({
+                    let shared = shared.clone();
+                    move || shared.usage()
+                })),
+                engines,
+                store_files,
+                share,
+            };
+            let stores = move || {
+                let store = shared.store();
+                let leases = Some(LeaseHandle::new(store.clone()));
+                let queues = if has_queues { shared.store() } else { store.clone() };
+                let queues = Some(QueueHandle::new(queues));
+                WorkerStores { decisions: Coalesce::before(denials.before(store), &redis), leases, queues }
+            };
+            app.serve(Box::new(stores), watch, shutdown)
+        }
+    }
+}
+
+/// Everything of a service but its store.
+struct App {
+    config: Config,
+    listeners: Listeners,
+    readiness: Readiness,
+    metrics: Metrics,
+    /// By which decisions are kept.
+    clock: Clock,
+    /// What tells other nodes what was decided here.
+    usage_link: Option<Box<dyn Fn() -> UsageLink>>,
+    queues: Arc<SharedQueues>,
+    /// What the store's probes charge by.
+    engines: EnginesInUse,
+    /// Files that the stores of all workers may have open.
+    store_files: usize,
+    /// Gives the store the strategies and domains that share its memory, at the start and after each change of
+    /// Envoy's files.
+    share: ShareMemory,
+}
+
+/// See [`App::share`].
+type ShareMemory = Box<dyn Fn(Option<&Domains>) + Send + Sync>;
+
+impl App {
+    /// Serves decisions from what `store` makes, once per worker, with `background` beside it.
+    fn serve<S: Store>(
+        self,
+        store: MakeStores<S>,
+        background: impl Future<Output = ()> + Send + 'static,
+        shutdown: ShutdownSignal,
+    ) -> Result<(), AppError> {
+        let Self {
+            config,
+            listeners,
+            readiness,
+            metrics,
+            queues,
+            clock,
+            usage_link,
+            engines,
+            store_files,
+            share,
+        } = self;
+        let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
+            .map_err(AppError::Usage)?;
+        let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
+        let watched = envoy::watch(files, envoy.clone(), engines, share);
+        let background = async { tokio::join!(background, watched, memory::give_back()).0 };
+        let background = BackgroundThread::start(background);
+        let _background = background.map_err(AppError::Background)?;
+        let shown = Some(usage.handle());
+        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), shown);
+        let _admin = admin.map_err(AppError::Admin)?;
+        let parts = Parts {
+            rules: Arc::new(config.rules),
+            templates: Arc::new(Templates::new(&config.messages)),
+            store,
+            store_files,
+            readiness,
+            queues,
+            metrics,
+            envoy,
+            usage: config.usage.service.then(|| usage.handle()),
+            intercept: None,
+        };
+        Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
+    }
+}
+
+/// Keeps looking for Redis' nodes and probing them, and says what that means for this node.
+async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readiness) {
+    let health = shared.health();
+    let mut changes = health.changes();
+    let report = async {
+        while changes.changed().await.is_ok() {
+            readiness.report(health.status());
+        }
+    };
+    tokio::join!(shared.monitor(&engines), report);
+}
+
+/// Strategies share the memory, and Envoy's domains where there are any.
+fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
+    let domains = domains.into_iter().flat_map(Domains::iter).map(|domain| &**domain.owner());
+    store.share_among(rules.owners().chain(domains));
+}
+
+/// Drops memory keys that have expired, so that they do not count in the budget until they are met.
+async fn sweep(store: MemoryStore) {
+    let mut ticks = tokio::time::interval(SWEEP_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        store.sweep();
+    }
+}

@@ -1,0 +1,271 @@
+//! The use case of leases: which strategy, what the store says, what answers when the store cannot, one event.
+//!
+//! [`Leases::acquire`] is a decision: access lists come first, and the failure policy answers for a store that is away.
+//! Renewing and releasing concern a lease that somebody holds already, so lists and policies have no say in them.
+
+mod bounds;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use bounds::MAX_RTT;
+use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
+use weir_core::strategy::{FailurePolicy, Listed, Resolved, Rules, Strategy};
+use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
+use weir_time::clock;
+use weir_units::Micros;
+
+use crate::limiter::{self, LimiterError, Question};
+use crate::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+
+/// Answers calls about leases from one store under one set of rules. Each worker has its own.
+pub struct Leases {
+    rules: Arc<Rules>,
+    store: LeaseHandle,
+    recorder: Arc<Recorder>,
+}
+
+/// Which lease is meant.
+#[derive(Debug, Clone)]
+pub struct LeaseQuestion<'a> {
+    /// Resource, consumer, strategy, attributes and deadline; the rest says nothing of leases.
+    pub asked: Question<'a>,
+    /// The id of the lease.
+    pub id: &'a str,
+}
+
+/// Whether permits were granted.
+#[derive(Debug, Clone, Copy)]
+pub enum Acquired {
+    /// The store has answered.
+    Answered {
+        /// What it said.
+        answer: LeaseAnswer,
+        /// The most permits that there ever are.
+        most: u64,
+    },
+    /// The consumer is on a list; the store was not asked, and there is no lease.
+    Listed(Listed),
+    /// The store could not answer; the failure policy did, and there is no lease.
+    Policy {
+        /// Whether the work may begin.
+        allowed: bool,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseError {
+    /// The question cannot be asked.
+    #[error(transparent)]
+    Question(#[from] LimiterError),
+    /// A lease of this id has another weight.
+    #[error("id is \"{id}\": a lease of this id is held with weight {held}, not {weight}")]
+    OtherWeight {
+        /// The id, fit to be shown.
+        id: String,
+        /// What the lease holds.
+        held: u64,
+        /// What was asked for.
+        weight: u64,
+    },
+    /// The store could not renew or release.
+    #[error("not done: {0}")]
+    NotDone(StoreError),
+}
+
+impl Leases {
+    /// Leases that are counted in `recorder`, which was made for the same rules.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, store: LeaseHandle, recorder: Arc<Recorder>) -> Self {
+        Self { rules, store, recorder }
+    }
+
+    /// Takes `weight` permits for `ttl`, or for as long as the strategy says. A refusal is an answer, not an error.
+    pub async fn acquire(
+        &self,
+        question: &LeaseQuestion<'_>,
+        weight: u64,
+        ttl: Option<Micros>,
+    ) -> Result<Acquired, LeaseError> {
+        let (resolved, rule) = self.resolve(question)?;
+        let ttl = ttl.unwrap_or(rule.numbers().ttl);
+        self.checked(bounds::check_weight(weight, rule).and_then(|()| bounds::check_ttl(ttl, rule)))?;
+        let started = clock::monotonic();
+        let acquired = match resolved.listing {
+            Some(listing) => Ok(Acquired::Listed(listing.listed)),
+            None => {
+                let asked = self.ask(question, &resolved, LeaseOp::Acquire { weight, ttl }, started).await;
+                granted(asked, question, (weight, rule.most()), resolved.strategy)
+            }
+        };
+        self.record(question, weight, &resolved, &acquired, started);
+        acquired
+    }
+
+    /// Lets a lease end `ttl` from now.
+    pub async fn renew(
+        &self,
+        question: &LeaseQuestion<'_>,
+        ttl: Option<Micros>,
+    ) -> Result<LeaseAnswer, LeaseError> {
+        let (resolved, rule) = self.resolve(question)?;
+        let ttl = ttl.unwrap_or(rule.numbers().ttl);
+        self.checked(bounds::check_ttl(ttl, rule))?;
+        self.change(question, &resolved, LeaseOp::Renew { ttl }, CountedMethod::Renew).await
+    }
+
+    /// Gives a lease's permits back, and reports how the work went and how long it took.
+    pub async fn release(
+        &self,
+        question: &LeaseQuestion<'_>,
+        outcome: WorkOutcome,
+        rtt: Option<Micros>,
+    ) -> Result<LeaseAnswer, LeaseError> {
+        let (resolved, _) = self.resolve(question)?;
+        self.checked(rtt.map_or(Ok(()), bounds::check_rtt))?;
+        let op = LeaseOp::Release { outcome, rtt };
+        self.change(question, &resolved, op, CountedMethod::Release).await
+    }
+
+    /// Renews or releases.
+    async fn change(
+        &self,
+        question: &LeaseQuestion<'_>,
+        resolved: &Resolved<'_>,
+        op: LeaseOp,
+        method: CountedMethod,
+    ) -> Result<LeaseAnswer, LeaseError> {
+        let started = clock::monotonic();
+        let answer = self.ask(question, resolved, op, started).await;
+        let counted = match &answer {
+            Ok(answer) if answer.outcome == LeaseOutcome::NotHeld => CountedLease::NotHeld,
+            Ok(_) => CountedLease::Held,
+            Err(_) => CountedLease::Error,
+        };
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.lease(resolved.index, method, counted, took);
+        answer.map_err(LeaseError::NotDone)
+    }
+
+    async fn ask(
+        &self,
+        question: &LeaseQuestion<'_>,
+        resolved: &Resolved<'_>,
+        op: LeaseOp,
+        started: Instant,
+    ) -> Result<LeaseAnswer, StoreError> {
+        let LeaseQuestion { asked, id } = question;
+        let ask = LeaseAsk {
+            strategy: resolved.strategy,
+            subject: asked.subject(resolved.group),
+            id,
+            op,
+            deadline: asked.deadline.map(|deadline| limiter::deadline_for_store(deadline, started)),
+        };
+        let answer = self.store.lease(&ask).await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, answer.as_ref().err());
+        answer
+    }
+
+    /// The strategy that applies and how many permits it has, if the question can be asked at all.
+    fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
+        let resolved = self.checked(limiter::resolve_any(&self.rules, &question.asked))?;
+        self.checked(bounds::check_id(question.id))?;
+        let strategy: &Strategy = resolved.strategy;
+        match strategy.concurrency() {
+            Some(rule) => Ok((resolved, rule)),
+            None => self.checked(Err(LimiterError::Unsupported(format!(
+                "strategy `{}` has rate limits and no permits; ask RateLimitService.ShouldAllow",
+                strategy.name()
+            )))),
+        }
+    }
+
+    /// Counts a question that cannot be asked.
+    fn checked<T>(&self, checked: Result<T, impl Into<LimiterError>>) -> Result<T, LeaseError> {
+        checked.map_err(|error| {
+            let error = error.into();
+            self.recorder.rejected(match error {
+                LimiterError::Unknown(_) => Rejection::Unknown,
+                _ => Rejection::Invalid,
+            });
+            error.into()
+        })
+    }
+
+    /// The one event of an acquisition.
+    fn record(
+        &self,
+        question: &LeaseQuestion<'_>,
+        weight: u64,
+        resolved: &Resolved<'_>,
+        acquired: &Result<Acquired, LeaseError>,
+        started: Instant,
+    ) {
+        let took = clock::monotonic().saturating_duration_since(started);
+        let counted = count_as(acquired);
+        let row = self.recorder.row(resolved);
+        self.recorder.ended(row, counted, 1, weight);
+        if self.recorder.samples() {
+            self.recorder.sampled(row, counted, question.asked.consumer);
+        }
+        self.recorder.lease_took(CountedMethod::Acquire, took);
+        tracing::debug!(
+            strategy = resolved.strategy.name(),
+            resource = question.asked.resource,
+            consumer = question.asked.consumer,
+            lease = question.id,
+            outcome = counted.name(),
+            error = acquired.as_ref().err().map(tracing::field::display),
+            took_us = micros(took),
+            "acquired"
+        );
+    }
+}
+
+/// What the store's answer, or its absence, means for the caller.
+fn granted(
+    asked: Result<LeaseAnswer, StoreError>,
+    question: &LeaseQuestion<'_>,
+    (weight, most): (u64, u64),
+    strategy: &Strategy,
+) -> Result<Acquired, LeaseError> {
+    match asked {
+        Ok(LeaseAnswer { outcome: LeaseOutcome::OtherWeight(held), .. }) => {
+            Err(LeaseError::OtherWeight { id: limiter::shown(question.id), held, weight })
+        }
+        Ok(answer) => Ok(Acquired::Answered { answer, most }),
+        Err(error) => {
+            tracing::debug!(strategy = strategy.name(), %error, "the store could not grant permits");
+            match strategy.on_store_failure() {
+                FailurePolicy::Allow => Ok(Acquired::Policy { allowed: true }),
+                FailurePolicy::Deny => Ok(Acquired::Policy { allowed: false }),
+                FailurePolicy::Error => {
+                    let whose = format!("strategy `{}`", strategy.name()).into();
+                    Err(LimiterError::Store { whose, error }.into())
+                }
+            }
+        }
+    }
+}
+
+fn count_as(acquired: &Result<Acquired, LeaseError>) -> CountedOutcome {
+    match acquired {
+        Ok(Acquired::Answered { answer, .. }) => match answer.outcome {
+            LeaseOutcome::Refused { refusal: LeaseRefusal::Never, .. } => CountedOutcome::Never,
+            LeaseOutcome::Refused { .. } => CountedOutcome::Denied,
+            _ => CountedOutcome::Allowed,
+        },
+        Ok(Acquired::Listed(Listed::Deny)) => CountedOutcome::DenyList,
+        Ok(Acquired::Listed(Listed::Allow)) => CountedOutcome::AllowList,
+        Ok(Acquired::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
+        Ok(Acquired::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
+        Err(_) => CountedOutcome::Error,
+    }
+}
+
+fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,42 @@
+//! What a call about a lease may hold, besides what every question may. Every error names the field, the value and the
+//! bound that it breaks.
+
+use weir_core::lease::{ConcurrencyRule, MAX_LEASE_ID};
+use weir_units::{LONGEST_SPAN, Micros};
+
+use crate::limiter::{InvalidField, shown};
+
+/// The longest time that work can be said to have taken.
+pub const MAX_RTT: Micros = LONGEST_SPAN;
+
+pub(super) fn check_id(id: &str) -> Result<(), InvalidField> {
+    if (1..=MAX_LEASE_ID).contains(&id.len()) {
+        return Ok(());
+    }
+    let bound = format!("it has {} bytes; it must have 1 to {MAX_LEASE_ID}", id.len());
+    Err(InvalidField { field: "id", value: format!("\"{}\"", shown(id)), bound })
+}
+
+pub(super) fn check_weight(weight: u64, rule: &ConcurrencyRule) -> Result<(), InvalidField> {
+    let most = rule.max_weight();
+    if (1..=most).contains(&weight) {
+        return Ok(());
+    }
+    Err(InvalidField { field: "weight", value: weight.to_string(), bound: format!("it must be 1 to {most}") })
+}
+
+pub(super) fn check_ttl(ttl: Micros, rule: &ConcurrencyRule) -> Result<(), InvalidField> {
+    let longest = rule.numbers().max_ttl;
+    if (Micros(1)..=longest).contains(&ttl) {
+        return Ok(());
+    }
+    let bound = format!("it must be 1us to {longest}, which is the strategy's `max_ttl`");
+    Err(InvalidField { field: "ttl", value: ttl.to_string(), bound })
+}
+
+pub(super) fn check_rtt(rtt: Micros) -> Result<(), InvalidField> {
+    if (Micros(1)..=MAX_RTT).contains(&rtt) {
+        return Ok(());
+    }
+    Err(InvalidField { field: "rtt", value: rtt.to_string(), bound: format!("it must be 1us to {MAX_RTT}") })
+}

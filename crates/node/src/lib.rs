@@ -1,0 +1,27 @@
+//! A running node: from sockets and a configuration to decisions.
+//!
+//! From the top down; each uses only those below it, and the crates below this one.
+//!
+//! * [`app`]: a configuration and sockets in, a running service out.
+//! * [`server`], [`admin`]: sockets, threads, shutdown. [`watch`]: files that change while they serve.
+//! * [`service`]: wire ⇄ domain.
+//! * [`limiter`]: the use case: strategy, store, failure policy, one event.
+//! * [`leases`]: the use case of permits that callers hold for a time.
+//! * [`queues`]: the use case of work that waits for workers.
+//! * [`usage`]: what was decided, by time, and the consumers that call most.
+//! * [`telemetry`], [`readiness`]: what operators see.
+//!
+//! What is generic over the store is compiled here for the stores that [`app::run`] makes, so that programs and tests
+//! only link it.
+
+pub mod admin;
+pub mod app;
+pub mod leases;
+pub mod limiter;
+pub mod queues;
+pub mod readiness;
+pub mod server;
+pub mod service;
+pub mod telemetry;
+pub mod usage;
+pub mod watch;

@@ -1,0 +1,126 @@
+//! The use case: which strategy, what its limits say, what answers when the store cannot, one event.
+
+mod adjust;
+mod advice;
+mod answer;
+mod bounds;
+mod count;
+mod deadline;
+mod decision_log;
+pub mod envoy;
+mod inline;
+mod log;
+mod question;
+mod round;
+mod settle;
+mod shadow;
+mod undo;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use adjust::Adjusted;
+pub use advice::Advice;
+pub use answer::{Answer, Begun, LimiterError, Outcome};
+pub(crate) use bounds::shown;
+pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch, interval};
+pub use count::CountedParts;
+pub(crate) use deadline::for_store as deadline_for_store;
+pub use inline::InlineLimit;
+pub use question::{AskedFields, DEFAULT_COST, Question, Shaping};
+pub use round::Round;
+pub use undo::Undone;
+pub use waiting::Waiting;
+use weir_core::strategy::{Resolved, Rules, Strategy};
+use weir_store::{Decision, DecisionAnswer, Store, StoreError, Verdicts, decide_one};
+use weir_time::clock;
+
+use crate::telemetry::{Recorder, Rejection};
+
+/// Answers questions from one store under one set of rules. Each worker has its own.
+pub struct Limiter<S> {
+    rules: Arc<Rules>,
+    store: S,
+    recorder: Arc<Recorder>,
+}
+
+impl<S: Store> Limiter<S> {
+    /// A limiter that counts what it does in `recorder`, which was made for the same rules.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, store: S, recorder: Arc<Recorder>) -> Self {
+        Self { rules, store, recorder }
+    }
+
+    /// When the store must have answered, so that its absence can still be answered before `deadline`. A store that
+    /// answers at once needs no deadline.
+    #[inline]
+    pub fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
+        deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))
+    }
+
+    /// The strategy that applies, if the question can be asked at all.
+    fn resolve(&self, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
+        resolve(&self.rules, question).map_err(|error| self.refused(error))
+    }
+
+    /// Counts a question that cannot be asked.
+    #[cold]
+    pub(crate) fn refused(&self, error: LimiterError) -> LimiterError {
+        self.recorder.rejected(match error {
+            LimiterError::Unknown(_) => Rejection::Unknown,
+            _ => Rejection::Invalid,
+        });
+        error
+    }
+
+    /// Asks the store for one decision about `question` that is timed and counted for itself.
+    async fn ask(&self, decision: &Decision<'_>, question: &Question<'_>) -> Result<Verdicts, StoreError> {
+        let started = clock::monotonic();
+        let answer = decide_one(&self.store, decision);
+        if self.rules.has_shadows() && !matches!(answer, DecisionAnswer::Now(Err(_))) {
+            self.change_shadows(decision);
+        }
+        let result = answer.verdicts().await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
+        if self.recorder.decision_log().is_some() {
+            self.log_change(decision, question.is_for_default(), &result);
+        }
+        result
+    }
+}
+
+/// What decides a question under `rules`, if it can be asked at all: a strategy of rate limits.
+pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+    let resolved = resolve_any(rules, question)?;
+    check_kind(resolved.strategy)?;
+    Ok(resolved)
+}
+
+/// A strategy of permits decides no questions.
+#[inline]
+fn check_kind(strategy: &Strategy) -> Result<(), LimiterError> {
+    if strategy.concurrency().is_some() { Err(has_permits(strategy)) } else { Ok(()) }
+}
+
+#[cold]
+fn has_permits(strategy: &Strategy) -> LimiterError {
+    LimiterError::Unsupported(format!(
+        "strategy `{}` has permits and no rate limits; ask ConcurrencyService.Acquire",
+        strategy.name()
+    ))
+}
+
+/// The strategy of a question under `rules`, of whatever kind. A question that lacks something is
+/// refused for every consumer: a list must not hide a caller's mistake.
+pub fn resolve_any<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+    bounds::check(question)?;
+    let resolved = rules.resolve_for(question.resource, question.consumer, question.strategy);
+    let resolved = resolved.map_err(bounds::shortened)?;
+    bounds::check_needed(question, resolved.strategy)?;
+    if !question.is_plain() {
+        bounds::check_shaping(question, resolved.strategy)?;
+    }
+    Ok(resolved)
+}

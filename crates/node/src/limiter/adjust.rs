@@ -1,0 +1,84 @@
+//! Debits of what was used already, and cancelled reservations.
+//!
+//! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
+
+use smallvec::SmallVec;
+use weir_core::algorithm::{LimitVerdict, Op, Verdict};
+use weir_core::strategy::{Limit, Resolved};
+use weir_store::{Decision, Part, Store, no_verdict};
+use weir_time::clock;
+
+use super::{Limiter, LimiterError, Question, bounds};
+
+/// How limits stand after a debit or a cancellation.
+#[derive(Debug, Clone)]
+pub struct Adjusted<'a> {
+    /// Whether this call changed anything: false where a debit with its id was made before, and where no reservation
+    /// was there to cancel.
+    pub applied: bool,
+    /// Of a debit: whether it fitted.
+    pub fitted: bool,
+    /// The limits, in the order of the strategy, each with what the debit charged to it, now or when it was made.
+    pub limits: Vec<(&'a Limit, LimitVerdict, u64)>,
+}
+
+impl<S: Store> Limiter<S> {
+    /// Charges what was used, also above the limits; under an id only once.
+    pub async fn debit(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+        bounds::check_debit(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
+        self.adjust(question, Op::Force).await
+    }
+
+    /// Gives back what was reserved under the question's id.
+    pub async fn cancel(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+        bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
+        self.adjust(question, Op::Cancel).await
+    }
+
+    async fn adjust(&self, question: &Question<'_>, op: Op) -> Result<Adjusted<'_>, LimiterError> {
+        let resolved = self.resolve(question)?;
+        let (verdict, limits) = self.change(question, &resolved, op, question.part()).await?;
+        let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {
+            let charged = match op {
+                Op::Force if verdict.applied => limit.algorithm.debited(one.level_before, question.cost),
+                // It was made before; this is what it charged then.
+                Op::Force => one.level_before,
+                _ => 0,
+            };
+            (limit, one, charged)
+        });
+        Ok(Adjusted { applied: verdict.applied, fitted: verdict.fitted, limits: limits.collect() })
+    }
+
+    /// Asks the store for a change that is no decision: a debit, a cancellation, a refund or a reset.
+    pub(super) async fn change(
+        &self,
+        question: &Question<'_>,
+        resolved: &Resolved<'_>,
+        op: Op,
+        part: Option<&Part<'_>>,
+    ) -> Result<(Verdict, SmallVec<[LimitVerdict; 2]>), LimiterError> {
+        let deadline = self.store_deadline(question.deadline, clock::monotonic());
+        let decision = Decision {
+            strategy: resolved.strategy,
+            subject: question.subject(resolved.group),
+            op,
+            costs: &[question.cost],
+            part,
+            deadline: deadline.as_ref(),
+        };
+        let result = self.ask(&decision, question).await;
+        tracing::debug!(
+            strategy = resolved.strategy.name(),
+            resource = question.resource,
+            consumer = question.consumer,
+            ?op,
+            cost = question.cost,
+            error = result.as_ref().err().map(tracing::field::display),
+            "changed"
+        );
+        let verdicts = result.map_err(LimiterError::NotUndone)?;
+        let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?;
+        Ok((*verdict, verdicts.limits))
+    }
+}

@@ -1,0 +1,166 @@
+//! What a client is advised of one limit of a decision: the binding one.
+
+use std::cmp::Ordering;
+use std::slice;
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_core::algorithm::{Algorithm, LimitVerdict, NextUnit, Op};
+use weir_core::strategy::Strategy;
+use weir_store::{
+    Decision, DecisionAnswer, LaterVerdicts, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts,
+    decide_one,
+};
+use weir_units::{Micros, Retry};
+
+use super::answer::Outcome;
+
+/// The binding limit, and when it gets its next unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advice {
+    /// The place of the binding limit in the strategy: the one that denies longest, or, if none denies, the one of
+    /// which the smallest part remains.
+    pub binding: usize,
+    /// The time until it gets one more unit than remains; `None` if it is full.
+    pub next_unit: Option<Micros>,
+}
+
+/// What must be known of a question to find out what its client is advised.
+pub(super) struct AdviceWanted {
+    subject: OwnedSubject,
+    op: Op,
+    cost: u64,
+    deadline: Option<Instant>,
+}
+
+/// What a client is advised, as far as it is known at once.
+pub(super) enum AdviceBegun {
+    /// It is known; nothing where no limit was asked.
+    Known(Option<Advice>),
+    /// The store says later when the limit at this place gets its next unit.
+    Later(usize, LaterVerdicts),
+}
+
+impl AdviceWanted {
+    pub(super) fn of(decision: &Decision<'_>) -> Self {
+        let Decision { ref subject, op, costs, deadline, .. } = *decision;
+        let cost = costs.first().copied().unwrap_or_default();
+        Self { subject: OwnedSubject::of(subject), op, cost, deadline: deadline.copied() }
+    }
+
+    /// Finds out from the answer, or asks the store for a peek of one unit more than remains.
+    pub(super) fn begin<S: Store>(
+        &self,
+        store: &S,
+        strategy: &Arc<Strategy>,
+        outcome: &Outcome<'_>,
+    ) -> AdviceBegun {
+        let Outcome::Decided { verdict, limits } = outcome else { return AdviceBegun::Known(None) };
+        let algorithms = strategy.algorithms();
+        let Some(binding) = binding(algorithms, limits) else { return AdviceBegun::Known(None) };
+        let (Some(limit), Some(said)) = (algorithms.get(binding), limits.get(binding)) else {
+            return AdviceBegun::Known(None);
+        };
+        let known = |next_unit| AdviceBegun::Known(Some(Advice { binding, next_unit }));
+        match limit.next_unit(self.op, self.cost, verdict, said) {
+            NextUnit::Full | NextUnit::None => return known(None),
+            NextUnit::After(wait) => return known(Some(wait)),
+            NextUnit::Unknown => {}
+        }
+        let one_more = said.remaining + 1;
+        let part = Part { limits: LimitSet::NONE.with(binding), id: "" };
+        let peek = Decision {
+            strategy,
+            subject: self.subject.subject(),
+            op: Op::Peek,
+            costs: slice::from_ref(&one_more),
+            part: Some(&part),
+            deadline: self.deadline.as_ref(),
+        };
+        match decide_one(store, &peek) {
+            DecisionAnswer::Now(peeked) => AdviceBegun::Known(Some(Self::of_peek(binding, &peeked))),
+            DecisionAnswer::Later(later) => AdviceBegun::Later(binding, later),
+        }
+    }
+
+    /// The same, waited for.
+    pub(super) async fn wait<S: Store>(
+        &self,
+        store: &S,
+        strategy: &Arc<Strategy>,
+        outcome: &Outcome<'_>,
+    ) -> Option<Advice> {
+        match self.begin(store, strategy, outcome) {
+            AdviceBegun::Known(advice) => advice,
+            AdviceBegun::Later(binding, later) => Some(Self::of_peek(binding, &later.await)),
+        }
+    }
+
+    /// What a peek of one unit more tells. If there is no answer, the time is left out: the decision stands.
+    pub(super) fn of_peek(binding: usize, peeked: &Result<Verdicts, StoreError>) -> Advice {
+        let retry =
+            peeked.as_ref().ok().and_then(|verdicts| verdicts.limits.first()).map(|limit| limit.retry);
+        let next_unit = match retry {
+            Some(Retry::After(wait)) => Some(wait),
+            Some(Retry::Now) => Some(Micros::ZERO),
+            Some(Retry::Never | Retry::Unknown) | None => None,
+        };
+        Advice { binding, next_unit }
+    }
+}
+
+/// The place of the binding limit; the first of several. `None` if there is no limit.
+fn binding(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Option<usize> {
+    let both = || algorithms.iter().zip(limits).enumerate().filter(|(_, (limit, _))| !limit.is_shadow());
+    let denies_longest = both()
+        .filter(|(_, (_, said))| !said.fits())
+        .reduce(|longest, other| if is_longer(other.1.1.retry, longest.1.1.retry) { other } else { longest });
+    let scarcest = || both().reduce(|least, other| if is_scarcer(other.1, least.1) { other } else { least });
+    denies_longest.or_else(scarcest).map(|(place, _)| place)
+}
+
+/// Whether the wait `one` is longer than `other`.
+fn is_longer(one: Retry, other: Retry) -> bool {
+    one != other && one.max(other) == one
+}
+
+/// Whether a smaller part of the first limit remains. The products are exact.
+fn is_scarcer(one: (&Algorithm, &LimitVerdict), other: (&Algorithm, &LimitVerdict)) -> bool {
+    let part = |(_, said): (&Algorithm, &LimitVerdict), (limit, _): (&Algorithm, &LimitVerdict)| {
+        u128::from(said.remaining) * u128::from(limit.limit().max(1))
+    };
+    part(one, other).cmp(&part(other, one)) == Ordering::Less
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_core::algorithm::Cause;
+
+    fn said(remaining: u64, retry: Retry) -> LimitVerdict {
+        let cause = match retry {
+            Retry::Now => None,
+            Retry::After(_) | Retry::Unknown => Some(Cause::Count),
+            Retry::Never => Some(Cause::Never),
+        };
+        LimitVerdict { cause, remaining, retry, reset_after: Micros(1), level_before: 0 }
+    }
+
+    #[test]
+    fn the_binding_limit_denies_longest_or_has_the_smallest_part_left() {
+        let after = |micros| Retry::After(Micros(micros));
+        let limits = [10, 1_000_000_000_000_000, 3]
+            .map(|limit| Algorithm::fixed_window(limit, Micros::from_secs(1), false, false).unwrap());
+        for (said, expected) in [
+            ([said(5, Retry::Now), said(499_999_999_999_999, Retry::Now), said(3, Retry::Now)], 1),
+            ([said(5, Retry::Now), said(500_000_000_000_000, Retry::Now), said(2, Retry::Now)], 0),
+            ([said(5, Retry::Now), said(500_000_000_000_001, Retry::Now), said(1, Retry::Now)], 2),
+            ([said(0, Retry::Now), said(0, after(1)), said(0, after(2))], 2),
+            ([said(0, after(3)), said(0, after(1)), said(0, after(3))], 0),
+            ([said(0, after(3)), said(0, Retry::Never), said(0, after(5))], 1),
+        ] {
+            assert_eq!(binding(&limits, &said), Some(expected), "{said:?}");
+        }
+        assert_eq!(binding(&[], &[]), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! How much was used lately: the sum over the newest parts of a bucketed window.
+//!
+//! It is no decision, so no failure policy answers for the store: what cannot be counted is an error.
+
+use weir_core::algorithm::{Engine, Op, Slots};
+use weir_core::strategy::Strategy;
+use weir_store::{Decision, LimitSet, Part, Store, no_verdict};
+use weir_time::clock;
+use weir_units::Micros;
+
+use super::{Limiter, LimiterError, Question, bounds};
+use crate::telemetry::Rejection;
+
+/// What was used in the newest parts of a bucketed window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedParts {
+    /// The sum of what was charged in them.
+    pub used: u64,
+    /// The time since the oldest of them began.
+    pub span: Micros,
+}
+
+impl<S: Store> Limiter<S> {
+    /// Counts what limit `name` has charged in the parts that the last `interval` touches.
+    pub async fn count(
+        &self,
+        question: &Question<'_>,
+        name: &str,
+        interval: Micros,
+    ) -> Result<CountedParts, LimiterError> {
+        let resolved = self.resolve(question)?;
+        let limit = bucketed_window(resolved.strategy, name);
+        let (index, slots) = limit.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let parts = (interval.0 / slots.width + 1).min(slots.count);
+        let deadline = self.store_deadline(question.deadline, clock::monotonic());
+        let part = Part { limits: LimitSet::NONE.with(index), id: "" };
+        let decision = Decision {
+            strategy: resolved.strategy,
+            subject: question.subject(resolved.group),
+            op: Op::Count { parts },
+            costs: &[0],
+            part: Some(&part),
+            deadline: deadline.as_ref(),
+        };
+        let verdicts = self.ask(&decision, question).await.map_err(LimiterError::NotCounted)?;
+        let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict).map_err(LimiterError::NotCounted)?;
+        let used = limits.first().map_or(0, |limit| limit.level_before);
+        let older = (parts - 1).saturating_mul(slots.width);
+        let span = Micros((verdict.now.0 % slots.width).saturating_add(older).min(verdict.now.0));
+        Ok(CountedParts { used, span })
+    }
+}
+
+/// The limit `name`, or the only one, if it is a bucketed window.
+fn bucketed_window(strategy: &Strategy, name: &str) -> Result<(usize, Slots), LimiterError> {
+    let limits = strategy.limits();
+    let place = match (limits, name) {
+        ([_], "") => Some(0),
+        (_, "") => return Err(bounds::unnamed_limit(strategy).into()),
+        _ => limits.iter().position(|limit| *limit.name == *name),
+    };
+    let found = place.and_then(|place| Some((place, limits.get(place)?)));
+    let Some((place, limit)) = found else { return Err(bounds::unknown_limit(strategy, name).into()) };
+    match limit.algorithm.engine() {
+        Engine::Slots(slots) => Ok((place, *slots)),
+        _ => Err(LimiterError::Unsupported(format!(
+            "limit `{}` of strategy `{}` keeps no parts that could be counted; only bucketed_window does",
+            limit.name,
+            strategy.name()
+        ))),
+    }
+}

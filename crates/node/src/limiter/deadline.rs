@@ -1,0 +1,61 @@
+//! How long the store may take, so that its absence can still be answered in time.
+
+use std::time::{Duration, Instant};
+
+/// What the policy's answer needs at least: the timer ends some 0.1 ms late, and the way from the client and back
+/// takes as long as the machines are busy. `docs/configuration.md` has the table that follows from these numbers.
+const LEAST: Duration = Duration::from_millis(2);
+/// Enough for an answer to reach a caller on the same continent. A caller that waits so long that this
+/// is the smaller part is served by the store's own deadline anyway.
+const MOST: Duration = Duration::from_millis(25);
+
+/// The caller's deadline less a tenth of the time that is left (2 ms at least, 25 ms at most, and
+/// never more than half): what the failure policy needs to answer before the caller has gone.
+pub(crate) fn for_store(deadline: Instant, now: Instant) -> Instant {
+    let left = deadline.saturating_duration_since(now);
+    now + (left - (left / 10).clamp(LEAST, MOST).min(left / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_is_a_tenth_within_bounds() {
+        let now = weir_time::clock::monotonic();
+        let margin_us = |left_us: u64| {
+            let left = Duration::from_micros(left_us);
+            (now + left - for_store(now + left, now)).as_micros()
+        };
+        assert_eq!(margin_us(0), 0);
+        assert_eq!(margin_us(600), 300);
+        assert_eq!(margin_us(5_000), 2_000);
+        assert_eq!(margin_us(20_000), 2_000);
+        assert_eq!(margin_us(50_000), 5_000);
+        assert_eq!(margin_us(10_000_000), 25_000);
+    }
+
+    #[test]
+    fn the_documented_times_are_these() {
+        let now = weir_time::clock::monotonic();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let table = page.split_once("| the caller's deadline |").unwrap().1;
+        let ms = |cell: &str| -> f64 { cell.trim().split(' ').next().unwrap().parse().unwrap() };
+        let mut rows = 0;
+        for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+            let cells: Vec<f64> = row.trim_matches('|').split('|').map(ms).collect();
+            let after = |ms: f64| now + Duration::from_secs_f64(ms / 1e3);
+            assert_eq!(for_store(after(cells[0]), now), after(cells[1]), "{row}");
+            assert!((cells[0] - cells[1] - cells[2]).abs() < 1e-9, "{row}");
+            rows += 1;
+        }
+        assert_eq!(rows, 6);
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_leaves_no_time() {
+        let now = weir_time::clock::monotonic();
+        assert_eq!(for_store(now, now + LEAST), now + LEAST);
+    }
+}

@@ -1,0 +1,182 @@
+//! What the decision log says of a decision.
+//!
+//! Events are the operations that charge or give back: peeks and counts are none. A decision is logged where it is
+//! counted, in the order in which its worker has settled it; its time is that of the store.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use weir_core::algorithm::{LimitVerdict, Op, Verdict};
+use weir_core::strategy::{Field, Strategy, inline_name};
+use weir_store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
+
+use super::answer::{LimiterError, Outcome};
+use super::{Limiter, Question, settle};
+use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};
+
+/// A decision that waits for the store, if it is to be logged.
+pub(super) struct PendingLogLine {
+    strategy: Arc<Strategy>,
+    subject: OwnedSubject,
+    op: Op,
+    cost: u64,
+    is_for_default: bool,
+    /// The limits and the id, where it has any.
+    part: Option<(LimitSet, String)>,
+}
+
+impl PendingLogLine {
+    fn of(decision: &Decision<'_>, question: &Question<'_>) -> Self {
+        Self {
+            strategy: Arc::clone(decision.strategy),
+            subject: OwnedSubject::of(&decision.subject),
+            op: decision.op,
+            cost: decision.costs.first().copied().unwrap_or_default(),
+            is_for_default: question.is_for_default(),
+            part: decision.part.map(|part| (part.limits, part.id.to_owned())),
+        }
+    }
+}
+
+/// What is logged of an operation; nothing of one that changes nothing.
+const fn name_of(op: Op) -> Option<&'static str> {
+    match op {
+        Op::Charge => Some("charge"),
+        Op::AtMost => Some("at_most"),
+        Op::Reserve { .. } => Some("reserve"),
+        Op::Cancel => Some("cancel"),
+        Op::Force => Some("debit"),
+        Op::Refund => Some("refund"),
+        Op::Reset => Some("reset"),
+        Op::Peek | Op::Count { .. } => None,
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// A copy of a decision that waits, if it may be logged.
+    #[inline]
+    pub(super) fn logged_later(
+        &self,
+        decision: &Decision<'_>,
+        question: &Question<'_>,
+    ) -> Option<PendingLogLine> {
+        self.recorder.decision_log().and_then(|log| {
+            let wanted = log.wants(decision.subject.resource, decision.subject.consumer, true);
+            (wanted && name_of(decision.op).is_some()).then(|| PendingLogLine::of(decision, question))
+        })
+    }
+
+    /// Logs a decision that is answered, and whether the request left the strategy to the configuration.
+    #[cold]
+    pub(super) fn log_decision(
+        &self,
+        decision: &Decision<'_>,
+        is_for_default: bool,
+        outcome: &Result<Outcome<'_>, LimiterError>,
+    ) {
+        let counted = settle::count_as(outcome);
+        let verdict = match outcome {
+            Ok(Outcome::Decided { verdict, limits }) => Some((verdict, *limits)),
+            _ => None,
+        };
+        self.log_line(decision, is_for_default, counted.name(), verdict);
+    }
+
+    /// The same of one that has waited.
+    #[cold]
+    pub(super) fn log_waited(&self, owned: &PendingLogLine, outcome: &Result<Outcome<'_>, LimiterError>) {
+        let PendingLogLine { strategy, subject, op, cost, is_for_default, part } = owned;
+        let part = part.as_ref().map(|(limits, id)| Part { limits: *limits, id });
+        let costs = [*cost];
+        let decision =
+            Decision { part: part.as_ref(), ..Decision::new(strategy, subject.subject(), *op, &costs) };
+        self.log_decision(&decision, *is_for_default, outcome);
+    }
+
+    /// Logs a debit, a cancelled reservation, a refund or a reset.
+    #[cold]
+    pub(super) fn log_change(
+        &self,
+        decision: &Decision<'_>,
+        is_for_default: bool,
+        result: &Result<Verdicts, StoreError>,
+    ) {
+        let Some((verdict, limits)) = result.as_ref().ok().and_then(|verdicts| verdicts.get(0)) else {
+            return self.log_line(decision, is_for_default, CountedOutcome::Error.name(), None);
+        };
+        let outcome = if is_applied(decision.op, verdict) { "done" } else { "known" };
+        self.log_line(decision, is_for_default, outcome, Some((verdict, limits)));
+    }
+
+    /// Logs the decision over a descriptor of Envoy's.
+    #[cold]
+    pub(super) fn log_descriptor(
+        &self,
+        decision: &Decision<'_>,
+        outcome: CountedOutcome,
+        verdict: Option<(&Verdict, &LimitVerdict)>,
+    ) {
+        let outcome = match (decision.op, verdict) {
+            (Op::Force | Op::Refund, Some(_)) => "done",
+            _ => outcome.name(),
+        };
+        let verdict = verdict.map(|(verdict, limit)| (verdict, std::slice::from_ref(limit)));
+        self.log_line(decision, false, outcome, verdict);
+    }
+
+    fn log_line(
+        &self,
+        decision: &Decision<'_>,
+        is_for_default: bool,
+        outcome: &'static str,
+        verdict: Option<(&Verdict, &[LimitVerdict])>,
+    ) {
+        let Decision { strategy, subject, op, costs, part, .. } = *decision;
+        let (Some(log), Some(operation)) = (self.recorder.decision_log(), name_of(op)) else { return };
+        if !log.wants(subject.resource, subject.consumer, is_denial(outcome)) {
+            return;
+        }
+        let line = DecisionLine {
+            time: verdict.map(|(verdict, _)| verdict.now),
+            operation,
+            strategy: strategy.name(),
+            is_for_default,
+            inline: inline_name(strategy.name()).and_then(|_| strategy.algorithms().first()),
+            subject,
+            cost: costs.first().copied().unwrap_or_default(),
+            granted: verdict.map_or(0, |(verdict, _)| verdict.granted),
+            max_wait: match op {
+                Op::Reserve { max_wait } => Some(max_wait),
+                _ => None,
+            },
+            id: part.map_or("", |part| part.id),
+            applied: verdict.is_some_and(|(verdict, _)| is_applied(op, verdict)),
+            outcome,
+            named: named(strategy, op, part),
+            limits: match verdict {
+                Some((_, limits)) => decision.limits().zip(limits.iter().copied()).collect(),
+                None => SmallVec::new(),
+            },
+        };
+        log.write(&line);
+    }
+}
+
+/// Whether it was done now: a refund that had been made before gives back nothing.
+fn is_applied(op: Op, verdict: &Verdict) -> bool {
+    verdict.applied && (verdict.granted > 0 || op != Op::Refund)
+}
+
+/// The limits that a refund or a reset has named: nothing where it is about those that are meant without a name.
+pub(super) fn named<'s>(strategy: &'s Strategy, op: Op, part: Option<&Part<'_>>) -> SmallVec<[&'s str; 4]> {
+    let meant = |limit: &weir_core::strategy::Limit| op != Op::Reset || limit.scope.has(Field::Consumer);
+    let limits = || strategy.limits().iter().enumerate();
+    let set = match part {
+        Some(part) if matches!(op, Op::Refund | Op::Reset) => part.limits,
+        _ => return SmallVec::new(),
+    };
+    if limits().all(|(index, limit)| set.has(index) == meant(limit)) {
+        return SmallVec::new();
+    }
+    limits().filter(|(index, _)| set.has(*index)).map(|(_, limit)| &*limit.name).collect()
+}

@@ -1,0 +1,283 @@
+//! Envoy's question: which rules the descriptors of a request match, and whether any is over its limit.
+//!
+//! Every descriptor is a decision of its own. All of them are put to the store at once, and one that is
+//! over does not keep the others from being charged: that is what the reference service does too. Unlike
+//! there, a denied descriptor charges nothing, but where its rule says `count_rejected`.
+
+mod decide;
+mod given;
+mod name;
+mod order;
+mod overall;
+mod questions;
+mod rule;
+mod status;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use weir_config::EnvoyConfig;
+use weir_core::algorithm::{LimitVerdict, Op, Verdict};
+use weir_core::envoy::{Domain, Domains, Rule};
+use weir_store::{Store, StoreError};
+use weir_time::clock;
+
+use self::given::Given;
+pub use self::overall::Overall;
+use self::questions::questions;
+use self::rule::FoundLimit;
+pub use self::status::{Code, DescriptorStatus};
+use super::{InvalidField, Limiter, LimiterError};
+use crate::telemetry::{
+    AnswerCode, CountedMethod, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Rejection,
+    RuleCounts,
+};
+
+/// The most descriptors that a request may have.
+pub const MAX_DESCRIPTORS: usize = 1000;
+
+/// The most entries that a descriptor may have.
+pub const MAX_ENTRIES: usize = 64;
+
+/// The longest domain, key or value, in bytes.
+pub const MAX_TEXT: usize = 64 << 10;
+
+/// What holds for every request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EnvoyRules {
+    /// Whether limits that requests bring along are used.
+    pub overrides_in_request: bool,
+    /// The share of a limit above which hits count as near.
+    pub near_limit_ratio: f32,
+    /// Whether every request passes; statuses still say what would not have.
+    pub shadow_mode: bool,
+    /// Whether every rule denies only together with all others of its request.
+    pub quota_mode: bool,
+}
+
+impl From<&EnvoyConfig> for EnvoyRules {
+    fn from(config: &EnvoyConfig) -> Self {
+        Self {
+            overrides_in_request: config.overrides_in_request,
+            near_limit_ratio: config.near_limit_ratio,
+            shadow_mode: config.shadow_mode,
+            quota_mode: config.quota_mode,
+        }
+    }
+}
+
+/// The rules of one set of files, with where their hits are counted. A reload is another one.
+#[derive(Debug)]
+pub struct Loaded {
+    domains: Arc<Domains>,
+    counts: FileCounts,
+}
+
+/// What one worker needs to answer Envoy, beside its limiter.
+#[derive(Debug)]
+pub struct EnvoyLimiter {
+    rules: EnvoyRules,
+    given: Given,
+    recorder: EnvoyRecorder,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct RateLimitAsk<'a> {
+    /// Whose rules apply.
+    pub domain: &'a str,
+    /// What is counted.
+    pub descriptors: SmallVec<[DescriptorAsk<'a>; 2]>,
+    /// The hits of descriptors that do not say themselves; 0 is 1.
+    pub hits_addend: u32,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// One descriptor of a request.
+#[derive(Debug, Clone)]
+pub struct DescriptorAsk<'a> {
+    /// Keys and values.
+    pub entries: SmallVec<[(&'a str, &'a str); 4]>,
+    /// A limit that is used instead of what is configured; its unit as the wire numbers it.
+    pub limit: Option<(u32, i32)>,
+    /// Its own hits. They are work that is done, and so charged even above the limit.
+    pub hits: Option<u64>,
+    /// Whether the hits are given back.
+    pub refund: bool,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct RateLimitAnswer<'a> {
+    /// Over all descriptors.
+    pub overall: Overall,
+    /// One per descriptor.
+    pub statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RateLimitError {
+    /// No domain.
+    #[error("rate limit domain must not be empty")]
+    NoDomain,
+    /// No descriptor.
+    #[error("rate limit descriptor list must not be empty")]
+    NoDescriptors,
+    /// A field breaks its bound.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// A refund of a limit that counts what it denied.
+    #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
+    NoRefund(Box<str>),
+    /// The store could not decide, and the rule's policy is to say so.
+    #[error("rule `{rule}`: {error}")]
+    Store {
+        /// The rule.
+        rule: Box<str>,
+        /// Why the store could not decide.
+        error: StoreError,
+    },
+}
+
+impl RateLimitError {
+    /// The code that the caller gets.
+    fn code(&self) -> AnswerCode {
+        match self {
+            Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => AnswerCode::InvalidArgument,
+            Self::NoRefund(_) => AnswerCode::FailedPrecondition,
+            Self::Store { .. } => AnswerCode::Unavailable,
+        }
+    }
+}
+
+impl From<RateLimitError> for LimiterError {
+    fn from(error: RateLimitError) -> Self {
+        match error {
+            RateLimitError::NoDomain | RateLimitError::NoDescriptors => Self::Incomplete(error.to_string()),
+            RateLimitError::Invalid(invalid) => Self::Invalid(invalid),
+            RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
+            RateLimitError::Store { rule, error } => {
+                Self::Store { whose: format!("rule `{rule}`").into(), error }
+            }
+        }
+    }
+}
+
+/// Counts how a request ended, also where it was given up before there was an answer.
+struct EndOfRequest<'e> {
+    recorder: &'e EnvoyRecorder,
+    domain: Option<&'e DomainCounts>,
+    deadline: Option<Instant>,
+    code: Option<AnswerCode>,
+}
+
+impl Drop for EndOfRequest<'_> {
+    fn drop(&mut self) {
+        let given_up = || match self.deadline {
+            Some(deadline) if clock::monotonic() >= deadline => AnswerCode::DeadlineExceeded,
+            _ => AnswerCode::Cancelled,
+        };
+        self.recorder.answered(self.domain, self.code.unwrap_or_else(given_up));
+    }
+}
+
+/// A descriptor on its way to the store.
+struct DescriptorQuestion<'a> {
+    found: FoundLimit<'a>,
+    name: String,
+    op: Op,
+    hits: u64,
+}
+
+/// What the store said, or the policy in its place.
+enum Decided {
+    Verdict(Verdict, LimitVerdict),
+    Policy { allowed: bool },
+}
+
+impl Loaded {
+    /// The rules of `domains`, whose hits `metrics` counts.
+    #[must_use]
+    pub fn new(domains: Arc<Domains>, metrics: &EnvoyMetrics) -> Self {
+        let counts = metrics.of(&domains);
+        Self { domains, counts }
+    }
+
+    /// The domains.
+    #[must_use]
+    pub fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    fn counts(&self, rule: &Rule) -> Option<&RuleCounts> {
+        self.counts.rules.get(rule.index).map(|counts| &**counts)
+    }
+
+    fn domain_counts(&self, domain: &Domain) -> Option<&DomainCounts> {
+        self.counts.domains.get(domain.index()).map(|counts| &**counts)
+    }
+}
+
+impl EnvoyLimiter {
+    /// Counts a request that ended before its domain was known.
+    pub fn unread(&self, code: AnswerCode) {
+        self.recorder.answered(None, code);
+    }
+
+    /// One worker's.
+    #[must_use]
+    pub fn new(rules: EnvoyRules, recorder: EnvoyRecorder) -> Self {
+        Self { rules, given: Given::default(), recorder }
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Answers one request under the rules of `loaded`. To be over a limit is an answer, not an error.
+    pub async fn rate_limit<'a>(
+        &self,
+        envoy: &EnvoyLimiter,
+        loaded: &'a Loaded,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        let domain = loaded.domains.find(ask.domain);
+        let counts = domain.and_then(|domain| loaded.domain_counts(domain));
+        let mut ended =
+            EndOfRequest { recorder: &envoy.recorder, domain: counts, deadline: ask.deadline, code: None };
+        let answer = self.answer(envoy, loaded, domain, ask).await;
+        ended.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
+        answer
+    }
+
+    async fn answer<'a>(
+        &self,
+        envoy: &EnvoyLimiter,
+        loaded: &'a Loaded,
+        domain: Option<&'a Domain>,
+        ask: &RateLimitAsk<'_>,
+    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        let questions = questions(envoy, domain, ask);
+        let questions = questions.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
+        let started = clock::monotonic();
+        let decided = self.decide_all(envoy, &questions, ask.deadline, started).await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        // What answers at once is timed once; the others have been timed for themselves.
+        let answered = decided.iter().flatten().flatten();
+        let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
+        self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);
+        let decided =
+            decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;
+        let mut statuses = SmallVec::new();
+        for (question, decided) in questions.into_iter().zip(decided) {
+            statuses.push(status::status_of(envoy, loaded, domain, question, decided));
+        }
+        let overall = Overall::of(&envoy.rules, &statuses);
+        if overall.shadowed {
+            envoy.recorder.happened(EnvoyEvent::GlobalShadow);
+        }
+        tracing::debug!(domain = ask.domain, descriptors = statuses.len(), over = overall.over, "rate limit");
+        Ok(RateLimitAnswer { overall, statuses })
+    }
+}

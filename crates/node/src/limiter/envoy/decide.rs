@@ -1,0 +1,173 @@
+//! Puts the descriptors of a request to the store, all at once, and takes the policy's answer where it has none.
+
+use std::slice;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use smallvec::SmallVec;
+use weir_core::algorithm::{LimitVerdict, Verdict};
+use weir_core::envoy::RateLimit;
+use weir_core::key::Subject;
+use weir_store::{Answers, Decision, Store, StoreAnswer, StoreError, no_verdict};
+use weir_time::clock;
+use weir_units::Retry;
+
+use super::order::{self, EqualDescriptors};
+use super::{Decided, DescriptorQuestion, EnvoyLimiter, RateLimitError};
+use crate::limiter::Limiter;
+use crate::limiter::settle::policy_answer;
+use crate::telemetry::{CountedOutcome, EnvoyEvent};
+
+impl<S: Store> Limiter<S> {
+    /// One answer per question; none where no limit applies.
+    pub(super) async fn decide_all(
+        &self,
+        envoy: &EnvoyLimiter,
+        questions: &[DescriptorQuestion<'_>],
+        deadline: Option<Instant>,
+        started: Instant,
+    ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
+        let deadline = self.store_deadline(deadline, started);
+        let together = |places: EqualDescriptors| self.decide_together(envoy, questions, places, deadline);
+        let all = || (0..questions.len()).collect();
+        // A store that answers at once decides in the order of the descriptors.
+        let counters = if S::AT_ONCE || questions.len() == 1 { None } else { order::runs(questions) };
+        let mut decided = match counters {
+            None => together(all()).await,
+            Some(counters) => {
+                let in_order = async |runs: Vec<EqualDescriptors>| {
+                    let mut decided = Vec::new();
+                    for run in runs {
+                        decided.extend(together(run).await);
+                    }
+                    decided
+                };
+                join_all(counters.into_iter().map(in_order)).await.into_iter().flatten().collect()
+            }
+        };
+        decided.sort_unstable_by_key(|(place, _)| *place);
+        decided.into_iter().map(|(_, decided)| decided).collect()
+    }
+
+    /// Puts the questions at these places to the store at once; says with each answer whose it is.
+    async fn decide_together(
+        &self,
+        envoy: &EnvoyLimiter,
+        questions: &[DescriptorQuestion<'_>],
+        places: EqualDescriptors,
+        deadline: Option<Instant>,
+    ) -> SmallVec<[(usize, Result<Option<Decided>, RateLimitError>); 2]> {
+        let started = clock::monotonic();
+        let mut answers = Answers::default();
+        {
+            let asked = places.iter().filter_map(|&place| questions.get(place)?.decision(deadline.as_ref()));
+            self.store.decide(&asked.collect::<SmallVec<[_; 2]>>(), &mut answers);
+        }
+        let (mut each, mut limits) = (answers.each.into_iter(), answers.limits.into_iter());
+        let mut decided = SmallVec::new();
+        let mut later = Vec::new();
+        for place in places {
+            let limited = questions.get(place).and_then(|question| Some((question, question.found.limit()?)));
+            let Some((question, limit)) = limited else {
+                decided.push((place, Ok(None)));
+                continue;
+            };
+            let answer = match each.next() {
+                Some(StoreAnswer::Later(verdicts)) => {
+                    later.push(async move { (place, question, limit, verdicts.await) });
+                    continue;
+                }
+                Some(StoreAnswer::Ready(Ok(verdict))) => {
+                    limits.next().map(|limit| (verdict, limit)).ok_or_else(no_verdict)
+                }
+                Some(StoreAnswer::Ready(Err(error))) => Err(error),
+                Some(StoreAnswer::Unknown) | None => Err(no_verdict()),
+            };
+            if !S::AT_ONCE || answer.is_err() {
+                self.count_call(started, answer.as_ref().err());
+            }
+            let answer = self.settle(envoy, question, limit, answer);
+            decided.push((place, answer.map(Some)));
+        }
+        if later.is_empty() {
+            return decided;
+        }
+        for (place, question, limit, verdicts) in join_all(later).await {
+            self.count_call(started, verdicts.as_ref().err());
+            let answer = verdicts.and_then(|verdicts| {
+                let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
+                Ok((*verdict, *limits.first().ok_or_else(no_verdict)?))
+            });
+            decided.push((place, self.settle(envoy, question, limit, answer).map(Some)));
+        }
+        decided
+    }
+
+    /// What the store said, or the rule's policy instead.
+    fn settle(
+        &self,
+        envoy: &EnvoyLimiter,
+        question: &DescriptorQuestion<'_>,
+        limit: &RateLimit,
+        answer: Result<(Verdict, LimitVerdict), StoreError>,
+    ) -> Result<Decided, RateLimitError> {
+        let decided = envoy.settle(question, limit, answer);
+        if self.recorder.decision_log().is_some()
+            && let Some(decision) = question.decision(None)
+        {
+            let verdict = match &decided {
+                Ok(Decided::Verdict(verdict, limit)) => Some((verdict, limit)),
+                _ => None,
+            };
+            self.log_descriptor(&decision, count_as(&decided), verdict);
+        }
+        decided
+    }
+
+    fn count_call(&self, started: Instant, error: Option<&StoreError>) {
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, error);
+    }
+}
+
+impl DescriptorQuestion<'_> {
+    /// What the store is asked, if a limit applies.
+    fn decision<'q>(&'q self, deadline: Option<&'q Instant>) -> Option<Decision<'q>> {
+        let subject = Subject { resource: &self.name, ..Subject::default() };
+        let decision =
+            Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits));
+        Some(Decision { deadline, ..decision })
+    }
+}
+
+impl EnvoyLimiter {
+    /// What the store said, or the rule's policy instead.
+    fn settle(
+        &self,
+        question: &DescriptorQuestion<'_>,
+        limit: &RateLimit,
+        answer: Result<(Verdict, LimitVerdict), StoreError>,
+    ) -> Result<Decided, RateLimitError> {
+        let error = match answer {
+            Ok((verdict, limit)) => return Ok(Decided::Verdict(verdict, limit)),
+            Err(error) => error,
+        };
+        self.recorder.happened(EnvoyEvent::StoreError);
+        match policy_answer(limit.strategy().on_store_failure()) {
+            Some(allowed) => Ok(Decided::Policy { allowed }),
+            None => Err(RateLimitError::Store { rule: question.found.path().into(), error }),
+        }
+    }
+}
+
+/// Under which outcome a descriptor is logged.
+fn count_as(decided: &Result<Decided, RateLimitError>) -> CountedOutcome {
+    match decided {
+        Ok(Decided::Verdict(verdict, _)) if verdict.allowed => CountedOutcome::Allowed,
+        Ok(Decided::Verdict(_, limit)) if limit.retry == Retry::Never => CountedOutcome::Never,
+        Ok(Decided::Verdict(..)) => CountedOutcome::Denied,
+        Ok(Decided::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
+        Ok(Decided::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
+        Err(_) => CountedOutcome::Error,
+    }
+}

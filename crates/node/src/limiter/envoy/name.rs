@@ -1,0 +1,80 @@
+//! The name of a descriptor's counter: what stands for the resource in its key.
+//!
+//! ```text
+//!   4:edge/11:remote_addr=8:10.0.0.1/4:path~7:/files*
+//!   └ domain └ an entry: its key and its value   └ an entry whose values all share one counter
+//! ```
+//!
+//! Injective: every part says its length, and the sign before a value says whether it is a request's or
+//! stands for all that match. What is longer than a part of a key may be is named by its digest, which no
+//! readable name looks like: those begin with a digit.
+
+use std::fmt::Write as _;
+
+use ring::digest::{SHA256, digest};
+
+use weir_core::envoy::Matched;
+use weir_core::key::MAX_PART;
+
+/// The name of the counter of `entries` in `domain`, as they match.
+pub(super) fn of(domain: &str, entries: &[(&str, &str)], matched: Option<Matched<'_>>) -> String {
+    let mut name = String::with_capacity(64);
+    part(&mut name, domain);
+    for (index, (key, value)) in entries.iter().enumerate() {
+        let shared = matched.and_then(|matched| matched.shared(index));
+        let (sign, (key, value)) = match shared {
+            Some(shared) => ('~', shared),
+            None => ('=', (*key, *value)),
+        };
+        name.push('/');
+        part(&mut name, key);
+        name.push(sign);
+        part(&mut name, value);
+    }
+    if name.len() > MAX_PART { shortened(&name) } else { name }
+}
+
+fn part(name: &mut String, text: &str) {
+    decimal(name, text.len());
+    name.push(':');
+    name.push_str(text);
+}
+
+/// Every part of every name has one, and the formatter takes longer than all the rest.
+fn decimal(name: &mut String, number: usize) {
+    if number >= 10 {
+        decimal(name, number / 10);
+    }
+    name.push(char::from(b'0' + (number % 10) as u8));
+}
+
+fn shortened(name: &str) -> String {
+    let mut short = String::from("sha256:");
+    for byte in digest(&SHA256, name.as_bytes()).as_ref() {
+        // Writing to a String cannot fail.
+        let _ = write!(short, "{byte:02x}");
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn keys_and_values_never_run_into_each_other() {
+        let joined = of("d", &[("a_b", "c")], None);
+        assert_eq!(joined, "1:d/3:a_b=1:c");
+        assert_eq!(of(&"d".repeat(10), &[], None), format!("10:{}", "d".repeat(10)));
+        assert_ne!(joined, of("d", &[("a", "b_c")], None));
+        assert_ne!(of("d", &[("a", "1:b/1:c=1:d")], None), of("d", &[("a", "1:b"), ("c", "d")], None));
+    }
+
+    #[test]
+    fn names_beyond_the_bound_are_digests() {
+        let (one, other) = ("x".repeat(65_536), "x".repeat(65_535) + "y");
+        let name = of("d", &[("a", &one)], None);
+        assert_eq!(name.len(), "sha256:".len() + 64);
+        assert_ne!(name, of("d", &[("a", &other)], None));
+    }
+}

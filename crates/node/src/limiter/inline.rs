@@ -1,0 +1,54 @@
+//! Limits that questions bring along.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use weir_core::strategy::{InlineLimits, Resolved, Rules, Strategy};
+use weir_store::Store;
+
+use super::answer::LimiterError;
+use super::{InvalidField, Limiter, Question, bounds};
+
+/// A limit that a question brings along.
+#[derive(Debug, Clone)]
+pub enum InlineLimit<'a> {
+    /// As it arrived: an encoded `weir.v1.InlineLimit`.
+    Encoded(Cow<'a, [u8]>),
+    /// As a strategy of one limit.
+    Built(Arc<Strategy>),
+}
+
+impl<S: Store> Limiter<S> {
+    /// What limits that questions bring along have in common; an error where they may bring none.
+    pub fn inline_limits(&self) -> Result<&InlineLimits, LimiterError> {
+        self.rules.inline_limits().ok_or_else(|| self.refused(off()))
+    }
+}
+
+/// What decides a question that brings its limit along.
+#[cold]
+pub(super) fn resolve<'a>(
+    rules: &'a Rules,
+    question: &'a Question<'_>,
+    limit: &'a InlineLimit<'_>,
+) -> Result<Resolved<'a>, LimiterError> {
+    if !question.strategy.is_empty() {
+        let bound = "it must be empty, because the request brings a limit along".to_owned();
+        let value = format!("\"{}\"", bounds::shown(question.strategy));
+        return Err(InvalidField { field: "strategy", value, bound }.into());
+    }
+    match limit {
+        InlineLimit::Built(strategy) => {
+            Ok(rules.resolve_inline(question.resource, question.consumer, strategy))
+        }
+        InlineLimit::Encoded(_) => Err(off()),
+    }
+}
+
+fn off() -> LimiterError {
+    LimiterError::Unsupported(
+        "inline: this server takes no limits from requests; name a configured strategy, or set \
+         `server.inline_limits: true`"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,55 @@
+//! What the log line of a decision says of its question.
+
+use weir_core::algorithm::Op;
+use weir_core::strategy::Strategy;
+use weir_store::Decision;
+
+use super::Question;
+
+/// The fields, borrowed.
+pub(super) struct LogFields<'a> {
+    pub(super) strategy: &'a Strategy,
+    pub(super) resource: &'a str,
+    pub(super) consumer: &'a str,
+    pub(super) cost: u64,
+    pub(super) peek: bool,
+}
+
+/// The same for a question that waits.
+pub(super) struct OwnedLogFields {
+    resource: String,
+    consumer: String,
+    cost: u64,
+    peek: bool,
+}
+
+impl<'a> LogFields<'a> {
+    pub(super) fn of(question: &'a Question<'_>, strategy: &'a Strategy) -> Self {
+        let Question { resource, consumer, cost, peek, .. } = *question;
+        Self { strategy, resource, consumer, cost, peek }
+    }
+
+    pub(super) fn of_decision(decision: &Decision<'a>) -> Self {
+        let Decision { strategy, ref subject, op, costs, .. } = *decision;
+        let cost = costs.first().copied().unwrap_or_default();
+        let peek = op == Op::Peek;
+        Self { strategy, resource: subject.resource, consumer: subject.consumer, cost, peek }
+    }
+
+    /// A copy, if there is a log that takes such lines.
+    pub(super) fn owned_if_logged(&self) -> Option<OwnedLogFields> {
+        tracing::enabled!(tracing::Level::DEBUG).then(|| OwnedLogFields {
+            resource: self.resource.to_owned(),
+            consumer: self.consumer.to_owned(),
+            cost: self.cost,
+            peek: self.peek,
+        })
+    }
+}
+
+impl OwnedLogFields {
+    pub(super) fn of<'a>(&'a self, strategy: &'a Strategy) -> LogFields<'a> {
+        let Self { resource, consumer, cost, peek } = self;
+        LogFields { strategy, resource, consumer, cost: *cost, peek: *peek }
+    }
+}

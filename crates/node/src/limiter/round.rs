@@ -1,0 +1,375 @@
+//! The pipeline: resolve → decide → fall back → record → answer, for one question or many.
+//!
+//! Questions that arrived together are decided in one round. They cost less when they are put to the store together,
+//! and are timed and counted together.
+//!
+//! The steps of a round are inlined by force: the calls and copies between them took 3 % of a decision's instructions.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use weir_core::algorithm::{LimitVerdict, Verdict};
+use weir_core::strategy::{Listed, Resolved, Strategy};
+use weir_store::{
+    Answers, Decision, LaterVerdicts, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, no_verdict,
+};
+use weir_time::clock;
+
+use super::advice::{AdviceBegun, AdviceWanted};
+use super::answer::{Answer, Begun, LimiterError, Outcome};
+use super::log::LogFields;
+use super::waiting::{Waiting, WaitingNotes, WaitingStage};
+use super::{Limiter, Question, bounds, inline, settle};
+use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
+
+/// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
+/// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
+pub struct Round<'a, S: Store> {
+    limiter: &'a Limiter<S>,
+    started: Instant,
+    decided: u64,
+    store_answers: u64,
+    /// The decisions since the last that ended otherwise or under another strategy.
+    run: SameOutcomes,
+    /// What the store last answered; kept for its memory.
+    answers: Answers,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SameOutcomes {
+    row: TotalsRow,
+    outcome: Counted,
+    count: u64,
+    cost: u64,
+}
+
+/// A question, in its turn.
+enum RoundSlot<'q, 'm> {
+    /// The next one that the store is asked, and where it is counted.
+    Asked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>),
+    /// It needs no store.
+    Listed(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, Listed),
+    /// It cannot be asked.
+    Refused(LimiterError),
+}
+
+/// The resource and the strategy that a question has named, and what they are: the next question mostly
+/// names the same.
+struct Named<'a, 'q> {
+    resource: &'q str,
+    strategy: &'q str,
+    resolved: Resolved<'a>,
+}
+
+impl<S: Store> Limiter<S> {
+    /// Begins a round.
+    pub fn round(&self) -> Round<'_, S> {
+        let run = SameOutcomes { row: TotalsRow::FIRST, outcome: Counted::Allowed, count: 0, cost: 0 };
+        let (started, answers) = (clock::monotonic(), Answers::default());
+        Round { limiter: self, started, decided: 0, store_answers: 0, run, answers }
+    }
+}
+
+impl<'a, S: Store> Round<'a, S> {
+    /// The limiter whose round it is.
+    pub(super) fn limiter(&self) -> &'a Limiter<S> {
+        self.limiter
+    }
+
+    /// When the store must have answered a caller with this deadline.
+    #[inline]
+    pub fn store_deadline(&self, deadline: Option<Instant>) -> Option<Instant> {
+        self.limiter.store_deadline(deadline, self.started)
+    }
+
+    /// Decides several questions, each for itself, and gives `each` what becomes of them in their order. More than
+    /// [`TOGETHER`] at a time save nothing more.
+    pub fn decide<'q, 'm: 'q>(
+        &mut self,
+        questions: impl Iterator<Item = &'q Question<'m>>,
+        each: impl FnMut(Begun<'q, '_>),
+    ) where
+        'a: 'q,
+    {
+        if self.limiter.rules.has_shadows() {
+            self.decide_with_shadows(questions, each);
+        } else {
+            self.decide_live(questions, each);
+        }
+    }
+
+    /// The same without shadows.
+    #[inline(always)]
+    pub(super) fn decide_live<'q, 'm: 'q>(
+        &mut self,
+        questions: impl Iterator<Item = &'q Question<'m>>,
+        mut each: impl FnMut(Begun<'q, '_>),
+    ) where
+        'a: 'q,
+    {
+        let mut turns = SmallVec::<[RoundSlot<'q, 'm>; TOGETHER]>::new();
+        let mut decisions = SmallVec::<[Decision<'q>; TOGETHER]>::new();
+        let mut named = None;
+        for question in questions {
+            if let Err(error) = self.resolve(question, &mut named, &mut turns, &mut decisions) {
+                turns.push(RoundSlot::Refused(self.limiter.refused(error)));
+            }
+        }
+        let mut answers = std::mem::take(&mut self.answers);
+        answers.clear();
+        // At once: growing step by step allocates four times for sixteen decisions. A single one needs no allocation.
+        answers.each.reserve(decisions.len());
+        answers.limits.reserve(decisions.len());
+        self.limiter.store.decide(&decisions, &mut answers);
+        let mut asked = decisions.iter().zip(answers.each.drain(..));
+        let mut limits = &answers.limits[..];
+        for turn in turns {
+            each(match turn {
+                RoundSlot::Asked(row, strategy, question) => match asked.next() {
+                    Some((decision, StoreAnswer::Later(later))) => {
+                        Begun::Waiting(self.waiting(row, question, decision, later))
+                    }
+                    Some((decision, StoreAnswer::Ready(decided))) => {
+                        let outcome = self.outcome(strategy, decided, &mut limits);
+                        if self.limiter.recorder.decision_log().is_some() {
+                            self.limiter.log_decision(decision, question.is_for_default(), &outcome);
+                        }
+                        let asked = LogFields::of_decision(decision);
+                        let answer = self.record(row, strategy, &asked, outcome);
+                        if question.headers {
+                            self.advised(row, decision, answer)
+                        } else {
+                            Begun::Answered(answer)
+                        }
+                    }
+                    Some((_, StoreAnswer::Unknown)) | None => {
+                        let answer = self.failed(strategy, no_verdict());
+                        Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
+                    }
+                },
+                RoundSlot::Listed(row, strategy, question, listed) => {
+                    Begun::Answered(self.listed(row, strategy, question, listed))
+                }
+                RoundSlot::Refused(error) => Begun::Answered(Err(error)),
+            });
+        }
+        drop(asked);
+        self.answers = answers;
+    }
+
+    /// Appends what becomes of a question; what the store is asked goes to `decisions`.
+    #[inline(always)]
+    fn resolve<'q, 'm: 'q>(
+        &self,
+        question: &'q Question<'m>,
+        named: &mut Option<Named<'a, 'q>>,
+        turns: &mut SmallVec<[RoundSlot<'q, 'm>; TOGETHER]>,
+        decisions: &mut SmallVec<[Decision<'q>; TOGETHER]>,
+    ) -> Result<(), LimiterError>
+    where
+        'a: 'q,
+    {
+        bounds::check(question)?;
+        let rules = &self.limiter.rules;
+        let resolved = match question.inline() {
+            Some(limit) => inline::resolve(rules, question, limit)?,
+            None => {
+                let resolved = self.named(question, named)?;
+                rules.excepted(resolved, question.resource, question.consumer)
+            }
+        };
+        let row = self.limiter.recorder.row(&resolved);
+        let Resolved { strategy, group, listing, .. } = resolved;
+        bounds::check_needed(question, strategy)?;
+        if !question.is_plain() {
+            bounds::check_shaping(question, strategy)?;
+        }
+        if let Some(listing) = listing {
+            turns.push(RoundSlot::Listed(row, strategy, question, listing.listed));
+            return Ok(());
+        }
+        decisions.push(Decision {
+            strategy,
+            subject: question.subject(group),
+            op: question.op(),
+            costs: std::slice::from_ref(&question.cost),
+            part: question.part(),
+            deadline: question.deadline.as_ref(),
+        });
+        turns.push(RoundSlot::Asked(row, strategy, question));
+        Ok(())
+    }
+
+    /// What decides for everybody where the question names what it names.
+    #[inline(always)]
+    fn named<'q>(
+        &self,
+        question: &'q Question<'_>,
+        named: &mut Option<Named<'a, 'q>>,
+    ) -> Result<Resolved<'a>, LimiterError> {
+        if let Some(named) = named.as_ref().filter(|named| named.is_by(question)) {
+            return Ok(named.resolved);
+        }
+        let (resource, strategy) = (question.resource, question.strategy);
+        let resolved = self.limiter.rules.resolve(resource, strategy).map_err(bounds::shortened)?;
+        super::check_kind(resolved.strategy)?;
+        *named = Some(Named { resource, strategy, resolved });
+        Ok(resolved)
+    }
+
+    fn waiting(
+        &self,
+        row: TotalsRow,
+        question: &Question<'_>,
+        decision: &Decision<'_>,
+        later: LaterVerdicts,
+    ) -> Waiting {
+        let fields = LogFields::of_decision(decision);
+        let sampled = self.limiter.recorder.samples().then(|| fields.consumer.into());
+        let (cost, peek, log) = (fields.cost, fields.peek, fields.owned_if_logged());
+        let decision_log = self.limiter.logged_later(decision, question);
+        let is_noted = log.is_some() || decision_log.is_some() || sampled.is_some();
+        let notes = is_noted.then(|| Box::new(WaitingNotes { log, decision_log, sampled, live: None }));
+        let advice = question.headers.then(|| Box::new(AdviceWanted::of(decision)));
+        let (strategy, stage) = (Arc::clone(decision.strategy), WaitingStage::Decision(later));
+        Waiting { row, peek, cost, strategy, asked: self.started, stage, notes, advice }
+    }
+
+    /// The answer to a question whose consumer is on a list.
+    fn listed<'s>(
+        &mut self,
+        row: TotalsRow,
+        strategy: &'s Arc<Strategy>,
+        question: &Question<'_>,
+        listed: Listed,
+    ) -> Result<Answer<'s, 'static>, LimiterError> {
+        let outcome = Ok(Outcome::Listed(listed));
+        if self.limiter.recorder.decision_log().is_some() {
+            let costs = std::slice::from_ref(&question.cost);
+            let decision = Decision {
+                part: question.part(),
+                ..Decision::new(strategy, question.subject(None), question.op(), costs)
+            };
+            self.limiter.log_decision(&decision, question.is_for_default(), &outcome);
+        }
+        self.record(row, strategy, &LogFields::of(question, strategy), outcome)
+    }
+
+    /// The answer with what a client is advised. Where the store must be waited for that, the answer waits too.
+    #[cold]
+    fn advised<'s, 'l>(
+        &self,
+        row: TotalsRow,
+        decision: &Decision<'_>,
+        answer: Result<Answer<'s, 'l>, LimiterError>,
+    ) -> Begun<'s, 'l> {
+        let mut answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Begun::Answered(Err(error)),
+        };
+        let wanted = AdviceWanted::of(decision);
+        let later = match wanted.begin(&self.limiter.store, decision.strategy, &answer.outcome) {
+            AdviceBegun::Known(advice) => {
+                answer.advice = advice;
+                return Begun::Answered(Ok(answer));
+            }
+            AdviceBegun::Later(binding, later) => (binding, later),
+        };
+        let mut verdicts = Verdicts::default();
+        if let Outcome::Decided { verdict, limits } = answer.outcome {
+            verdicts.decisions.push(verdict);
+            verdicts.limits.extend_from_slice(limits);
+        }
+        let stage = WaitingStage::Advice(later.0, later.1, Box::new(verdicts));
+        let (strategy, advice) = (Arc::clone(decision.strategy), Some(Box::new(wanted)));
+        let (cost, peek, asked, notes) = (0, true, self.started, None);
+        Begun::Waiting(Waiting { row, peek, cost, strategy, asked, stage, notes, advice })
+    }
+
+    /// What the store said, or its strategy instead. `limits` begins with what its limits say.
+    #[inline(always)]
+    fn outcome<'l>(
+        &mut self,
+        strategy: &Strategy,
+        decided: Result<Verdict, StoreError>,
+        limits: &mut &'l [LimitVerdict],
+    ) -> Result<Outcome<'l>, LimiterError> {
+        match decided {
+            Ok(verdict) => {
+                self.store_answers += 1;
+                let (own, others) = limits.split_at(strategy.limits().len().min(limits.len()));
+                *limits = others;
+                Ok(Outcome::Decided { verdict, limits: own })
+            }
+            Err(error) => self.failed(strategy, error),
+        }
+    }
+
+    /// What is said when the store has failed.
+    #[cold]
+    fn failed<'l>(&mut self, strategy: &Strategy, error: StoreError) -> Result<Outcome<'l>, LimiterError> {
+        let took = clock::monotonic().saturating_duration_since(self.started);
+        self.limiter.recorder.store_called(took, Some(&error).filter(|error| !error.is_callers()));
+        settle::fall_back(strategy, error)
+    }
+
+    /// The one event of a decision.
+    #[inline(always)]
+    fn record<'s, 'l>(
+        &mut self,
+        row: TotalsRow,
+        strategy: &'s Strategy,
+        asked: &LogFields<'_>,
+        outcome: Result<Outcome<'l>, LimiterError>,
+    ) -> Result<Answer<'s, 'l>, LimiterError> {
+        let counted = settle::count_as(&outcome);
+        self.count(row, counted, settle::cost_of(&outcome, asked.cost, asked.peek));
+        if self.limiter.recorder.samples() {
+            self.limiter.recorder.sampled(row, counted, asked.consumer);
+        }
+        settle::log(asked, None, counted, outcome.as_ref().err());
+        outcome.map(|outcome| Answer { strategy, outcome, advice: None })
+    }
+
+    #[inline(always)]
+    fn count(&mut self, row: TotalsRow, outcome: Counted, cost: u64) {
+        self.decided += 1;
+        if (self.run.row, self.run.outcome) != (row, outcome) {
+            self.count_run();
+            self.run = SameOutcomes { row, outcome, count: 0, cost: 0 };
+        }
+        self.run.count += 1;
+        self.run.cost = self.run.cost.wrapping_add(cost);
+    }
+
+    fn count_run(&self) {
+        let SameOutcomes { row, outcome, count, cost } = self.run;
+        self.limiter.recorder.ended(row, outcome, count, cost);
+    }
+}
+
+impl<S: Store> Drop for Round<'_, S> {
+    fn drop(&mut self) {
+        if self.decided == 0 {
+            return;
+        }
+        let took = clock::monotonic().saturating_duration_since(self.started);
+        self.count_run();
+        self.limiter.recorder.took(CountedMethod::ShouldAllow, took, self.decided, self.store_answers);
+    }
+}
+
+impl Named<'_, '_> {
+    #[inline]
+    fn is_by(&self, question: &Question<'_>) -> bool {
+        is_same(self.resource, question.resource) && is_same(self.strategy, question.strategy)
+    }
+}
+
+/// Whether both are the same text. Mostly they lie at the same place; and an empty text may lie nowhere,
+/// where some C libraries are slow to compare none of its bytes.
+#[inline]
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && (one.is_empty() || one.as_ptr() == other.as_ptr() || one == other)
+}

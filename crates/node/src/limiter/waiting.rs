@@ -1,0 +1,122 @@
+//! A question whose answer the store gives later.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_core::strategy::Strategy;
+use weir_store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
+use weir_time::clock;
+
+use super::advice::AdviceWanted;
+use super::answer::{Answer, LimiterError, Outcome};
+use super::decision_log::PendingLogLine;
+use super::log::OwnedLogFields;
+use super::shadow::LiveWaits;
+use super::{Limiter, settle};
+use crate::telemetry::TotalsRow;
+
+/// It is small, because questions with an answer are moved about in its place. It owns its
+/// data, so it belongs to one call alone. Dropped before its first poll, it has asked nothing. Dropped later, only its
+/// own answer is lost.
+pub struct Waiting {
+    /// Where it is counted.
+    pub(super) row: TotalsRow,
+    pub(super) peek: bool,
+    /// What was asked for.
+    pub(super) cost: u64,
+    pub(super) strategy: Arc<Strategy>,
+    pub(super) asked: Instant,
+    pub(super) stage: WaitingStage,
+    /// Where it is logged.
+    pub(super) notes: Option<Box<WaitingNotes>>,
+    /// What is to be found out for the client besides.
+    pub(super) advice: Option<Box<AdviceWanted>>,
+}
+
+/// What few questions that wait need besides.
+#[derive(Default)]
+pub(super) struct WaitingNotes {
+    /// Where decisions are logged to the service's own log.
+    pub(super) log: Option<OwnedLogFields>,
+    /// Where this one is logged to the decision log.
+    pub(super) decision_log: Option<PendingLogLine>,
+    /// The consumer, where it is counted.
+    pub(super) sampled: Option<Box<str>>,
+    /// Where its strategy has shadows.
+    pub(super) live: Option<LiveWaits>,
+}
+
+/// What is waited for.
+pub(super) enum WaitingStage {
+    /// The decision.
+    Decision(LaterVerdicts),
+    /// It is made and counted; only the time of the next unit of the limit at this place is not known.
+    Advice(usize, LaterVerdicts, Box<Verdicts>),
+}
+
+impl<S: Store> Limiter<S> {
+    /// Waits for the store's answer, once, and puts it into `verdicts`.
+    pub async fn wait<'w>(
+        &self,
+        waiting: &'w mut Waiting,
+        verdicts: &'w mut Verdicts,
+    ) -> Result<Answer<'w, 'w>, LimiterError> {
+        let Waiting { row, peek, cost, strategy, asked, stage, notes, advice: wanted } = waiting;
+        let later = match stage {
+            WaitingStage::Decision(later) => later,
+            WaitingStage::Advice(binding, later, decided) => {
+                std::mem::swap(verdicts, decided);
+                let advice = Some(AdviceWanted::of_peek(*binding, &later.await));
+                let outcome = outcome(verdicts).or_else(|error| settle::fall_back(strategy, error))?;
+                return Ok(Answer { strategy, outcome, advice });
+            }
+        };
+        let result = later.await;
+        let took = clock::monotonic().saturating_duration_since(*asked);
+        self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
+        let decided = result.map(|answered| *verdicts = answered);
+        let outcome = decided.and_then(|()| outcome(verdicts));
+        let outcome = outcome.or_else(|error| settle::fall_back(strategy, error));
+        let counted = settle::count_as(&outcome);
+        self.recorder.decided(*row, counted, settle::cost_of(&outcome, *cost, *peek), took);
+        if let Some(notes) = notes {
+            if let Some(consumer) = &notes.sampled {
+                self.recorder.sampled(*row, counted, consumer);
+            }
+            self.note(notes, strategy, took, &outcome);
+        }
+        let outcome = outcome?;
+        let advice = match wanted {
+            Some(wanted) => wanted.wait(&self.store, strategy, &outcome).await,
+            None => None,
+        };
+        Ok(Answer { strategy, outcome, advice })
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Writes a decision that has waited to the logs that it is for, and tells its shadows.
+    fn note(
+        &self,
+        notes: &mut WaitingNotes,
+        strategy: &Strategy,
+        took: Duration,
+        outcome: &Result<Outcome<'_>, LimiterError>,
+    ) {
+        if let Some(fields) = &notes.log {
+            let counted = settle::count_as(outcome);
+            settle::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
+        }
+        if let Some(decision) = &notes.decision_log {
+            self.log_waited(decision, outcome);
+        }
+        if let Some(live) = notes.live.take() {
+            live.ended(self, outcome);
+        }
+    }
+}
+
+fn outcome(verdicts: &Verdicts) -> Result<Outcome<'_>, StoreError> {
+    let verdict = *verdicts.decisions.first().ok_or_else(no_verdict)?;
+    Ok(Outcome::Decided { verdict, limits: &verdicts.limits })
+}

@@ -1,0 +1,295 @@
+//! The use case of queues: which queue, what the store says, who waits for an item, one event.
+//!
+//! No failure policy answers here: work that no store has is not accepted.
+
+mod bounds;
+mod line;
+mod question;
+mod take;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+pub use bounds::{MAX_CREDIT, MAX_WAIT};
+pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems};
+use weir_core::queue::{
+    ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
+    QueueRules, QueueStats, UnknownQueue,
+};
+use weir_store::{QueueAsk, QueueHandle, QueueStore as _, StoreError};
+use weir_time::clock;
+use weir_units::Micros;
+
+use self::line::TakeLine;
+use crate::limiter::{self, InvalidField};
+use crate::readiness::State;
+use crate::telemetry::{QueueCounters, QueueEvent, QueueMetrics, Recorder, Rejection};
+
+/// What all workers share: the queues, who waits for their items, and their counters.
+#[derive(Default)]
+pub struct SharedQueues {
+    rules: QueueRules,
+    /// For each queue a line of those who wait for its items, and one for its dead letters.
+    lines: Vec<TakeLine>,
+    metrics: QueueMetrics,
+}
+
+/// Answers calls about queues from one store. Each worker has its own.
+#[derive(Clone)]
+pub struct Queues {
+    shared: Arc<SharedQueues>,
+    store: QueueHandle,
+    recorder: Arc<Recorder>,
+    /// Says when this node goes away.
+    node: watch::Receiver<State>,
+}
+
+/// What became of items that were put into a queue.
+#[derive(Debug, Clone)]
+pub struct Enqueued {
+    /// The ids of the items, and how many of them are new; or why none of them is in the queue.
+    pub accepted: Result<(Vec<ItemId>, u64), QueueRefusal>,
+    /// How many items hold a place.
+    pub depth: u64,
+    /// How many may.
+    pub capacity: u64,
+}
+
+/// What became of items that were acked or given back.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// For each item, whether a worker had it.
+    pub done: Vec<bool>,
+    /// How many went to the dead letters.
+    pub dead_lettered: u64,
+    /// How many items hold a place.
+    pub depth: u64,
+}
+
+impl SharedQueues {
+    /// The queues of a configuration.
+    #[must_use]
+    pub fn new(rules: QueueRules) -> Self {
+        let parts = [QueuePart::Main, QueuePart::Dead];
+        let names = rules.all().iter().flat_map(|rule| parts.map(|part| rule.name_of(part)));
+        let metrics = QueueMetrics::new(names);
+        let lines = (0..rules.all().len() * 2).map(|_| TakeLine::default()).collect();
+        Self { rules, lines, metrics }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.all().is_empty()
+    }
+
+    /// What they count.
+    #[must_use]
+    pub fn metrics(&self) -> &QueueMetrics {
+        &self.metrics
+    }
+}
+
+impl Queues {
+    /// The queues of one worker, which counts calls of its store in `recorder`.
+    #[must_use]
+    pub fn new(
+        shared: Arc<SharedQueues>,
+        store: QueueHandle,
+        recorder: Arc<Recorder>,
+        node: watch::Receiver<State>,
+    ) -> Self {
+        Self { shared, store, recorder, node }
+    }
+
+    /// Puts all items into a queue, or none. A refusal is an answer, not an error.
+    pub async fn enqueue(
+        &self,
+        queue: &str,
+        items: &[PutItem<'_>],
+        deadline: Option<Instant>,
+    ) -> Result<Enqueued, QueueFailure> {
+        let named = self.find(queue)?;
+        if named.part == QueuePart::Dead {
+            return Err(
+                self.unsupported(format!("nobody can put items into `{queue}`; put them into its queue"))
+            );
+        }
+        self.checked(bounds::check_items(items))?;
+        let items: Vec<NewItem<'_>> =
+            items.iter().map(|&PutItem { id, payload }| NewItem { id, payload }).collect();
+        let answer = self.ask(named, QueueOp::Enqueue { items: &items }, deadline).await?;
+        let capacity = named.rule.numbers().capacity;
+        let count = |event, items| self.count(named, event, items);
+        let accepted = match answer.reply {
+            QueueReply::Accepted { ids, added } => {
+                count(QueueEvent::Accepted, added);
+                if added > 0 {
+                    self.line(named).wake();
+                }
+                Ok((ids, added))
+            }
+            QueueReply::Refused(refusal) => {
+                let event = match refusal {
+                    QueueRefusal::Full => QueueEvent::Full,
+                    QueueRefusal::Never => QueueEvent::Never,
+                };
+                count(event, items.len() as u64);
+                Err(refusal)
+            }
+            _ => return Err(self.garbled()),
+        };
+        Ok(Enqueued { accepted, depth: answer.depth, capacity })
+    }
+
+    /// The work of items is done.
+    pub async fn ack(
+        &self,
+        queue: &str,
+        (ids, outcome): (&[ItemId], &str),
+        deadline: Option<Instant>,
+    ) -> Result<Settled, QueueFailure> {
+        let named = self.find_stream(queue)?;
+        self.checked(bounds::check_outcome(outcome))?;
+        self.settle(named, (QueueOp::Ack { ids, outcome }, ids.len()), deadline).await
+    }
+
+    /// Gives items back.
+    pub async fn nack(
+        &self,
+        queue: &str,
+        (ids, delay): (&[ItemId], Micros),
+        deadline: Option<Instant>,
+    ) -> Result<Settled, QueueFailure> {
+        let named = self.find_stream(queue)?;
+        self.checked(bounds::check_delay(delay))?;
+        let settled = self.settle(named, (QueueOp::Nack { ids, delay }, ids.len()), deadline).await?;
+        if delay == Micros::ZERO {
+            self.line(named).wake();
+        }
+        Ok(settled)
+    }
+
+    /// How a queue stands: its depth and bounds, and the rest.
+    pub async fn stats(
+        &self,
+        queue: &str,
+        outcomes: usize,
+        deadline: Option<Instant>,
+    ) -> Result<(u64, NamedQueue<'_>, QueueStats), QueueFailure> {
+        let named = self.find(queue)?;
+        self.checked(bounds::check_shown(outcomes))?;
+        let answer = self.ask(named, QueueOp::Stats { outcomes }, deadline).await?;
+        match answer.reply {
+            QueueReply::Stats(stats) => Ok((answer.depth, named, stats)),
+            _ => Err(self.garbled()),
+        }
+    }
+
+    async fn settle(
+        &self,
+        named: NamedQueue<'_>,
+        (op, ids): (QueueOp<'_>, usize),
+        deadline: Option<Instant>,
+    ) -> Result<Settled, QueueFailure> {
+        self.checked(bounds::check_ids(ids))?;
+        let event = if matches!(op, QueueOp::Ack { .. }) { QueueEvent::Acked } else { QueueEvent::Nacked };
+        let QueueAnswer { depth, reply } = self.ask(named, op, deadline).await?;
+        let QueueReply::Settled { done, dead_lettered } = reply else { return Err(self.garbled()) };
+        self.count(named, event, done.iter().filter(|done| **done).count() as u64);
+        self.dead_lettered(named, dead_lettered);
+        Ok(Settled { done, dead_lettered, depth })
+    }
+
+    /// Asks the store once.
+    async fn ask(
+        &self,
+        named: NamedQueue<'_>,
+        op: QueueOp<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<QueueAnswer, QueueFailure> {
+        let started = clock::monotonic();
+        let deadline = deadline.map(|deadline| limiter::deadline_for_store(deadline, started));
+        let answer = self.store.queue(&QueueAsk { rule: named.rule, part: named.part, op, deadline }).await;
+        let took = clock::monotonic().saturating_duration_since(started);
+        self.recorder.store_called(took, answer.as_ref().err());
+        match answer {
+            Ok(answer) => {
+                if let Some(counters) = self.counters(named) {
+                    counters.saw_depth(answer.depth);
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                tracing::debug!(queue = named.rule.name(), %error, "the store could not answer for a queue");
+                Err(QueueFailure::Store(error))
+            }
+        }
+    }
+
+    fn find(&self, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
+        self.shared.rules.find(queue).map_err(|UnknownQueue { name, near }| {
+            self.recorder.rejected(Rejection::Unknown);
+            QueueFailure::Unknown(UnknownQueue { name: limiter::shown(&name), near })
+        })
+    }
+
+    /// A queue whose items are acked.
+    fn find_stream(&self, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
+        let named = self.find(queue)?;
+        match named.rule.numbers().kind {
+            QueueKind::Stream => Ok(named),
+            QueueKind::List => Err(self.unsupported(format!(
+                "queue `{queue}` is a list: its items are gone as soon as they are taken, and are neither acked nor nacked"
+            ))),
+        }
+    }
+
+    fn checked<T>(&self, checked: Result<T, InvalidField>) -> Result<T, QueueFailure> {
+        checked.map_err(|error| {
+            self.recorder.rejected(Rejection::Invalid);
+            QueueFailure::Invalid(error)
+        })
+    }
+
+    fn unsupported(&self, why: String) -> QueueFailure {
+        self.recorder.rejected(Rejection::Invalid);
+        QueueFailure::Unsupported(why)
+    }
+
+    fn garbled(&self) -> QueueFailure {
+        QueueFailure::Store(StoreError::Refused("it answered another question".into()))
+    }
+
+    fn line(&self, named: NamedQueue<'_>) -> &TakeLine {
+        &self.shared.lines[number(named)]
+    }
+
+    fn counters(&self, named: NamedQueue<'_>) -> Option<&QueueCounters> {
+        self.shared.metrics.of(number(named))
+    }
+
+    fn count(&self, named: NamedQueue<'_>, event: QueueEvent, items: u64) {
+        if let Some(counters) = self.counters(named) {
+            counters.count(event, items);
+        }
+    }
+
+    fn dead_lettered(&self, named: NamedQueue<'_>, items: u64) {
+        if items > 0 {
+            self.count(named, QueueEvent::DeadLettered, items);
+            tracing::info!(
+                queue = named.rule.name(),
+                items,
+                "items went to the dead letters: they were delivered too often without an ack"
+            );
+        }
+    }
+}
+
+/// The place of a queue, or of its dead letters, among all lines and counters.
+fn number(named: NamedQueue<'_>) -> usize {
+    named.index * 2 + usize::from(named.part == QueuePart::Dead)
+}

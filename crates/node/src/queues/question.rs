@@ -1,0 +1,64 @@
+//! What is asked of queues, and why there is no answer.
+
+use std::time::Instant;
+
+use weir_core::queue::{DeliveredItem, UnknownQueue};
+use weir_store::StoreError;
+use weir_units::Micros;
+
+use crate::limiter::InvalidField;
+
+/// An item that a caller puts into a queue.
+#[derive(Debug, Clone, Copy)]
+pub struct PutItem<'a> {
+    /// The id under which it is accepted once; empty for none.
+    pub id: &'a str,
+    /// The work.
+    pub payload: &'a [u8],
+}
+
+/// A question for items.
+#[derive(Debug, Clone, Copy)]
+pub struct TakeQuestion<'a> {
+    /// The queue.
+    pub queue: &'a str,
+    /// Who takes them.
+    pub consumer: &'a str,
+    /// The most items.
+    pub max_items: usize,
+    /// How long to wait for the first.
+    pub max_wait: Micros,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+/// Items for a worker.
+#[derive(Debug, Clone)]
+pub struct TakenItems {
+    /// The items; none if there were none in time.
+    pub items: Vec<DeliveredItem>,
+    /// How many items hold a place.
+    pub depth: u64,
+    /// Whether the wait ended because this node goes away.
+    pub is_closing: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueueFailure {
+    /// A field breaks its bound.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// No queue has the name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownQueue),
+    /// Queues of this kind cannot do it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Too many calls wait for items of the queue.
+    #[error("{0} calls wait for items of this queue already, the most on one node")]
+    TooManyWait(usize),
+    /// The store failed.
+    #[error("the store failed: {0}")]
+    Store(StoreError),
+}

@@ -1,0 +1,152 @@
+//! Taking items, and waiting for them.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep_until, timeout_at};
+use weir_core::queue::{NamedQueue, QueueOp, QueueReply, RedeliveryCause};
+use weir_time::clock;
+use weir_units::Micros;
+
+use super::line::MAX_WAITING;
+use super::{QueueFailure, Queues, TakeQuestion, TakenItems, bounds};
+use crate::limiter;
+use crate::readiness::State;
+use crate::telemetry::{QueueCounters, QueueEvent};
+
+/// How often the first of a line asks the store: items of other nodes wake nobody here.
+const POLL: Duration = Duration::from_millis(100);
+
+/// The shortest pause between two questions.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// What one question to the store gave.
+struct Attempt {
+    taken: TakenItems,
+    next_after: Option<Micros>,
+}
+
+impl Queues {
+    /// Takes items as soon as there is one, or none after `max_wait`.
+    pub async fn take(&self, question: &TakeQuestion<'_>) -> Result<TakenItems, QueueFailure> {
+        let named = self.check(question)?;
+        let started = clock::monotonic();
+        let line = self.line(named);
+        // Who comes last must not take what others wait for, unless nothing is waited for.
+        if question.max_wait == Micros::ZERO || line.is_empty() {
+            let attempt = self.attempt(named, question).await?;
+            if !attempt.taken.items.is_empty() || question.max_wait == Micros::ZERO {
+                return Ok(attempt.taken);
+            }
+        }
+        let until = started + Duration::from(question.max_wait);
+        let until = question
+            .deadline
+            .map_or(until, |deadline| until.min(limiter::deadline_for_store(deadline, started)));
+        let place = line.join().ok_or(QueueFailure::TooManyWait(MAX_WAITING))?;
+        if let Some(counters) = self.counters(named) {
+            counters.waits(true);
+        }
+        let _waiting = CountedWait { queues: self, named };
+        let mut node = self.node.clone();
+        let closing = node.wait_for(|state| *state == State::Closing);
+        tokio::select! {
+            taken = async {
+                // Those before this one take until then.
+                let Ok(_first) = timeout_at(until.into(), place.first()).await else {
+                    return Ok(self.none(named, false));
+                };
+                self.poll(named, question, until).await
+            } => taken,
+            _ = closing => Ok(self.none(named, true)),
+        }
+    }
+
+    /// The queue of a question that can be asked.
+    pub fn check(&self, question: &TakeQuestion<'_>) -> Result<NamedQueue<'_>, QueueFailure> {
+        let named = self.find(question.queue)?;
+        self.checked(bounds::check_taker(question.consumer, question.max_items))?;
+        self.checked(bounds::check_wait(question.max_wait))?;
+        Ok(named)
+    }
+
+    /// Asks again and again until there is an item.
+    async fn poll(
+        &self,
+        named: NamedQueue<'_>,
+        question: &TakeQuestion<'_>,
+        until: Instant,
+    ) -> Result<TakenItems, QueueFailure> {
+        loop {
+            let Attempt { taken, next_after } = self.attempt(named, question).await?;
+            let now = clock::monotonic();
+            if !taken.items.is_empty() || now >= until {
+                return Ok(taken);
+            }
+            let pause = next_after.map_or(POLL, |after| Duration::from(after).clamp(SHORTEST_PAUSE, POLL));
+            let next = (now + pause).min(until);
+            tokio::select! {
+                () = self.line(named).came() => {}
+                () = sleep_until(next.into()) => {}
+            }
+        }
+    }
+
+    fn none(&self, named: NamedQueue<'_>, is_closing: bool) -> TakenItems {
+        let depth = self.counters(named).map_or(0, QueueCounters::depth);
+        TakenItems { items: Vec::new(), depth, is_closing }
+    }
+
+    /// Asks the store once, and counts what it says.
+    async fn attempt(
+        &self,
+        named: NamedQueue<'_>,
+        question: &TakeQuestion<'_>,
+    ) -> Result<Attempt, QueueFailure> {
+        let op = QueueOp::Take { taker: question.consumer, max_items: question.max_items };
+        let answer = self.ask(named, op, question.deadline).await?;
+        let QueueReply::Taken { items, next_after, dead_lettered } = answer.reply else {
+            return Err(self.garbled());
+        };
+        self.dead_lettered(named, dead_lettered);
+        let mut first = 0;
+        for item in &items {
+            let Some(again) = &item.again else {
+                first += 1;
+                continue;
+            };
+            let (event, cause) = match again.cause {
+                RedeliveryCause::Nack => (QueueEvent::RedeliveredNack, "it was given back"),
+                RedeliveryCause::Visibility => {
+                    (QueueEvent::RedeliveredVisibility, "it was not acked within the visibility")
+                }
+            };
+            self.count(named, event, 1);
+            tracing::info!(
+                queue = named.rule.name_of(named.part),
+                item = %item.id,
+                deliveries = item.deliveries,
+                cause,
+                consumer = question.consumer,
+                previous_consumer = &*again.taker,
+                "an item is delivered again"
+            );
+        }
+        self.count(named, QueueEvent::Delivered, first);
+        let taken = TakenItems { items, depth: answer.depth, is_closing: false };
+        Ok(Attempt { taken, next_after })
+    }
+}
+
+/// A call that is counted as one that waits.
+struct CountedWait<'a> {
+    queues: &'a Queues,
+    named: NamedQueue<'a>,
+}
+
+impl Drop for CountedWait<'_> {
+    fn drop(&mut self) {
+        if let Some(counters) = self.queues.counters(self.named) {
+            counters.waits(false);
+        }
+    }
+}

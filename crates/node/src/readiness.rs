@@ -1,0 +1,226 @@
+//! Whether this node can decide: one handle, written by those that know, read by probes and health checks.
+//!
+//! ```text
+//!   NotReady(reason) ⇄ Ready ⇄ Degraded(troubles)   the store's monitor, or the memory store at once;
+//!          │             │           │              WithoutStore(troubles) where the store is needed
+//!          └────┬──────┴──────────────┘
+//!            Draining               SIGTERM: calls are served, but belong elsewhere
+//!               │
+//!             Closing               connections end; there is no way back
+//! ```
+
+mod troubles;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use weir_store::redis::StoreStatus;
+
+pub use self::troubles::Troubles;
+
+/// Whether decisions can be made. Clones share the state.
+#[derive(Debug, Clone)]
+pub struct Readiness {
+    state: Arc<watch::Sender<State>>,
+    /// Problems that make answers worse but do not change readiness: lines of text.
+    notes: Arc<Mutex<Troubles>>,
+    /// Whether a node whose store is away is not ready.
+    needs_store: bool,
+}
+
+/// What a node says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Decisions would fail, and why.
+    NotReady(Arc<str>),
+    /// No node of the store decides, and this node is not ready without.
+    WithoutStore(Troubles),
+    /// Decisions are made.
+    Ready,
+    /// Some nodes of the store do not decide, or none does; the failure policy of each strategy answers.
+    Degraded(Troubles),
+    /// The node is going away: calls are still served, but new ones belong elsewhere.
+    Draining,
+    /// The node takes no new connections: calls in flight finish.
+    Closing,
+}
+
+impl Readiness {
+    /// A node that is still starting. If it does not need its store, it is ready without.
+    #[must_use]
+    pub fn starting(needs_store: bool) -> Self {
+        let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
+        Self { state, notes: Arc::new(Mutex::new(Vec::new().into())), needs_store }
+    }
+
+    /// Says whether decisions can be made, and if not, why. A node that drains stays so.
+    pub fn set(&self, ready: Result<(), String>) {
+        self.change(match ready {
+            Ok(()) => State::Ready,
+            Err(reason) => State::NotReady(reason.into()),
+        });
+    }
+
+    /// Says what is known of the store's nodes. One of several that does not decide makes no node unready.
+    pub fn report(&self, status: StoreStatus) {
+        let can_decide = status.can_decide();
+        *self.notes.lock() = status.notes.into();
+        let failures = Troubles::from(status.failures);
+        match (can_decide, failures.is_empty()) {
+            (true, true) => self.change(State::Ready),
+            // Nothing is known yet, as at the start.
+            (false, true) => {}
+            (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
+            (_, false) => self.change(State::Degraded(failures)),
+        }
+    }
+
+    /// Says that the node is going away.
+    pub fn drain(&self) {
+        self.change(State::Draining);
+    }
+
+    /// Says that the node takes no new connections.
+    pub fn close(&self) {
+        self.change(State::Closing);
+    }
+
+    /// The state now.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    /// Whether calls are answered, and what to tell people: the state, and what makes answers worse.
+    #[must_use]
+    pub fn page(&self) -> (bool, String) {
+        let (is_ready, text) = match self.state() {
+            State::Ready => (true, "ready\n".to_owned()),
+            State::Degraded(troubles) => {
+                (true, format!("degraded: {troubles}\non_store_failure answers where Redis does not\n"))
+            }
+            State::NotReady(reason) => (false, format!("not ready: {reason}\n")),
+            State::WithoutStore(troubles) => (false, format!("not ready: {troubles}\n")),
+            State::Draining | State::Closing => (false, "not ready: shutting down\n".to_owned()),
+        };
+        (is_ready, text + &self.notes.lock().lines("note: "))
+    }
+
+    /// The state now and every later one.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<State> {
+        self.state.subscribe()
+    }
+
+    fn change(&self, next: State) {
+        self.state.send_if_modified(|state| {
+            let changes = match *state {
+                State::NotReady(_) | State::WithoutStore(_) | State::Ready | State::Degraded(_) => {
+                    *state != next
+                }
+                State::Draining => next == State::Closing,
+                State::Closing => false,
+            };
+            if changes {
+                *state = next;
+            }
+            changes
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_store::redis::{NodeStatus, Since, Trouble};
+    use weir_units::Micros;
+
+    #[test]
+    fn there_is_no_way_back_from_draining() {
+        let readiness = Readiness::starting(true);
+        readiness.set(Err("redis is away".to_owned()));
+        assert_eq!(readiness.state(), State::NotReady("redis is away".into()));
+        readiness.set(Ok(()));
+        assert_eq!(readiness.state(), State::Ready);
+        readiness.drain();
+        readiness.set(Ok(()));
+        assert_eq!(readiness.state(), State::Draining);
+        readiness.close();
+        readiness.drain();
+        assert_eq!(readiness.state(), State::Closing);
+    }
+
+    fn status(up: &[bool], failures: &[&str], notes: &[&str]) -> StoreStatus {
+        let node = |(index, &up): (usize, &bool)| NodeStatus {
+            node: format!("10.0.0.{index}:6379"),
+            up,
+            evicted_keys: 0,
+            may_evict: false,
+        };
+        let since = Since { wall: Micros(1_704_067_200_000_000), ..Since::now() };
+        let trouble = |what: &&str| Trouble {
+            what: (*what).to_owned(),
+            since,
+            reason: "OOM".to_owned(),
+            remedy: "raise it".to_owned(),
+        };
+        StoreStatus {
+            nodes: up.iter().enumerate().map(node).collect(),
+            failures: failures.iter().map(trouble).collect(),
+            notes: notes.iter().map(trouble).collect(),
+            other_key_secret: false,
+        }
+    }
+
+    #[test]
+    fn a_node_that_does_not_need_the_store_is_degraded_without_it() {
+        let readiness = Readiness::starting(false);
+        readiness.report(status(&[false], &[], &[]));
+        assert_eq!(readiness.state(), State::NotReady("starting".into()), "nothing is known yet");
+        readiness.report(status(&[false], &["a cannot decide"], &[]));
+        let expected =
+            "degraded: a cannot decide since 2024-01-01T00:00:00Z (for 0 s): OOM; what to do: raise it\n";
+        assert!(readiness.page().1.starts_with(expected), "{}", readiness.page().1);
+        readiness.report(status(&[true], &[], &[]));
+        assert_eq!((readiness.state(), readiness.page().1.as_str()), (State::Ready, "ready\n"));
+    }
+
+    #[test]
+    fn one_failed_shard_makes_no_node_unready() {
+        let readiness = Readiness::starting(true);
+        readiness.report(status(&[true, false, true], &["b cannot decide"], &[]));
+        assert!(matches!(readiness.state(), State::Degraded(_)), "{:?}", readiness.state());
+        readiness.report(status(&[false, false], &["a cannot decide", "b cannot decide"], &[]));
+        assert!(matches!(readiness.state(), State::WithoutStore(_)), "{:?}", readiness.state());
+        let text = readiness.page().1;
+        assert!(
+            text.starts_with("not ready: a cannot decide since ") && text.contains("\nb cannot"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn notes_do_not_change_readiness() {
+        let readiness = Readiness::starting(true);
+        readiness.report(status(&[true], &[], &["a evicts keys"]));
+        assert_eq!(readiness.state(), State::Ready);
+        assert!(
+            readiness.page().1.starts_with("ready\nnote: a evicts keys since "),
+            "{}",
+            readiness.page().1
+        );
+    }
+
+    #[test]
+    fn saying_the_same_again_is_no_change() {
+        let readiness = Readiness::starting(true);
+        readiness.set(Ok(()));
+        let mut states = readiness.subscribe();
+        states.mark_unchanged();
+        readiness.set(Ok(()));
+        assert!(!states.has_changed().unwrap());
+        readiness.drain();
+        assert!(states.has_changed().unwrap());
+    }
+}

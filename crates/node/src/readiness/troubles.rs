@@ -1,0 +1,77 @@
+//! Troubles of the store as text: what, since when, why, and what to do; one line each.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prost_types::Timestamp;
+
+use weir_store::redis::{Since, Trouble};
+use weir_time::clock::monotonic;
+use weir_units::Micros;
+
+/// Why some or all decisions cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Troubles(Arc<[Trouble]>);
+
+/// `2026-11-22T18:43:35Z (for 12 s)`.
+struct SinceWhen(Since);
+
+impl From<Vec<Trouble>> for Troubles {
+    fn from(troubles: Vec<Trouble>) -> Self {
+        Self(troubles.into())
+    }
+}
+
+impl Troubles {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The lines, each with `label` before it.
+    pub(super) fn lines(&self, label: &str) -> String {
+        let line = |trouble: &Trouble| {
+            let Trouble { what, since, reason, remedy } = trouble;
+            format!("{label}{what} since {}: {reason}; what to do: {remedy}\n", SinceWhen(*since))
+        };
+        self.0.iter().map(line).collect()
+    }
+}
+
+impl fmt::Display for Troubles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.lines("").trim_end())
+    }
+}
+
+impl fmt::Display for SinceWhen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Since { wall: Micros(micros), instant }) = self;
+        let seconds = i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX);
+        let passed = monotonic().saturating_duration_since(*instant).as_secs();
+        write!(f, "{} (for {passed} s)", Timestamp { seconds, nanos: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_since_when_in_both_ways() {
+        let since = Since { wall: Micros(1_704_067_200_999_999), ..Since::now() };
+        let trouble = |what: &str| Trouble {
+            what: what.to_owned(),
+            since,
+            reason: "OOM".to_owned(),
+            remedy: "raise it".to_owned(),
+        };
+        let troubles = Troubles::from(vec![trouble("one"), trouble("two")]);
+        assert_eq!(
+            troubles.lines("note: "),
+            "note: one since 2024-01-01T00:00:00Z (for 0 s): OOM; what to do: raise it\n\
+             note: two since 2024-01-01T00:00:00Z (for 0 s): OOM; what to do: raise it\n"
+        );
+    }
+}

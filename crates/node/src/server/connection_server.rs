@@ -1,0 +1,43 @@
+//! The services of one worker over single connections, which need not be sockets: what tests and
+//! benchmarks serve over a pipe in memory.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, watch};
+
+use weir_config::{ServerConfig, ServerLimits};
+use weir_grpc::BufferBudget;
+use weir_store::Store;
+
+use super::connections::Connections;
+use super::open::OpenConnection;
+use super::{Parts, ServerError, routes};
+
+/// Serves connections one at a time, without threads or listeners of its own.
+pub struct ConnectionServer<S> {
+    connections: Connections<S>,
+    open: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl<S: Store> ConnectionServer<S> {
+    /// The services that a worker of number 0 would have.
+    pub fn new(config: &ServerConfig, parts: &Parts<S>) -> Result<Self, ServerError> {
+        let services = routes::services((parts.store)(), parts, 0, config)?;
+        let (_, accepted) = mpsc::unbounded_channel();
+        let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
+        let budget = BufferBudget::with_streams(max_buffered_bytes, 1, max_open_streams).worker();
+        let connections = Connections::new(services, config, accepted, budget, parts.metrics.transport());
+        Ok(Self { connections, open: parts.metrics.connections() })
+    }
+
+    /// Serves one connection until it ends, or until `stop`'s sender is dropped and its calls have finished.
+    /// Within a runtime.
+    pub fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &mut self,
+        stream: I,
+        stop: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + use<I, S> {
+        self.connections.one(stream, OpenConnection::count(&self.open), stop)
+    }
+}

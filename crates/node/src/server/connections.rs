@@ -1,0 +1,256 @@
+//! The connections of one worker, from the handshake to their end.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use weir_config::{ServerConfig, ServerLimits, TransportKind};
+use weir_grpc::{
+    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, Http2Connection, WorkerBudget,
+};
+use weir_store::Store;
+
+use super::listener::Accepted;
+use super::open::OpenConnection;
+use super::routes::Services;
+use super::tonic_server;
+use super::worker::stopped;
+use crate::telemetry::TransportMetrics;
+
+/// How long a client may take to acknowledge the PING behind our GOAWAY, or to complete its handshake during a
+/// shutdown. Healthy clients need a round trip; the others must not hold up the shutdown.
+pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What serves them, and where they come from.
+pub(super) struct Connections<S> {
+    services: Arc<Services<S>>,
+    transport: TransportKind,
+    limits: Arc<ServerLimits>,
+    shared: ConnectionContext,
+    metrics: Arc<TransportMetrics>,
+    ages: Ages,
+    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
+}
+
+/// How old each connection may become. The ages are spread. Otherwise all clients that
+/// connected together after a restart would reconnect together again and again.
+struct Ages {
+    age: Option<Duration>,
+    turn: u32,
+}
+
+impl<S: Store> Connections<S> {
+    /// Within the worker's runtime.
+    pub(super) fn new(
+        services: Services<S>,
+        config: &ServerConfig,
+        accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
+        budget: WorkerBudget,
+        metrics: Arc<TransportMetrics>,
+    ) -> Self {
+        let limits = &config.limits;
+        let observer = Arc::clone(&metrics) as Arc<dyn ConnectionObserver>;
+        Self {
+            services: Arc::new(services),
+            transport: config.transport,
+            limits: Arc::new(limits.clone()),
+            shared: ConnectionContext { limits: fast_limits(limits), budget, observer },
+            metrics,
+            ages: Ages { age: limits.max_connection_age.map(Duration::from), turn: 0 },
+            accepted,
+        }
+    }
+
+    /// Until `stop`'s sender is dropped and the calls in flight have finished.
+    pub(super) async fn serve(mut self, stop: watch::Receiver<()>) {
+        let mut open = JoinSet::new();
+        let mut stopping = pin!(stopped(stop.clone()));
+        loop {
+            tokio::select! {
+                () = &mut stopping => break,
+                accepted = self.accepted.recv() => {
+                    let Some((stream, counted)) = accepted else { break };
+                    self.begin(&mut open, stream, counted, &stop);
+                }
+                Some(_) = open.join_next() => {}
+            }
+        }
+        // The listener is closed. Connections that it had accepted may carry calls already.
+        while let Ok((stream, counted)) = self.accepted.try_recv() {
+            self.begin(&mut open, stream, counted, &stop);
+        }
+        while open.join_next().await.is_some() {}
+    }
+
+    fn begin(
+        &mut self,
+        open: &mut JoinSet<()>,
+        stream: Accepted,
+        counted: OpenConnection,
+        stop: &watch::Receiver<()>,
+    ) {
+        let stop = stop.clone();
+        let begun =
+            match stream {
+                Accepted::Tcp(stream) => TcpStream::from_std(stream)
+                    .map(|stream| drop(open.spawn(self.one(stream, counted, stop)))),
+                Accepted::Unix(stream) => UnixStream::from_std(stream)
+                    .map(|stream| drop(open.spawn(self.one(stream, counted, stop)))),
+            };
+        if let Err(error) = begun {
+            tracing::debug!(%error, "a connection could not be taken over");
+        }
+    }
+
+    /// One connection's life: until the other side closes it; or, from its age or `stop` on, until its
+    /// calls have finished.
+    pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &mut self,
+        stream: I,
+        counted: OpenConnection,
+        stop: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + use<I, S> {
+        let age = self.ages.next();
+        let services = Arc::clone(&self.services);
+        let (transport, limits, shared) = (self.transport, Arc::clone(&self.limits), self.shared.clone());
+        let metrics = Arc::clone(&self.metrics);
+        async move {
+            let _counted = counted;
+            let life = Life { age, grace: limits.max_connection_age_grace.into(), stop, metrics };
+            let ended = match transport {
+                TransportKind::Fast => {
+                    let (close, closing) = watch::channel(());
+                    let connection = Http2Connection::new(stream, services, &shared, closing);
+                    life.serve(connection, close).await.map_err(|error| error.to_string())
+                }
+                // Boxed, so that connections of the other one are not as large.
+                TransportKind::Tonic => {
+                    Box::pin(tonic_server::live(stream, services, &limits, &shared, life.over()))
+                        .await
+                        .map_err(|error| error.to_string())
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended with an error");
+            }
+        }
+    }
+}
+
+/// How long one connection may live.
+struct Life {
+    age: Option<Duration>,
+    /// How long the calls of an aged connection may take.
+    grace: Duration,
+    stop: watch::Receiver<()>,
+    metrics: Arc<TransportMetrics>,
+}
+
+impl Life {
+    /// Until the connection has reached its age, or is to stop.
+    async fn over(self) {
+        tokio::select! {
+            () = too_old(self.age) => self.metrics.aged(),
+            () = stopped(self.stop) => {}
+        }
+    }
+
+    /// Serves until the other side closes the connection; or, from its age or `stop` on, until its calls have
+    /// finished. `close` ends streaming calls.
+    async fn serve<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
+        self,
+        mut connection: Http2Connection<I, Services<S>>,
+        close: watch::Sender<()>,
+    ) -> Result<(), ConnectionEnd> {
+        let aged = tokio::select! {
+            biased;
+            ended = connection.serve() => return ended,
+            () = too_old(self.age) => true,
+            () = stopped(self.stop.clone()) => false,
+        };
+        if !aged {
+            return shut_down(&mut connection, close).await;
+        }
+        self.metrics.aged();
+        // Streams and watches that go on after the grace period end with their connection.
+        timeout(self.grace, shut_down(&mut connection, close)).await.unwrap_or(Ok(()))
+    }
+}
+
+async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
+    connection: &mut Http2Connection<I, Services<S>>,
+    close: watch::Sender<()>,
+) -> Result<(), ConnectionEnd> {
+    // A connection that was accepted just now may bring a call, and its GOAWAY must follow our settings.
+    if !connection.handshake_done() {
+        match timeout(SHUTDOWN_TIMEOUT, connection.serve_handshake()).await {
+            Ok(None) => {}
+            Ok(Some(ended)) => return ended,
+            Err(_) => return Ok(()),
+        }
+    }
+    connection.shut_down();
+    drop(close);
+    match timeout(SHUTDOWN_TIMEOUT, connection.serve()).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            connection.finish_shutdown();
+            connection.serve().await
+        }
+    }
+}
+
+/// The bounds of one connection on `fast`, of the configuration's limits.
+fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
+    ConnectionLimits {
+        max_streams: limits.max_streams,
+        max_side_streams: limits.max_side_streams,
+        max_header_bytes: limits.max_header_bytes,
+        max_pending_resets: limits.max_pending_resets,
+        max_local_resets: limits.max_local_resets,
+        handshake_timeout: limits.handshake_timeout.into(),
+        first_message_timeout: limits.first_message_timeout.into(),
+        keepalive_interval: limits.keepalive_interval.into(),
+        keepalive_timeout: limits.keepalive_timeout.into(),
+        http1_hint: "/metrics, /livez and /readyz are on another one: see `server.admin`.",
+    }
+}
+
+impl Ages {
+    /// From nine to eleven tenths of what is configured, evenly whatever the number of connections: the
+    /// multiples of the golden ratio never come together.
+    fn next(&mut self) -> Option<Duration> {
+        const GOLDEN: u32 = 0x9e37_79b9;
+        self.turn = self.turn.wrapping_add(GOLDEN);
+        let age = self.age?;
+        Some(age * 9 / 10 + (age / 5).mul_f64(f64::from(self.turn) / f64::from(u32::MAX)))
+    }
+}
+
+async fn too_old(age: Option<Duration>) {
+    match age {
+        Some(age) => tokio::time::sleep(age).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_lie_within_a_tenth() {
+        let mut ages = Ages { age: Some(Duration::from_secs(100)), turn: 0 };
+        let mut seen: Vec<f64> = (0..16).filter_map(|_| ages.next()).map(|age| age.as_secs_f64()).collect();
+        seen.sort_by(f64::total_cmp);
+        assert!(seen[0] >= 90.0 && seen[15] <= 110.0, "{seen:?}");
+        assert!(seen.windows(2).all(|pair| (0.3..3.0).contains(&(pair[1] - pair[0]))), "{seen:?}");
+        assert_eq!(Ages { age: None, turn: 0 }.next(), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! `fast`: which service a call goes to. Hot methods go there directly; everything else takes tonic's router.
+//!
+//! The router is for many services: it matches patterns and boxes what it passes on, which is worth a
+//! tenth of a decision's CPU. All calls but a few are decisions.
+
+use tokio::sync::watch;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::http;
+use weir_config::MAX_BATCH_BYTES;
+use weir_grpc::{
+    BegunCall, Call, CallContext, HotMethod, HotService, IncomingCall, MethodId, Methods, PendingCall, Reply,
+    RequestBody, SideStream, Unanswered, turn,
+};
+use weir_store::Store;
+
+use super::routes::Services;
+use super::until_deadline::until_deadline;
+use crate::service::{MAX_MESSAGE_BYTES, MAX_RATE_LIMIT_BYTES};
+
+const SHOULD_ALLOW: MethodId = MethodId(0);
+const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
+const SHOULD_ALLOW_STREAM: MethodId = MethodId(2);
+const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
+
+/// What open calls of streaming methods beside decisions take, in bytes: as measured, and rounded up. Reflection is a
+/// task with a channel and two buffers of tonic's.
+const SIDE_STREAMS: [(&str, usize); 4] = [
+    ("/weir.v1.QueueService/Subscribe", 8 << 10),
+    ("/grpc.health.v1.Health/Watch", 4 << 10),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", 24 << 10),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
+];
+
+/// The hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, those of other
+/// services `largest_other`.
+pub(super) fn methods(largest: usize, largest_other: usize) -> Methods {
+    let hot = [
+        ("/weir.v1.RateLimitService/ShouldAllow", largest),
+        ("/weir.v1.RateLimitService/ShouldAllowBatch", MAX_BATCH_BYTES),
+        ("/weir.v1.RateLimitService/ShouldAllowStream", largest),
+        ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", MAX_RATE_LIMIT_BYTES),
+    ];
+    let hot = hot.map(|(path, largest_message)| HotMethod {
+        path,
+        largest_message,
+        together: path.ends_with("/ShouldAllow"),
+        streaming: path.ends_with("Stream"),
+    });
+    // Services of other methods have smaller bounds of their own.
+    let side_streams = SIDE_STREAMS.map(|(path, bytes)| SideStream { path, bytes });
+    Methods::new(hot.into(), largest_other.max(MAX_MESSAGE_BYTES)).with_side_streams(side_streams.into())
+}
+
+impl<S: Store> HotService for Services<S> {
+    fn methods(&self) -> &Methods {
+        &self.methods
+    }
+
+    fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> BegunCall {
+        BegunCall::Call(match method {
+            SHOULD_ALLOW => return self.decisions.should_allow(call),
+            SHOULD_ALLOW_BATCH => return self.decisions.should_allow_batch(call),
+            SHOULD_ALLOW_STREAM => self.decisions.should_allow_stream(call, closing.clone()),
+            SHOULD_RATE_LIMIT => self.envoy.should_rate_limit(call),
+            MethodId(_) => Call::failed(Status::unimplemented("there is no such method")),
+        })
+    }
+
+    fn answer_each(
+        &self,
+        pending: &[PendingCall],
+        each: impl FnMut(usize, Result<&[u8], Status>),
+    ) -> Unanswered {
+        self.decisions.answer_each(pending, each)
+    }
+
+    fn other(&self, context: CallContext, mut request: http::Request<RequestBody>) -> Call {
+        let (deadlines, deadline) = (self.decisions.deadlines().clone(), context.deadline);
+        request.extensions_mut().insert(context);
+        turn::spend(1);
+        let response = self.router.call(request.map(Body::new));
+        Call::waiting(self.decisions.deadlines(), None, async move {
+            Ok(Reply::Other(Box::new(until_deadline(response, &deadlines, deadline).await)))
+        })
+    }
+}

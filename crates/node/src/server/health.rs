@@ -1,0 +1,109 @@
+//! `grpc.health.v1`, from [`Readiness`].
+//!
+//! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
+//! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness, and so
+//! are Envoy's service and `ratelimit`, the name that its reference implementation has.
+//! A watch says at once when the node goes away, and ends when its connection does: an open one would hold up the
+//! shutdown, and one that ended before would be opened again and again.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio_stream::Stream;
+use tokio_stream::wrappers::WatchStream;
+use tonic::{Request, Response, Status};
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
+use weir_proto::health::health_server;
+use weir_proto::v1::rate_limit_service_server::SERVICE_NAME;
+
+use crate::readiness::{Readiness, State};
+
+/// The health service.
+pub(super) struct HealthApi(Readiness);
+
+/// What can be asked about.
+#[derive(Clone, Copy)]
+enum HealthName {
+    Process,
+    Decisions,
+    Unknown,
+}
+
+/// The status of one service, now and at every change.
+pub(super) struct HealthWatch {
+    service: HealthName,
+    states: WatchStream<State>,
+    last: Option<ServingStatus>,
+    over: bool,
+}
+
+impl HealthApi {
+    pub(super) fn new(readiness: Readiness) -> Self {
+        Self(readiness)
+    }
+}
+
+#[tonic::async_trait]
+impl health_server::Health for HealthApi {
+    type WatchStream = HealthWatch;
+
+    async fn check(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
+        match HealthName::named(&request.get_ref().service) {
+            HealthName::Unknown => Err(Status::not_found(format!(
+                "service: there is no such service; ask for \"\" (alive) or \"{SERVICE_NAME}\" (ready)"
+            ))),
+            service => Ok(Response::new(response(service.status(&self.0.state())))),
+        }
+    }
+
+    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthWatch>, Status> {
+        let service = HealthName::named(&request.get_ref().service);
+        let states = WatchStream::new(self.0.subscribe());
+        Ok(Response::new(HealthWatch { service, states, last: None, over: false }))
+    }
+}
+
+impl HealthName {
+    fn named(name: &str) -> Self {
+        match name {
+            "" => Self::Process,
+            SERVICE_NAME | envoy_service::SERVICE_NAME | "ratelimit" => Self::Decisions,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn status(self, state: &State) -> ServingStatus {
+        match (self, state) {
+            (Self::Unknown, _) => ServingStatus::ServiceUnknown,
+            (_, State::Draining | State::Closing)
+            | (Self::Decisions, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::NotServing,
+            (_, State::Ready | State::Degraded(_))
+            | (Self::Process, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::Serving,
+        }
+    }
+}
+
+impl Stream for HealthWatch {
+    type Item = Result<HealthCheckResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        while !self.over {
+            let Some(state) = ready!(Pin::new(&mut self.states).poll_next(context)) else { break };
+            self.over = state == State::Closing;
+            let status = self.service.status(&state);
+            if self.last.replace(status) != Some(status) {
+                return Poll::Ready(Some(Ok(response(status))));
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+fn response(status: ServingStatus) -> HealthCheckResponse {
+    HealthCheckResponse { status: status.into() }
+}

@@ -1,0 +1,117 @@
+//! The services of one worker.
+
+use std::sync::Arc;
+
+use tonic::service::Routes;
+use tonic_reflection::server::Builder;
+
+use weir_config::{MAX_QUEUE_MESSAGE, ServerConfig};
+use weir_grpc::Methods;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
+use weir_proto::health::health_server::{self, HealthServer};
+use weir_proto::v1::{
+    admin_service_server, concurrency_service_server, queue_service_server, rate_limit_service_server,
+    usage_service_server,
+};
+use weir_store::Store;
+
+use super::dispatch::methods;
+use super::health::HealthApi;
+use super::router::Router;
+use super::{EnvoyParts, Parts, ServerError, WorkerStores};
+use crate::leases::Leases;
+use crate::limiter::Limiter;
+use crate::limiter::envoy::EnvoyLimiter;
+use crate::queues::Queues;
+use crate::service::{
+    AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
+};
+
+/// Health and reflection take names, no more.
+const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
+
+/// All services of one worker.
+pub(super) struct Services<S> {
+    /// Hot methods, from bytes to bytes.
+    pub(super) decisions: Arc<DecisionService<S>>,
+    pub(super) envoy: Arc<EnvoyRateLimit<S>>,
+    /// All methods, hot ones among them.
+    pub(super) router: Router,
+    pub(super) methods: Methods,
+}
+
+/// Decisions, health and what else is offered.
+pub(super) fn services<S: Store>(
+    stores: WorkerStores<S>,
+    parts: &Parts<S>,
+    worker: usize,
+    config: &ServerConfig,
+) -> Result<Services<S>, ServerError> {
+    let (rules, recorder) = (&parts.rules, parts.metrics.recorder());
+    let limiter = Limiter::new(Arc::clone(rules), stores.decisions, Arc::clone(&recorder));
+    let leases = stores.leases.map(|store| Leases::new(Arc::clone(rules), store, Arc::clone(&recorder)));
+    let node = parts.readiness.subscribe();
+    let queues = stores.queues.map(|store| Queues::new(Arc::clone(&parts.queues), store, recorder, node));
+    let health = HealthServer::new(HealthApi::new(parts.readiness.clone()));
+    let largest = config.limits.max_message_bytes;
+    let decisions = DecisionService::new(limiter, Arc::clone(&parts.templates), largest);
+    let EnvoyParts { live, rules, answers, metrics } = parts.envoy.clone();
+    let envoy = EnvoyLimiter::new(rules, metrics.recorder(worker));
+    let envoy = EnvoyRateLimit::new(&decisions, envoy, answers, live);
+    let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
+        .add_service(DecisionsApi::server(&decisions))
+        .add_service(EnvoyService::server(&envoy));
+    let (has_leases, has_queues) = (leases.is_some(), queues.is_some());
+    if let Some(leases) = leases {
+        routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
+    }
+    if let Some(queues) = queues {
+        routes = routes.add_service(QueueApi::server(queues));
+    }
+    if let Some(usage) = &parts.usage {
+        routes = routes.add_service(UsageApi::server(usage.clone()));
+    }
+    if config.admin_service {
+        routes = routes.add_service(AdminApi::server(&decisions));
+    }
+    if config.reflection {
+        let own = [
+            (has_leases, concurrency_service_server::SERVICE_NAME),
+            (has_queues, queue_service_server::SERVICE_NAME),
+            (parts.usage.is_some(), usage_service_server::SERVICE_NAME),
+            (config.admin_service, admin_service_server::SERVICE_NAME),
+        ];
+        routes =
+            with_reflection(routes, own.into_iter().filter(|(served, _)| *served).map(|(_, name)| name))?;
+    }
+    let largest_other = if parts.queues.is_empty() { largest } else { largest.max(MAX_QUEUE_MESSAGE) };
+    let methods = methods(largest, largest_other);
+    let methods = match &parts.intercept {
+        Some(intercept) => methods.intercepted_by(Arc::clone(intercept)),
+        None => methods,
+    };
+    Ok(Services { decisions, envoy, router: Router::new(routes), methods })
+}
+
+/// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.
+fn with_reflection(
+    routes: Routes,
+    further: impl Iterator<Item = &'static str> + Clone,
+) -> Result<Routes, ServerError> {
+    let failed = |error: tonic_reflection::server::Error| ServerError::Grpc(error.to_string());
+    let builder = |own_name| {
+        let builder = Builder::configure()
+            .register_encoded_file_descriptor_set(weir_proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .with_service_name(rate_limit_service_server::SERVICE_NAME)
+            .with_service_name(envoy_service::SERVICE_NAME)
+            .with_service_name(health_server::SERVICE_NAME)
+            .with_service_name(own_name);
+        further.clone().fold(builder, Builder::with_service_name)
+    };
+    let v1 = builder("grpc.reflection.v1.ServerReflection").build_v1().map_err(failed)?;
+    let v1alpha = builder("grpc.reflection.v1alpha.ServerReflection").build_v1alpha().map_err(failed)?;
+    Ok(routes
+        .add_service(v1.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
+        .add_service(v1alpha.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES)))
+}

@@ -1,0 +1,84 @@
+//! `tonic`: a connection that tonic's own server serves, over hyper and h2. It is the reference for `fast`.
+//!
+//! Each connection has a server of its own, so that each ends by its own age, and its streams learn that it does.
+//! What this server cannot do is in the table of differences of `crates/grpc/README.md`.
+
+mod front;
+mod open_calls;
+mod request_body;
+mod socket;
+
+use std::future::ready;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tonic::transport::Server;
+use weir_config::ServerLimits;
+use weir_grpc::ConnectionContext;
+use weir_store::Store;
+
+use self::front::FrontLayer;
+use self::open_calls::CallBounds;
+use self::socket::Socket;
+use super::connections::SHUTDOWN_TIMEOUT;
+use super::routes::Services;
+use crate::service::Closing;
+
+/// Initial receive windows per stream and per connection: those of `fast`.
+const STREAM_WINDOW: u32 = 128 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// Serves one connection until it ends, or until `over` and the end of its calls.
+pub(super) async fn live<I, S>(
+    stream: I,
+    services: Arc<Services<S>>,
+    limits: &ServerLimits,
+    shared: &ConnectionContext,
+    over: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error>
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Store,
+{
+    let (close, closing) = watch::channel(());
+    let (socket, mut events) = Socket::new(stream, limits.handshake_timeout.into());
+    let front = FrontLayer {
+        methods: services.methods.clone(),
+        closing: Closing(closing),
+        bounds: CallBounds::new(shared),
+        deadlines: services.decisions.deadlines().clone(),
+    };
+    let shutdown = async {
+        tokio::select! {
+            biased;
+            () = events.ended() => return,
+            () = over => {}
+        }
+        // A connection that was accepted just now may bring a call: its GOAWAY must follow the settings.
+        let _ = timeout(SHUTDOWN_TIMEOUT, events.handshake_done()).await;
+        drop(close);
+    };
+    // No end of the connections, which would be a shutdown.
+    let accepted = stream::once(ready(Ok::<_, io::Error>(socket))).chain(stream::pending());
+    server(limits)
+        .layer(front)
+        .add_routes(services.router.routes())
+        .serve_with_incoming_shutdown(accepted, shutdown)
+        .await
+}
+
+fn server(limits: &ServerLimits) -> Server {
+    Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(limits.max_streams)
+        .http2_max_header_list_size(limits.max_header_bytes)
+        .http2_max_pending_accept_reset_streams(Some(limits.max_pending_resets))
+        .http2_max_local_error_reset_streams(Some(limits.max_local_resets))
+        .http2_keepalive_interval(Some(limits.keepalive_interval.into()))
+        .http2_keepalive_timeout(Some(limits.keepalive_timeout.into()))
+}

@@ -1,0 +1,84 @@
+//! What a call passes before its service: the interceptor, and the caller's deadline.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::service::Routes;
+use tower_layer::Layer;
+use weir_grpc::{Methods, deadline_exceeded};
+use weir_time::clock::monotonic;
+use weir_time::deadlines::Deadlines;
+
+use super::open_calls::{CallBounds, HeldBody};
+use super::request_body::CountedBody;
+use crate::server::router::Router;
+use crate::server::until_deadline::until_deadline;
+use crate::service::Closing;
+
+/// Puts a [`Front`] before the routes of one connection.
+#[derive(Clone)]
+pub(super) struct FrontLayer {
+    pub(super) methods: Methods,
+    pub(super) closing: Closing,
+    pub(super) bounds: CallBounds,
+    pub(super) deadlines: Deadlines,
+}
+
+/// The services of one connection.
+#[derive(Clone)]
+pub(super) struct Front {
+    router: Router,
+    methods: Methods,
+    closing: Closing,
+    bounds: CallBounds,
+    deadlines: Deadlines,
+}
+
+impl Layer<Routes> for FrontLayer {
+    type Service = Front;
+
+    fn layer(&self, routes: Routes) -> Front {
+        let Self { methods, closing, bounds, deadlines } = self.clone();
+        Front { router: Router::new(routes), methods, closing, bounds, deadlines }
+    }
+}
+
+impl Service<http::Request<Body>> for Front {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        let context = match self.methods.context_of(request.uri().path(), request.headers()) {
+            Ok(context) => context,
+            Err(status) => return Box::pin(ready(Ok(status.into_http()))),
+        };
+        let deadline = context.deadline;
+        if deadline.is_some_and(|deadline| deadline <= monotonic()) {
+            return Box::pin(ready(Ok(deadline_exceeded().into_http())));
+        }
+        request.extensions_mut().insert(context);
+        request.extensions_mut().insert(self.closing.clone());
+        let path = request.uri().path();
+        let call = match self.bounds.admit(&self.methods, path) {
+            Ok(call) => call,
+            Err(status) => return Box::pin(ready(Ok(status.into_http()))),
+        };
+        let largest = self.methods.largest_message_of(path);
+        let request = request.map(|body| Body::new(CountedBody::new(body, largest, &self.bounds)));
+        let response = self.router.call(request);
+        let deadlines = self.deadlines.clone();
+        Box::pin(async move {
+            let response = until_deadline(response, &deadlines, deadline).await;
+            Ok(response.map(|body| Body::new(HeldBody::new(body, call))))
+        })
+    }
+}

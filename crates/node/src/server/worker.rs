@@ -1,0 +1,147 @@
+//! Worker threads: each a runtime, a store and a gRPC server of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::JoinHandle;
+
+use tokio::sync::{mpsc, watch};
+
+use weir_config::ServerConfig;
+use weir_grpc::{BufferBudget, WorkerBudget};
+use weir_store::Store;
+
+use super::connections::Connections;
+use super::listener::Accepted;
+use super::open::OpenConnection;
+use super::{Parts, ServerError, routes, runtime};
+
+/// All worker threads.
+pub(super) struct Workers {
+    hands: Vec<Hand>,
+    threads: Vec<Option<JoinHandle<Result<(), ServerError>>>>,
+    ended: mpsc::UnboundedReceiver<usize>,
+}
+
+/// One worker, as the acceptor knows it.
+#[derive(Clone)]
+pub(super) struct Hand {
+    /// Unbounded, but each entry holds an open file, of which the process has only so many.
+    sender: mpsc::UnboundedSender<(Accepted, OpenConnection)>,
+    open: Arc<AtomicUsize>,
+}
+
+/// Tells that its thread has ended, also when it ends by a panic.
+struct ThreadEnd(usize, mpsc::UnboundedSender<usize>);
+
+impl Hand {
+    /// How many connections the worker has.
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Relaxed)
+    }
+
+    /// Gives the worker one more. If it has ended, the connection ends too.
+    pub(super) fn give(&self, stream: Accepted) {
+        let _ = self.sender.send((stream, OpenConnection::count(&self.open)));
+    }
+}
+
+impl Drop for ThreadEnd {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0);
+    }
+}
+
+impl Workers {
+    /// Starts `count` of them; each ends when `stop`'s sender is dropped and its calls have finished.
+    pub(super) fn start<S: Store>(
+        count: usize,
+        budget: &BufferBudget,
+        config: &ServerConfig,
+        parts: Parts<S>,
+        stop: &watch::Receiver<()>,
+    ) -> Result<Self, ServerError> {
+        let (parts, config) = (Arc::new(parts), Arc::new(config.clone()));
+        let (end, ended) = mpsc::unbounded_channel();
+        let mut workers = Self { hands: Vec::new(), threads: Vec::new(), ended };
+        for index in 0..count {
+            let (sender, accepted) = mpsc::unbounded_channel();
+            workers.hands.push(Hand { sender, open: parts.metrics.connections() });
+            let (parts, config) = (Arc::clone(&parts), Arc::clone(&config));
+            let (stop, end, budget) = (stop.clone(), end.clone(), budget.worker());
+            let body = move || {
+                let _ended = ThreadEnd(index, end);
+                serve(index, &parts, &config, accepted, budget, stop)
+            };
+            let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(body);
+            let thread =
+                thread.map_err(|error| ServerError::Io { what: "starting a worker thread", error })?;
+            workers.threads.push(Some(thread));
+        }
+        Ok(workers)
+    }
+
+    /// The acceptor's view of the workers.
+    pub(super) fn hands(&self) -> Vec<Hand> {
+        self.hands.clone()
+    }
+
+    /// The number of a worker that has ended although it was not asked to.
+    pub(super) async fn any_ended(&mut self) -> ServerError {
+        match self.ended.recv().await {
+            Some(index) => self.join(index).err().unwrap_or(ServerError::WorkerLost(index)),
+            // Every worker holds a sender until it has reported.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until every worker has ended.
+    pub(super) async fn all_ended(&mut self) -> Result<(), ServerError> {
+        while self.threads.iter().any(Option::is_some) {
+            let Some(index) = self.ended.recv().await else { break };
+            self.join(index)?;
+        }
+        Ok(())
+    }
+
+    /// The end of a thread that has reported its end; at most a moment away.
+    fn join(&mut self, index: usize) -> Result<(), ServerError> {
+        match self.threads.get_mut(index).and_then(Option::take).map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(ServerError::WorkerLost(index)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The body of a worker thread.
+fn serve<S: Store>(
+    index: usize,
+    parts: &Parts<S>,
+    config: &ServerConfig,
+    accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
+    budget: WorkerBudget,
+    stop: watch::Receiver<()>,
+) -> Result<(), ServerError> {
+    runtime()?.block_on(async {
+        let services = routes::services((parts.store)(), parts, index, config)?;
+        let metrics = parts.metrics.transport();
+        let connections = Connections::new(services, config, accepted, budget, metrics);
+        let too_long = async {
+            stopped(stop.clone()).await;
+            tokio::time::sleep(config.drain_timeout.into()).await;
+        };
+        tokio::select! {
+            () = connections.serve(stop.clone()) => Ok(()),
+            () = too_long => {
+                let after_ms = config.drain_timeout.0 / 1000;
+                tracing::warn!(after_ms, "drain timeout: calls in flight were cut off");
+                Ok(())
+            }
+        }
+    })
+}
+
+/// Waits until the server has to stop. Nothing is ever sent, so the wait ends when the sender is dropped.
+pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
+    while stop.changed().await.is_ok() {}
+}

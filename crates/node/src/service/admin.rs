@@ -1,0 +1,41 @@
+//! `weir.v1.AdminService`: what an operator does by hand. Served only where the configuration says so.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tonic::{Request, Response, Status};
+use weir_proto::v1::admin_service_server::{AdminService, AdminServiceServer};
+use weir_proto::v1::{ResetRequest, ResetResponse};
+use weir_store::Store;
+
+use super::incoming::context;
+use super::question_of::question_of;
+use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
+use crate::limiter::Question;
+
+/// The service over the same limiter as the decisions.
+pub struct AdminApi<S>(Arc<DecisionService<S>>);
+
+impl<S: Store> AdminApi<S> {
+    /// The service, bounded and ready to be served.
+    pub fn server(decisions: &Arc<DecisionService<S>>) -> AdminServiceServer<Self> {
+        AdminServiceServer::new(Self(Arc::clone(decisions)))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+}
+
+#[tonic::async_trait]
+impl<S: Store> AdminService for AdminApi<S> {
+    async fn reset(&self, mut request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let request = request.get_ref();
+        let question = question(request, deadline);
+        let undone = self.0.limiter.reset(&question, &request.limits).await.map_err(status::of)?;
+        Ok(Response::new(ResetResponse { limits: refund::states(&undone) }))
+    }
+}
+
+fn question(request: &ResetRequest, deadline: Option<Instant>) -> Question<'_> {
+    question_of!(request, 0, deadline)
+}

@@ -1,0 +1,177 @@
+//! `weir.v1.ConcurrencyService`: leases, from messages to messages.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use prost_types::Duration;
+use tonic::{Request, Response, Status};
+use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal};
+use weir_core::strategy::Listed;
+use weir_proto::v1::concurrency_service_server::{ConcurrencyService, ConcurrencyServiceServer};
+use weir_proto::v1::{
+    AcquireRequest, AcquireResponse, Reason, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
+    WorkOutcome,
+};
+use weir_units::{Micros, Retry};
+
+use super::incoming::context;
+use super::message::{Facts, Templates};
+use super::span::{duration, micros};
+use super::{MAX_MESSAGE_BYTES, status};
+use crate::leases::{Acquired, LeaseQuestion, Leases};
+use crate::limiter::{InvalidField, Question};
+
+/// What a lease holds if its caller does not say.
+const DEFAULT_WEIGHT: u64 = 1;
+
+/// The service over one worker's leases.
+pub struct ConcurrencyApi {
+    leases: Leases,
+    templates: Arc<Templates>,
+}
+
+impl ConcurrencyApi {
+    /// The service, bounded and ready to be served.
+    pub fn server(leases: Leases, templates: Arc<Templates>) -> ConcurrencyServiceServer<Self> {
+        ConcurrencyServiceServer::new(Self { leases, templates })
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+}
+
+#[tonic::async_trait]
+impl ConcurrencyService for ConcurrencyApi {
+    async fn acquire(
+        &self,
+        mut request: Request<AcquireRequest>,
+    ) -> Result<Response<AcquireResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let request = request.get_ref();
+        let AcquireRequest { resource, consumer, strategy, id, weight, ttl, attributes } = request;
+        let question = question(resource, consumer, strategy, id, attributes, deadline);
+        let weight = weight.unwrap_or(DEFAULT_WEIGHT);
+        let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
+        let acquired = self.leases.acquire(&question, weight, ttl).await.map_err(status::of_lease)?;
+        Ok(Response::new(self.acquired(&acquired, id, weight)))
+    }
+
+    async fn renew(&self, mut request: Request<RenewRequest>) -> Result<Response<RenewResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let RenewRequest { resource, consumer, strategy, id, ttl, attributes } = request.get_ref();
+        let question = question(resource, consumer, strategy, id, attributes, deadline);
+        let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
+        let answer = self.leases.renew(&question, ttl).await.map_err(status::of_lease)?;
+        let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
+        let expires_after = expires_after(&outcome);
+        let held = expires_after.is_some();
+        Ok(Response::new(RenewResponse { held, expires_after, limit, in_flight, remaining }))
+    }
+
+    async fn release(
+        &self,
+        mut request: Request<ReleaseRequest>,
+    ) -> Result<Response<ReleaseResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let request = request.get_ref();
+        let ReleaseRequest { resource, consumer, strategy, id, outcome, rtt, attributes } = request;
+        let question = question(resource, consumer, strategy, id, attributes, deadline);
+        let outcome = work_outcome(*outcome)?;
+        let rtt = rtt.as_ref().map(|rtt| span("rtt", rtt)).transpose()?;
+        let answer = self.leases.release(&question, outcome, rtt).await.map_err(status::of_lease)?;
+        let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
+        let held = outcome == LeaseOutcome::Released;
+        Ok(Response::new(ReleaseResponse { held, limit, in_flight, remaining }))
+    }
+}
+
+impl ConcurrencyApi {
+    fn acquired(&self, acquired: &Acquired, id: &str, weight: u64) -> AcquireResponse {
+        let plain = |allowed, reason: Reason| AcquireResponse {
+            allowed,
+            reason: reason.into(),
+            ..Default::default()
+        };
+        match acquired {
+            Acquired::Listed(Listed::Allow) => plain(true, Reason::AllowList),
+            Acquired::Listed(Listed::Deny) => AcquireResponse {
+                message: "The consumer is on the deny list".to_owned(),
+                ..plain(false, Reason::DenyList)
+            },
+            Acquired::Policy { allowed } => {
+                AcquireResponse { degraded: true, ..plain(*allowed, Reason::StoreFailure) }
+            }
+            Acquired::Answered { answer, most } => self.answered(answer, id, weight, *most),
+        }
+    }
+
+    fn answered(&self, answer: &LeaseAnswer, id: &str, weight: u64, most: u64) -> AcquireResponse {
+        let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = *answer;
+        let numbers = AcquireResponse {
+            limit: Some(limit),
+            in_flight: Some(in_flight),
+            remaining: Some(remaining),
+            ..Default::default()
+        };
+        let LeaseOutcome::Refused { refusal, bound } = outcome else {
+            let (id, reason) = (id.to_owned(), Reason::Ok.into());
+            return AcquireResponse {
+                allowed: true,
+                id,
+                reason,
+                expires_after: expires_after(&outcome),
+                ..numbers
+            };
+        };
+        let (reason, retry) = match refusal {
+            LeaseRefusal::Limited => (Reason::Limited, Retry::Unknown),
+            LeaseRefusal::Full => (Reason::Full, Retry::Unknown),
+            LeaseRefusal::Never => (Reason::Never, Retry::Never),
+        };
+        // A limit that adapts may rise again: a weight can never pass only if it is above the highest one.
+        let limit = if refusal == LeaseRefusal::Never { most } else { limit };
+        let message = self.templates.render(Facts { retry, cost: weight, limit });
+        AcquireResponse { reason: reason.into(), lease_expiry_bound: bound.map(duration), message, ..numbers }
+    }
+}
+
+fn question<'a>(
+    resource: &'a str,
+    consumer: &'a str,
+    strategy: &'a str,
+    id: &'a str,
+    attributes: &'a HashMap<String, String>,
+    deadline: Option<Instant>,
+) -> LeaseQuestion<'a> {
+    let attributes = super::wire::attributes(attributes);
+    let question =
+        Question { resource, consumer, strategy, cost: 0, attributes, ..Question::until(deadline) };
+    LeaseQuestion { asked: question, id }
+}
+
+fn work_outcome(outcome: i32) -> Result<lease::WorkOutcome, Status> {
+    match WorkOutcome::try_from(outcome) {
+        Ok(WorkOutcome::Unspecified | WorkOutcome::Success) => Ok(lease::WorkOutcome::Success),
+        Ok(WorkOutcome::Ignored) => Ok(lease::WorkOutcome::Ignored),
+        Ok(WorkOutcome::Dropped) => Ok(lease::WorkOutcome::Dropped),
+        Err(_) => {
+            let bound = "it must be 0 to 3: SUCCESS, IGNORED or DROPPED".to_owned();
+            Err(invalid("outcome", outcome.to_string(), bound))
+        }
+    }
+}
+
+fn span(field: &'static str, given: &Duration) -> Result<Micros, Status> {
+    micros(field, given, "it must be a duration above 0").map_err(status::of)
+}
+
+fn invalid(field: &'static str, value: String, bound: String) -> Status {
+    Status::invalid_argument(InvalidField { field, value, bound }.to_string())
+}
+
+fn expires_after(outcome: &LeaseOutcome) -> Option<Duration> {
+    match outcome {
+        LeaseOutcome::Held { expires_after, .. } => Some(duration(*expires_after)),
+        _ => None,
+    }
+}

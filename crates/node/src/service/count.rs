@@ -1,0 +1,29 @@
+//! `Count`: how much was used lately.
+
+use std::time::Instant;
+
+use prost::Message as _;
+use tonic::Status;
+use weir_proto::v1::{CountRequest, CountResponse};
+use weir_store::Store;
+
+use super::question_of::question_of;
+use super::span::duration;
+use super::{DecisionService, status};
+use crate::limiter::interval;
+
+impl<S: Store> DecisionService<S> {
+    /// Counts what a limit has charged over an interval.
+    pub async fn count(
+        &self,
+        request: &CountRequest,
+        deadline: Option<Instant>,
+    ) -> Result<CountResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let question = question_of!(request, 0, deadline);
+        let span = request.interval.map(|span| (span.seconds, span.nanos));
+        let interval = interval(span).map_err(status::of)?;
+        let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;
+        Ok(CountResponse { used: counted.used, span: Some(duration(counted.span)) })
+    }
+}

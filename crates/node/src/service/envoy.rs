@@ -1,0 +1,95 @@
+//! `envoy.service.ratelimit.v3.RateLimitService`: wire ⇄ domain for Envoy's rate limit filters.
+
+mod headers;
+mod metadata;
+mod response;
+mod service;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arc_swap::ArcSwapOption;
+use tonic::Status;
+use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
+
+pub use headers::HeaderNames;
+pub use service::EnvoyService;
+use weir_store::{Store, at_once};
+
+use super::{DecisionService, status, wire};
+use crate::limiter::envoy::{EnvoyLimiter, Loaded};
+use crate::telemetry::AnswerCode;
+
+/// The largest request: values of 64 KiB are legal, and a request has several.
+pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
+
+/// Bytes of an ordinary status.
+const STATUS_BYTES: usize = 32;
+
+/// What an answer holds beside its statuses.
+#[derive(Debug, Clone, Default)]
+pub struct EnvoyAnswers {
+    /// The names of headers with the client's limit, if answers have any.
+    pub headers: Option<HeaderNames>,
+    /// Whether answers have dynamic metadata for Envoy's other filters.
+    pub dynamic_metadata: bool,
+}
+
+/// The service over the same limiter as other decisions. Like them it is answered from the bytes of the
+/// request to those of the answer.
+pub struct EnvoyRateLimit<S> {
+    decisions: Arc<DecisionService<S>>,
+    envoy: EnvoyLimiter,
+    answers: EnvoyAnswers,
+    live: Arc<ArcSwapOption<Loaded>>,
+}
+
+impl<S: Store> EnvoyRateLimit<S> {
+    /// The service under the rules that are in `live` at each request.
+    pub fn new(
+        decisions: &Arc<DecisionService<S>>,
+        envoy: EnvoyLimiter,
+        answers: EnvoyAnswers,
+        live: Arc<ArcSwapOption<Loaded>>,
+    ) -> Arc<Self> {
+        let decisions = Arc::clone(decisions);
+        Arc::new(Self { decisions, envoy, answers, live })
+    }
+
+    /// Answers one request; at once, where it has arrived and the store can.
+    pub fn should_rate_limit(self: &Arc<Self>, call: IncomingCall) -> Call {
+        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
+        if S::AT_ONCE
+            && let Some(message) = at_once(messages.only())
+        {
+            return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
+        }
+        let service = Arc::clone(self);
+        Call::waiting(&self.decisions.deadlines, deadline, async move {
+            let message = messages.only().await?;
+            service.answer(&message, deadline).await
+        })
+    }
+
+    fn answer_at_once(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
+        let broken = || Err(Status::internal("the store answers at once, and did not"));
+        at_once(self.answer(message, deadline)).unwrap_or_else(broken)
+    }
+
+    async fn answer(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
+        let live = self.live.load();
+        let Some(loaded) = &*live else {
+            self.envoy.unread(AnswerCode::FailedPrecondition);
+            return Err(Status::failed_precondition("no rate limit configuration loaded"));
+        };
+        let ask = wire::rate_limit(message, deadline).map_err(|error| {
+            self.envoy.unread(AnswerCode::Internal);
+            status::malformed(error)
+        })?;
+        turn::spend(ask.descriptors.len());
+        let answer = self.decisions.limiter.rate_limit(&self.envoy, loaded, &ask).await;
+        let answer = answer.map_err(status::of)?;
+        let bytes = STATUS_BYTES * (1 + answer.statuses.len());
+        Ok(Reply::message(bytes, |out| response::write(out, &answer, &ask, &self.answers)))
+    }
+}

@@ -1,0 +1,34 @@
+//! Envoy's service as a generated trait, which any server of tonic serves.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+use weir_proto::Encoded;
+use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server::{
+    RateLimitService, RateLimitServiceServer,
+};
+use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_store::Store;
+
+use super::{EnvoyRateLimit, MAX_RATE_LIMIT_BYTES};
+use crate::service::incoming::{incoming, one_message};
+
+/// The trait over an [`EnvoyRateLimit`]. Its method calls what `weir_grpc` calls.
+pub struct EnvoyService<S>(Arc<EnvoyRateLimit<S>>);
+
+impl<S: Store> EnvoyService<S> {
+    /// The service, bounded and ready to be served.
+    pub fn server(envoy: &Arc<EnvoyRateLimit<S>>) -> RateLimitServiceServer<Self> {
+        RateLimitServiceServer::new(Self(Arc::clone(envoy))).max_decoding_message_size(MAX_RATE_LIMIT_BYTES)
+    }
+}
+
+#[tonic::async_trait]
+impl<S: Store> RateLimitService for EnvoyService<S> {
+    async fn should_rate_limit(
+        &self,
+        request: Request<Encoded<RateLimitRequest>>,
+    ) -> Result<Response<Encoded<RateLimitResponse>>, Status> {
+        one_message(self.0.should_rate_limit(incoming(request, MAX_RATE_LIMIT_BYTES)?).await?)
+    }
+}

@@ -1,0 +1,76 @@
+//! Headers for an HTTP answer, of the binding limit: those of draft-ietf-httpapi-ratelimit-headers-11, `Retry-After`,
+//! and the three `X-RateLimit-*` that many clients know.
+//!
+//! Times are whole seconds, rounded up. They are built only for a question that asks for them.
+
+use sfv::{Integer, KeyRef, ListSerializer, StringRef, key_ref};
+use weir_core::algorithm::{LimitVerdict, Verdict};
+use weir_core::strategy::Strategy;
+use weir_units::Retry;
+
+use super::wire::{nested, text};
+use crate::limiter::Advice;
+
+/// The fields of the response.
+const HEADERS: u32 = 14;
+const BINDING: u32 = 15;
+
+/// The parameters.
+const QUOTA: &KeyRef = key_ref("q");
+const WINDOW: &KeyRef = key_ref("w");
+const REMAINING: &KeyRef = key_ref("r");
+const NEXT_UNIT: &KeyRef = key_ref("t");
+
+/// Appends the headers and the name of the limit that they describe. What no header can hold is left out.
+pub(crate) fn write(
+    out: &mut Vec<u8>,
+    strategy: &Strategy,
+    verdict: &Verdict,
+    limits: &[LimitVerdict],
+    advice: Advice,
+) {
+    let (Some(limit), Some(said)) = (strategy.limits().get(advice.binding), limits.get(advice.binding))
+    else {
+        return;
+    };
+    let Ok(name) = StringRef::from_str(&limit.name) else { return };
+    let reset = said.reset_after.secs_ceil();
+    let window = Some(limit.algorithm.window(verdict.now).secs_ceil()).filter(|seconds| *seconds > 0);
+    let next_unit = advice.next_unit.map(|wait| wait.secs_ceil());
+    header(out, "RateLimit", &item(name, (REMAINING, said.remaining), (NEXT_UNIT, next_unit)));
+    header(out, "RateLimit-Policy", &item(name, (QUOTA, limit.algorithm.limit()), (WINDOW, window)));
+    if let (false, Retry::After(wait)) = (verdict.allowed, said.retry) {
+        header(out, "Retry-After", &wait.secs_ceil().to_string());
+    }
+    header(out, "X-RateLimit-Limit", &limit.algorithm.limit().to_string());
+    header(out, "X-RateLimit-Remaining", &said.remaining.to_string());
+    header(out, "X-RateLimit-Reset", &reset.to_string());
+    text(out, BINDING, &limit.name);
+}
+
+/// An entry of the map, whose keys are written in their order.
+fn header(out: &mut Vec<u8>, name: &str, value: &str) {
+    nested(out, HEADERS, |out| {
+        text(out, 1, name);
+        text(out, 2, value);
+    });
+}
+
+/// A list of one item with one or two parameters.
+fn item(
+    name: &StringRef,
+    (first, count): (&KeyRef, u64),
+    (second, seconds): (&KeyRef, Option<u64>),
+) -> String {
+    let mut list = ListSerializer::new();
+    let item = list.bare_item(name).parameter(first, integer(count));
+    if let Some(seconds) = seconds {
+        let _ = item.parameter(second, integer(seconds));
+    }
+    list.finish().unwrap_or_default()
+}
+
+/// The largest integer of a structured field has 15 digits; a limit may have 16.
+fn integer(number: u64) -> Integer {
+    Integer::try_from(number).unwrap_or(Integer::MAX)
+}

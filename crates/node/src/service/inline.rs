@@ -1,0 +1,167 @@
+//! Limits that requests bring along: from their bytes to a strategy, which is built once and kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use prost::Message as _;
+use prost_types::Duration;
+use tonic::Status;
+use weir_core::algorithm::{Algorithm, Invalid, Rate};
+use weir_core::strategy::{FailurePolicy, InlineLimits, MAX_INLINE_NAME, Strategy};
+use weir_proto::v1::inline_limit::Algorithm as AskedAlgorithm;
+use weir_proto::v1::{self, InlineTokenBucket, InlineWindow, StoreFailurePolicy};
+use weir_store::Store;
+use weir_units::{LONGEST_SPAN, Micros};
+
+use super::DecisionService;
+use super::span::micros;
+use super::status;
+use super::wire::Malformed;
+use crate::limiter::{InlineLimit, InvalidField, LimiterError, Question, shown};
+
+/// The most that a worker keeps. Beyond that, it builds them again.
+const MAX_KEPT: usize = 1024;
+
+/// The longest encoding that is kept. None of a limit within its bounds is longer, if nothing is said twice.
+const MAX_KEPT_BYTES: usize = 160;
+
+/// The largest limit of a log: it keeps an entry for each call.
+const MAX_LOG: u64 = 1000;
+
+/// What a span of time may be.
+const SPAN_BOUND: &str = "it must be from 1us to 100 years";
+
+/// The strategies of one worker's inline limits, by their encodings.
+#[derive(Default)]
+pub(super) struct InlineStrategies(Mutex<HashMap<Box<[u8]>, Arc<Strategy>>>);
+
+impl<S: Store> DecisionService<S> {
+    /// Builds the limit that a question brings along, or finds it.
+    #[cold]
+    pub(super) fn build_inline(&self, question: &mut Question<'_>) -> Result<(), Status> {
+        let limit = question.shaping.as_deref_mut().and_then(|shaping| shaping.inline.as_mut());
+        let Some(limit) = limit else { return Ok(()) };
+        if let InlineLimit::Encoded(bytes) = limit {
+            let built = self.inline.find(bytes).map_or_else(|| self.build(bytes), Ok)?;
+            *limit = InlineLimit::Built(built);
+        }
+        Ok(())
+    }
+
+    fn build(&self, bytes: &[u8]) -> Result<Arc<Strategy>, Status> {
+        let malformed = |_| status::malformed(Malformed("inline is no limit"));
+        let asked = v1::InlineLimit::decode(bytes).map_err(malformed)?;
+        let limits = self.limiter.inline_limits().map_err(status::of)?;
+        let refused = |error| status::of(self.limiter.refused(LimiterError::Invalid(error)));
+        let built = Arc::new(strategy(limits, &asked).map_err(refused)?);
+        self.inline.keep(bytes, &built);
+        Ok(built)
+    }
+}
+
+impl InlineStrategies {
+    fn find(&self, bytes: &[u8]) -> Option<Arc<Strategy>> {
+        self.0.lock().get(bytes).cloned()
+    }
+
+    fn keep(&self, bytes: &[u8], strategy: &Arc<Strategy>) {
+        if bytes.len() > MAX_KEPT_BYTES {
+            return;
+        }
+        let mut kept = self.0.lock();
+        if kept.len() >= MAX_KEPT {
+            // Those that are in use come back at once.
+            kept.clear();
+        }
+        kept.insert(bytes.into(), Arc::clone(strategy));
+    }
+}
+
+fn strategy(limits: &InlineLimits, asked: &v1::InlineLimit) -> Result<Strategy, InvalidField> {
+    let name_bound = || InvalidField {
+        field: "inline.name",
+        value: format!("\"{}\"", shown(&asked.name)),
+        bound: format!("it must be 1 to {MAX_INLINE_NAME} of the characters A-Z a-z 0-9 . _ - /"),
+    };
+    if asked.name.len() > MAX_INLINE_NAME {
+        return Err(name_bound());
+    }
+    let algorithm = algorithm(asked.algorithm.as_ref())?;
+    limits.strategy(&asked.name, algorithm, policy(asked.on_store_failure)?).map_err(|_| name_bound())
+}
+
+fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> {
+    match asked {
+        None => Err(InvalidField {
+            field: "inline.algorithm",
+            value: "not set".to_owned(),
+            bound: "it must be one of token_bucket, fixed_window, sliding_window, sliding_log".to_owned(),
+        }),
+        Some(AskedAlgorithm::TokenBucket(InlineTokenBucket { rate, period, burst })) => {
+            let period = span("inline.token_bucket.period", period.as_ref())?;
+            let rate = Rate { count: *rate, period };
+            Algorithm::bucket(burst.unwrap_or(rate.count), rate).map_err(|error| {
+                let field = match error.field {
+                    "burst" => "inline.token_bucket.burst",
+                    _ => "inline.token_bucket.rate",
+                };
+                invalid(field, error)
+            })
+        }
+        Some(AskedAlgorithm::FixedWindow(window)) => {
+            let fields = ("inline.fixed_window.limit", "inline.fixed_window.window");
+            of_window(fields, window, |limit, span| Algorithm::fixed_window(limit, span, false, false))
+        }
+        Some(AskedAlgorithm::SlidingWindow(window)) => {
+            let fields = ("inline.sliding_window.limit", "inline.sliding_window.window");
+            of_window(fields, window, Algorithm::sliding_window)
+        }
+        Some(AskedAlgorithm::SlidingLog(window)) => {
+            let fields = ("inline.sliding_log.limit", "inline.sliding_log.window");
+            if window.limit > MAX_LOG {
+                let bound =
+                    format!("it must be at most {MAX_LOG}, because a log keeps an entry for each call");
+                return Err(InvalidField { field: fields.0, value: window.limit.to_string(), bound });
+            }
+            of_window(fields, window, Algorithm::sliding_log)
+        }
+    }
+}
+
+fn of_window(
+    fields: (&'static str, &'static str),
+    asked: &InlineWindow,
+    make: impl FnOnce(u64, Micros) -> Result<Algorithm, Invalid>,
+) -> Result<Algorithm, InvalidField> {
+    let window = span(fields.1, asked.window.as_ref())?;
+    make(asked.limit, window)
+        .map_err(|error| invalid(if error.field == "window" { fields.1 } else { fields.0 }, error))
+}
+
+fn span(field: &'static str, span: Option<&Duration>) -> Result<Micros, InvalidField> {
+    let refused = |value: String| InvalidField { field, value, bound: SPAN_BOUND.to_owned() };
+    let span = span.ok_or_else(|| refused("not set".to_owned()))?;
+    let micros = micros(field, span, SPAN_BOUND)?;
+    if micros == Micros::ZERO || micros > LONGEST_SPAN {
+        return Err(refused(micros.to_string()));
+    }
+    Ok(micros)
+}
+
+fn policy(asked: i32) -> Result<FailurePolicy, InvalidField> {
+    match StoreFailurePolicy::try_from(asked) {
+        Ok(StoreFailurePolicy::Unspecified | StoreFailurePolicy::Error) => Ok(FailurePolicy::Error),
+        Ok(StoreFailurePolicy::Allow) => Ok(FailurePolicy::Allow),
+        Ok(StoreFailurePolicy::Deny) => Ok(FailurePolicy::Deny),
+        Err(_) => Err(InvalidField {
+            field: "inline.on_store_failure",
+            value: asked.to_string(),
+            bound: "it must be 0 (not set), 1 (ERROR), 2 (ALLOW) or 3 (DENY)".to_owned(),
+        }),
+    }
+}
+
+fn invalid(field: &'static str, Invalid { value, bound, .. }: Invalid) -> InvalidField {
+    InvalidField { field, value, bound }
+}

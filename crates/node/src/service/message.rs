@@ -1,0 +1,145 @@
+//! Sentences for people, from the templates of the configuration. Parsed once, filled per denial.
+
+use std::fmt::Write as _;
+
+use weir_config::DenialMessages;
+
+use weir_units::Retry;
+
+/// What to say of a denial.
+#[derive(Debug, Clone)]
+pub struct Templates {
+    limited: Template,
+    unknown: Template,
+    never: Template,
+}
+
+/// The numbers of one denial.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    /// How long to wait.
+    pub(crate) retry: Retry,
+    pub(crate) cost: u64,
+    pub(crate) limit: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(Box<str>),
+    Wait,
+    Seconds,
+    Cost,
+    Limit,
+}
+
+impl Templates {
+    /// The templates of a configuration. What looks like a placeholder and is none stays as it is.
+    #[must_use]
+    pub fn new(messages: &DenialMessages) -> Self {
+        Self {
+            limited: Template::parse(&messages.limited),
+            unknown: Template::parse(&messages.unknown),
+            never: Template::parse(&messages.never),
+        }
+    }
+
+    /// The sentence for a denial: one if waiting helps, one if the wait is not known, and one if waiting
+    /// never helps.
+    pub(crate) fn render(&self, facts: Facts) -> String {
+        let template = match facts.retry {
+            Retry::Now | Retry::After(_) => &self.limited,
+            Retry::Unknown => &self.unknown,
+            Retry::Never => &self.never,
+        };
+        template.render(facts)
+    }
+}
+
+impl Template {
+    fn parse(text: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((start, end, piece)) = next_placeholder(rest) {
+            if start > 0 {
+                pieces.push(Piece::Text(rest[..start].into()));
+            }
+            pieces.push(piece);
+            rest = &rest[end..];
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.into()));
+        }
+        Self(pieces)
+    }
+
+    fn render(&self, facts: Facts) -> String {
+        let seconds = if let Retry::After(wait) = facts.retry { wait.secs_ceil() } else { 0 };
+        let mut out = String::with_capacity(64);
+        for piece in &self.0 {
+            // Writing to a String cannot fail.
+            let _ = match piece {
+                Piece::Text(text) => out.write_str(text),
+                Piece::Wait if seconds == 1 => out.write_str("1 second"),
+                Piece::Wait => write!(out, "{seconds} seconds"),
+                Piece::Seconds => write!(out, "{seconds}"),
+                Piece::Cost => write!(out, "{}", facts.cost),
+                Piece::Limit => write!(out, "{}", facts.limit),
+            };
+        }
+        out
+    }
+}
+
+/// The first placeholder of `text`: where it starts, where it ends, and what it stands for.
+fn next_placeholder(text: &str) -> Option<(usize, usize, Piece)> {
+    let known = [
+        ("{wait}", Piece::Wait),
+        ("{seconds}", Piece::Seconds),
+        ("{cost}", Piece::Cost),
+        ("{limit}", Piece::Limit),
+    ];
+    let found = known.into_iter().filter_map(|(name, piece)| {
+        let start = text.find(name)?;
+        Some((start, start + name.len(), piece))
+    });
+    found.min_by_key(|(start, ..)| *start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::Micros;
+
+    #[test]
+    fn an_unknown_wait_has_a_sentence_of_its_own() {
+        let facts = Facts { retry: Retry::Unknown, cost: 1, limit: 5 };
+        let sentence = Templates::new(&DenialMessages::default()).render(facts);
+        assert_eq!(sentence, "All 5 permits are in use. Try again when one is free");
+    }
+
+    fn render(template: &str, retry_after_us: Option<u64>) -> String {
+        let limited = template.to_owned();
+        let messages = DenialMessages { limited, never: template.to_owned(), ..DenialMessages::default() };
+        let retry = retry_after_us.map_or(Retry::Never, |wait| Retry::After(Micros(wait)));
+        Templates::new(&messages).render(Facts { retry, cost: 7, limit: 5 })
+    }
+
+    #[test]
+    fn waits_are_whole_seconds_rounded_up() {
+        let limited = DenialMessages::default().limited;
+        assert_eq!(render(&limited, Some(1)), "Rate limit exceeded. Try again in 1 second");
+        assert_eq!(render(&limited, Some(1_000_000)), "Rate limit exceeded. Try again in 1 second");
+        assert_eq!(render(&limited, Some(1_000_001)), "Rate limit exceeded. Try again in 2 seconds");
+        assert_eq!(render(&limited, Some(3_500_000)), "Rate limit exceeded. Try again in 4 seconds");
+    }
+
+    #[test]
+    fn every_placeholder_is_filled_and_nothing_else() {
+        assert_eq!(render("{cost}>{limit} {seconds}s {wait}{", Some(2_000_000)), "7>5 2s 2 seconds{");
+        assert_eq!(render("{waits} {} {{wait}}", Some(0)), "{waits} {} {0 seconds}");
+        assert_eq!(render("", None), "");
+    }
+}

@@ -1,0 +1,188 @@
+//! `weir.v1.QueueService`, from messages to messages.
+
+mod subscription;
+
+use std::pin::Pin;
+
+use prost_types::Duration;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+use weir_config::MAX_QUEUE_MESSAGE;
+use weir_core::queue::{DeliveredItem, ItemId, NoItemId, OutcomeRecord, QueueRefusal, RedeliveryCause};
+use weir_proto::v1::queue_service_server::{QueueService, QueueServiceServer};
+use weir_proto::v1::{
+    AckRequest, AckResponse, DeliveryCause, EnqueueRequest, EnqueueResponse, ItemOutcome, NackRequest,
+    NackResponse, Reason, StatsRequest, StatsResponse, SubscribeRequest, TakeRequest, TakeResponse,
+    TakenItem,
+};
+use weir_units::Micros;
+
+use super::incoming::context;
+use super::span::{duration, micros};
+use super::status;
+use crate::limiter::{InvalidField, shown};
+use crate::queues::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems};
+
+/// How many items a call takes if it does not say.
+const DEFAULT_ITEMS: u32 = 1;
+
+/// The service over one worker's queues.
+pub struct QueueApi {
+    queues: Queues,
+}
+
+impl QueueApi {
+    /// The service, bounded and ready to be served.
+    pub fn server(queues: Queues) -> QueueServiceServer<Self> {
+        QueueServiceServer::new(Self { queues })
+            .max_decoding_message_size(MAX_QUEUE_MESSAGE)
+            .max_encoding_message_size(MAX_QUEUE_MESSAGE)
+    }
+}
+
+#[tonic::async_trait]
+impl QueueService for QueueApi {
+    async fn enqueue(
+        &self,
+        mut request: Request<EnqueueRequest>,
+    ) -> Result<Response<EnqueueResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let EnqueueRequest { queue, items } = request.get_ref();
+        let items: Vec<PutItem<'_>> =
+            items.iter().map(|item| PutItem { id: &item.id, payload: &item.payload }).collect();
+        let enqueued = self.queues.enqueue(queue, &items, deadline).await.map_err(status::of_queue)?;
+        Ok(Response::new(enqueue_response(enqueued)))
+    }
+
+    async fn take(&self, mut request: Request<TakeRequest>) -> Result<Response<TakeResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let TakeRequest { queue, consumer, max_items, max_wait } = request.get_ref();
+        let max_items = max_items.unwrap_or(DEFAULT_ITEMS) as usize;
+        let max_wait = span_or_zero("max_wait", max_wait.as_ref())?;
+        let question = TakeQuestion { queue, consumer, max_items, max_wait, deadline };
+        let taken = self.queues.take(&question).await.map_err(status::of_queue)?;
+        Ok(Response::new(take_response(taken)))
+    }
+
+    type SubscribeStream = Pin<Box<dyn Stream<Item = Result<TakeResponse, Status>> + Send>>;
+
+    async fn subscribe(
+        &self,
+        request: Request<Streaming<SubscribeRequest>>,
+    ) -> Result<Response<Self::SubscribeStream>, Status> {
+        let stream = subscription::open(self.queues.clone(), request.into_inner()).await?;
+        Ok(Response::new(Box::pin(stream)))
+    }
+
+    async fn ack(&self, mut request: Request<AckRequest>) -> Result<Response<AckResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let AckRequest { queue, ids, outcome } = request.get_ref();
+        let settled = self.queues.ack(queue, (&item_ids(ids)?, outcome), deadline).await;
+        let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
+        Ok(Response::new(AckResponse { acked: done, depth }))
+    }
+
+    async fn nack(&self, mut request: Request<NackRequest>) -> Result<Response<NackResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let NackRequest { queue, ids, delay } = request.get_ref();
+        let delay = span_or_zero("delay", delay.as_ref())?;
+        let settled = self.queues.nack(queue, (&item_ids(ids)?, delay), deadline).await;
+        let Settled { done, dead_lettered, depth } = settled.map_err(status::of_queue)?;
+        Ok(Response::new(NackResponse { nacked: done, dead_lettered: small(dead_lettered), depth }))
+    }
+
+    async fn stats(&self, mut request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
+        let deadline = context(&mut request).deadline;
+        let StatsRequest { queue, outcomes } = request.get_ref();
+        let stats = self.queues.stats(queue, *outcomes as usize, deadline).await;
+        let (depth, named, stats) = stats.map_err(status::of_queue)?;
+        let (numbers, totals) = (named.rule.numbers(), stats.totals);
+        Ok(Response::new(StatsResponse {
+            depth,
+            capacity: numbers.capacity,
+            bytes: stats.bytes,
+            max_bytes: numbers.max_bytes,
+            unacked: stats.unacked,
+            dead_depth: stats.dead_depth,
+            oldest_age: stats.oldest_age.map(duration),
+            accepted: totals.accepted,
+            first_deliveries: totals.first_deliveries,
+            redelivered_nack: totals.redelivered_nack,
+            redelivered_visibility: totals.redelivered_visibility,
+            acked: totals.acked,
+            dead_lettered: totals.dead_lettered,
+            outcomes: stats.outcomes,
+            newest: stats.newest.into_iter().map(item_outcome).collect(),
+        }))
+    }
+}
+
+fn enqueue_response(Enqueued { accepted, depth, capacity }: Enqueued) -> EnqueueResponse {
+    let numbers = EnqueueResponse { depth, capacity, ..EnqueueResponse::default() };
+    let refused = |reason: Reason| EnqueueResponse { reason: reason.into(), ..numbers.clone() };
+    match accepted {
+        Ok((ids, added)) => EnqueueResponse {
+            accepted: true,
+            item_ids: ids.iter().map(ItemId::to_string).collect(),
+            added: small(added),
+            ..refused(Reason::Ok)
+        },
+        Err(QueueRefusal::Full) => refused(Reason::Full),
+        Err(QueueRefusal::Never) => refused(Reason::Never),
+    }
+}
+
+fn take_response(TakenItems { items, depth, .. }: TakenItems) -> TakeResponse {
+    TakeResponse { items: items.into_iter().map(taken_item).collect(), depth }
+}
+
+fn taken_item(item: DeliveredItem) -> TakenItem {
+    let (cause, previous_consumer) = match item.again {
+        None => (DeliveryCause::First, String::new()),
+        Some(again) => {
+            let cause = match again.cause {
+                RedeliveryCause::Nack => DeliveryCause::Nack,
+                RedeliveryCause::Visibility => DeliveryCause::Visibility,
+            };
+            (cause, again.taker.into())
+        }
+    };
+    TakenItem {
+        id: item.id.to_string(),
+        payload: item.payload.to_vec(),
+        deliveries: small(item.deliveries),
+        cause: cause.into(),
+        previous_consumer,
+        origin: item.origin.map(|id| id.to_string()).unwrap_or_default(),
+    }
+}
+
+fn item_outcome(record: OutcomeRecord) -> ItemOutcome {
+    ItemOutcome {
+        item_id: record.item.to_string(),
+        at_unix_ms: record.at.ms,
+        deliveries: small(record.deliveries),
+        consumer: record.taker.into(),
+        outcome: record.text.into(),
+    }
+}
+
+fn item_ids(ids: &[String]) -> Result<Vec<ItemId>, Status> {
+    let read = |id: &String| {
+        id.parse().map_err(|error: NoItemId| {
+            let value = format!("\"{}\"", shown(id));
+            let invalid = InvalidField { field: "ids", value, bound: error.to_string() };
+            Status::invalid_argument(invalid.to_string())
+        })
+    };
+    ids.iter().map(read).collect()
+}
+
+fn span_or_zero(field: &'static str, given: Option<&Duration>) -> Result<Micros, Status> {
+    let read = |given| micros(field, given, "it must be a duration of 0 or more").map_err(status::of);
+    given.map_or(Ok(Micros::ZERO), read)
+}
+
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,129 @@
+//! Subscriptions: items are sent as they come, as many as there is credit for.
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, stream};
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Status, Streaming};
+use weir_core::queue::MAX_ITEMS;
+use weir_proto::v1::{SubscribeRequest, TakeResponse};
+
+use super::take_response;
+use crate::limiter::InvalidField;
+use crate::queues::{MAX_CREDIT, MAX_WAIT, QueueFailure, Queues, TakeQuestion, TakenItems};
+use crate::service::status;
+
+/// A worker that is sent items.
+struct Subscription {
+    queues: Queues,
+    queue: String,
+    consumer: String,
+    credit: u32,
+    /// Gone once the worker has said all.
+    messages: Option<Streaming<SubscribeRequest>>,
+    /// A question that is on its way. It is never dropped for a message, because it may have taken items.
+    taking: Option<BoxFuture<'static, Result<TakenItems, QueueFailure>>>,
+}
+
+/// What happens next.
+enum SubscriptionEvent {
+    Taken(Result<TakenItems, QueueFailure>),
+    Message(Option<Result<SubscribeRequest, Status>>),
+}
+
+/// The items of a subscription, whose first message names the queue.
+pub(super) async fn open(
+    queues: Queues,
+    mut messages: Streaming<SubscribeRequest>,
+) -> Result<impl Stream<Item = Result<TakeResponse, Status>> + Send + use<>, Status> {
+    let first = messages.message().await?;
+    let SubscribeRequest { queue, consumer, credit } = first.unwrap_or_default();
+    let mut subscription =
+        Subscription { queues, queue, consumer, credit: 0, messages: Some(messages), taking: None };
+    subscription.add(credit)?;
+    subscription.queues.check(&subscription.question(1)).map_err(status::of_queue)?;
+    Ok(stream::unfold(Some(subscription), |subscription| async {
+        let mut subscription = subscription?;
+        match subscription.next().await {
+            Ok(Some(items)) => Some((Ok(items), Some(subscription))),
+            Ok(None) => None,
+            Err(status) => Some((Err(status), None)),
+        }
+    }))
+}
+
+impl Subscription {
+    /// The next items; `None` at the end.
+    async fn next(&mut self) -> Result<Option<TakeResponse>, Status> {
+        loop {
+            if self.taking.is_none() && self.credit > 0 {
+                self.taking = Some(self.begin_take());
+            }
+            match self.event().await {
+                None => return Ok(None),
+                Some(SubscriptionEvent::Message(None)) => self.messages = None,
+                Some(SubscriptionEvent::Message(Some(message))) => self.add(message?.credit)?,
+                Some(SubscriptionEvent::Taken(taken)) => {
+                    self.taking = None;
+                    let taken = taken.map_err(status::of_queue)?;
+                    if taken.is_closing {
+                        return Ok(None);
+                    }
+                    if !taken.items.is_empty() {
+                        self.credit = self.credit.saturating_sub(taken.items.len() as u32);
+                        return Ok(Some(take_response(taken)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for items or for a message; `None` if neither can come.
+    async fn event(&mut self) -> Option<SubscriptionEvent> {
+        let Self { messages, taking, .. } = self;
+        match (taking, messages) {
+            (Some(taking), Some(messages)) => Some(tokio::select! {
+                message = messages.next() => SubscriptionEvent::Message(message),
+                taken = taking => SubscriptionEvent::Taken(taken),
+            }),
+            (Some(taking), None) => Some(SubscriptionEvent::Taken(taking.await)),
+            (None, Some(messages)) => Some(SubscriptionEvent::Message(messages.next().await)),
+            (None, None) => None,
+        }
+    }
+
+    fn begin_take(&self) -> BoxFuture<'static, Result<TakenItems, QueueFailure>> {
+        let (queues, queue, consumer) = (self.queues.clone(), self.queue.clone(), self.consumer.clone());
+        let max_items = (self.credit as usize).min(MAX_ITEMS);
+        async move {
+            let question = TakeQuestion {
+                queue: &queue,
+                consumer: &consumer,
+                max_items,
+                max_wait: MAX_WAIT,
+                deadline: None,
+            };
+            queues.take(&question).await
+        }
+        .boxed()
+    }
+
+    fn question(&self, max_items: usize) -> TakeQuestion<'_> {
+        let (queue, consumer) = (self.queue.as_str(), self.consumer.as_str());
+        TakeQuestion { queue, consumer, max_items, max_wait: MAX_WAIT, deadline: None }
+    }
+
+    fn add(&mut self, credit: u32) -> Result<(), Status> {
+        match self.credit.checked_add(credit).filter(|sum| *sum <= MAX_CREDIT) {
+            Some(sum) => {
+                self.credit = sum;
+                Ok(())
+            }
+            None => {
+                let value = format!("{credit}, beside {} that are not used", self.credit);
+                let bound = format!("together they must be at most {MAX_CREDIT}");
+                let invalid = InvalidField { field: "credit", value, bound };
+                Err(Status::invalid_argument(invalid.to_string()))
+            }
+        }
+    }
+}

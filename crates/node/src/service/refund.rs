@@ -1,0 +1,50 @@
+//! `Refund`, and how limits stand after something was taken back.
+
+use std::time::Instant;
+
+use prost::Message as _;
+use tonic::Status;
+use weir_core::algorithm::LimitVerdict;
+use weir_core::strategy::Limit;
+use weir_proto::v1::{LimitState, RefundRequest, RefundResponse};
+use weir_store::Store;
+
+use super::question_of::question_of;
+use super::span::duration;
+use super::{DecisionService, status};
+use crate::limiter::{DEFAULT_COST, Question, Undone};
+
+fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> {
+    question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline)
+}
+
+impl<S: Store> DecisionService<S> {
+    /// Gives back what a call has taken.
+    pub async fn refund(
+        &self,
+        request: &RefundRequest,
+        deadline: Option<Instant>,
+    ) -> Result<RefundResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let undone = self.limiter.refund(&question(request, deadline), &request.limits, &request.id).await;
+        Ok(response(&undone.map_err(status::of)?))
+    }
+}
+
+fn response(undone: &Undone<'_>) -> RefundResponse {
+    RefundResponse { applied: undone.applied, limits: states(undone) }
+}
+
+pub(super) fn states(undone: &Undone<'_>) -> Vec<LimitState> {
+    undone.limits.iter().map(|(limit, verdict)| state(limit, verdict)).collect()
+}
+
+/// How one limit stands.
+pub(super) fn state(limit: &Limit, verdict: &LimitVerdict) -> LimitState {
+    LimitState {
+        name: limit.name.to_string(),
+        limit: limit.algorithm.limit(),
+        remaining: verdict.remaining,
+        reset_after: Some(duration(verdict.reset_after)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Questions that have arrived in one message, answered as many at a time as are worth it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use tonic::Status;
+use weir_store::{Store, TOGETHER, Verdicts};
+
+use super::wire::TextsBefore;
+use super::{DecisionService, status, wire};
+use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
+
+/// A question of a message whose answer the store gives later.
+pub(super) struct LaterResult {
+    /// Where its result belongs among the bytes of those that are there.
+    pub(super) at: usize,
+    id: u64,
+    asked: AskedFields,
+    /// The number of the response's field in a result; that of the error is the next one.
+    field: u32,
+    waiting: Waiting,
+}
+
+impl<S: Store> DecisionService<S> {
+    /// Decides the next questions of a message, `most` of them, each with its id. The results that are there are
+    /// appended to `out`, the others to `later`. Says how many questions there were. More than [`TOGETHER`] at a time
+    /// save nothing more. `field` is the number of the response's field in a result.
+    pub(super) fn decide_next<'a: 'q, 'q>(
+        &'a self,
+        round: &mut Round<'a, S>,
+        (out, later): (&mut Vec<u8>, &mut Vec<LaterResult>),
+        field: u32,
+        deadline: Option<Instant>,
+        most: usize,
+        mut next: impl FnMut() -> Option<(u64, Result<&'q [u8], Status>)>,
+    ) -> usize {
+        let mut ids = SmallVec::<[u64; TOGETHER]>::new();
+        let mut questions = SmallVec::<[Question<'q>; TOGETHER]>::new();
+        let mut unread = None;
+        let mut before = TextsBefore::default();
+        let store_deadline = round.store_deadline(deadline);
+        // What a client is advised is found out before the next question is decided.
+        let wants_advice = |last: &Question<'_>| last.headers;
+        while questions.len() < most
+            && !questions.last().is_some_and(wants_advice)
+            && let Some((id, question)) = next()
+        {
+            let bytes = match question {
+                Ok(bytes) => bytes,
+                Err(status) => {
+                    unread = Some((id, status));
+                    break;
+                }
+            };
+            questions.push(Question::until(store_deadline));
+            let Some(question) = questions.last_mut() else { break };
+            if let Err(status) = self.read(question, bytes, before) {
+                unread = Some((id, status));
+                questions.pop();
+                break;
+            }
+            before = TextsBefore::of(question);
+            ids.push(id);
+        }
+        let mut asked = ids.iter().zip(&questions);
+        round.decide(questions.iter(), |begun| {
+            let Some((&id, question)) = asked.next() else { return };
+            let asked = question.asked();
+            match begun {
+                Begun::Answered(answer) => self.push(out, field, id, asked, answer.map_err(status::of)),
+                Begun::Waiting(waiting) => {
+                    later.push(LaterResult { at: out.len(), id, asked, field, waiting });
+                }
+            }
+        });
+        let mut count = questions.len();
+        if let Some((id, status)) = unread {
+            self.push(out, field, id, AskedFields::plain(0), Err(status));
+            count += 1;
+        }
+        count
+    }
+
+    /// The result of a question, once the store has answered.
+    pub(super) async fn result(self: Arc<Self>, mut later: LaterResult) -> Vec<u8> {
+        let LaterResult { id, asked, field, .. } = later;
+        let mut verdicts = Verdicts::default();
+        let answer = self.limiter.wait(&mut later.waiting, &mut verdicts).await.map_err(status::of);
+        let mut out = Vec::new();
+        self.push(&mut out, field, id, asked, answer);
+        out
+    }
+
+    /// Appends how a question ended: its `id`, which is 0 where there is none, then the response, or the error in the
+    /// field after it.
+    #[inline]
+    fn push(
+        &self,
+        out: &mut Vec<u8>,
+        field: u32,
+        id: u64,
+        asked: AskedFields,
+        answer: Result<Answer<'_, '_>, Status>,
+    ) {
+        let write = answer
+            .as_ref()
+            .map(|answer| |out: &mut Vec<u8>| wire::response(out, answer, asked, &self.templates));
+        wire::result(out, field, |out| wire::number(out, 1, id), write);
+    }
+}

@@ -1,0 +1,104 @@
+//! `Reserve`, `CancelReservation` and `Debit`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use prost::Message as _;
+use tonic::Status;
+use weir_proto::v1::{
+    CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
+    ReserveRequest, ReserveResponse, ShouldAllowResponse,
+};
+use weir_store::{Store, Verdicts};
+use weir_units::Micros;
+
+use super::question_of::question_of;
+use super::refund::state;
+use super::span::{duration, micros};
+use super::wire;
+use super::{DecisionService, status};
+use crate::limiter::{Adjusted, Answer, Begun, DEFAULT_COST, InvalidField, Outcome, Question, Shaping};
+
+impl<S: Store> DecisionService<S> {
+    /// Admits a call that starts within the longest wait of the request.
+    pub async fn reserve(
+        self: &Arc<Self>,
+        request: &ReserveRequest,
+        deadline: Option<Instant>,
+    ) -> Result<ReserveResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let question = reservation(request, deadline).map_err(status::of)?;
+        let (mut answered, mut waiting) = (None, None);
+        self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
+            Begun::Answered(answer) => {
+                answered =
+                    Some(answer.map_err(status::of).and_then(|answer| self.reserved(&answer, &question)));
+            }
+            Begun::Waiting(later) => waiting = Some(later),
+        });
+        if let Some(mut waiting) = waiting {
+            let mut verdicts = Verdicts::default();
+            let answer = self.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::of)?;
+            return self.reserved(&answer, &question);
+        }
+        answered.unwrap_or_else(|| Err(Status::internal("the call has no answer")))
+    }
+
+    fn reserved(&self, answer: &Answer<'_, '_>, question: &Question<'_>) -> Result<ReserveResponse, Status> {
+        let mut bytes = Vec::new();
+        wire::response(&mut bytes, answer, question.asked(), &self.templates);
+        let decision = ShouldAllowResponse::decode(&bytes[..]);
+        let decision = decision.map_err(|_| Status::internal("the answer cannot be written"))?;
+        let (wait, applied) = match &answer.outcome {
+            Outcome::Decided { verdict, .. } => (verdict.wait, verdict.applied),
+            Outcome::Listed(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
+        };
+        Ok(ReserveResponse { decision: Some(decision), wait: Some(duration(wait)), applied })
+    }
+
+    /// Gives back what no later reservation depends on.
+    pub async fn cancel_reservation(
+        &self,
+        request: &CancelReservationRequest,
+        deadline: Option<Instant>,
+    ) -> Result<CancelReservationResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let shaping = Some(Box::new(Shaping::under(&request.id)));
+        let question = Question { shaping, ..question_of!(request, 0, deadline) };
+        let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
+        let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one));
+        Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
+    }
+
+    /// Charges what a call has used.
+    pub async fn debit(
+        &self,
+        request: &DebitRequest,
+        deadline: Option<Instant>,
+    ) -> Result<DebitResponse, Status> {
+        weir_grpc::check_size(request.encoded_len(), self.largest)?;
+        let (shaping, cost) =
+            (Some(Box::new(Shaping::under(&request.id))), request.cost.unwrap_or(DEFAULT_COST));
+        let question = Question { shaping, ..question_of!(request, cost, deadline) };
+        Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
+    }
+}
+
+fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
+    let limits = adjusted.limits.iter().map(|(limit, one, charged)| DebitedLimit {
+        name: limit.name.to_string(),
+        charged: *charged,
+        limit: limit.algorithm.limit(),
+        remaining: one.remaining,
+        reset_after: Some(duration(one.reset_after)),
+    });
+    DebitResponse { applied: adjusted.applied, fitted: adjusted.fitted, limits: limits.collect() }
+}
+
+fn reservation(request: &ReserveRequest, deadline: Option<Instant>) -> Result<Question<'_>, InvalidField> {
+    let bound = "it must not be negative, and have less than 10^9 ns";
+    let max_wait = request.max_wait.as_ref().map(|span| micros("max_wait", span, bound)).transpose()?;
+    let max_wait = Some(max_wait.unwrap_or_default());
+    let shaping = Some(Box::new(Shaping { max_wait, ..Shaping::under(&request.id) }));
+    Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline) })
+}

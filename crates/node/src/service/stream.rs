@@ -1,0 +1,291 @@
+//! `ShouldAllowStream`: questions for as long as the stream is open, answered in their order.
+//!
+//! It is a body that decides when it is asked for more of itself: HTTP/2 asks when the caller's window
+//! allows it. If the caller stops reading answers, no more of its questions are read, so buffers stay bounded.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::stream::{FuturesOrdered, Stream as _};
+use http::HeaderMap;
+use http_body::{Body, Frame};
+use tokio::sync::watch;
+use tokio::time::Sleep;
+use tonic::Status;
+use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
+use weir_store::{Store, TOGETHER};
+
+use super::several::LaterResult;
+use super::wire::{FieldValue, Malformed, MessageFields};
+use super::{DecisionService, status};
+
+/// A message of answers is sent when it has so many bytes, or when no further answer is there.
+const ENOUGH_BYTES: usize = 16 << 10;
+
+/// Questions of one stream that may wait for the store at a time.
+const MAX_IN_FLIGHT: usize = 1000;
+
+/// Where a result has its response, and after that its error.
+const RESPONSE_FIELD: u32 = 2;
+
+/// The results of questions that wait for the store, encoded.
+type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
+
+/// A stream from its first question to its trailers.
+struct DecisionStream<S> {
+    service: Arc<DecisionService<S>>,
+    messages: Messages,
+    /// What is left of the message that is being decided.
+    rest: Bytes,
+    /// Messages behind it that had arrived when the connection began to end.
+    last: VecDeque<Bytes>,
+    in_flight: InFlight,
+    deadline: Option<(Instant, Pin<Box<Sleep>>)>,
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// No more is read; this is how it ends when all that was read is answered.
+    end: Option<Result<(), Status>>,
+    /// Bytes of the last message of answers.
+    usual: usize,
+    over: bool,
+}
+
+impl<S: Store> DecisionService<S> {
+    /// Answers questions until the caller has no more, or `closing`'s sender is dropped.
+    pub fn should_allow_stream(
+        self: &Arc<Self>,
+        call: IncomingCall,
+        mut closing: watch::Receiver<()>,
+    ) -> Call {
+        let IncomingCall { context, mut messages } = call;
+        if !S::AT_ONCE {
+            // Questions in flight are parts of their messages.
+            messages.hold();
+        }
+        let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
+        Call::done(Ok(Reply::Messages(Box::pin(DecisionStream {
+            service: Arc::clone(self),
+            messages,
+            rest: Bytes::new(),
+            last: VecDeque::new(),
+            in_flight: InFlight::new(),
+            deadline: context.deadline.map(timer),
+            closing: Box::pin(async move { while closing.changed().await.is_ok() {} }),
+            end: None,
+            usual: 0,
+            over: false,
+        }))))
+    }
+}
+
+impl<S: Store> Body for DecisionStream<S> {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        if turn::remaining() == 0 {
+            turn::yield_to_others(context);
+            return Poll::Pending;
+        }
+        self.look_for_the_end(context);
+        if let Some(message) = reply::framed_if_any(self.usual, |out| self.answer_more(out, context)) {
+            self.usual = message.len();
+            return Poll::Ready(Some(Ok(Frame::data(message))));
+        }
+        let idle = self.rest.is_empty() && self.last.is_empty() && self.in_flight.is_empty();
+        match self.end.take_if(|_| idle) {
+            Some(end) => {
+                self.over = true;
+                Poll::Ready(Some(Ok(Frame::trailers(trailers(end)))))
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.over
+    }
+}
+
+impl<S: Store> DecisionStream<S> {
+    /// Whether the deadline has passed, or the connection is to end.
+    fn look_for_the_end(&mut self, context: &mut Context<'_>) {
+        if let Some((_, timer)) = &mut self.deadline
+            && timer.as_mut().poll(context).is_ready()
+        {
+            // The caller has gone, or is about to.
+            self.deadline = None;
+            self.rest.clear();
+            self.last.clear();
+            self.in_flight.clear();
+            self.end = Some(Err(deadline_exceeded()));
+        } else if self.end.is_none() && self.closing.as_mut().poll(context).is_ready() {
+            self.take_what_has_arrived(context);
+            let going = "this connection is about to end: open a stream on another one, and ask again what \
+                         has no answer";
+            self.end.get_or_insert_with(|| Err(Status::unavailable(going)));
+        }
+    }
+
+    /// Takes the messages that have arrived, all at once, so that the caller cannot keep the stream open by sending
+    /// more. They are bounded by the stream's flow-control window.
+    fn take_what_has_arrived(&mut self, context: &mut Context<'_>) {
+        while self.end.is_none()
+            && let Poll::Ready(next) = self.messages.poll_next(context)
+        {
+            match next {
+                Some(Ok(message)) => self.last.push_back(message),
+                Some(Err(status)) => self.end = Some(Err(status)),
+                None => self.end = Some(Ok(())),
+            }
+        }
+    }
+
+    /// Appends the next answers that are there or can be had at once.
+    fn answer_more(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
+        loop {
+            self.decide_next(out, context);
+            // At the end of a turn as well: what was just put in flight asks the store when it is first polled.
+            if out.len() >= ENOUGH_BYTES {
+                return;
+            }
+            match Pin::new(&mut self.in_flight).poll_next(context) {
+                Poll::Ready(Some(results)) => out.extend_from_slice(&results),
+                Poll::Ready(None) | Poll::Pending => return,
+            }
+        }
+    }
+
+    /// Decides questions that have arrived, as long as there is a place for their answers.
+    fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
+        let (service, deadline) = (Arc::clone(&self.service), self.deadline());
+        let mut round = None;
+        while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
+            let round = round.get_or_insert_with(|| service.limiter.round());
+            let rest = std::mem::take(&mut self.rest);
+            let mut fields = MessageFields::of(&rest);
+            loop {
+                let mut later = Vec::new();
+                let places = MAX_IN_FLIGHT.saturating_sub(self.in_flight.len());
+                let next = || self.next_in(&mut fields).map(identified);
+                let most = turn::remaining().min(TOGETHER).min(places);
+                let start = out.len();
+                let decided =
+                    service.decide_next(round, (out, &mut later), RESPONSE_FIELD, deadline, most, next);
+                turn::spend(decided);
+                if !(self.in_flight.is_empty() && later.is_empty()) {
+                    self.put_in_flight(&rest, out.split_off(start), start, later);
+                }
+                if decided == 0 || !self.wants_more(out) || self.in_flight.len() >= MAX_IN_FLIGHT {
+                    break;
+                }
+            }
+            self.rest = rest.slice(rest.len() - fields.left()..);
+        }
+    }
+
+    /// Puts results that are there and those that come later in flight, in their order. `start` is where those that
+    /// are there stood. Questions in flight are parts of their `message`, which so counts as buffered.
+    fn put_in_flight(&mut self, message: &Bytes, there: Vec<u8>, start: usize, later: Vec<LaterResult>) {
+        let mut from = 0;
+        for later in later {
+            let at = later.at - start;
+            self.put_results(there.get(from..at));
+            let (service, held) = (Arc::clone(&self.service), message.clone());
+            self.in_flight.push_back(Box::pin(async move {
+                let result = service.result(later).await;
+                drop(held);
+                result
+            }));
+            from = at;
+        }
+        self.put_results(there.get(from..));
+    }
+
+    fn put_results(&mut self, results: Option<&[u8]>) {
+        if let Some(results) = results.filter(|results| !results.is_empty()) {
+            self.in_flight.push_back(Box::pin(std::future::ready(results.to_vec())));
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline.as_ref().map(|(deadline, _)| *deadline)
+    }
+
+    fn wants_more(&self, out: &[u8]) -> bool {
+        out.len() < ENOUGH_BYTES && turn::remaining() > 0
+    }
+
+    /// Whether there is something left of a message, this one or the next.
+    fn has_more(&mut self, context: &mut Context<'_>) -> bool {
+        while self.rest.is_empty() {
+            if let Some(message) = self.last.pop_front() {
+                self.rest = message;
+                continue;
+            }
+            if self.end.is_some() {
+                break;
+            }
+            match self.messages.poll_next(context) {
+                Poll::Ready(Some(Ok(message))) => self.rest = message,
+                Poll::Ready(Some(Err(status))) => self.end = Some(Err(status)),
+                Poll::Ready(None) => self.end = Some(Ok(())),
+                Poll::Pending => return false,
+            }
+        }
+        !self.rest.is_empty()
+    }
+
+    /// The next question of a message. One that cannot be read any further is the end of the stream.
+    fn next_in<'a>(&mut self, fields: &mut MessageFields<'a>) -> Option<&'a [u8]> {
+        loop {
+            match fields.next() {
+                Ok(Some((1, FieldValue::Bytes(question)))) => return Some(question),
+                Ok(Some((1, _))) | Err(_) => {
+                    *fields = MessageFields::of(&[]);
+                    self.last.clear();
+                    let malformed = Malformed("it is no list of questions");
+                    self.end = Some(Err(status::malformed(malformed)));
+                    return None;
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+            }
+        }
+    }
+}
+
+/// A question's id, and the question, or why that cannot be read.
+fn identified(streamed: &[u8]) -> (u64, Result<&[u8], Status>) {
+    let (mut id, mut question) = (0, [].as_slice());
+    let mut fields = MessageFields::of(streamed);
+    let mut read = || -> Result<(), Malformed> {
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => id = value.number()?,
+                2 => question = value.bytes()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    let read = read();
+    (id, read.map(|()| question).map_err(status::malformed))
+}
+
+fn trailers(end: Result<(), Status>) -> HeaderMap {
+    let Err(status) = end else { return reply::ok() };
+    let mut trailers = HeaderMap::new();
+    // Only metadata could be refused, and there is none.
+    let _ = status.add_header(&mut trailers);
+    trailers
+}

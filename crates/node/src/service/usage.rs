@@ -1,0 +1,189 @@
+//! `weir.v1.UsageService`: questions about usage, from messages to messages.
+
+use prost_types::{Duration, Timestamp};
+use tonic::{Request, Response, Status};
+use weir_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
+use weir_proto::v1::{
+    ConsumerCalls, ConsumerOutcome, GetUsageRequest, GetUsageResponse, TopConsumersRequest,
+    TopConsumersResponse, UsagePoint, UsageSeries,
+};
+use weir_units::Micros;
+
+use super::span;
+use crate::limiter::{InvalidField, shown};
+use crate::telemetry::MAX_TALLIES;
+use crate::usage::{
+    ConsumersAnswer, ConsumersAsk, ConsumersWindow, UsageAnswer, UsageAsk, UsageError, UsageHandle, UsageRow,
+};
+
+/// The largest question.
+const MAX_ASK_BYTES: usize = 4 << 10;
+
+/// The largest answer: the most points, and the most series with the longest names.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// How many consumers are listed if a question does not say.
+const DEFAULT_CONSUMERS: u32 = 10;
+
+/// The service over the history of this process.
+pub struct UsageApi(UsageHandle);
+
+impl UsageApi {
+    /// The service, bounded and ready to be served.
+    pub fn server(usage: UsageHandle) -> UsageServiceServer<Self> {
+        UsageServiceServer::new(Self(usage))
+            .max_decoding_message_size(MAX_ASK_BYTES)
+            .max_encoding_message_size(MAX_ANSWER_BYTES)
+    }
+}
+
+#[tonic::async_trait]
+impl UsageService for UsageApi {
+    async fn get_usage(
+        &self,
+        request: Request<GetUsageRequest>,
+    ) -> Result<Response<GetUsageResponse>, Status> {
+        let GetUsageRequest { strategy, resource_pattern, outcome, from, to, step } = request.into_inner();
+        let ask = UsageAsk {
+            strategy,
+            pattern: resource_pattern,
+            outcome,
+            from: from.map(|from| micros("from", &from)).transpose()?,
+            to: to.map(|to| micros("to", &to)).transpose()?,
+            step: step
+                .map(|step| span::micros("step", &step, "it must be at least 1s"))
+                .transpose()
+                .map_err(invalid)?,
+        };
+        Ok(Response::new(usage(self.0.totals(ask).await.map_err(failed)?)))
+    }
+
+    async fn top_consumers(
+        &self,
+        request: Request<TopConsumersRequest>,
+    ) -> Result<Response<TopConsumersResponse>, Status> {
+        let TopConsumersRequest { strategy, outcome, window, n } = request.into_inner();
+        let ask = ConsumersAsk {
+            strategy: (!strategy.is_empty()).then_some(strategy),
+            allowed: allowed(outcome).map_err(invalid)?,
+            window: self::window(window).map_err(invalid)?,
+            n: count(n.unwrap_or(DEFAULT_CONSUMERS)).map_err(invalid)?,
+        };
+        Ok(Response::new(consumers(self.0.consumers(ask).await.map_err(failed)?)))
+    }
+}
+
+fn allowed(outcome: i32) -> Result<Option<bool>, InvalidField> {
+    match ConsumerOutcome::try_from(outcome) {
+        Ok(ConsumerOutcome::Unspecified) => Ok(None),
+        Ok(ConsumerOutcome::Allowed) => Ok(Some(true)),
+        Ok(ConsumerOutcome::Denied) => Ok(Some(false)),
+        Err(_) => Err(InvalidField {
+            field: "outcome",
+            value: outcome.to_string(),
+            bound: "it must be 0 to 2: ALLOWED, DENIED, or 0 for both".to_owned(),
+        }),
+    }
+}
+
+fn window(window: Option<Duration>) -> Result<ConsumersWindow, InvalidField> {
+    const BOUND: &str = "it must be 60s or 3600s";
+    let window = window.map(|window| span::micros("window", &window, BOUND)).transpose()?;
+    match window.map(|window| window.0 / 1_000) {
+        None | Some(60_000) => Ok(ConsumersWindow::Minute),
+        Some(3_600_000) => Ok(ConsumersWindow::Hour),
+        Some(ms) => Err(InvalidField { field: "window", value: format!("{ms}ms"), bound: BOUND.to_owned() }),
+    }
+}
+
+fn count(n: u32) -> Result<usize, InvalidField> {
+    let count = n as usize;
+    if (1..=MAX_TALLIES).contains(&count) {
+        return Ok(count);
+    }
+    Err(InvalidField { field: "n", value: n.to_string(), bound: format!("it must be 1 to {MAX_TALLIES}") })
+}
+
+fn usage(answer: UsageAnswer) -> GetUsageResponse {
+    let UsageAnswer { rows, from, to, step, resolution, nodes, incomplete } = answer;
+    GetUsageResponse {
+        series: rows.into_iter().map(series).collect(),
+        from: Some(timestamp(from)),
+        to: Some(timestamp(to)),
+        step: Some(span::duration(Micros::from_secs(step))),
+        resolution: Some(span::duration(Micros::from_secs(resolution.seconds()))),
+        nodes,
+        incomplete: incomplete.unwrap_or_default(),
+    }
+}
+
+fn series(row: UsageRow) -> UsageSeries {
+    let UsageRow { strategy, pattern, outcome, total, points } = row;
+    let points = points.into_iter();
+    let points = points.map(|(at, total)| UsagePoint {
+        start: Some(timestamp(at)),
+        calls: total.calls,
+        cost: total.cost,
+    });
+    UsageSeries {
+        strategy: strategy.to_string(),
+        resource_pattern: pattern.to_string(),
+        outcome: outcome.to_string(),
+        calls: total.calls,
+        cost: total.cost,
+        points: points.collect(),
+    }
+}
+
+fn consumers(answer: ConsumersAnswer) -> TopConsumersResponse {
+    let ConsumersAnswer { consumers, missing, rate, calls, nodes, incomplete } = answer;
+    let one = |(tally, sampling_error): (crate::telemetry::ConsumerTally<_>, u64)| {
+        let key: crate::telemetry::ConsumerKey<std::sync::Arc<str>> = tally.key;
+        ConsumerCalls {
+            consumer: key.consumer.into(),
+            strategy: key.strategy.to_string(),
+            allowed: key.allowed,
+            calls: tally.count,
+            error: tally.error,
+            sampling_error,
+        }
+    };
+    TopConsumersResponse {
+        consumers: consumers.into_iter().map(one).collect(),
+        missing_at_most: missing,
+        sample: rate,
+        calls,
+        nodes,
+        incomplete: incomplete.unwrap_or_default(),
+    }
+}
+
+/// A time of a request, rounded down to the microsecond.
+fn micros(field: &'static str, at: &Timestamp) -> Result<Micros, Status> {
+    const YEAR_9999: u64 = 253_402_300_800;
+    let nanos = u64::try_from(at.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
+    let seconds = u64::try_from(at.seconds).ok().filter(|seconds| *seconds < YEAR_9999);
+    match seconds.zip(nanos) {
+        Some((seconds, nanos)) => Ok(Micros(seconds * 1_000_000 + nanos / 1_000)),
+        None => Err(invalid(InvalidField {
+            field,
+            value: shown(&format!("{} s and {} ns", at.seconds, at.nanos)),
+            bound: "it must be a time from 1970 to the year 9999".to_owned(),
+        })),
+    }
+}
+
+fn timestamp(second: u64) -> Timestamp {
+    Timestamp { seconds: i64::try_from(second).unwrap_or(i64::MAX), nanos: 0 }
+}
+
+fn invalid(error: InvalidField) -> Status {
+    Status::invalid_argument(error.to_string())
+}
+
+fn failed(error: UsageError) -> Status {
+    match error {
+        UsageError::Invalid(error) => invalid(error),
+        error @ UsageError::Busy => Status::unavailable(error.to_string()),
+    }
+}

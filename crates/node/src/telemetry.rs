@@ -1,0 +1,297 @@
+//! What operators see: metrics on a registry that main hands down, and logs.
+//!
+//! No label takes a value from a request: strategies, outcomes and kinds of errors are all that vary,
+//! and every series exists from the start, at 0.
+
+mod consumers;
+mod decision_log;
+mod decisions;
+mod envoy;
+mod histogram;
+mod lines;
+mod log;
+mod queues;
+mod recorder;
+mod sampled;
+mod store;
+mod totals;
+mod transport;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use prometheus::proto::MetricType;
+use prometheus::{Registry, TextEncoder};
+use weir_grpc::BufferBudget;
+
+pub use consumers::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
+pub use decision_log::{DecisionLine, DecisionLog, DecisionLogError, is_denial};
+pub use envoy::{
+    AnswerCode, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Hits, RuleCounts,
+};
+pub use histogram::{LatencyCounts, quantile_us};
+pub use lines::LineWriter;
+pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
+pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
+pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, ShadowOutcome};
+pub use totals::{CountedPattern, CountedTotal, TotalsRow};
+pub use transport::TransportMetrics;
+use weir_core::strategy::Rules;
+use weir_store::memory::MemoryStats;
+use weir_store::redis::StoreHealth;
+
+use self::decision_log::DecisionLogCounters;
+use self::decisions::DecisionCounters;
+use self::sampled::{Sampled, Series};
+use self::store::StoreMetrics;
+use self::totals::TotalsLayout;
+
+/// The metrics of one process.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Registry,
+    decisions: Arc<DecisionCounters>,
+    /// Open connections of each worker.
+    connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
+    connections_refused: Arc<AtomicU64>,
+    transport: Arc<TransportMetrics>,
+    /// Of the server, once it runs.
+    budget: Arc<ArcSwapOption<BufferBudget>>,
+}
+
+impl Metrics {
+    /// Registers everything that every node has. The strategies of `rules` become label values.
+    pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
+        let strategies_with = rules.strategies().iter().enumerate();
+        let leases = strategies_with.filter(|(_, it)| it.concurrency().is_some()).map(|(index, _)| index);
+        let shadows = rules.shadow_names().map(|names| names.map(str::to_owned)).collect();
+        let decisions = Arc::new(DecisionCounters::new(TotalsLayout::of(rules), leases.collect(), shadows)?);
+        registry.register(Box::new(Arc::clone(&decisions).collector()))?;
+        let connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>> = Arc::default();
+        let counted = Arc::clone(&connections);
+        let connections_refused = Arc::<AtomicU64>::default();
+        let refused = Arc::clone(&connections_refused);
+        let open = move || {
+            let open = counted.lock().iter().map(|open| open.load(Relaxed)).sum::<usize>();
+            [open as f64, refused.load(Relaxed) as f64]
+        };
+        registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
+        registry.register(Box::new(Sampled::new(LOG, || [log::lines_dropped() as f64])?))?;
+        registry.register(Box::new(build_info()?))?;
+        // Fails where there is no /proc; the other metrics are worth having without it.
+        let process = prometheus::process_collector::ProcessCollector::for_self();
+        let _ = registry.register(Box::new(process));
+        let transport = TransportMetrics::register(registry)?;
+        let budget = Arc::<ArcSwapOption<BufferBudget>>::default();
+        let shown = Arc::clone(&budget);
+        let read = move || {
+            let shown = shown.load();
+            let of = |read: fn(&BufferBudget) -> usize| shown.as_deref().map_or(0, read) as f64;
+            let streams = of(|budget| budget.streams().count());
+            [of(BufferBudget::taken), of(BufferBudget::limit), streams]
+        };
+        registry.register(Box::new(Sampled::new(BUFFERS, read)?))?;
+        Ok(Self {
+            registry: registry.clone(),
+            decisions,
+            connections,
+            connections_refused,
+            transport,
+            budget,
+        })
+    }
+
+    /// Shows the counters of `log`. Recorders that are made from now on write their decisions to it.
+    pub fn log_decisions(&self, log: &Arc<DecisionLog>) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(DecisionLogCounters::new(Arc::clone(log))?))?;
+        self.decisions.log_to(log);
+        Ok(())
+    }
+
+    /// Counters of its own for one more worker, so that workers share no cache line.
+    #[must_use]
+    pub fn recorder(&self) -> Arc<Recorder> {
+        self.decisions.recorder()
+    }
+
+    /// What all workers have counted of decisions so far; some of it may come in several parts.
+    pub fn totals(&self, each: impl FnMut(CountedTotal)) {
+        self.decisions.totals(each);
+    }
+
+    /// How many decisions took how long so far.
+    #[must_use]
+    pub fn latency(&self) -> LatencyCounts {
+        self.decisions.latency()
+    }
+
+    /// Looks at the consumer of one of `rate` decisions from now on, or of none.
+    pub fn sample_consumers(&self, rate: u32) {
+        self.decisions.sample_consumers(rate);
+    }
+
+    /// The consumers that all workers have looked at since the last time.
+    #[must_use]
+    pub fn take_consumers(&self) -> ConsumerSummary {
+        self.decisions.take_consumers()
+    }
+
+    /// The names of the strategies, in the order of the configuration.
+    #[must_use]
+    pub fn strategy_names(&self) -> &[Arc<str>] {
+        &self.decisions.layout.strategies
+    }
+
+    /// The resource patterns by their places, as they were configured.
+    #[must_use]
+    pub fn pattern_names(&self) -> &[Arc<str>] {
+        &self.decisions.layout.patterns
+    }
+
+    /// A count of open connections of its own for one more worker.
+    #[must_use]
+    pub fn connections(&self) -> Arc<AtomicUsize> {
+        let open = Arc::default();
+        self.connections.lock().push(Arc::clone(&open));
+        open
+    }
+
+    /// The count of connections that were closed because there were too many.
+    #[must_use]
+    pub fn connections_refused(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.connections_refused)
+    }
+
+    /// The counters of what happens to connections.
+    #[must_use]
+    pub fn transport(&self) -> Arc<TransportMetrics> {
+        Arc::clone(&self.transport)
+    }
+
+    /// Shows how much of the budget of buffered bytes is taken, and how many streams are open.
+    pub fn show_budget(&self, budget: BufferBudget) {
+        self.budget.store(Some(Arc::new(budget)));
+    }
+
+    /// Counters for the rules of Envoy's configuration, for `workers` workers.
+    pub fn envoy(&self, workers: usize) -> Result<EnvoyMetrics, prometheus::Error> {
+        let metrics = EnvoyMetrics::new(workers)?;
+        self.registry.register(Box::new(metrics.clone()))?;
+        Ok(metrics)
+    }
+
+    /// Shows what `stats` says of the memory store.
+    pub fn show_memory(
+        &self,
+        stats: impl Fn() -> MemoryStats + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        let read = move || {
+            let MemoryStats { keys, bytes, budget, evictions, refusals } = stats();
+            [keys as f64, bytes as f64, budget as f64, evictions as f64, refusals as f64]
+        };
+        self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
+    }
+
+    /// Shows what the Redis store counts: calls to nodes of a cluster that get one for each slot.
+    pub fn show_redis(
+        &self,
+        single_slot_calls: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
+    }
+
+    /// Shows what is known of the Redis nodes.
+    pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(StoreMetrics::new(health)?))
+    }
+
+    /// Shows what happens to the items of queues.
+    pub fn show_queues(&self, queues: &QueueMetrics) -> Result<(), prometheus::Error> {
+        match queues.collector()? {
+            Some(collector) => self.registry.register(Box::new(collector)),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything registered, in the Prometheus text format.
+    pub fn encode(&self) -> Result<String, prometheus::Error> {
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+const CONNECTIONS: [Series; 2] = [
+    Series { name: "weir_connections", help: "Connections that are open now.", kind: MetricType::GAUGE },
+    Series {
+        name: "weir_connections_refused_total",
+        help: "Connections that were closed at once because there were too many.",
+        kind: MetricType::COUNTER,
+    },
+];
+
+const BUFFERS: [Series; 3] = [
+    Series {
+        name: "weir_buffered_bytes",
+        help: "Bytes that are reserved for open calls, their messages and unsent answers.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_buffered_bytes_limit",
+        help: "The largest number of those bytes: server.limits.max_buffered_bytes.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_open_streams",
+        help: "Open calls of streaming methods; at most server.limits.max_open_streams.",
+        kind: MetricType::GAUGE,
+    },
+];
+
+const LOG: [Series; 1] = [Series {
+    name: "weir_log_lines_dropped_total",
+    help: "Log lines that were dropped because they did not fit or could not be written.",
+    kind: MetricType::COUNTER,
+}];
+
+const REDIS: [Series; 1] = [Series {
+    name: "weir_redis_single_slot_calls_total",
+    help: "Script calls to cluster nodes that get one call for each slot.",
+    kind: MetricType::COUNTER,
+}];
+
+const MEMORY: [Series; 5] = [
+    Series {
+        name: "weir_memory_keys",
+        help: "Keys that the memory store holds, with expired ones that are not dropped yet.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_bytes",
+        help: "Bytes of the memory store's tables, entries and logs.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_budget_bytes",
+        help: "Bytes that the memory store may use.",
+        kind: MetricType::GAUGE,
+    },
+    Series {
+        name: "weir_memory_evictions_total",
+        help: "Keys that still counted and were dropped to make room for new ones.",
+        kind: MetricType::COUNTER,
+    },
+    Series {
+        name: "weir_memory_refusals_total",
+        help: "New keys that found no room; the failure policy answered.",
+        kind: MetricType::COUNTER,
+    },
+];
+
+fn build_info() -> Result<prometheus::IntGauge, prometheus::Error> {
+    let options = prometheus::Opts::new("weir_build_info", "The version that runs; always 1.")
+        .const_label("version", env!("CARGO_PKG_VERSION"));
+    let info = prometheus::IntGauge::with_opts(options)?;
+    info.set(1);
+    Ok(info)
+}

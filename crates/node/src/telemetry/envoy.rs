@@ -1,0 +1,226 @@
+//! What is counted of Envoy's requests, across reloads of its files.
+//!
+//! Labels are domains and rules of the files, never values of requests. A rule that is read again goes on with
+//! its counters; one that is gone leaves the page.
+
+mod domains;
+mod lines;
+mod rules;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Metric, MetricFamily, MetricType};
+use weir_core::envoy::Domains;
+use weir_units::Micros;
+
+use self::domains::UNKNOWN;
+pub use self::domains::{AnswerCode, DomainCounts};
+use self::lines::Lines;
+use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
+pub use self::rules::{Hits, RuleCounts};
+use super::decisions::{counter, family};
+use super::sampled::gauge;
+
+/// The counters of all rules, and of what no rule counts.
+#[derive(Debug, Clone)]
+pub struct EnvoyMetrics(Arc<SharedEnvoyCounters>);
+
+#[derive(Debug)]
+struct SharedEnvoyCounters {
+    workers: usize,
+    live: Mutex<Live>,
+    /// Rules beyond the bound.
+    other: Arc<RuleCounts>,
+    unknown: Arc<DomainCounts>,
+    events: Lines,
+    /// When the files were read last, in seconds; 0 is never.
+    loaded_at: AtomicU64,
+    descriptions: Vec<Desc>,
+}
+
+/// What the files that serve now have counters for.
+#[derive(Debug, Default)]
+struct Live {
+    rules: ByRule,
+    domains: BTreeMap<Box<str>, Arc<DomainCounts>>,
+    count: usize,
+}
+
+/// The counters of one set of files: of each rule and of each domain, in the order of their index.
+#[derive(Debug)]
+pub struct FileCounts {
+    /// Of rules.
+    pub rules: Box<[Arc<RuleCounts>]>,
+    /// Of domains.
+    pub domains: Box<[Arc<DomainCounts>]>,
+}
+
+/// One worker's view.
+#[derive(Debug, Clone)]
+pub struct EnvoyRecorder {
+    metrics: EnvoyMetrics,
+    worker: usize,
+}
+
+/// What is counted beside the hits of rules.
+#[derive(Debug, Clone, Copy)]
+pub enum EnvoyEvent {
+    /// A domain that no file has.
+    UnknownDomain,
+    /// A store that could not decide.
+    StoreError,
+    /// An answer that the global shadow mode turned.
+    GlobalShadow,
+    /// Files that were read and are used.
+    ConfigLoaded,
+    /// Files that were refused.
+    ConfigRefused,
+}
+
+const REQUESTS: (&str, &str) = ("weir_envoy_requests_total", "Requests by domain and gRPC status code.");
+
+const EVENT_FAMILIES: [(&str, &str); 3] = [
+    ("weir_envoy_unknown_domain_total", "Requests for a domain that no file has."),
+    ("weir_envoy_store_errors_total", "Descriptors that the store could not decide."),
+    (
+        "weir_envoy_global_shadow_total",
+        "Requests over a limit that passed because of the global shadow mode.",
+    ),
+];
+
+const LOADS: (&str, &str) = ("weir_envoy_config_loads_total", "Times that the files were read, by result.");
+const RULES: (&str, &str) = ("weir_envoy_rules", "Rules of the files that serve now.");
+const LOADED_AT: (&str, &str) = (
+    "weir_envoy_config_last_load_timestamp_seconds",
+    "When the files were read last and not refused, in seconds since 1970; 0 is never.",
+);
+
+impl EnvoyMetrics {
+    pub(super) fn new(workers: usize) -> Result<Self, prometheus::Error> {
+        let describe = |(name, help): &(&str, &str), labels: &[&str]| {
+            let labels = labels.iter().map(|&label| label.to_owned()).collect();
+            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
+        };
+        let mut descriptions =
+            vec![describe(&REQUESTS, &["domain", "code"])?, describe(&LOADS, &["result"])?];
+        for one in &RULE_FAMILIES {
+            descriptions.push(describe(one, &["domain", "rule"])?);
+        }
+        for one in EVENT_FAMILIES.iter().chain([&RULES, &LOADED_AT]) {
+            descriptions.push(describe(one, &[])?);
+        }
+        let unknown = DomainCounts::new(workers);
+        let domains = [(UNKNOWN.into(), Arc::clone(&unknown))].into();
+        let live = Mutex::new(Live { domains, ..Live::default() });
+        let (other, events) = (RuleCounts::new(workers), Lines::new(workers));
+        let loaded_at = AtomicU64::default();
+        Ok(Self(Arc::new(SharedEnvoyCounters {
+            workers,
+            live,
+            other,
+            unknown,
+            events,
+            loaded_at,
+            descriptions,
+        })))
+    }
+
+    /// The view of worker number `worker`.
+    #[must_use]
+    pub fn recorder(&self, worker: usize) -> EnvoyRecorder {
+        EnvoyRecorder { metrics: self.clone(), worker }
+    }
+
+    /// The counters of `domains`, which from now on are those that the page shows.
+    #[must_use]
+    pub fn of(&self, domains: &Domains) -> FileCounts {
+        let SharedEnvoyCounters { workers, live, other, .. } = &*self.0;
+        let mut live = live.lock();
+        let (by_rule, rules) = rules::renewed(&live.rules, domains, other, *workers);
+        let by_domain = domains::renewed(&live.domains, domains, *workers);
+        let mut all: Vec<_> = domains.iter().map(|domain| (domain.index(), domain.name())).collect();
+        all.sort_unstable();
+        let counts = all.into_iter().filter_map(|(_, name)| by_domain.get(name).cloned()).collect();
+        *live = Live { rules: by_rule, domains: by_domain, count: domains.rules().len() };
+        FileCounts { rules, domains: counts }
+    }
+
+    /// Counts what happened outside of the workers.
+    pub fn happened(&self, event: EnvoyEvent) {
+        self.0.events.add(0, event as usize, 1);
+    }
+
+    /// Files were read at this time and are used from now on.
+    pub fn loaded(&self, now: Micros) {
+        self.0.loaded_at.store(now.0 / 1_000_000, Relaxed);
+        self.happened(EnvoyEvent::ConfigLoaded);
+    }
+}
+
+impl EnvoyRecorder {
+    /// Counts hits on a rule.
+    pub fn hit(&self, rule: &RuleCounts, hits: Hits) {
+        rule.add(self.worker, hits);
+    }
+
+    /// Counts hits on a limit that a request of this domain brought along.
+    pub fn hit_given(&self, domain: &DomainCounts, hits: Hits) {
+        domain.given.add(self.worker, hits);
+    }
+
+    /// Counts how a request ended; `None` is a domain that no file has.
+    pub fn answered(&self, domain: Option<&DomainCounts>, code: AnswerCode) {
+        let counts = domain.unwrap_or(&self.metrics.0.unknown);
+        counts.answers.add(self.worker, code as usize, 1);
+    }
+
+    /// Counts what happened.
+    pub fn happened(&self, event: EnvoyEvent) {
+        self.metrics.0.events.add(self.worker, event as usize, 1);
+    }
+}
+
+impl Collector for EnvoyMetrics {
+    fn desc(&self) -> Vec<&Desc> {
+        self.0.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let live = self.0.live.lock();
+        let named = live.rules.iter().map(|((domain, rule), counts)| (&**domain, &**rule, &**counts));
+        let given = live.domains.iter().filter(|(name, _)| &***name != UNKNOWN);
+        let given = given.map(|(name, counts)| (&**name, GIVEN, &*counts.given));
+        let rules: Vec<_> = named.chain(given).chain([(OTHER, OTHER, &*self.0.other)]).collect();
+        let rules = RULE_FAMILIES.iter().enumerate().map(|(index, (name, help))| {
+            let metric = |&(domain, rule, counts): &(&str, &str, &RuleCounts)| {
+                counter(&[("domain", domain), ("rule", rule)], counts.0.sum(index))
+            };
+            family(name, help, MetricType::COUNTER, rules.iter().map(metric).collect())
+        });
+        let requests = live.domains.iter().flat_map(|(name, counts)| {
+            let of = |code: AnswerCode| {
+                counter(&[("domain", &**name), ("code", code.name())], counts.answers.sum(code as usize))
+            };
+            AnswerCode::ALL.map(of)
+        });
+        let requests = family(REQUESTS.0, REQUESTS.1, MetricType::COUNTER, requests.collect());
+        let event = |event: EnvoyEvent| self.0.events.sum(event as usize);
+        let kinds = [EnvoyEvent::UnknownDomain, EnvoyEvent::StoreError, EnvoyEvent::GlobalShadow];
+        let events = EVENT_FAMILIES.iter().zip(kinds).map(|((name, help), kind)| {
+            family(name, help, MetricType::COUNTER, vec![counter(&[], event(kind))])
+        });
+        let loads: Vec<Metric> = vec![
+            counter(&[("result", "ok")], event(EnvoyEvent::ConfigLoaded)),
+            counter(&[("result", "error")], event(EnvoyEvent::ConfigRefused)),
+        ];
+        let gauges = [(RULES, live.count as f64), (LOADED_AT, self.0.loaded_at.load(Relaxed) as f64)];
+        let gauges =
+            gauges.map(|((name, help), value)| family(name, help, MetricType::GAUGE, vec![gauge(value)]));
+        let loads = family(LOADS.0, LOADS.1, MetricType::COUNTER, loads);
+        std::iter::once(requests).chain(rules).chain(events).chain([loads]).chain(gauges).collect()
+    }
+}

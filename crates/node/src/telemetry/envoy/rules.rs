@@ -1,0 +1,88 @@
+//! What is counted by rule.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_core::envoy::Domains;
+
+use super::lines::Lines;
+
+/// Rules that have counters of their own.
+pub(super) const MAX_RULES: usize = 10_000;
+
+/// The label of rules beyond the bound, as rule and as domain.
+pub(super) const OTHER: &str = "other";
+
+/// The label of limits that requests brought along.
+pub(super) const GIVEN: &str = "override";
+
+/// The counters of one rule.
+#[derive(Debug)]
+pub struct RuleCounts(pub(super) Lines);
+
+/// What hits did to a rule.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// All.
+    pub total: u64,
+    /// Those that were over the limit.
+    pub over: u64,
+    /// Those within it that came near.
+    pub near: u64,
+    /// Those that passed.
+    pub within: u64,
+    /// Those over it that passed all the same, because the rule is in shadow mode.
+    pub shadow: u64,
+    /// Those that a failure policy answered, because the store could not.
+    pub degraded: u64,
+}
+
+pub(super) const RULE_FAMILIES: [(&str, &str); 6] = [
+    ("weir_envoy_hits_total", "Hits on a rule."),
+    ("weir_envoy_over_limit_total", "Hits that were over a rule's limit."),
+    ("weir_envoy_near_limit_total", "Hits within a rule's limit, above the share of it that counts as near."),
+    ("weir_envoy_within_limit_total", "Hits within a rule's limit."),
+    ("weir_envoy_shadow_mode_total", "Hits over a rule's limit that passed because of its shadow mode."),
+    ("weir_envoy_degraded_total", "Hits that a failure policy answered, because the store could not."),
+];
+
+impl RuleCounts {
+    pub(super) fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Self(Lines::new(workers)))
+    }
+
+    pub(super) fn add(&self, worker: usize, hits: Hits) {
+        let Hits { total, over, near, within, shadow, degraded } = hits;
+        for (index, count) in [total, over, near, within, shadow, degraded].into_iter().enumerate() {
+            if count > 0 {
+                self.0.add(worker, index, count);
+            }
+        }
+    }
+}
+
+/// The counters of rules by their domain and label.
+pub(super) type ByRule = BTreeMap<(Box<str>, Box<str>), Arc<RuleCounts>>;
+
+/// Those of every rule of `domains`, and the same in the order of their index. Those of `before` go on;
+/// rules beyond the bound share `other`.
+pub(super) fn renewed(
+    before: &ByRule,
+    domains: &Domains,
+    other: &Arc<RuleCounts>,
+    workers: usize,
+) -> (ByRule, Box<[Arc<RuleCounts>]>) {
+    let mut by_rule = ByRule::new();
+    let counts = domains.rules().iter().map(|rule| {
+        let name = (rule.domain.clone(), rule.label(&[GIVEN, OTHER]).into_boxed_str());
+        if by_rule.len() == MAX_RULES && !by_rule.contains_key(&name) {
+            return Arc::clone(other);
+        }
+        let known = by_rule.get(&name).or_else(|| before.get(&name)).cloned();
+        let counts = known.unwrap_or_else(|| RuleCounts::new(workers));
+        by_rule.insert(name, Arc::clone(&counts));
+        counts
+    });
+    let counts = counts.collect();
+    (by_rule, counts)
+}

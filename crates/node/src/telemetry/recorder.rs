@@ -1,0 +1,340 @@
+//! One worker's counters. Nothing here allocates, locks, or looks a label up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use weir_core::strategy::Resolved;
+use weir_store::StoreError;
+
+use super::consumers::ConsumerSampler;
+use super::decision_log::DecisionLog;
+use super::histogram::Histogram;
+use super::totals::{Totals, TotalsLayout, TotalsRow};
+
+/// What one worker counts; [`super::Metrics`] adds the workers up when it is asked.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Decisions.
+    pub(super) totals: Totals,
+    pub(super) consumers: ConsumerSampler,
+    /// Renewals and releases by strategy.
+    pub(super) leases: Box<[LeaseCounts]>,
+    /// By shadow, in the order of their numbers.
+    pub(super) shadows: Box<[ShadowCounts]>,
+    pub(super) latency: [Histogram; CountedMethod::ALL.len()],
+    pub(super) rejections: [AtomicU64; Rejection::ALL.len()],
+    pub(super) store_answers: AtomicU64,
+    pub(super) store_errors: [AtomicU64; StoreError::KINDS.len()],
+    pub(super) store_latency: Histogram,
+    decision_log: Option<Arc<DecisionLog>>,
+}
+
+/// How one shadow's decisions ended.
+#[derive(Debug, Default)]
+pub(super) struct ShadowCounts {
+    pub(super) outcomes: [AtomicU64; ShadowOutcome::ALL.len()],
+    /// How many differ from the live call's.
+    differences: AtomicU64,
+}
+
+/// How renewals, and releases, of one strategy's leases ended.
+#[derive(Debug, Default)]
+pub(super) struct LeaseCounts(pub(super) [[AtomicU64; CountedLease::ALL.len()]; 2]);
+
+/// How a decision ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedOutcome {
+    /// Every limit let the call pass.
+    Allowed,
+    /// A limit was used up.
+    Denied,
+    /// The cost was above a limit.
+    Never,
+    /// The consumer was on a deny list.
+    DenyList,
+    /// The consumer was on an allow list.
+    AllowList,
+    /// The store failed; the policy let the call pass.
+    DegradedAllowed,
+    /// The store failed; the policy refused the call.
+    DegradedDenied,
+    /// The store failed; the caller got an error.
+    Error,
+}
+
+/// How the decision of a shadow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShadowOutcome {
+    /// Every limit would let the call pass.
+    Allowed,
+    /// A limit is used up.
+    Denied,
+    /// The cost is above a limit.
+    Never,
+    /// The consumer is on a deny list.
+    DenyList,
+    /// The consumer is on an allow list.
+    AllowList,
+    /// The store has failed, or the question lacks something. No policy answers for a shadow.
+    Error,
+}
+
+impl ShadowOutcome {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Allowed, Self::Denied, Self::Never, Self::DenyList, Self::AllowList, Self::Error];
+
+    /// As the label has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Never => "never",
+            Self::DenyList => "deny_list",
+            Self::AllowList => "allow_list",
+            Self::Error => "error",
+        }
+    }
+
+    /// Whether the call would be let through, if that is known.
+    #[must_use]
+    pub const fn is_allowed(self) -> Option<bool> {
+        match self {
+            Self::Allowed | Self::AllowList => Some(true),
+            Self::Denied | Self::Never | Self::DenyList => Some(false),
+            Self::Error => None,
+        }
+    }
+}
+
+/// What was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedMethod {
+    /// Decisions of `weir.v1`, those of a batch or a stream each for itself.
+    ShouldAllow,
+    /// Requests of Envoy's.
+    ShouldRateLimit,
+    /// Permits that were asked for.
+    Acquire,
+    /// Leases that were to be renewed.
+    Renew,
+    /// Leases that were to be released.
+    Release,
+}
+
+/// How the renewal or the release of a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedLease {
+    /// The lease was held.
+    Held,
+    /// It had ended or was released before.
+    NotHeld,
+    /// The store failed.
+    Error,
+}
+
+impl CountedLease {
+    pub(super) const ALL: [Self; 3] = [Self::Held, Self::NotHeld, Self::Error];
+
+    /// As the label has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::NotHeld => "not_held",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl CountedMethod {
+    pub(super) const ALL: [Self; 5] =
+        [Self::ShouldAllow, Self::ShouldRateLimit, Self::Acquire, Self::Renew, Self::Release];
+
+    /// As the label has it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::ShouldAllow => "ShouldAllow",
+            Self::ShouldRateLimit => "ShouldRateLimit",
+            Self::Acquire => "Acquire",
+            Self::Renew => "Renew",
+            Self::Release => "Release",
+        }
+    }
+}
+
+/// Why a question was not decided at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rejection {
+    /// A field broke its bound.
+    Invalid,
+    /// The strategy or resource is not configured.
+    Unknown,
+}
+
+impl Recorder {
+    pub(super) fn new(
+        layout: Arc<TotalsLayout>,
+        shadows: usize,
+        decision_log: Option<Arc<DecisionLog>>,
+    ) -> Self {
+        Self {
+            leases: (0..layout.strategies.len()).map(|_| LeaseCounts::default()).collect(),
+            shadows: (0..shadows).map(|_| ShadowCounts::default()).collect(),
+            totals: Totals::new(layout),
+            consumers: ConsumerSampler::default(),
+            latency: Default::default(),
+            rejections: Default::default(),
+            store_answers: AtomicU64::default(),
+            store_errors: Default::default(),
+            store_latency: Histogram::default(),
+            decision_log,
+        }
+    }
+
+    /// Where decisions are logged, if they are.
+    #[inline]
+    pub fn decision_log(&self) -> Option<&DecisionLog> {
+        self.decision_log.as_deref()
+    }
+
+    /// Where decisions of this kind are counted.
+    #[inline]
+    pub fn row(&self, resolved: &Resolved<'_>) -> TotalsRow {
+        self.totals.row(resolved)
+    }
+
+    /// Counts a decision in `row`.
+    pub fn decided(&self, row: TotalsRow, outcome: CountedOutcome, cost: u64, took: Duration) {
+        self.ended(row, outcome, 1, cost);
+        self.latency[CountedMethod::ShouldAllow as usize].observe(took, 1);
+    }
+
+    /// Counts decisions in `row`, what they cost together, and whose time [`Recorder::took`] counts.
+    #[inline]
+    pub fn ended(&self, row: TotalsRow, outcome: CountedOutcome, calls: u64, cost: u64) {
+        if calls > 0 {
+            self.totals.count(row, outcome, calls, cost);
+        }
+    }
+
+    /// Whether the consumer of a decision is to be given to [`Recorder::sampled`].
+    #[inline]
+    pub fn samples(&self) -> bool {
+        self.consumers.takes()
+    }
+
+    /// Counts the consumer of a decision.
+    pub fn sampled(&self, row: TotalsRow, outcome: CountedOutcome, consumer: &str) {
+        if let Some(strategy) = self.totals.strategy_of(row) {
+            self.consumers.add(strategy, outcome, consumer);
+        }
+    }
+
+    /// Counts what shadow number `shadow` says of a call. Of decisions that differ, says of the first and then of every
+    /// hundredth that it is to be logged.
+    pub fn shadow_decided(&self, shadow: usize, outcome: ShadowOutcome, differs: bool) -> bool {
+        const LOGGED: u64 = 100;
+        let Some(counts) = self.shadows.get(shadow) else { return false };
+        counts.outcomes[outcome as usize].fetch_add(1, Relaxed);
+        differs && counts.differences.fetch_add(1, Relaxed).is_multiple_of(LOGGED)
+    }
+
+    /// Counts the time of decisions that were made together in `took`, for which the store was called
+    /// `store_answers` times with success.
+    pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
+        self.latency[method as usize].observe(took, decisions);
+        self.store_answers.fetch_add(store_answers, Relaxed);
+        if store_answers > 0 {
+            let each = u32::try_from(store_answers).unwrap_or(u32::MAX);
+            self.store_latency.observe(took / each, store_answers);
+        }
+    }
+
+    /// Counts the renewal or the release of a lease under strategy number `strategy`.
+    pub fn lease(&self, strategy: usize, method: CountedMethod, ended: CountedLease, took: Duration) {
+        if let Some(counts) = self.leases.get(strategy) {
+            let counts = &counts.0[usize::from(method == CountedMethod::Release)];
+            counts[ended as usize].fetch_add(1, Relaxed);
+        }
+        self.lease_took(method, took);
+    }
+
+    /// Counts the time of a call about a lease.
+    pub fn lease_took(&self, method: CountedMethod, took: Duration) {
+        self.latency[method as usize].observe(took, 1);
+    }
+
+    /// Counts a question that was not decided.
+    pub fn rejected(&self, reason: Rejection) {
+        self.rejections[reason as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Counts a call of the store.
+    pub fn store_called(&self, took: Duration, error: Option<&StoreError>) {
+        self.store_latency.observe(took, 1);
+        let counter = match error {
+            None => Some(&self.store_answers),
+            Some(error) => {
+                let kind = StoreError::KINDS.iter().position(|kind| *kind == error.kind());
+                kind.and_then(|kind| self.store_errors.get(kind))
+            }
+        };
+        if let Some(counter) = counter {
+            counter.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl CountedOutcome {
+    /// Every outcome, in the order of their counters.
+    pub const ALL: [Self; 8] = [
+        Self::Allowed,
+        Self::Denied,
+        Self::Never,
+        Self::DenyList,
+        Self::AllowList,
+        Self::DegradedAllowed,
+        Self::DegradedDenied,
+        Self::Error,
+    ];
+
+    /// Whether the call could go ahead; `None` where its caller got an error instead.
+    #[must_use]
+    pub const fn is_allowed(self) -> Option<bool> {
+        match self {
+            Self::Allowed | Self::AllowList | Self::DegradedAllowed => Some(true),
+            Self::Denied | Self::Never | Self::DenyList | Self::DegradedDenied => Some(false),
+            Self::Error => None,
+        }
+    }
+
+    /// The label value.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Never => "never",
+            Self::DenyList => "deny_list",
+            Self::AllowList => "allow_list",
+            Self::DegradedAllowed => "degraded_allowed",
+            Self::DegradedDenied => "degraded_denied",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Rejection {
+    /// Every reason, in the order of their counters.
+    pub const ALL: [Self; 2] = [Self::Invalid, Self::Unknown];
+
+    /// The label value.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Unknown => "unknown",
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What is known of the Redis nodes. Labels are the nodes that are probed now: one that has gone leaves the page.
+
+use std::collections::HashMap;
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{MetricFamily, MetricType};
+use weir_store::redis::{NodeStatus, StoreHealth, StoreStatus};
+
+use super::decisions::{counter, family, labelled};
+use super::sampled::gauge;
+
+/// Metrics of what the monitor finds.
+pub(super) struct StoreMetrics {
+    health: StoreHealth,
+    descriptions: Vec<Desc>,
+}
+
+const NODE_UP: (&str, &str) = (
+    "weir_store_node_up",
+    "Whether a Redis node decides: 1 if it does, 0 if its probes fail or none has succeeded yet.",
+);
+const MAY_EVICT: (&str, &str) = (
+    "weir_store_node_may_evict",
+    "Whether the maxmemory-policy of a Redis node lets it evict keys of limits.",
+);
+const EVICTED: (&str, &str) =
+    ("weir_store_evicted_keys_total", "Keys that a Redis node evicted since this process looked first.");
+const SECRET: (&str, &str) = (
+    "weir_store_key_secret_mismatch",
+    "Whether another node counts with another key_secret, so that limits are admitted twice.",
+);
+
+impl StoreMetrics {
+    pub(super) fn new(health: StoreHealth) -> Result<Self, prometheus::Error> {
+        let describe = |(name, help): (&str, &str), labels: &[&str]| {
+            let labels = labels.iter().map(|&label| label.to_owned()).collect();
+            Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
+        };
+        let mut descriptions = vec![describe(SECRET, &[])?];
+        for one in [NODE_UP, MAY_EVICT, EVICTED] {
+            descriptions.push(describe(one, &["node"])?);
+        }
+        Ok(Self { health, descriptions })
+    }
+}
+
+impl Collector for StoreMetrics {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let StoreStatus { nodes, other_key_secret, .. } = self.health.status();
+        let gauges = |(name, help): (&str, &str), value: fn(&NodeStatus) -> bool| {
+            let metric = |node: &NodeStatus| {
+                let mut gauge = gauge(f64::from(u8::from(value(node))));
+                gauge.set_label(labelled(&[("node", &node.node)]).take_label());
+                gauge
+            };
+            family(name, help, MetricType::GAUGE, nodes.iter().map(metric).collect())
+        };
+        let evicted =
+            nodes.iter().map(|node| counter(&[("node", node.node.as_str())], node.evicted_keys)).collect();
+        vec![
+            gauges(NODE_UP, |node| node.up),
+            gauges(MAY_EVICT, |node| node.may_evict),
+            family(EVICTED.0, EVICTED.1, MetricType::COUNTER, evicted),
+            family(SECRET.0, SECRET.1, MetricType::GAUGE, vec![gauge(f64::from(u8::from(other_key_secret)))]),
+        ]
+    }
+}

@@ -1,0 +1,260 @@
+//! What one worker counts of decisions: calls and cost by strategy, resource pattern and outcome.
+//!
+//! A row belongs to a strategy and a pattern. Rows are found by arithmetic where the strategy is the pattern's own, and
+//! in a small table where a caller has named another one. So there are no more rows than [`TotalsLayout`] says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use weir_core::strategy::{Resolved, Rules};
+
+use super::recorder::CountedOutcome;
+
+/// Patterns that have a row of their own; in a configuration with more, the rest share the table.
+const MAX_OWN: usize = 4096;
+
+/// Rows for strategies that callers name on resources of others. A power of two.
+const PAIRS: usize = 1024;
+
+/// How many places of the table are looked at before a pair counts under [`CountedPattern::Other`].
+const TRIES: usize = 8;
+
+/// The row in which a decision is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TotalsRow(u32);
+
+/// The pattern that a row is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CountedPattern {
+    /// No pattern matches the resource; the caller has named the strategy.
+    Unmatched,
+    /// One of those that found no row of their own.
+    Other,
+    /// The pattern at this place of the configuration.
+    At(u32),
+}
+
+/// Where rows lie; the same for all workers.
+#[derive(Debug)]
+pub(super) struct TotalsLayout {
+    pub(super) strategies: Vec<Arc<str>>,
+    /// The patterns by their places, as they were configured.
+    pub(super) patterns: Vec<Arc<str>>,
+    /// The strategy of each pattern that has a row of its own.
+    own: Vec<u32>,
+}
+
+/// One worker's counts.
+#[derive(Debug)]
+pub(super) struct Totals {
+    layout: Arc<TotalsLayout>,
+    rows: Box<[TotalsCounts]>,
+    /// What the last rows are of: the strategy and the pattern, each plus one; 0 where nothing is.
+    pairs: Box<[AtomicU64]>,
+}
+
+/// Of one row. On cache lines of its own: it is written at every decision.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct TotalsCounts {
+    calls: [AtomicU64; CountedOutcome::ALL.len()],
+    cost: [AtomicU64; CountedOutcome::ALL.len()],
+}
+
+/// What was counted in one row under one outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedTotal {
+    /// The place of the strategy in the configuration.
+    pub strategy: u32,
+    /// The pattern.
+    pub pattern: CountedPattern,
+    /// The outcome.
+    pub outcome: CountedOutcome,
+    /// How many decisions.
+    pub calls: u64,
+    /// What they cost.
+    pub cost: u64,
+}
+
+impl TotalsRow {
+    /// The row that nothing was found for yet.
+    pub const FIRST: Self = Self(0);
+}
+
+impl TotalsLayout {
+    pub(super) fn of(rules: &Rules) -> Self {
+        let strategies: Vec<Arc<str>> = rules.counted_names().map(Into::into).collect();
+        let size = rules.resources().iter().map(|(pattern, _)| pattern.place() + 1).max().unwrap_or(0);
+        let mut patterns: Vec<Arc<str>> = vec!["".into(); size];
+        let mut own = vec![u32::MAX; size.min(MAX_OWN)];
+        for (pattern, resource) in rules.resources().iter() {
+            if let Some(name) = patterns.get_mut(pattern.place()) {
+                *name = pattern.to_string().into();
+            }
+            if let Some(strategy) = own.get_mut(pattern.place()) {
+                *strategy = number(resource.strategy);
+            }
+        }
+        Self { strategies, patterns, own }
+    }
+
+    /// Rows before those of the table: of each strategy without a pattern, of each with other patterns, and of each
+    /// pattern under its own strategy.
+    fn fixed(&self) -> usize {
+        2 * self.strategies.len() + self.own.len()
+    }
+}
+
+impl Totals {
+    pub(super) fn new(layout: Arc<TotalsLayout>) -> Self {
+        let rows = (0..layout.fixed() + PAIRS).map(|_| TotalsCounts::default()).collect();
+        let pairs = (0..PAIRS).map(|_| AtomicU64::default()).collect();
+        Self { layout, rows, pairs }
+    }
+
+    /// The row of what decides a question.
+    #[inline]
+    pub(super) fn row(&self, resolved: &Resolved<'_>) -> TotalsRow {
+        let strategy = number(resolved.index);
+        let Some(pattern) = resolved.pattern else { return TotalsRow(strategy) };
+        let place = pattern.place();
+        if self.layout.own.get(place) == Some(&strategy) {
+            return TotalsRow(number(2 * self.layout.strategies.len() + place));
+        }
+        self.row_of_pair(strategy, number(place))
+    }
+
+    /// The row of a strategy on a resource of another one.
+    #[cold]
+    fn row_of_pair(&self, strategy: u32, place: u32) -> TotalsRow {
+        let pair = (u64::from(strategy) + 1) << 32 | (u64::from(place) + 1);
+        // Fibonacci hashing: the upper bits of the product are spread best.
+        let first = (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        for slot in (first..first + TRIES).map(|slot| slot % PAIRS) {
+            let taken = self.pairs[slot].compare_exchange(0, pair, Relaxed, Relaxed);
+            if taken.unwrap_or_else(|known| known) == pair || taken.is_ok() {
+                return TotalsRow(number(self.layout.fixed() + slot));
+            }
+        }
+        TotalsRow(number(self.layout.strategies.len()) + strategy)
+    }
+
+    /// Counts decisions.
+    #[inline]
+    pub(super) fn count(&self, row: TotalsRow, outcome: CountedOutcome, calls: u64, cost: u64) {
+        if let Some(counts) = self.rows.get(row.0 as usize) {
+            counts.calls[outcome as usize].fetch_add(calls, Relaxed);
+            counts.cost[outcome as usize].fetch_add(cost, Relaxed);
+        }
+    }
+
+    /// The strategy that a row is of.
+    pub(super) fn strategy_of(&self, row: TotalsRow) -> Option<u32> {
+        self.key_of(row.0 as usize).map(|(strategy, _)| strategy)
+    }
+
+    /// What a row is of, if anything.
+    fn key_of(&self, row: usize) -> Option<(u32, CountedPattern)> {
+        let strategies = self.layout.strategies.len();
+        if row < strategies {
+            return Some((number(row), CountedPattern::Unmatched));
+        }
+        if row < 2 * strategies {
+            return Some((number(row - strategies), CountedPattern::Other));
+        }
+        let place = row - 2 * strategies;
+        if let Some(strategy) = self.layout.own.get(place) {
+            return Some((*strategy, CountedPattern::At(number(place))));
+        }
+        let pair = self.pairs.get(row - self.layout.fixed())?.load(Relaxed);
+        let (strategy, place) = ((pair >> 32) as u32, pair as u32);
+        (pair != 0).then(|| (strategy.saturating_sub(1), CountedPattern::At(place.saturating_sub(1))))
+    }
+
+    /// Everything that was counted.
+    pub(super) fn each(&self, mut each: impl FnMut(CountedTotal)) {
+        for (row, counts) in self.rows.iter().enumerate() {
+            let Some((strategy, pattern)) = self.key_of(row) else { continue };
+            for outcome in CountedOutcome::ALL {
+                let calls = counts.calls[outcome as usize].load(Relaxed);
+                if calls > 0 {
+                    let cost = counts.cost[outcome as usize].load(Relaxed);
+                    each(CountedTotal { strategy, pattern, outcome, calls, cost });
+                }
+            }
+        }
+    }
+}
+
+/// Places are far fewer than fit.
+#[inline]
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_core::algorithm::{Algorithm, Rate};
+    use weir_core::strategy::{FailurePolicy, Limit, Resource, Resources, Scope, Strategy};
+    use weir_units::Micros;
+
+    fn rules(strategies: usize, patterns: &[(&str, usize)]) -> Rules {
+        let strategy = |index: usize| {
+            let rate = Rate { count: 1, period: Micros::from_secs(1) };
+            let algorithm = Algorithm::bucket(1, rate).unwrap();
+            let limits = vec![Limit { name: "l".into(), scope: Scope::default(), algorithm }];
+            Strategy::new(&format!("s{index}"), limits, true, FailurePolicy::Error).unwrap()
+        };
+        let resources = patterns
+            .iter()
+            .map(|&(pattern, strategy)| (pattern.to_owned(), Resource { strategy, group: None }));
+        Rules::new((0..strategies).map(strategy).collect(), Resources::new(resources))
+    }
+
+    fn counted(totals: &Totals) -> Vec<(u32, CountedPattern, u64, u64)> {
+        let mut all = Vec::new();
+        totals.each(|one| all.push((one.strategy, one.pattern, one.calls, one.cost)));
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn each_pair_of_a_strategy_and_a_pattern_has_a_row() {
+        let rules = rules(3, &[("a/*", 0), ("b", 2), ("a/b/*", 1)]);
+        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules)));
+        let asked =
+            [("a/x", ""), ("a/b/c", ""), ("b", ""), ("b", "s0"), ("b", "s1"), ("none", "s1"), ("b", "s0")];
+        for (resource, strategy) in asked {
+            let row = totals.row(&rules.resolve(resource, strategy).unwrap());
+            totals.count(row, CountedOutcome::Allowed, 1, 10);
+        }
+        let at = CountedPattern::At;
+        let expected = [
+            (0, at(0), 1, 10),
+            (0, at(1), 2, 20),
+            (1, CountedPattern::Unmatched, 1, 10),
+            (1, at(1), 1, 10),
+            (1, at(2), 1, 10),
+            (2, at(1), 1, 10),
+        ];
+        assert_eq!(counted(&totals), expected);
+    }
+
+    #[test]
+    fn more_pairs_than_fit_are_counted_together_and_none_is_lost() {
+        let names: Vec<String> = (0..2_000).map(|index| format!("r{index}")).collect();
+        let patterns: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 0)).collect();
+        let rules = rules(2, &patterns);
+        let totals = Totals::new(Arc::new(TotalsLayout::of(&rules)));
+        for name in &names {
+            totals.count(totals.row(&rules.resolve(name, "s1").unwrap()), CountedOutcome::Denied, 1, 3);
+        }
+        let all = counted(&totals);
+        let other: Vec<_> = all.iter().filter(|one| one.1 == CountedPattern::Other).collect();
+        assert_eq!(other.len(), 1);
+        assert!(other[0].2 >= 2_000 - PAIRS as u64, "{other:?}");
+        assert_eq!(all.iter().map(|one| one.2).sum::<u64>(), 2_000);
+        assert_eq!(all.iter().map(|one| one.3).sum::<u64>(), 6_000);
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads the workers' counters, and keeps what has changed since the last time.
+
+use std::sync::Arc;
+
+use weir_units::Micros;
+
+use super::consumers::{self, ConsumerWindows, ConsumersAsk};
+use super::history::History;
+use super::latency::LatencyHistory;
+use super::query::{UsageAsk, UsagePlan, UsageSums};
+use super::series::SeriesTable;
+use crate::limiter::InvalidField;
+use crate::telemetry::{ConsumerSummary, CountedTotal, Metrics};
+
+/// After a longer step back of the clock the history begins anew. After a shorter one, what is counted until the clock
+/// has caught up belongs to the last second before the step.
+const LONGEST_STEP_BACK: Micros = Micros::from_secs(3600);
+
+/// What one node has counted.
+pub(super) struct Collector {
+    metrics: Metrics,
+    pub(super) series: SeriesTable,
+    pub(super) history: History,
+    pub(super) consumers: ConsumerWindows,
+    pub(super) latency: LatencyHistory,
+    /// When the counters were read last. What is counted until they are read again belongs to this second.
+    last: Micros,
+    /// The part of the minute in which consumers were taken last.
+    last_part: u64,
+}
+
+impl Collector {
+    pub(super) fn new(metrics: Metrics, now: Micros) -> Self {
+        let series = SeriesTable::new(metrics.strategy_names(), metrics.pattern_names());
+        let history = History::new(second(now));
+        let last_part = second(now) / consumers::PART;
+        let (consumers, latency) = (ConsumerWindows::default(), LatencyHistory::new(metrics.latency()));
+        Self { metrics, series, history, consumers, latency, last: now, last_part }
+    }
+
+    /// Whether the clock has stepped back by so much that what was counted could not be continued.
+    pub(super) fn is_ahead_of(&self, now: Micros) -> bool {
+        self.last.0.saturating_sub(now.0) > LONGEST_STEP_BACK.0
+    }
+
+    /// Forgets what was counted when. What the counters have since they were read last is still counted.
+    pub(super) fn begin_anew(&mut self, now: Micros) {
+        self.history = History::new(second(now));
+        self.consumers = ConsumerWindows::default();
+        self.latency.forget();
+        (self.last, self.last_part) = (now, second(now) / consumers::PART);
+    }
+
+    /// Reads all counters. Called at the beginning of every second, and before a question is answered.
+    pub(super) fn collect(&mut self, now: Micros) {
+        let counted_in = second(self.last);
+        for total in sums(&self.metrics) {
+            if let Some(entry) = self.series.since_last(&total) {
+                self.history.add(counted_in, entry);
+            }
+        }
+        self.latency.add(counted_in, self.metrics.latency());
+        self.last = now;
+        self.history.open_at(second(now));
+        if second(now) / consumers::PART > self.last_part {
+            self.collect_consumers(now);
+        }
+    }
+
+    /// Takes what the sketches have found.
+    pub(super) fn collect_consumers(&mut self, now: Micros) {
+        let found: ConsumerSummary = self.metrics.take_consumers();
+        let found = consumers::named(found, |strategy| self.series.strategy(strategy));
+        self.consumers.add(self.last_part * consumers::PART, found);
+        self.last_part = self.last_part.max(second(now) / consumers::PART);
+    }
+
+    /// What this node knows of an answer.
+    pub(super) fn sums(&self, ask: UsageAsk, now: Micros) -> Result<UsageSums, InvalidField> {
+        let plan = UsagePlan::of(ask, now, |from| self.history.resolution(from))?;
+        let (resolution, from, to) = (plan.resolution, plan.from, plan.to);
+        let mut sums = UsageSums::new(plan);
+        let level = self.history.level(resolution);
+        level.slots(from / level.width, to.div_ceil(level.width), |slot, (id, calls, cost)| {
+            if let Some(name) = self.series.name_of(id).filter(|_| !sums.is_too_large()) {
+                sums.add(name, slot * level.width, calls, cost);
+            }
+        });
+        Ok(sums)
+    }
+
+    /// What this node has found of consumers.
+    pub(super) fn found(&self, ask: &ConsumersAsk, now: Micros) -> Vec<&ConsumerSummary<Arc<str>>> {
+        self.consumers.window(ask.window, second(now))
+    }
+}
+
+/// What all workers have counted so far, each series once.
+fn sums(metrics: &Metrics) -> Vec<CountedTotal> {
+    let mut all = Vec::new();
+    metrics.totals(|one| all.push(one));
+    let key = |one: &CountedTotal| (one.strategy, one.pattern, one.outcome as u8);
+    all.sort_unstable_by_key(key);
+    all.dedup_by(|later, first| {
+        let is_same = key(later) == key(first);
+        if is_same {
+            first.calls = first.calls.wrapping_add(later.calls);
+            first.cost = first.cost.wrapping_add(later.cost);
+        }
+        is_same
+    });
+    all
+}
+
+/// The second of a time.
+pub(super) fn second(at: Micros) -> u64 {
+    at.0 / 1_000_000
+}

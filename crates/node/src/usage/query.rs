@@ -1,0 +1,281 @@
+//! A question about totals: what it may ask, and the sums that answer it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_units::Micros;
+
+use super::history::{Resolution, UsageTotal};
+use super::series::SeriesName;
+use crate::limiter::{InvalidField, shown};
+use crate::telemetry::CountedOutcome;
+
+/// The most points of a series.
+pub const MAX_POINTS: u64 = 10_000;
+
+/// The most points of all series of an answer together.
+pub const MAX_POINTS_OF_ALL: usize = 200_000;
+
+/// The span of time of a question that does not say.
+const DEFAULT_SPAN: u64 = 3_600;
+
+/// Which decisions, of which time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsageAsk {
+    /// The strategy; `None` is any.
+    pub strategy: Option<String>,
+    /// The resource pattern; `None` is any.
+    pub pattern: Option<String>,
+    /// The outcome; `None` is any.
+    pub outcome: Option<String>,
+    /// Since the epoch; `None` is an hour before the end.
+    pub from: Option<Micros>,
+    /// Since the epoch; `None` is now.
+    pub to: Option<Micros>,
+    /// How long a point is; `None` is all of the time.
+    pub step: Option<Micros>,
+}
+
+/// The sums by series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageAnswer {
+    /// By name.
+    pub rows: Vec<UsageRow>,
+    /// The first second.
+    pub from: u64,
+    /// The second after the last.
+    pub to: u64,
+    /// Seconds of a point.
+    pub step: u64,
+    /// What the values are kept by.
+    pub resolution: Resolution,
+    /// Whose decisions these are.
+    pub nodes: Vec<String>,
+    /// Why those of other nodes are missing, if they are.
+    pub incomplete: Option<String>,
+}
+
+/// One series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageRow {
+    /// The strategy.
+    pub strategy: Arc<str>,
+    /// The resource pattern.
+    pub pattern: Arc<str>,
+    /// The outcome.
+    pub outcome: Arc<str>,
+    /// Of all of the time.
+    pub total: UsageTotal,
+    /// When points begin, and what was counted in them.
+    pub points: Vec<(u64, UsageTotal)>,
+}
+
+/// A question that can be answered.
+pub(super) struct UsagePlan {
+    ask: UsageAsk,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    step: u64,
+    pub(super) resolution: Resolution,
+}
+
+/// What was added up so far.
+pub(super) struct UsageSums {
+    pub(super) plan: UsagePlan,
+    sums: BTreeMap<SeriesName, BTreeMap<u64, UsageTotal>>,
+    points: usize,
+}
+
+impl UsagePlan {
+    /// Checks a question. `resolution` says how finely the time since a second is known.
+    pub(super) fn of(
+        ask: UsageAsk,
+        now: Micros,
+        resolution: impl Fn(u64) -> Resolution,
+    ) -> Result<Self, InvalidField> {
+        if let Some(outcome) = ask.outcome.as_deref()
+            && !CountedOutcome::ALL.iter().any(|one| one.name() == outcome)
+        {
+            let known: Vec<&str> = CountedOutcome::ALL.iter().map(|one| one.name()).collect();
+            return Err(invalid(
+                "outcome",
+                format!("\"{}\"", shown(outcome)),
+                format!("it must be one of {}", known.join(", ")),
+            ));
+        }
+        let to = ask.to.unwrap_or(Micros(now.0 + 1));
+        let from = ask.from.unwrap_or(Micros(to.0.saturating_sub(Micros::from_secs(DEFAULT_SPAN).0)));
+        if from >= to {
+            return Err(invalid(
+                "from",
+                seconds(from),
+                format!("it must be before `to`, which is {}", seconds(to)),
+            ));
+        }
+        let resolution = resolution(from.0 / 1_000_000);
+        let width = resolution.seconds();
+        let first = from.0 / 1_000_000 / width * width;
+        let end = to.0.div_ceil(1_000_000).div_ceil(width) * width;
+        let step = match ask.step {
+            None => end - first,
+            Some(step) => checked_step(step, resolution)?,
+        };
+        let points = (end - first).div_ceil(step);
+        if points > MAX_POINTS {
+            let bound = format!("{points} points from `from` to `to`: at most {MAX_POINTS}");
+            return Err(invalid("step", format!("{step}s"), bound));
+        }
+        Ok(Self { ask, from: first, to: end, step, resolution })
+    }
+
+    fn wants(&self, name: &SeriesName) -> bool {
+        let is =
+            |wanted: &Option<String>, given: &str| wanted.as_deref().is_none_or(|wanted| wanted == given);
+        is(&self.ask.strategy, &name.strategy)
+            && is(&self.ask.pattern, &name.pattern)
+            && is(&self.ask.outcome, &name.outcome)
+    }
+}
+
+/// Whole seconds, and whole slots of the resolution.
+fn checked_step(step: Micros, resolution: Resolution) -> Result<u64, InvalidField> {
+    let width = resolution.seconds();
+    let whole = step.0 / 1_000_000;
+    if whole == 0 || !step.0.is_multiple_of(1_000_000) || !whole.is_multiple_of(width) {
+        let bound = format!(
+            "it must be a multiple of {width}s, because the time since `from` is kept {}",
+            resolution.kept()
+        );
+        return Err(invalid("step", format!("{}us", step.0), bound));
+    }
+    Ok(whole)
+}
+
+impl UsageSums {
+    pub(super) fn new(plan: UsagePlan) -> Self {
+        Self { plan, sums: BTreeMap::new(), points: 0 }
+    }
+
+    /// Adds what was counted in the slot that begins at `second`.
+    pub(super) fn add(&mut self, name: &SeriesName, second: u64, calls: u64, cost: u64) {
+        let UsagePlan { from, to, step, .. } = self.plan;
+        if !(from..to).contains(&second) || !self.plan.wants(name) {
+            return;
+        }
+        let point = (second - from) / step;
+        if !self.sums.contains_key(name) {
+            self.sums.insert(name.clone(), BTreeMap::new());
+        }
+        let Some(points) = self.sums.get_mut(name) else { return };
+        let before = points.len();
+        let total = points.entry(point).or_default();
+        total.calls = total.calls.saturating_add(calls);
+        total.cost = total.cost.wrapping_add(cost);
+        self.points += points.len() - before;
+    }
+
+    /// Whether there are too many points already.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.points > MAX_POINTS_OF_ALL
+    }
+
+    pub(super) fn into_answer(
+        self,
+        nodes: Vec<String>,
+        incomplete: Option<String>,
+    ) -> Result<UsageAnswer, InvalidField> {
+        let UsagePlan { from, to, step, resolution, .. } = self.plan;
+        if self.points > MAX_POINTS_OF_ALL {
+            let bound = format!(
+                "more than {MAX_POINTS_OF_ALL} points in all series together; take a longer one, or name a strategy, a \
+                 pattern or an outcome"
+            );
+            return Err(invalid("step", format!("{step}s"), bound));
+        }
+        let row = |(name, points): (SeriesName, BTreeMap<u64, UsageTotal>)| {
+            let mut total = UsageTotal::default();
+            for one in points.values() {
+                total.calls = total.calls.saturating_add(one.calls);
+                total.cost = total.cost.wrapping_add(one.cost);
+            }
+            let points = points.into_iter().map(|(point, total)| (from + point * step, total)).collect();
+            let SeriesName { strategy, pattern, outcome } = name;
+            UsageRow { strategy, pattern, outcome, total, points }
+        };
+        let rows = self.sums.into_iter().map(row).collect();
+        Ok(UsageAnswer { rows, from, to, step, resolution, nodes, incomplete })
+    }
+}
+
+fn invalid(field: &'static str, value: String, bound: String) -> InvalidField {
+    InvalidField { field, value, bound }
+}
+
+fn seconds(at: Micros) -> String {
+    format!("{}.{:06} s after 1970", at.0 / 1_000_000, at.0 % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Micros = Micros::from_secs(1_704_067_205);
+
+    fn plan(ask: UsageAsk) -> Result<UsagePlan, String> {
+        let resolution = |from| match NOW.0 / 1_000_000 - from {
+            ..=3_600 => Resolution::Second,
+            3_601..=86_400 => Resolution::Minute,
+            _ => Resolution::Hour,
+        };
+        UsagePlan::of(ask, NOW, resolution).map_err(|error| error.to_string())
+    }
+
+    fn back(seconds: u64, step: Option<u64>) -> UsageAsk {
+        let from = Some(Micros(NOW.0 - seconds * 1_000_000));
+        UsageAsk { from, step: step.map(Micros::from_secs), ..UsageAsk::default() }
+    }
+
+    #[test]
+    fn the_time_is_rounded_to_the_resolution() {
+        let default = plan(UsageAsk::default()).ok().unwrap();
+        assert_eq!((default.from, default.to), (1_704_063_605, 1_704_067_206));
+        assert_eq!(default.step, 3_601);
+        let hours = plan(back(100_000, Some(7_200))).ok().unwrap();
+        assert_eq!((hours.from % 3_600, hours.to % 3_600, hours.step), (0, 0, 7_200));
+    }
+
+    #[test]
+    fn what_cannot_be_answered_names_the_field_and_the_bound() {
+        let error = |ask| plan(ask).err().unwrap();
+        assert_eq!(
+            error(back(7_200, Some(1))),
+            "step is 1000000us: it must be a multiple of 60s, because the time since `from` is kept by minute for a day"
+        );
+        let empty = UsageAsk { to: Some(NOW), from: Some(NOW), ..UsageAsk::default() };
+        assert!(error(empty).starts_with("from is 1704067205.000000 s after 1970: it must be before `to`"));
+        let future = UsageAsk { to: Some(Micros(NOW.0 + 20_000_000_000)), ..back(10, Some(1)) };
+        assert_eq!(error(future), "step is 1s: 20010 points from `from` to `to`: at most 10000");
+        let outcome = UsageAsk { outcome: Some("ok".to_owned()), ..UsageAsk::default() };
+        assert_eq!(
+            error(outcome),
+            "outcome is \"ok\": it must be one of allowed, denied, never, deny_list, allow_list, degraded_allowed, \
+             degraded_denied, error"
+        );
+        let step = UsageAsk { step: Some(Micros(1_500_000)), ..back(10, None) };
+        assert!(error(step).starts_with("step is 1500000us: it must be a multiple of 1s"));
+    }
+
+    #[test]
+    fn an_answer_with_too_many_points_is_refused() {
+        let mut sums = UsageSums::new(plan(back(3_600, Some(1))).ok().unwrap());
+        let from = sums.plan.from;
+        for series in 0..100 {
+            let pattern = format!("p{series}").into();
+            let name = SeriesName { strategy: "s".into(), pattern, outcome: "allowed".into() };
+            (0..2_500).for_each(|second| sums.add(&name, from + second, 1, 1));
+        }
+        assert!(sums.is_too_large());
+        let error = sums.into_answer(vec![], None).unwrap_err();
+        assert!(error.to_string().starts_with("step is 1s: more than 200000 points"), "{error}");
+    }
+}
