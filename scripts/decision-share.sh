@@ -3,14 +3,14 @@
 # waits that asks one question at a time, for each kind of answer. Prints a table in Markdown, for operations of 1, 5
 # and 20 ms.
 #
-#   scripts/decision-share.sh          measures target/release/weir
+#   scripts/decision-share.sh          measures target/dist/weir
 set -euo pipefail
 cd "$(dirname "$0")/.."
-weir=${WEIR:-${CARGO_TARGET_DIR:-target}/release/weir}
+weir=${WEIR:-${CARGO_TARGET_DIR:-target}/dist/weir}
 redis_port=6391 listen=127.0.0.1:18391 admin=127.0.0.1:18390
 
 command -v redis-server >/dev/null || { echo "this script needs redis-server" >&2; exit 2; }
-[ -x "$weir" ] || { echo "$weir does not exist: run make build" >&2; exit 2; }
+[ -x "$weir" ] || { echo "$weir does not exist: run make dist" >&2; exit 2; }
 folder=$(mktemp -d)
 started=()
 end() { kill "${started[@]}" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"; }

@@ -5,6 +5,7 @@
 
 mod long_tests;
 mod manifests;
+mod maps;
 mod names;
 mod source;
 

@@ -4,7 +4,7 @@ use super::none;
 use super::source::{Source, read_all};
 
 /// The crates, and which of them each may use. `weir` is the root.
-const MAY_USE: [(&str, &[&str]); 11] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 11] = [
     ("units", &[]),
     ("proto", &[]),
     ("time", &["units"]),

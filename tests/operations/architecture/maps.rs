@@ -1,0 +1,133 @@
+//! The maps: paths and names in ARCHITECTURE.md and in the READMEs are those of the code.
+
+use std::collections::BTreeSet;
+
+use super::manifests;
+use super::none;
+use super::source::{Source, read_all};
+
+const MAPS: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "lua/README.md", "tests/README.md"];
+
+/// Names of files in rules about all files. An `S` stands for the name of an engine.
+const EXAMPLES: [&str; 3] = ["foo.rs", "foo/", "mod.rs"];
+
+const FOLDERS: [(&str, &str); 8] = [
+    ("src", "rs"),
+    ("crates", "rs"),
+    ("tests", "rs"),
+    ("tests/vectors", "json"),
+    ("benches", "rs"),
+    ("lua", "lua"),
+    ("proto", "proto"),
+    ("scripts", "sh"),
+];
+
+#[test]
+fn what_maps_name_is_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| Source::new(path, &std::fs::read_to_string(root.join(path)).unwrap());
+    let mut maps: Vec<Source> = MAPS.iter().map(|path| read(path)).collect();
+    maps.extend(read_all("crates", "md"));
+    let sources: Vec<Source> =
+        FOLDERS.iter().flat_map(|(folder, extension)| read_all(folder, extension)).collect();
+    let territory = Territory::of(&sources);
+    none(maps.iter().flat_map(|map| territory.missing(&map.path, &map.text)).collect());
+}
+
+#[test]
+fn what_is_gone_is_found() {
+    let sources = [Source::new("crates/a/src/b/c.rs", "struct Here;")];
+    let territory = Territory::of(&sources);
+    let good = "`b/c.rs`, `crates/a/`, b/, `Here::there` `Here<T>` `../a/` `crates/core/S.rs` `GET` foo.rs";
+    assert!(territory.missing("map", good).is_empty(), "{:?}", territory.missing("map", good));
+    for gone in ["b/d.rs", "(see c.lua)", "`b/d/`", "`Gone`", "`Gone::Here`"] {
+        assert_eq!(territory.missing("map", gone).len(), 1, "{gone}");
+    }
+}
+
+/// The table of ARCHITECTURE.md and the manifests say the same.
+#[test]
+fn the_arrows_are_those_of_the_map() {
+    let text = include_str!("../../../ARCHITECTURE.md");
+    let table = text.split_once("| crate | uses |\n|---|---|\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let mut shown = BTreeSet::new();
+    for row in table.lines() {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let uses = if cells[1] == "none" { "" } else { cells[1] };
+        let uses: BTreeSet<&str> = uses.split(", ").filter(|name| !name.is_empty()).collect();
+        for name in cells[0].split(", ") {
+            shown.insert((name.strip_prefix("weir-").unwrap_or(name), uses.clone()));
+        }
+    }
+    let may = manifests::MAY_USE.iter().map(|(name, uses)| (*name, uses.iter().copied().collect()));
+    assert_eq!(shown, may.collect());
+}
+
+/// The files that there are, and the words in them.
+struct Territory<'s> {
+    paths: Vec<&'s str>,
+    words: BTreeSet<&'s str>,
+}
+
+impl<'s> Territory<'s> {
+    fn of(sources: &'s [Source]) -> Self {
+        let paths = sources.iter().map(|source| &*source.path).collect();
+        let words = sources.iter().flat_map(|source| source.text.split(|letter| !is_of_a_name(letter)));
+        Self { paths, words: words.collect() }
+    }
+
+    fn missing(&self, map: &str, text: &str) -> Vec<String> {
+        let parted = |letter: char| letter.is_whitespace() || "`()|,;→".contains(letter);
+        let words = text.split(parted).map(|word| word.trim_end_matches(['.', ':', '*']));
+        let files = words.filter(|word| is_file(word) && !self.has_file(word));
+        let quoted = || text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+        let folders = quoted().filter(|word| is_folder(word) && !self.has_folder(word));
+        let names = quoted().flat_map(names).filter(|name| !self.words.contains(name));
+        files.chain(folders).chain(names).map(|gone| format!("{map} names {gone}")).collect()
+    }
+
+    fn has_file(&self, name: &str) -> bool {
+        let is_it =
+            |path: &&str| path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+        is_example(name) || self.paths.iter().any(is_it)
+    }
+
+    fn has_folder(&self, name: &str) -> bool {
+        let name = name.trim_start_matches("../");
+        let inner = format!("/{name}");
+        is_example(name) || self.paths.iter().any(|path| path.starts_with(name) || path.contains(&inner))
+    }
+}
+
+fn is_example(path: &str) -> bool {
+    EXAMPLES.contains(&path) || path.contains("/S.")
+}
+
+fn is_of_a_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+fn is_of_a_path(letter: char) -> bool {
+    is_of_a_name(letter) || "./-".contains(letter)
+}
+
+fn is_file(word: &str) -> bool {
+    let is_source =
+        [".rs", ".lua", ".proto", ".sh"].iter().any(|end| word.len() > end.len() && word.ends_with(end));
+    is_source && word.chars().all(is_of_a_path)
+}
+
+fn is_folder(word: &str) -> bool {
+    word.len() > 1 && word.ends_with('/') && word.chars().all(is_of_a_path)
+}
+
+/// The names of types, traits and variants that a piece of code begins with: `ConnectionLimits::default()`.
+fn names(code: &str) -> impl Iterator<Item = &str> {
+    let path = code.split(|letter: char| !is_of_a_name(letter) && letter != ':').next().unwrap_or_default();
+    let is_camel = |name: &&str| {
+        name.starts_with(|letter: char| letter.is_ascii_uppercase())
+            && name.contains(|letter: char| letter.is_ascii_lowercase())
+            && !name.contains('_')
+    };
+    path.split("::").filter(is_camel)
+}
