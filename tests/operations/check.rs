@@ -187,6 +187,25 @@ fn paths_are_relative_to_the_configuration() {
     assert!(serve.announced.contains(&shown(&directory, "ratelimit")), "{}", serve.announced);
 }
 
+/// The reader of the configuration names the files only; each command hands it what looks into them.
+#[test]
+fn every_command_looks_into_certificates() {
+    let redis = "store: { redis: { nodes: [\"rediss://localhost\"], tls: { ca_file: /dev/null } } }\n";
+    let directory = directory(&[("weir.yaml", &format!("{redis}{GOOD}"))]);
+    let file = shown(&directory, "weir.yaml");
+    for command in [
+        &["check", &file][..],
+        &["serve", "--config", &file],
+        &["explain", "--config", &file, "r", "c", "--strategy", "a"],
+        &["simulate", "--config", &file, "--pattern", "constant:1/s", "--for", "1s"],
+    ] {
+        let out = weir(command);
+        let errors = text(&out.stderr);
+        assert_ne!(out.status.code(), Some(0), "{command:?}");
+        assert!(errors.contains("\"/dev/null\" holds no certificate"), "{command:?}: {errors}");
+    }
+}
+
 /// A path in a flag is relative to where the program was started, as all programs have it.
 #[test]
 fn paths_in_flags_are_relative_to_the_working_directory() {
