@@ -22,6 +22,7 @@ impl KeyShare {
     }
 
     /// Whether the key is in it. The hash is of the text alone, with a public key: nothing is secret about it.
+    #[inline]
     #[must_use]
     pub fn has(self, resource: &str, consumer: &str) -> bool {
         if self == Self::ALL {
