@@ -7,11 +7,11 @@ mod leases;
 mod lost;
 mod queues;
 
-use weir::clock::Clock;
 use weir_config::{Login, RedisConfig, Secret, Topology};
-use weir::key::KeySecret;
-use weir::store::redis::{RedisShared, RedisStore};
+use weir_core::key::KeySecret;
+use weir_store::redis::{RedisShared, RedisStore};
 use weir_testing::rights;
+use weir_time::clock::Clock;
 
 use crate::support::{RedisServer, redis_config, watched};
 

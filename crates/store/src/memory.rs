@@ -28,7 +28,6 @@ use weir_core::algorithm::{Algorithm, NotOnce, Op, VerdictSink, decide, decide_o
 use weir_core::key::{self, KeySecret, Operation};
 use weir_core::strategy::{Owner, Strategy};
 use weir_time::clock::Clock;
-use weir_units::Micros;
 
 use self::budget::Budget;
 use self::cells::{NoRoom, ShardCells};

@@ -1,9 +1,9 @@
 //! On memory, leases end on time whatever the wall clock does, at any age of the process.
 
-use weir::clock::ManualClock;
-use weir::lease::{LeaseOp, LeaseOutcome};
-use weir::store::LeaseStore;
-use weir::units::Micros;
+use weir_core::lease::{LeaseOp, LeaseOutcome};
+use weir_store::LeaseStore;
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
 
 use super::world::{self, START, ask};
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use weir::algorithm::{Algorithm, Calendar, Op, Rate};
 use weir_config::WhenFull;
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Calendar, Op, Rate};
+use weir_core::strategy::Strategy;
+use weir_units::Micros;
 
 use super::{Fixture, HOUR, MIB, SECOND, START, decide_for, per_consumer};
 
@@ -188,8 +188,8 @@ fn states_expire_whatever_the_clock_does() {
 
 /// Microseconds until the limit is fresh.
 fn fresh_after(fixture: &Fixture, strategy: &Arc<Strategy>) -> u64 {
-    let subject = weir::key::Subject { resource: "", consumer: "consumer", ..Default::default() };
-    let decision = weir::store::Decision::new(strategy, subject, Op::Peek, &[]);
+    let subject = weir_core::key::Subject { resource: "", consumer: "consumer", ..Default::default() };
+    let decision = weir_store::Decision::new(strategy, subject, Op::Peek, &[]);
     let out = super::decide(&fixture.store, &decision, Op::Peek, 0).unwrap();
     out.limits[0].reset_after.0
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Op, Rate, Verdict};
 use weir_config::WhenFull;
-use weir::key::Subject;
-use weir::store::{Decision, Part};
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op, Rate, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::Strategy;
+use weir_store::{Decision, Part};
+use weir_units::Micros;
 
 use super::{Fixture, MIB, SECOND, decide, per_consumer};
 

@@ -1,10 +1,10 @@
 //! On memory, items are due, paced and known by their ids on time whatever the wall clock does, at any age of the
 //! process.
 
-use weir::clock::ManualClock;
-use weir::queue::{NewItem, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply, QueueRule};
-use weir::store::memory::MemoryStore;
-use weir::units::Micros;
+use weir_core::queue::{NewItem, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueReply, QueueRule};
+use weir_store::memory::MemoryStore;
+use weir_time::clock::ManualClock;
+use weir_units::Micros;
 
 use super::world::{self, START, call, numbers, put, queue, take};
 

@@ -1,9 +1,9 @@
 //! The clock of Redis steps back while workers hold items.
 
-use weir::clock::{Clock, ManualClock};
 use weir_config::Topology;
-use weir::queue::{QueueOp, QueuePart};
-use weir::units::Micros;
+use weir_core::queue::{QueueOp, QueuePart};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use crate::queues::world::{START, call, numbers, put, queue, take};
 use crate::support::{RedisServer, redis_store};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Op, Rate, Verdict};
-use weir::clock::Clock;
-use weir::key::Subject;
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, Part, StoreError, Verdicts};
-use weir::strategy::{FailurePolicy, Field, Strategy};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op, Rate, Verdict};
+use weir_core::key::Subject;
+use weir_core::strategy::{FailurePolicy, Field, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, Part, StoreError, Verdicts};
 use weir_testing::{DecideOne as _, rights};
+use weir_time::clock::Clock;
+use weir_units::Micros;
 
 use super::Guarded;
 use crate::support::rules::strategy;

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir::clock::{Clock, ManualClock};
-use weir::key::Subject;
-use weir::lease::{
+use weir_core::key::Subject;
+use weir_core::lease::{
     AimdRule, ConcurrencyNumbers, ControllerRule, LeaseOp, LeaseOutcome, LimitSource, Partitions, WorkOutcome,
 };
-use weir::store::redis::RedisStore;
-use weir::store::{LeaseAsk, LeaseStore as _, StoreError};
-use weir::strategy::{Attributes, Strategy};
-use weir::units::Micros;
+use weir_core::strategy::{Attributes, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{LeaseAsk, LeaseStore as _, StoreError};
 use weir_testing::rights;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::Guarded;
 use crate::leases::world::{START, adaptive, numbers, strategy};

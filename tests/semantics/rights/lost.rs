@@ -1,12 +1,12 @@
 //! Items that the group of a queue has, and that are due at no time: older versions left them, where a right was missing.
 
-use weir::clock::{Clock, ManualClock};
-use weir::queue::{QueueOp, QueuePart};
-use weir::units::Micros;
+use weir_config::Topology;
+use weir_core::queue::{QueueOp, QueuePart};
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use crate::queues::world::{START, call, numbers, put, queue, take};
 use crate::support::{RedisServer, redis_store};
-use weir_config::Topology;
 
 /// Reads so many items into the group, as a call does that is refused afterwards.
 fn lose(redis: &RedisServer, count: usize) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use weir::clock::{Clock, ManualClock};
-use weir::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
-use weir::store::redis::RedisStore;
-use weir::store::{QueueAsk, QueueStore as _, StoreError};
-use weir::units::Micros;
+use weir_core::queue::{ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueRule};
+use weir_store::redis::RedisStore;
+use weir_store::{QueueAsk, QueueStore as _, StoreError};
 use weir_testing::rights;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::Guarded;
 use crate::queues::world::{START, numbers, queue};

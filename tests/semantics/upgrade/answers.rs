@@ -1,13 +1,13 @@
 //! Answers as JSON, in words that are no names of the code: a fixture outlives them.
 
 use serde_json::{Value as Json, json};
-use weir::lease::{LeaseAnswer, LeaseOutcome, LeaseRefusal};
-use weir::queue::{
+use weir_core::lease::{LeaseAnswer, LeaseOutcome, LeaseRefusal};
+use weir_core::queue::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     RedeliveryCause,
 };
-use weir::store::{StoreError, Verdicts};
-use weir::units::{Micros, Retry};
+use weir_store::{StoreError, Verdicts};
+use weir_units::{Micros, Retry};
 
 use super::bytes::json_of;
 

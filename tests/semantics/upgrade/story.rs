@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
-use weir::algorithm::Op;
-use weir::clock::{Clock, ManualClock};
 use weir_config::Topology;
-use weir::key::Subject;
-use weir::lease::LeaseOp;
-use weir::queue::{ItemId, NewItem, QueueOp, QueuePart, QueueRule};
-use weir::store::redis::RedisStore;
-use weir::store::{Decision, LeaseAsk, LeaseStore as _, Part, QueueAsk, QueueStore as _, Verdicts};
-use weir::strategy::{Attributes, Strategy};
-use weir::units::Micros;
+use weir_core::algorithm::Op;
+use weir_core::key::Subject;
+use weir_core::lease::LeaseOp;
+use weir_core::queue::{ItemId, NewItem, QueueOp, QueuePart, QueueRule};
+use weir_core::strategy::{Attributes, Strategy};
+use weir_store::redis::RedisStore;
+use weir_store::{Decision, LeaseAsk, LeaseStore as _, Part, QueueAsk, QueueStore as _, Verdicts};
 use weir_testing::DecideOne as _;
+use weir_time::clock::{Clock, ManualClock};
+use weir_units::Micros;
 
 use super::answers::{of_decision, of_lease, of_queue};
 use crate::support::RedisServer;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use weir_config::{Config, RedisConfig, StoreConfig, Topology, UsageConfig};
-use weir::proto::v1::usage_service_client::UsageServiceClient;
-use weir::proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest};
-use weir::units::Micros;
+use weir_proto::v1::usage_service_client::UsageServiceClient;
+use weir_proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest};
+use weir_units::Micros;
 
 use super::keys::{dump, restore};
 use super::release::folder;

@@ -5,9 +5,9 @@ use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
-use weir::proto::v1::ShouldAllowStreamRequest;
-use weir::proto::v1::rate_limit_service_client::RateLimitServiceClient;
-use weir::units::Micros;
+use weir_proto::v1::ShouldAllowStreamRequest;
+use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
+use weir_units::Micros;
 
 use super::requests::{BATCH, ONE, STREAM, data, head};
 use super::session::Session;

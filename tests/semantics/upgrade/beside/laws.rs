@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use weir::queue::{QueueKind, QueuePart};
+use weir_core::queue::{QueueKind, QueuePart};
 
 use super::super::story::{Act, Law, QueueAct, Story};
 
@@ -32,7 +32,9 @@ type Acts<'a> = [(u64, &'a Act, &'a Json)];
 fn granted_at_most(acts: &Acts<'_>, most: u64, span: u64) -> usize {
     let mut granted: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
     for (now, act, answer) in acts {
-        let Act::Decide { consumer, op: weir::algorithm::Op::Charge, id: "", .. } = act else { continue };
+        let Act::Decide { consumer, op: weir_core::algorithm::Op::Charge, id: "", .. } = act else {
+            continue;
+        };
         if answer["allowed"] != true {
             continue;
         }
@@ -52,7 +54,9 @@ fn held_at_most(acts: &Acts<'_>, limit: u64) -> usize {
         let key = (*consumer, id.as_str());
         let ends = || now + answer[0][1].as_u64().unwrap();
         match (answer[0][0].as_str().unwrap(), op) {
-            ("new", weir::lease::LeaseOp::Acquire { weight, .. }) => _ = held.insert(key, (ends(), *weight)),
+            ("new", weir_core::lease::LeaseOp::Acquire { weight, .. }) => {
+                _ = held.insert(key, (ends(), *weight))
+            }
             ("held", _) => {
                 let (until, _) = held.get_mut(&key).unwrap_or_else(|| panic!("{key:?} is held by nobody"));
                 *until = ends();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use weir::algorithm::{Algorithm, Op, Rate};
-use weir::strategy::{FailurePolicy, Field, Strategy};
-use weir::units::Micros;
+use weir_core::algorithm::{Algorithm, Op, Rate};
+use weir_core::strategy::{FailurePolicy, Field, Strategy};
+use weir_units::Micros;
 
 use super::super::story::{Act, Law, Step, Story};
 use super::Dice;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use weir::lease::{
+use weir_core::lease::{
     AimdRule, ConcurrencyNumbers, ControllerRule, Gradient2Rule, LeaseOp, LimitSource, Partitions, ProbeRule,
     SamplingRule, WorkOutcome,
 };
-use weir::strategy::Strategy;
-use weir::units::Micros;
+use weir_core::strategy::Strategy;
+use weir_units::Micros;
 
 use super::super::story::{Act, Law, Step, Story};
 use super::Dice;
@@ -26,7 +26,7 @@ pub(super) fn stories() -> Vec<Story> {
         tolerance: 1.5,
     });
     let follows = |controller, sampling| {
-        let rule = weir::lease::AdaptiveRule { sampling, ..adaptive((4, 2, 9), controller) };
+        let rule = weir_core::lease::AdaptiveRule { sampling, ..adaptive((4, 2, 9), controller) };
         ConcurrencyNumbers { source: LimitSource::Adaptive(rule), ..numbers(0) }
     };
     let together = Some(SamplingRule { window: Micros(8 * SECOND), samples: 2 });

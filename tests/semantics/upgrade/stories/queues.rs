@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use weir::queue::{MAX_DELAY, QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
-use weir::units::Micros;
+use weir_core::queue::{MAX_DELAY, QueueKind, QueueNumbers, QueuePace, QueuePart, QueueRule};
+use weir_units::Micros;
 
 use super::super::story::{Act, Item, Law, QueueAct, Step, Story};
 use super::Dice;
