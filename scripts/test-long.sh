@@ -41,6 +41,7 @@ begun=$SECONDS
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, Valkey, Redis 6.2 and RedisTimeSeries" \
     tests long_concurrency:: long_valkey:: long_redis_6:: long_timeseries::
+part "the memory of open calls" tests --nocapture long_memory::
 export WEIR_FUZZ_SECONDS=$((budget / 8)) WEIR_SOAK_SECONDS=$((budget / 24)) WEIR_KILL_SECONDS=$((budget / 8))
 part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture long_queue_kills::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture

@@ -214,6 +214,13 @@ impl CallStream {
         messages + self.reserved + self.metadata + self.call_bytes
     }
 
+    /// Counts what it holds, and returns that.
+    #[inline]
+    pub(crate) fn count(&mut self) -> usize {
+        self.counted = self.held();
+        self.counted
+    }
+
     /// Whether its first message has not arrived.
     #[inline]
     pub(crate) const fn awaits_first_message(&self) -> bool {

@@ -31,8 +31,7 @@ impl Session {
     #[inline]
     pub(super) fn recount(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(&id) {
-            let held = stream.held();
-            self.held_by_streams = self.held_by_streams + held - std::mem::replace(&mut stream.counted, held);
+            self.held_by_streams = self.held_by_streams - stream.counted + stream.count();
         }
     }
 

@@ -88,11 +88,10 @@ impl Session {
         let is_new = id > self.last_stream_id;
         let Self { decoder, methods, limits, .. } = self;
         let most = limits.max_header_bytes as usize;
-        let methods = methods.clone();
         let mut reader = if is_new {
-            HeaderReader::of_request(most, &methods)
+            HeaderReader::of_request(most, methods)
         } else {
-            HeaderReader::of_trailers(most, &methods)
+            HeaderReader::of_trailers(most, methods)
         };
         let undecodable =
             |_| ConnectionError::new(ErrorCode::Compression, "it sent headers that cannot be decoded");
@@ -147,8 +146,8 @@ impl Session {
         };
         let mut stream = CallStream::new(head, STREAM_WINDOW.into(), method, open);
         let valid = !end_stream || stream.end_of_body();
+        self.held_by_streams += stream.count();
         self.streams.insert(id, stream);
-        self.recount(id);
         if !valid {
             return self.reset(id, ErrorCode::Protocol);
         }
@@ -208,7 +207,7 @@ impl Session {
         if stream.framing.is_partial() && stream.reserved == 0 {
             self.unreserved.push(frame.stream);
         }
-        self.recount(frame.stream);
+        self.held_by_streams = self.held_by_streams - stream.counted + stream.count();
         // Padding is not read.
         if content.len() < length {
             self.add_stream_credit(frame.stream, length - content.len());
