@@ -2,7 +2,7 @@
 //! permits are free at the ttl, to the microsecond.
 
 use tonic::transport::Channel;
-use weir_config::{Config, RedisConfig, StoreConfig};
+use weir_config::{Config, RedisConfig, ServerConfig, ServerLimits, StoreConfig};
 use weir_core::key::KeySecret;
 use weir_core::strategy::{FailurePolicy, Field, Resources, Rules, Scope, Strategy};
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
@@ -46,7 +46,11 @@ async fn exactly_the_permits(store: StoreConfig, callers: usize) {
     let scope = Scope::of(&[Field::Resource]);
     let strategy = Strategy::of_leases("exports", scope, rule, FailurePolicy::Error).unwrap();
     let rules = Rules::new(vec![strategy], Resources::default());
-    let server = Server::ready(Config { store, rules, key_secret: Some(KeySecret::random()), ..config() });
+    // An open call counts by 12 KiB, so 64 MiB are enough for half of them.
+    let limits = ServerLimits { max_buffered_bytes: 256 << 20, ..config().server.limits };
+    let service = ServerConfig { limits, ..config().server };
+    let key_secret = Some(KeySecret::random());
+    let server = Server::ready(Config { store, rules, key_secret, server: service, ..config() });
     assert_eq!(granted(&server, "first", callers).await, LIMIT);
     // The holders are gone, and none of them renews.
     server.clock.set(Micros(BASE.0 + TTL - 1));

@@ -61,7 +61,7 @@ async fn the_release_before_and_this_one_work_on_the_same_keys() {
                     }
                     world.learn(step, &kept["answers"]);
                 }
-                let end = dump(&redis, &mut connection);
+                let end = as_before(dump(&redis, &mut connection));
                 assert_eq!(end, *kept["end"].as_array().unwrap(), "{what}: the states after all steps");
             }
             laws::check(&story, steps(kept).iter().map(|step| &step["answers"]));
@@ -91,19 +91,34 @@ async fn the_states_of_a_release_are_written_and_read_as_before() {
                 world.learn(step, &kept["answers"]);
             }
             let states = kept["states"].as_array().unwrap();
-            assert_eq!(dump(&redis, &mut connection), *states, "{what}: the states that are written");
+            let written = as_before(dump(&redis, &mut connection));
+            assert_eq!(written, *states, "{what}: the states that are written");
             // What an old node has left.
             redis.flush_all();
             states.iter().for_each(|key| restore(&mut connection, key));
             assert_eq!(dump(&redis, &mut connection), *states, "{what}: the states that are put back");
             go_on(&mut world, &story, kept, &what).await;
-            assert_eq!(
-                dump(&redis, &mut connection),
-                *kept["end"].as_array().unwrap(),
-                "{what}: the states at the end"
-            );
+            let end = as_before(dump(&redis, &mut connection));
+            assert_eq!(end, *kept["end"].as_array().unwrap(), "{what}: the states at the end");
         }
     }
+}
+
+/// The states without what this version adds, which 0.1.0 passes over: it reads the first 13 numbers of a queue and writes
+/// those, and it does not know the field `p` of how far lost items were looked for.
+fn as_before(mut keys: Vec<Json>) -> Vec<Json> {
+    const NUMBERS: usize = 13;
+    let of_queues = keys.iter_mut().filter(|key| {
+        let name = key["key"].as_str().unwrap_or_default();
+        name.contains(":queue:") && name.ends_with("meta") && key["kind"] == "hash"
+    });
+    for fields in of_queues.map(|key| key["value"].as_array_mut().unwrap()) {
+        fields.retain(|field| field[0] != "p");
+        for field in fields.iter_mut().filter(|field| field[0] == "s") {
+            field[1].as_array_mut().unwrap().truncate(NUMBERS);
+        }
+    }
+    keys
 }
 
 /// A version before 0.1.0 wrote no time before which no lease ends: 40 bytes instead of 48.

@@ -18,9 +18,14 @@ use weir_grpc::{
 /// Bytes that an open call takes beside those of its service: its stream in h2, its task in hyper, its headers.
 const CALL_BYTES: usize = 4 << 10;
 
+/// Open calls that a connection may have while the budget is full. A client of few calls is served whatever others hold:
+/// h2 cannot be told which of their streams to give up.
+const FEW_CALLS: usize = 16;
+
 /// What bounds the open calls of one connection. Clones share the count.
 #[derive(Clone)]
 pub(super) struct CallBounds {
+    open_calls: Arc<AtomicUsize>,
     side_streams: Arc<AtomicUsize>,
     max_side_streams: usize,
     pub(super) first_message_timeout: Duration,
@@ -31,14 +36,15 @@ pub(super) struct CallBounds {
 /// One open call. It is counted until this is dropped.
 pub(super) struct OpenCall {
     _stream: Option<OpenStream>,
-    _side: Option<SidePlace>,
+    _place: CallPlace,
+    _side: Option<CallPlace>,
     _held: HeldBytes,
 }
 
-/// A place among the side streams of a connection.
-struct SidePlace(Arc<AtomicUsize>);
+/// A place among the calls of a connection, or among its side streams.
+struct CallPlace(Arc<AtomicUsize>);
 
-impl Drop for SidePlace {
+impl Drop for CallPlace {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -47,6 +53,7 @@ impl Drop for SidePlace {
 impl CallBounds {
     pub(super) fn new(shared: &ConnectionContext) -> Self {
         Self {
+            open_calls: Arc::default(),
             side_streams: Arc::default(),
             max_side_streams: shared.limits.max_side_streams,
             first_message_timeout: shared.limits.first_message_timeout,
@@ -69,12 +76,19 @@ impl CallBounds {
             CallKind::Hot => self.budget.hold_anyway(bytes),
             _ => self.hold(bytes, "the buffer budget is full: a call")?,
         };
-        Ok(OpenCall { _stream: stream, _side: side, _held: held })
+        self.open_calls.fetch_add(1, Relaxed);
+        let place = CallPlace(Arc::clone(&self.open_calls));
+        Ok(OpenCall { _stream: stream, _place: place, _side: side, _held: held })
     }
 
     /// Holds so many bytes of the buffer budget.
     pub(super) fn hold(&self, bytes: usize, otherwise: &'static str) -> Result<HeldBytes, Status> {
         self.budget.hold(bytes).ok_or_else(|| self.no_space(otherwise))
+    }
+
+    /// Whether the connection has so many calls that those without a message end while the budget is full.
+    pub(super) fn has_many_calls(&self) -> bool {
+        self.open_calls.load(Relaxed) > FEW_CALLS
     }
 
     /// The status of a call for which there is no space.
@@ -83,10 +97,10 @@ impl CallBounds {
         no_space()
     }
 
-    fn side_place(&self) -> Result<SidePlace, Status> {
+    fn side_place(&self) -> Result<CallPlace, Status> {
         let fits = |open: usize| (open < self.max_side_streams).then(|| open + 1);
         match self.side_streams.fetch_update(Relaxed, Relaxed, fits) {
-            Ok(_) => Ok(SidePlace(Arc::clone(&self.side_streams))),
+            Ok(_) => Ok(CallPlace(Arc::clone(&self.side_streams))),
             Err(_) => Err(self.refusal(StreamBound::Side, self.max_side_streams)),
         }
     }

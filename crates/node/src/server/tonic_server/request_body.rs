@@ -69,7 +69,8 @@ impl CountedBody {
             return Poll::Pending;
         };
         if self.timer.as_ref().is_none_or(|(awaited, _)| *awaited != part) {
-            if self.framing.complete() == 0 && self.bounds.budget.is_overdrawn() {
+            let is_overdrawn = || self.bounds.budget.is_overdrawn() && self.bounds.has_many_calls();
+            if self.framing.complete() == 0 && is_overdrawn() {
                 return Poll::Ready(
                     self.bounds.no_space("the buffer budget is full: a call without a message"),
                 );
