@@ -3,11 +3,11 @@
 //! Each check is a function from sources to offences, so that [`every_check_can_fail`] can show each of
 //! them something to object to.
 
-mod long_tests;
 mod manifests;
 mod maps;
 mod names;
 mod source;
+mod unrun_tests;
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,15 @@
 //! The rights that docs/redis.md lists, and a Redis whose user has them.
 
+use std::sync::LazyLock;
+
 use redis::Value;
 
 use crate::RedisServer;
 
-const DOCUMENT: &str = include_str!("../../../docs/redis.md");
+/// Read at run time: the image is built without docs/.
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/redis.md")).unwrap()
+});
 
 /// The list of the document that has this right, without keys.
 pub fn listed_with(right: &str) -> Vec<&'static str> {
