@@ -233,7 +233,14 @@ impl Account {
             let Some(most) = most.filter(|most| !Arc::ptr_eq(most, &self.holder)) else {
                 return Err(Full::HoldsMost);
             };
-            if !self.worker.draw(bytes, budget.0.limit + budget.overdraft()) {
+            let most_taken = budget.0.limit + budget.overdraft();
+            if !self.worker.draw(bytes, most_taken) {
+                // Headers that arrived without being asked for may have passed even that, and nobody else would ask.
+                let excess = budget.taken().saturating_sub(most_taken);
+                if excess > 0 && most.demanded.load(Relaxed) == 0 {
+                    most.demanded.fetch_add(excess + bytes, Relaxed);
+                    most.waker.wake();
+                }
                 return Err(Full::Exhausted);
             }
             most.demanded.fetch_add(bytes, Relaxed);
@@ -348,6 +355,12 @@ mod tests {
         large.set_exactly(2 << 20);
         large.set_exactly((2 << 20) - (10 << 10));
         assert_eq!(small.grow(1 << 10), Err(Full::Exhausted));
+        let excess = (1 << 20) - (1 << 17);
+        assert_eq!(
+            large.demanded(Waker::noop()),
+            excess + (1 << 10),
+            "what is beyond an eighth is asked for"
+        );
         large.set_exactly(0);
         small.grow(1 << 10).unwrap();
     }

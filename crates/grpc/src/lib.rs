@@ -57,4 +57,4 @@ pub use service::{
     BATCH, BegunCall, CallContext, CallKind, HotMethod, HotService, IncomingCall, MethodId, Methods,
     PendingCall, SideStream, Unanswered,
 };
-pub use session::MESSAGE_TIMEOUT;
+pub use session::{FEW_CALLS, MESSAGE_TIMEOUT};

@@ -36,6 +36,7 @@ use crate::turn;
 
 pub use self::buffering::MESSAGE_TIMEOUT;
 use self::buffering::PartialMessage;
+pub use self::open_calls::FEW_CALLS;
 use self::open_calls::OpenCalls;
 
 /// Initial receive windows per stream and per connection (RFC 9113, 6.9). Eight stalled streams fill the

@@ -16,6 +16,10 @@ use crate::service::CallKind;
 use crate::session::Session;
 use crate::stream::CallStream;
 
+/// Open calls that a connection may have while the budget is full, if their messages follow their headers later. So a
+/// client of few calls is served whatever others hold.
+pub const FEW_CALLS: usize = 16;
+
 /// The open calls of one connection.
 pub(super) struct OpenCalls {
     /// Those of the process.
@@ -146,8 +150,12 @@ impl Session {
         }
     }
 
-    /// Ends calls whose first messages have not arrived, the newest first, until what the connection holds fits.
+    /// Ends calls whose first messages have not arrived, the newest first, until what the connection holds fits. A
+    /// connection of few calls keeps them.
     pub(super) fn end_silent_calls(&mut self, account: &mut Account) {
+        if self.streams.len() <= FEW_CALLS {
+            return;
+        }
         for id in self.newest_first(has_nothing_to_lose) {
             self.end_for_space(id);
             let held = self.held();

@@ -11,16 +11,12 @@ use http_body::Frame;
 use tonic::Status;
 use tonic::body::Body;
 use weir_grpc::{
-    BufferBudget, CallKind, ConnectionContext, ConnectionEvent, ConnectionObserver, HeldBytes, Methods,
-    OpenStream, StreamBound, no_space,
+    BufferBudget, CallKind, ConnectionContext, ConnectionEvent, ConnectionObserver, FEW_CALLS, HeldBytes,
+    Methods, OpenStream, StreamBound, no_space,
 };
 
 /// Bytes that an open call takes beside those of its service: its stream in h2, its task in hyper, its headers.
 const CALL_BYTES: usize = 4 << 10;
-
-/// Open calls that a connection may have while the budget is full. A client of few calls is served whatever others hold:
-/// h2 cannot be told which of their streams to give up.
-const FEW_CALLS: usize = 16;
 
 /// What bounds the open calls of one connection. Clones share the count.
 #[derive(Clone)]
@@ -86,7 +82,8 @@ impl CallBounds {
         self.budget.hold(bytes).ok_or_else(|| self.no_space(otherwise))
     }
 
-    /// Whether the connection has so many calls that those without a message end while the budget is full.
+    /// Whether the connection has so many calls that those without a message end while the budget is full: h2 cannot be
+    /// told which streams of others to give up.
     pub(super) fn has_many_calls(&self) -> bool {
         self.open_calls.load(Relaxed) > FEW_CALLS
     }
