@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use weir_proto::v1::ShouldAllowRequest;
 
+use crate::support::command::Serve;
 use crate::support::server::{Server, ask, ask_under, config};
 
 /// Names of series with their labels, without values.
@@ -55,10 +56,35 @@ fn the_page_is_what_prometheus_expects() {
         "weir_connections",
         "weir_log_lines_dropped_total",
         &format!("weir_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")),
+        "process_cpu_seconds_total",
+        "process_max_fds",
+        "process_open_fds",
         "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_threads",
+        "process_virtual_memory_bytes",
     ] {
         assert!(series(&page).contains(name), "{name} is there from the start\n{page}");
     }
+}
+
+#[test]
+fn the_process_is_the_one_that_serves() {
+    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    let before = now();
+    let serve = Serve::start(&[]);
+    let ticks = || -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", serve.pid())).unwrap();
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
+        fields.map(|field| field.parse::<f64>().unwrap()).sum()
+    };
+    let ticks_before = ticks();
+    let page = serve.get("/metrics");
+    // The times of boot and of the start are whole seconds, rounded down.
+    let start = value(&page, "process_start_time_seconds");
+    assert!(before - 3.0 < start && start <= now() + 1.0, "{start}: started after {before}");
+    let cpu = value(&page, "process_cpu_seconds_total");
+    assert!((ticks_before / 100.0..=ticks() / 100.0).contains(&cpu), "{cpu}");
 }
 
 #[tokio::test]

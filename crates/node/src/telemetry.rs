@@ -10,6 +10,8 @@ mod envoy;
 mod histogram;
 mod lines;
 mod log;
+#[cfg(target_os = "linux")]
+mod process;
 mod queues;
 mod recorder;
 mod sampled;
@@ -80,9 +82,8 @@ impl Metrics {
         registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
         registry.register(Box::new(Sampled::new(LOG, || [log::lines_dropped() as f64])?))?;
         registry.register(Box::new(build_info()?))?;
-        // Fails where there is no /proc; the other metrics are worth having without it.
-        let process = prometheus::process_collector::ProcessCollector::for_self();
-        let _ = registry.register(Box::new(process));
+        #[cfg(target_os = "linux")]
+        registry.register(Box::new(process::collector()?))?;
         let transport = TransportMetrics::register(registry)?;
         let budget = Arc::<ArcSwapOption<BufferBudget>>::default();
         let shown = Arc::clone(&budget);

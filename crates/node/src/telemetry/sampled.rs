@@ -14,14 +14,14 @@ pub(super) struct Series {
     pub(super) kind: MetricType,
 }
 
-/// `N` metrics that one call of `read` returns, in the same order.
+/// `N` metrics that one call of `read` returns, in the same order. Those without a value are left out.
 pub(super) struct Sampled<const N: usize, F> {
     series: [Series; N],
     descriptions: Vec<Desc>,
     read: F,
 }
 
-impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Sampled<N, F> {
+impl<const N: usize, V: Into<Option<f64>>, F: Fn() -> [V; N] + Send + Sync> Sampled<N, F> {
     pub(super) fn new(series: [Series; N], read: F) -> Result<Self, prometheus::Error> {
         let describe = |series: &Series| {
             Desc::new(series.name.to_owned(), series.help.to_owned(), Vec::new(), HashMap::new())
@@ -31,7 +31,7 @@ impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Sampled<N, F> {
     }
 }
 
-impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Collector for Sampled<N, F> {
+impl<const N: usize, V: Into<Option<f64>>, F: Fn() -> [V; N] + Send + Sync> Collector for Sampled<N, F> {
     fn desc(&self) -> Vec<&Desc> {
         self.descriptions.iter().collect()
     }
@@ -39,7 +39,10 @@ impl<const N: usize, F: Fn() -> [f64; N] + Send + Sync> Collector for Sampled<N,
     fn collect(&self) -> Vec<MetricFamily> {
         let families = self.series.iter().zip((self.read)());
         families
-            .map(|(series, value)| family(series.name, series.help, series.kind, vec![metric(series, value)]))
+            .filter_map(|(series, value)| {
+                let metric = metric(series, value.into()?);
+                Some(family(series.name, series.help, series.kind, vec![metric]))
+            })
             .collect()
     }
 }
