@@ -92,3 +92,40 @@ fn compile<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Regex, Box<BuildE
 fn config() -> Config {
     Config::new().nfa_size_limit(Some(MAX_COMPILED)).hybrid_cache_capacity(2 * MAX_COMPILED)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A build of the workspace's tests may have more of the library than a release has; `cargo test -p weir-core` has not.
+    #[test]
+    fn expressions_know_unicode() {
+        let texts = [
+            "(?i)STRASSE|straße",
+            r"\p{Greek}+",
+            r"\p{Lu}\p{Ll}+",
+            r"\d+",
+            r"[[:alpha:]]+-.{2}",
+            // The lazy DFA gives up at letters outside ASCII; another engine answers.
+            r"\bfoo\b.*\bbär\b",
+            r"\p{Age=3.0}\p{Emoji}\p{WB=Katakana}?",
+        ];
+        texts.iter().for_each(|text| assert_eq!(check_regex(text), Ok(()), "{text}"));
+        let regexes: Vec<(String, SiblingIndex)> =
+            texts.iter().enumerate().map(|(place, text)| ((*text).to_owned(), place)).collect();
+        let regexes = Regexes::new(&regexes);
+        for (value, expected) in [
+            ("STRAßE", Some(0)),
+            ("strasse", Some(0)),
+            ("αβγ", Some(1)),
+            ("Über", Some(2)),
+            ("٣٤", Some(3)),
+            ("abc-→é", Some(4)),
+            ("foo and bär", Some(5)),
+            ("foo and bärs", None),
+            ("", None),
+        ] {
+            assert_eq!(regexes.first(value), expected, "{value}");
+        }
+    }
+}

@@ -4,8 +4,10 @@ use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::lines::LineWriter;
 
@@ -29,36 +31,46 @@ impl Format {
     }
 }
 
-/// Whether `filter` says what it seems to say. A word alone is a level: to the library `debgu` would be a part
-/// of the program of that name, and everything else would no longer be logged.
+/// Checks a filter: levels, for all or for one part of the program, such as `info,weir_store=debug`.
 pub fn check_filter(filter: &str) -> Result<(), String> {
-    EnvFilter::try_new(filter).map_err(|error| error.to_string())?;
-    // In `[span{field=value,…}]=level` a comma separates no directives.
-    let directives = filter.split(',').map(str::trim).filter(|_| !filter.contains('['));
+    parse_filter(filter).map(drop)
+}
+
+/// Without any directive, errors are logged.
+fn parse_filter(filter: &str) -> Result<Targets, String> {
+    let directives = filter.split(',').map(str::trim).filter(|text| !text.is_empty());
+    let directives: Vec<&str> = directives.collect();
+    if let Some(text) = directives.iter().find(|text| text.contains(['[', ']', '{', '}', '"'])) {
+        return Err(format!("`{text}`: a filter names parts of the program, not spans or fields"));
+    }
+    // To the library `debgu` would be a part of the program, and everything else would no longer be logged.
     let is_level = |text: &str| text.parse::<LevelFilter>().is_ok();
-    match directives.filter(|text| !text.is_empty()).find(|text| !text.contains('=') && !is_level(text)) {
-        None => Ok(()),
-        Some(word) => Err(format!(
+    if let Some(word) = directives.iter().find(|text| !text.contains('=') && !is_level(text)) {
+        return Err(format!(
             "`{word}` is not a level: off, error, warn, info, debug or trace; a part of the program gets its \
              own level with an equals sign, such as weir_store=debug"
-        )),
+        ));
     }
+    if directives.is_empty() {
+        return Ok(Targets::new().with_default(LevelFilter::ERROR));
+    }
+    directives.join(",").parse::<Targets>().map_err(|error| error.to_string())
 }
 
 /// Starts logging what `filter` lets through (`info`, `weir=debug`, …) to stderr, and gives back what
 /// writes there. Says why if it cannot.
 pub fn init_logs(filter: &str, format: Format) -> Result<LineWriter, String> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| format!("log filter `{filter}`: {error}"))?;
+    let filter = parse_filter(filter).map_err(|error| format!("log filter `{filter}`: {error}"))?;
     let cannot_start = |error: &dyn std::fmt::Display| format!("logging cannot start: {error}");
     let stderr = LineWriter::spawn("weir-stderr", std::io::stderr()).map_err(|error| cannot_start(&error))?;
     let log = LOG.get_or_init(|| stderr).clone();
     let writer = log.clone();
     // An event that cannot be formatted is dropped; the library would report it on stderr by itself.
-    let events = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
-    let events = events.with_writer(move || writer.clone());
+    let lines = fmt::layer().log_internal_errors(false).with_writer(move || writer.clone());
+    let events = tracing_subscriber::registry();
     let started = match format {
-        Format::Text => events.with_ansi(std::io::stderr().is_terminal()).try_init(),
-        Format::Json => events.json().flatten_event(true).try_init(),
+        Format::Text => events.with(lines.with_ansi(std::io::stderr().is_terminal())).with(filter).try_init(),
+        Format::Json => events.with(lines.json().flatten_event(true)).with(filter).try_init(),
     };
     started.map_err(|error| cannot_start(&error)).map(|()| log)
 }
@@ -102,11 +114,34 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_level_is_refused() {
-        for filter in ["info", "DEBUG", "off", "weir=debug,info", "warn,weir_store=trace", "weir[x]=info"] {
+        for filter in ["", "info", "DEBUG", "off", "weir=debug,info", "warn, weir_store=trace,", "5"] {
             assert_eq!(check_filter(filter), Ok(()), "{filter}");
         }
-        for filter in ["debgu", "info,debgu", "weir::store", "weir=debgu", "weir=debug=info"] {
+        for filter in ["debgu", "info,debgu", "weir::store", "weir=debgu", "weir=debug=info", "weir[x]=info"]
+        {
             assert!(check_filter(filter).is_err(), "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_filter_lets_through_what_it_names() {
+        use tracing::Level;
+        // Of each filter: a part of the program, and the finest level that is logged of it.
+        for (filter, target, finest) in [
+            ("", "weir_node", LevelFilter::ERROR),
+            ("info", "weir_node::service", LevelFilter::INFO),
+            ("off", "weir_node", LevelFilter::OFF),
+            ("warn, weir_store=trace", "weir_store::redis", LevelFilter::TRACE),
+            ("warn, weir_store=trace", "weir_node", LevelFilter::WARN),
+            ("weir_store=debug", "weir_node", LevelFilter::OFF),
+            ("WARN,weir_node=off,weir_node::app=info", "weir_node::app", LevelFilter::INFO),
+            ("WARN,weir_node=off,weir_node::app=info", "weir_node::queues", LevelFilter::OFF),
+        ] {
+            let parsed = parse_filter(filter).unwrap();
+            for level in [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE] {
+                let logged = parsed.would_enable(target, &level);
+                assert_eq!(logged, level <= finest, "{filter}: {target} at {level}");
+            }
         }
     }
 
