@@ -1,4 +1,4 @@
--- Token bucket, leaky bucket as a meter, GCRA, uniform gate. Twin: src/algorithm/bucket.rs.
+-- Token bucket, leaky bucket as a meter, GCRA, uniform gate. Twin: crates/core/src/algorithm/bucket.rs.
 --
 -- Stored: level, at, per_token, when the key goes in ms (four doubles). Of the limit: p1 = drain,
 -- weight = per_token; p2 = 1 for a queue, whose level up to p3 is not delayed, 2 where calls pay afterwards, above a

@@ -1,5 +1,5 @@
 -- Many decisions in one call, each over one or more limits: judge every limit, then charge all or
--- none. Twin: src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
+-- none. Twin: crates/core/src/algorithm/decide.rs. The contract (KEYS, ARGV, reply) is in README.md beside this.
 
 -- Whether `cost` fits on top of the level, and how long until it does.
 local function judge(limit, key, one, cost)

@@ -1,4 +1,4 @@
--- Interval refill. Twin: src/algorithm/interval.rs.
+-- Interval refill. Twin: crates/core/src/algorithm/interval.rs.
 --
 -- Stored: last, spent, when the key goes in ms (three doubles). Of the limit: p1 = refill, p2 = period, p3 = 1 if aligned. A
 -- reading's origin is the last refill.

@@ -1,4 +1,5 @@
--- What decide.lua asks of a limit, whatever its engine. Twins: src/algorithm/state.rs and verdict.rs.
+-- What decide.lua asks of a limit, whatever its engine. Twins: the methods of the same names in
+-- crates/core/src/algorithm.rs and crates/core/src/algorithm/judge.rs.
 
 local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8
 local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, RING = 1, 2, 3, 4, 5, 6, 7, 8

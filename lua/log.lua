@@ -1,4 +1,4 @@
--- Sliding log. Twin: src/algorithm/log.rs.
+-- Sliding log. Twin: crates/core/src/algorithm/log.rs.
 --
 -- Stored: a list  base, t1, total1, t2, total2, …  Entry k (from 0) has its time at index 2k+1 and the
 -- running total up to it at 2k+2, so the total before it is at 2k. Totals are modulo CEILING. Of the

@@ -1,4 +1,6 @@
--- Integer arithmetic on doubles, exact below 2^53, what of it limits share, and what replies mean. Twin: src/units.rs.
+-- Integer arithmetic on doubles, exact below 2^53, what of it limits share, and what replies mean. Rust's integers
+-- are exact by themselves. Twins in crates/core/src/algorithm/: `mul_div` of sliding.rs, `pace` of judge.rs, `debited`
+-- of abilities.rs.
 
 local fmod, floor, min, max = math.fmod, math.floor, math.min, math.max
 

@@ -1,4 +1,4 @@
--- What is remembered of a decision that is made once, under an id. Twin: src/algorithm/once.rs.
+-- What is remembered of a decision that is made once, under an id. Twin: crates/core/src/algorithm/once.rs.
 --
 -- Stored, in doubles: cost, granted, fitted, start, wait, until; then level, at, and the limit's numbers: limit, weight,
 -- p1, p2. These six are 0 but of a reservation. Of a forced debit they are what it charged to each limit, and eight where

@@ -1,5 +1,5 @@
--- Bucketed window of more than 361 slots that count. Twin: src/algorithm/slots.rs, as slots.lua is, whose functions
--- this file uses. Only the layout differs: a charge reads and writes a few parts of the string, not all of it.
+-- Bucketed window of more than 361 slots that count. Twin: crates/core/src/algorithm/slots.rs, as slots.lua is, whose
+-- functions this file uses. Only the layout differs: a charge reads and writes a few parts of the string, not all.
 --
 -- Stored (doubles): width, count, number of the newest slot, what all slots held after the last write; then for each
 -- group of 64 slots its number and what it holds; then the groups' slots. Slot n begins at n * width and is in group

@@ -1,4 +1,4 @@
--- Sliding window of two counters. Twin: src/algorithm/sliding.rs.
+-- Sliding window of two counters. Twin: crates/core/src/algorithm/sliding.rs.
 --
 -- Stored: start, current, previous, span (four doubles). Of the limit: p1 = span. A reading's origin is
 -- the start of the window in force, its extra what the one before held, its span the length of both.

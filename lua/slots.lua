@@ -1,4 +1,4 @@
--- Bucketed window. Twin: src/algorithm/slots.rs.
+-- Bucketed window. Twin: crates/core/src/algorithm/slots.rs.
 --
 -- Stored: how many slots were hit before the newest, width, count, what those before hold, start and hits
 -- of the newest, then start and hits of each before, oldest first (doubles). Of the limit: p1 = width,

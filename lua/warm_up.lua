@@ -1,4 +1,4 @@
--- Warm-up (Guava's SmoothWarmingUp). Twin: src/algorithm/warm_up.rs, in the same order of operations.
+-- Warm-up (Guava's SmoothWarmingUp). Twin: crates/core/src/algorithm/warm_up.rs, in the same order of operations.
 --
 -- Stored: backlog, permits, at, the most permits under the numbers that it was written with (four doubles). Of the
 -- limit: p1 = µs of a fresh permit, p2 = the warm-up, p3 = the cold factor. A reading's origin is the backlog, its extra

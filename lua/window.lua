@@ -1,4 +1,4 @@
--- Fixed window. Twin: src/algorithm/window.rs.
+-- Fixed window. Twin: crates/core/src/algorithm/window.rs.
 --
 -- Stored: start, hits, span (three doubles). Of the limit: p1 = span, p2 = 0 aligned, 1 anchored, 2 month,
 -- 3 spread, p3 = how far ahead (spread, the key's phase). A reading's origin is the start of the window in force, its extra the length.

@@ -7,7 +7,7 @@
 //! * 41: the reference's HTTP port, which is not offered yet.
 //! * 43, 44, 45, 56: refused files: `envoy_config`, because no request is needed to see it.
 //! * 46, 57: files that change: `envoy_config/reload.rs`, and [`super::status`] for the metric.
-//! * 49: the reference's cache of what is over. Ours (`store/denials.rs`) has tests of its own.
+//! * 49: the reference's cache of what is over. Ours (`crates/store/src/denials.rs`) has tests of its own.
 //! * 52: both global switches at once: in [`super::cases::BOTH_MODES`].
 
 use weir_config::{EnvoyConfig, StoreConfig};

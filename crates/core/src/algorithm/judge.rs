@@ -1,5 +1,5 @@
-//! What one limit says of a cost before anything is written, and what remains of it. Twin: the functions of the
-//! same names in `lua/decide.lua`.
+//! What one limit says of a cost before anything is written, and what remains of it. Twins: the functions of the
+//! same names in `lua/decide.lua` and `lua/limit.lua`.
 
 use super::{Algorithm, Bucket, Cause, Engine, Log, Op, Reading, State, WarmUp, log};
 use weir_units::{Micros, Retry};
