@@ -1,4 +1,5 @@
-//! The maps: paths and names in ARCHITECTURE.md and in the READMEs are those of the code.
+//! The maps: paths and names in ARCHITECTURE.md, in the READMEs and in `docs/` are those of the code, and so are the paths
+//! in comments.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +9,14 @@ use super::source::{Source, read_all};
 
 const MAPS: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "lua/README.md", "tests/README.md"];
 
-/// Names of files in rules about all files. An `S` stands for the name of an engine.
-const EXAMPLES: [&str; 3] = ["foo.rs", "foo/", "mod.rs"];
+/// Names of files in rules about all files, and of what a reader makes. An `S` stands for the name of an engine, an
+/// `M` for that of a method.
+const EXAMPLES: [&str; 6] = ["foo.rs", "foo/", "mod.rs", "module.rs", "PACKAGE.SERVICE.rs", "mine/"];
 
-const FOLDERS: [(&str, &str); 8] = [
+/// How a comment begins, by the kind of the file.
+const COMMENTS: [(&str, &str); 4] = [(".rs", "//"), (".lua", "--"), (".proto", "//"), (".sh", "#")];
+
+const FOLDERS: [(&str, &str); 9] = [
     ("src", "rs"),
     ("crates", "rs"),
     ("tests", "rs"),
@@ -20,6 +25,7 @@ const FOLDERS: [(&str, &str); 8] = [
     ("lua", "lua"),
     ("proto", "proto"),
     ("scripts", "sh"),
+    ("docs/examples", "rs"),
 ];
 
 #[test]
@@ -28,10 +34,17 @@ fn what_maps_name_is_there() {
     let read = |path: &str| Source::new(path, &std::fs::read_to_string(root.join(path)).unwrap());
     let mut maps: Vec<Source> = MAPS.iter().map(|path| read(path)).collect();
     maps.extend(read_all("crates", "md"));
-    let sources: Vec<Source> =
+    let mut sources: Vec<Source> =
         FOLDERS.iter().flat_map(|(folder, extension)| read_all(folder, extension)).collect();
+    sources.push(read("build.rs"));
     let territory = Territory::of(&sources);
     none(maps.iter().flat_map(|map| territory.missing(&map.path, &map.text)).collect());
+    // Their words in backquotes are values and fields more often than types.
+    let docs = read_all("docs", "md");
+    none(docs.iter().flat_map(|page| territory.missing_paths(&page.path, &page.text)).collect());
+    none(
+        sources.iter().flat_map(|source| territory.missing_paths(&source.path, &comments(source))).collect(),
+    );
 }
 
 #[test]
@@ -43,6 +56,14 @@ fn what_is_gone_is_found() {
     for gone in ["b/d.rs", "(see c.lua)", "`b/d/`", "`Gone`", "`Gone::Here`"] {
         assert_eq!(territory.missing("map", gone).len(), 1, "{gone}");
     }
+    assert!(territory.missing("crates/a/README.md", "src/b/c.rs").is_empty());
+    assert_eq!(
+        territory.missing("crates/d/README.md", "src/b/c.rs"),
+        ["crates/d/README.md names src/b/c.rs"]
+    );
+    let in_comments = |path, text| territory.missing_paths(path, &comments(&Source::new(path, text)));
+    assert_eq!(in_comments("x.lua", "-- Twin: src/b/c.rs. `Gone`\nlocal x = 'd.rs'").len(), 1);
+    assert_eq!(in_comments("x.rs", "fn f() {\n    // As in `d.rs`.\n    include!(\"e.rs\");").len(), 1);
 }
 
 /// The table of ARCHITECTURE.md and the manifests say the same.
@@ -77,19 +98,28 @@ impl<'s> Territory<'s> {
     }
 
     fn missing(&self, map: &str, text: &str) -> Vec<String> {
-        let parted = |letter: char| letter.is_whitespace() || "`()|,;→".contains(letter);
-        let words = text.split(parted).map(|word| word.trim_end_matches(['.', ':', '*']));
-        let files = words.filter(|word| is_file(word) && !self.has_file(word));
-        let quoted = || text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-        let folders = quoted().filter(|word| is_folder(word) && !self.has_folder(word));
-        let names = quoted().flat_map(names).filter(|name| !self.words.contains(name));
-        files.chain(folders).chain(names).map(|gone| format!("{map} names {gone}")).collect()
+        let names = quoted(text).flat_map(names).filter(|name| !self.words.contains(name));
+        let names = names.map(|gone| format!("{map} names {gone}"));
+        self.missing_paths(map, text).into_iter().chain(names).collect()
     }
 
-    fn has_file(&self, name: &str) -> bool {
-        let is_it =
-            |path: &&str| path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-        is_example(name) || self.paths.iter().any(is_it)
+    fn missing_paths(&self, map: &str, text: &str) -> Vec<String> {
+        let parted = |letter: char| letter.is_whitespace() || "`()[]{}|,;→".contains(letter);
+        let words = text.split(parted).map(|word| word.trim_end_matches(['.', ':', '*']));
+        let files = words.filter(|word| is_file(word) && !self.has_file(map, word.trim_start_matches("../")));
+        let folders = quoted(text).filter(|word| is_folder(word) && !self.has_folder(word));
+        files.chain(folders).map(|gone| format!("{map} names {gone}")).collect()
+    }
+
+    /// A path that begins with a folder of the top is whole, or begins at the crate of `map`. Any other is the end of one.
+    fn has_file(&self, map: &str, name: &str) -> bool {
+        let is_whole = FOLDERS.iter().any(|(folder, _)| name.split('/').next() == Some(folder));
+        let krate = map.split('/').take(2).collect::<Vec<_>>().join("/");
+        let before = |path: &&str| path.strip_suffix(name).map(str::to_owned);
+        let is_it = |before: String| {
+            before.is_empty() || before.strip_suffix('/').is_some_and(|folder| !is_whole || folder == krate)
+        };
+        is_example(name) || self.paths.iter().filter_map(before).any(is_it)
     }
 
     fn has_folder(&self, name: &str) -> bool {
@@ -99,8 +129,20 @@ impl<'s> Territory<'s> {
     }
 }
 
+/// What stands between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// The lines of a source that are nothing but comments.
+fn comments(source: &Source) -> String {
+    let marks = COMMENTS.iter().filter(|(end, _)| source.path.ends_with(end)).map(|(_, mark)| mark);
+    let of_mark = |mark| source.text.lines().map(str::trim_start).filter(move |line| line.starts_with(mark));
+    marks.flat_map(of_mark).map(|line| format!("{line}\n")).collect()
+}
+
 fn is_example(path: &str) -> bool {
-    EXAMPLES.contains(&path) || path.contains("/S.")
+    EXAMPLES.contains(&path) || path.contains("/S.") || path.contains("/M.")
 }
 
 fn is_of_a_name(letter: char) -> bool {

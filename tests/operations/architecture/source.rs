@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// One file.
 pub struct Source {
-    /// From the root of the project, as in `src/key.rs`.
+    /// From the root of the project, as in `crates/core/src/key.rs`.
     pub path: String,
     /// All of it.
     pub text: String,
