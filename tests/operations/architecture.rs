@@ -7,6 +7,7 @@ mod manifests;
 mod maps;
 mod names;
 mod source;
+mod test_modules;
 mod unrun_tests;
 
 use std::collections::BTreeSet;
