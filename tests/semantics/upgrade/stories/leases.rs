@@ -33,8 +33,8 @@ pub(super) fn stories() -> Vec<Story> {
     vec![
         story("fixed", 11, numbers(4), Some(Law::Held(4))),
         story("partitions", 12, ConcurrencyNumbers { partitions: Some(tiers.clone()), ..numbers(4) }, None),
-        story("aimd", 13, follows(aimd.clone(), None), None),
-        story("aimd, sampled together", 14, follows(aimd.clone(), together), None),
+        story("aimd", 13, follows(aimd, None), None),
+        story("aimd, sampled together", 14, follows(aimd, together), None),
         story(
             "aimd, partitions",
             15,
