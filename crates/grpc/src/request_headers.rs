@@ -101,7 +101,14 @@ impl<'a> HeaderReader<'a> {
             return;
         }
         // RFC 9113, 8.2.1 calls blanks around a value malformed; proxies forward such values, so they are trimmed.
-        let field = HeaderField { value: field.value.trim_ascii(), ..field };
+        let may_be_blank = |byte: Option<&u8>| byte.is_some_and(|byte| *byte <= b' ');
+        let value = field.value;
+        let value = if may_be_blank(value.first()) || may_be_blank(value.last()) {
+            value.trim_ascii()
+        } else {
+            value
+        };
+        let field = HeaderField { value, ..field };
         let is_pseudo = field.name.first() == Some(&b':');
         self.malformed |= !field.allowed || (is_pseudo && self.regular);
         let valid = if is_pseudo {

@@ -119,8 +119,10 @@ impl<'a, S: Store> Round<'a, S> {
         let mut answers = std::mem::take(&mut self.answers);
         answers.clear();
         // At once: growing step by step allocates four times for sixteen decisions. A single one needs no allocation.
-        answers.each.reserve(decisions.len());
-        answers.limits.reserve(decisions.len());
+        if decisions.len() > 1 {
+            answers.each.reserve(decisions.len());
+            answers.limits.reserve(decisions.len());
+        }
         self.limiter.store.decide(&decisions, &mut answers);
         let mut asked = decisions.iter().zip(answers.each.drain(..));
         let mut limits = &answers.limits[..];
