@@ -63,7 +63,8 @@ fi
 measure() {
     local store=$3
     [ "$store" = memory ] || store=redis://127.0.0.1:$redis_port
-    "$2" serve --config "$folder/weir.yaml" --store "$store" --listen "$listen" --admin "$admin" --drain-delay 0s \
+    # A variable, because a revision that does not know it passes over it.
+    WEIR_DRAIN_DELAY=0s "$2" serve --config "$folder/weir.yaml" --store "$store" --listen "$listen" --admin "$admin" \
         >"$folder/serve.log" 2>&1 &
     local served=$!
     started+=("$served")

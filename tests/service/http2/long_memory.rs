@@ -7,8 +7,9 @@ use super::requests::{BATCH, ONE, STREAM, data, head};
 use crate::support::frames::{DATA, END_STREAM, Raw, frame};
 use crate::support::{RedisServer, eventually};
 
-/// What the process may have on each transport, whatever its callers open.
-const MOST: [(&str, u64); 2] = [("fast", 160 << 20), ("tonic", 512 << 20)];
+/// What the process may have on each transport, whatever its callers open, and what it may keep in any case when they have
+/// gone: h2 keeps buffers, and the process takes only 14 MiB before its first call.
+const MOST: [(&str, u64, u64); 2] = [("fast", 160 << 20, 0), ("tonic", 512 << 20, 64 << 20)];
 
 const CONNECTIONS: usize = 40;
 const STREAMS: u32 = 1024;
@@ -72,18 +73,23 @@ fn open_calls_hold_little_memory_and_give_it_back() {
     let redis = RedisServer::start();
     let step = std::env::var("WEIR_MEMORY_STEP").map_or(1, |step| step.parse().unwrap());
     println!("{} of {} kinds by themselves", KINDS.len().div_ceil(step), KINDS.len());
-    for (transport, most) in MOST {
+    for (transport, most, kept) in MOST {
         let attacked = Attacked::with_queue(transport, &redis);
         for (name, path, body) in KINDS.into_iter().step_by(step) {
             let paths = std::iter::repeat_n((path, body), CONNECTIONS);
-            hold(&attacked, &format!("{transport}: {name}"), most, paths);
+            hold(&attacked, &format!("{transport}: {name}"), (most, kept), paths);
         }
         let all = KINDS.into_iter().map(|(_, path, body)| (path, body)).cycle().take(CONNECTIONS);
-        hold(&attacked, &format!("{transport}: all"), most, all);
+        hold(&attacked, &format!("{transport}: all"), (most, kept), all);
     }
 }
 
-fn hold<'a>(attacked: &Attacked, name: &str, most: u64, calls: impl Iterator<Item = (&'a str, Body)>) {
+fn hold<'a>(
+    attacked: &Attacked,
+    name: &str,
+    (most, kept): (u64, u64),
+    calls: impl Iterator<Item = (&'a str, Body)>,
+) {
     let before = attacked.idle();
     let held: Vec<Raw> = calls.map(|(path, body)| open(attacked, path, body)).collect();
     let memory = attacked.idle();
@@ -91,7 +97,7 @@ fn hold<'a>(attacked: &Attacked, name: &str, most: u64, calls: impl Iterator<Ite
     println!("{name}: resident {} MiB, from {}", memory >> 20, before >> 20);
     assert!(memory < most, "{name}: {memory}");
     drop(held);
-    let bound = before / 2 * 3;
+    let bound = (before / 2 * 3).max(kept);
     let what = format!("{name}: the memory goes back to {} MiB", bound >> 20);
     eventually(Duration::from_secs(10), &what, || attacked.memory() <= bound);
 }
