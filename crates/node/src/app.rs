@@ -2,7 +2,6 @@
 
 mod background;
 mod envoy;
-mod memory;
 
 use std::io;
 use std::net::TcpListener;
@@ -23,6 +22,7 @@ use weir_time::clock::{Clock, Monotonic};
 
 use self::background::BackgroundThread;
 use crate::admin::Admin;
+use crate::memory::give_back;
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
 use crate::server::{self, Listener, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores};
@@ -261,7 +261,7 @@ impl App {
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
         let watched = envoy::watch(files, envoy.clone(), engines, share);
-        let background = async { tokio::join!(background, watched, memory::give_back()).0 };
+        let background = async { tokio::join!(background, watched, give_back()).0 };
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());

@@ -18,6 +18,7 @@ pub mod admin;
 pub mod app;
 pub mod leases;
 pub mod limiter;
+mod memory;
 pub mod queues;
 pub mod readiness;
 pub mod server;

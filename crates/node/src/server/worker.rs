@@ -14,6 +14,7 @@ use super::connections::Connections;
 use super::listener::Accepted;
 use super::open::OpenConnection;
 use super::{Parts, ServerError, routes, runtime};
+use crate::memory::give_back;
 
 /// All worker threads.
 pub(super) struct Workers {
@@ -132,6 +133,7 @@ fn serve<S: Store>(
         };
         tokio::select! {
             () = connections.serve(stop.clone()) => Ok(()),
+            never = give_back() => match never {},
             () = too_long => {
                 let after_ms = config.drain_timeout.0 / 1000;
                 tracing::warn!(after_ms, "drain timeout: calls in flight were cut off");
