@@ -25,11 +25,10 @@ use std::slice;
 use std::task::{Context, Poll, Waker};
 
 pub use self::answers::{Answers, DecisionAnswer, LaterVerdicts, StoreAnswer, Verdicts};
-pub(crate) use self::decision::Phases;
 pub use self::decision::{Decision, OwnedSubject};
+pub(crate) use self::decision::{Once, Phases, check_supported};
 pub use self::error::StoreError;
 pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
-use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 
