@@ -141,3 +141,6 @@ fn take<R: ScriptRequest>(waiting: &mut VecDeque<ScriptCall<R>>, ready: &mut Vec
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

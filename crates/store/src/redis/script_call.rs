@@ -212,3 +212,6 @@ impl<R: ScriptRequest> ScriptCall<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
