@@ -7,13 +7,13 @@ use super::fault::Fault;
 use crate::StoreError;
 
 /// Receives the answer to one request, or why there is none.
-pub(super) type Caller<T> = oneshot::Sender<Result<T, Fault>>;
+pub(super) type WaitingCaller<T> = oneshot::Sender<Result<T, Fault>>;
 
 /// A node's answers to the requests of one call, in their order: to each its own, or why it alone failed.
 pub(super) type Replies<T> = SmallVec<[Result<T, StoreError>; 1]>;
 
 /// The callers of one script call, in the order of its requests. A single one needs no allocation.
-pub(super) struct Callers<T>(SmallVec<[Caller<T>; 1]>);
+pub(super) struct Callers<T>(SmallVec<[WaitingCaller<T>; 1]>);
 
 /// How a call ended, as far as its connection is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum Fate {
 }
 
 impl<T> Callers<T> {
-    pub(super) fn of(caller: Caller<T>) -> Self {
+    pub(super) fn of(caller: WaitingCaller<T>) -> Self {
         Self(SmallVec::from_buf([caller]))
     }
 

@@ -4,27 +4,25 @@
 //! alone leaves alone, and nothing waits for a timer. While the node is known to be away, requests are
 //! answered at once instead of waiting for their deadlines.
 
+mod sender;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
-use super::callers::Fate;
+use self::sender::{ConnectionHealth, Sender};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
 use super::outbox::{LinkClosed, Outbox, OutboxRequest, ReadyCalls};
-use super::script_call::{CallSlots, Redirection, ScriptCall, ScriptRequest};
-use super::topology::{Address, ClusterView};
+use super::script_call::{CallSlots, Redirection, ScriptCall};
+use super::topology::Address;
 use super::trials::Trials;
 use crate::StoreError;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
-
-/// After this many calls in a row without an answer the connection is given up: a node that hangs
-/// reports no error, and its successor is found only by looking.
-const SILENT_CALLS: u32 = 3;
 
 /// A connection that was given up sooner than this was never any good.
 const BRIEF: Duration = Duration::from_secs(1);
@@ -161,7 +159,7 @@ impl Task {
 
     /// Sends what comes until the connection has ended or is given up.
     async fn serve(&mut self, connection: &Connection) -> Result<Parted, LinkClosed> {
-        let health = Arc::new(Health::default());
+        let health = Arc::new(ConnectionHealth::default());
         let mut slots = if self.context.topology.is_cluster() { CallSlots::Apart } else { CallSlots::Any };
         let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
@@ -222,57 +220,6 @@ impl Task {
             self.outbox.take(&mut ready);
             let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
             ready.fail(&Fault::Broken(error));
-        }
-    }
-}
-
-/// Sends calls over one connection.
-struct Sender<'a> {
-    connection: &'a Connection,
-    health: &'a Arc<Health>,
-    context: &'a Arc<LinkContext>,
-    deadlines: &'a Deadlines,
-    host: &'a Arc<str>,
-    slots: CallSlots,
-}
-
-impl Sender<'_> {
-    /// Sends all of `calls`, joined as far as they may be. Returns how many calls that were.
-    fn send<R: ScriptRequest>(&self, calls: &mut Vec<ScriptCall<R>>) -> usize {
-        ScriptCall::group(calls, self.slots);
-        let count = calls.len();
-        for call in calls.drain(..) {
-            let (connection, health) = (self.connection.clone(), Arc::clone(self.health));
-            let (context, host) = (Arc::clone(self.context), Arc::clone(self.host));
-            let deadlines = self.deadlines.clone();
-            tokio::spawn(async move {
-                let fate = call.run(connection, &context, &deadlines, &host).await;
-                health.record(fate, &context.topology);
-            });
-        }
-        count
-    }
-}
-
-#[derive(Default)]
-struct Health {
-    silent: AtomicU32,
-    given_up: Notify,
-}
-
-impl Health {
-    fn record(&self, fate: Fate, topology: &ClusterView) {
-        let give_up = match fate {
-            Fate::Answered => {
-                self.silent.store(0, Relaxed);
-                return;
-            }
-            Fate::Silent => self.silent.fetch_add(1, Relaxed) + 1 >= SILENT_CALLS,
-            Fate::Broken => true,
-        };
-        topology.suspect();
-        if give_up {
-            self.given_up.notify_one();
         }
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! A call begins with one request. Calls that are ready at the same moment are joined, where their kind allows it.
 
+mod group;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, RedisError, Value};
 use smallvec::SmallVec;
 
-use super::callers::{Caller, Callers, Fate, Replies};
+pub(super) use self::group::CallSlots;
+use super::callers::{Callers, Fate, Replies, WaitingCaller};
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::evaluate::{ScriptName, evaluate};
@@ -85,17 +88,6 @@ pub(super) struct ScriptCall<R: ScriptRequest> {
     spans: bool,
 }
 
-/// What keys one call may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallSlots {
-    /// Any: the server is no node of a cluster.
-    Any,
-    /// Those of one slot.
-    Apart,
-    /// Those of all the node's slots, if they are not declared.
-    Together,
-}
-
 /// How a request is sent on, after what the nodes said to it before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Redirection {
@@ -118,7 +110,7 @@ pub(super) async fn exchange<R: ScriptRequest>(
 
 impl<R: ScriptRequest> ScriptCall<R> {
     /// A call of one request.
-    pub(super) fn new(request: &Arc<R>, how: Redirection, caller: Caller<R::Answer>) -> Self {
+    pub(super) fn new(request: &Arc<R>, how: Redirection, caller: WaitingCaller<R::Answer>) -> Self {
         let Redirection { asking, alone } = how;
         let (form, requests) = (request.form(), SmallVec::from_buf([Arc::clone(request)]));
         Self { requests, callers: Callers::of(caller), form, asking, alone: alone || asking, spans: false }
@@ -142,50 +134,6 @@ impl<R: ScriptRequest> ScriptCall<R> {
     /// Ends it without asking the node.
     pub(super) fn fail(self, fault: &Fault) {
         self.callers.fail(fault);
-    }
-
-    /// Joins calls. Those that could be joined keep their order.
-    pub(super) fn group(calls: &mut Vec<Self>, slots: CallSlots) {
-        if calls.len() < 2 {
-            return;
-        }
-        calls.sort_by_key(|call| call.lane(slots));
-        for lane in calls.chunk_by_mut(|a, b| a.lane(slots) == b.lane(slots)) {
-            R::arrange(lane);
-        }
-        let mut grouped: Vec<Self> = Vec::with_capacity(4);
-        for mut call in calls.drain(..) {
-            let lane = call.lane(slots);
-            let mut same_lane = grouped.iter_mut().rev().take_while(|open| open.lane(slots) == lane);
-            // Only the last call of its kind: what came later must not be done earlier.
-            match same_lane.find(|open| open.is_like(&call)).filter(|open| open.has_room_for(&call)) {
-                Some(open) => open.join(&mut call),
-                None => grouped.push(call),
-            }
-        }
-        *calls = grouped;
-    }
-
-    /// Calls of different lanes are never joined: the slot of a call that must be of one slot, and whether the node is
-    /// asked on behalf of another one.
-    fn lane(&self, slots: CallSlots) -> (Option<u16>, bool) {
-        let is_apart = slots != CallSlots::Together || self.alone;
-        (self.first().filter(|_| is_apart).map(R::slot), self.asking)
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        let both = self.first().zip(other.first());
-        self.form == other.form && both.is_some_and(|(first, other)| first.is_like(other))
-    }
-
-    fn has_room_for(&self, other: &Self) -> bool {
-        other.first().is_some_and(|other| other.fits(&self.requests))
-    }
-
-    fn join(&mut self, other: &mut Self) {
-        self.spans |= self.first().map(R::slot) != other.first().map(R::slot);
-        self.requests.append(&mut other.requests);
-        self.callers.append(&mut other.callers);
     }
 
     /// Sends the call and hands every request its answer. `host` is the node's.

@@ -16,7 +16,7 @@ use super::*;
 use crate::Verdicts;
 use crate::redis::script_call::Redirection;
 
-type Answer = Receiver<Result<Verdicts, Fault>>;
+type OutboxAnswer = Receiver<Result<Verdicts, Fault>>;
 
 #[derive(Default)]
 struct Wakes(AtomicUsize);
@@ -27,7 +27,7 @@ impl Wake for Wakes {
     }
 }
 
-fn call() -> (ScriptCall<DecisionRequest>, Answer) {
+fn call() -> (ScriptCall<DecisionRequest>, OutboxAnswer) {
     let algorithm = Algorithm::bucket(1, Rate { count: 1, period: Micros::from_secs(1) }).unwrap();
     let limit = Limit { name: "one".into(), scope: Scope::default(), algorithm };
     let strategy = Arc::new(Strategy::new("one", vec![limit], true, FailurePolicy::Error).unwrap());
@@ -36,7 +36,7 @@ fn call() -> (ScriptCall<DecisionRequest>, Answer) {
     (ScriptCall::new(&request, Redirection::default(), caller), answer)
 }
 
-fn put(outbox: &Outbox) -> Answer {
+fn put(outbox: &Outbox) -> OutboxAnswer {
     let (call, answer) = call();
     assert!(outbox.put(call).is_ok());
     answer
@@ -62,7 +62,7 @@ fn the_task_is_woken_once_for_several_calls() {
 fn calls_of_callers_that_are_gone_are_dropped_and_others_wait_for_room() {
     let outbox = Outbox::default();
     drop(put(&outbox));
-    let answers: Vec<Answer> = (0..MAX_KEYS).map(|_| put(&outbox)).collect();
+    let answers: Vec<OutboxAnswer> = (0..MAX_KEYS).map(|_| put(&outbox)).collect();
     let mut taken = ReadyCalls::default();
     outbox.take(&mut taken);
     assert_eq!(taken.decisions.len(), MAX_KEYS - 1);
