@@ -256,7 +256,7 @@ end
 
 -- One lease: 7 doubles.
 local function answer(number)
-  local ACQUIRE, RENEW, RELEASE = 1, 2, 3
+  local ACQUIRE, RENEW, RELEASE, SAMPLE = 1, 2, 3, 4
   begin(number)
   read()
   if l.stored_memory then recall(l.stored_memory) end
@@ -275,7 +275,7 @@ local function answer(number)
   elseif l.op == RENEW and l.record then status, extra = KNOWN, end_it()
   elseif l.op == RENEW then status, extra = NOT_HELD, 0
   elseif l.op == RELEASE then status, extra = release()
-  else status, extra = show_sample() end
+  elseif l.op == SAMPLE then status, extra = show_sample() end
   local estimate = within(l.estimate)
   local reply = struct.pack('<ddddddd', now, status, math.floor(estimate), l.in_flight, room(), extra, estimate)
   if l.changed then save() end

@@ -2,15 +2,15 @@
 -- crates/core/src/algorithm.rs and crates/core/src/algorithm/judge.rs.
 
 local REFUND, RESET, FORCE, AT_MOST, RESERVE, REFUND_ONCE = 3, 4, 5, 6, 7, 8
-local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, RING = 1, 2, 3, 4, 5, 6, 7, 8
 local QUEUE, CHARGE_AFTER = 1, 2 -- what a bucket is besides a meter
-local COUNT_PARTS = 14
 local NEVER = -1
 local FITS, COUNT, MIN_GAP, ABOVE = 0, 1, 2, 3 -- why a limit denies
 
 -- Operations under an id, and what they do the first time.
-local CANCEL = 13
-local OF_ONCE = { [9] = CHARGE, [10] = FORCE, [11] = AT_MOST, [12] = RESERVE, [CANCEL] = CANCEL }
+local CHARGE_ONCE, FORCE_ONCE, AT_MOST_ONCE, RESERVE_ONCE, CANCEL, COUNT_PARTS = 9, 10, 11, 12, 13, 14
+local OF_ONCE = {
+  [CHARGE_ONCE] = CHARGE, [FORCE_ONCE] = FORCE, [AT_MOST_ONCE] = AT_MOST, [RESERVE_ONCE] = RESERVE, [CANCEL] = CANCEL,
+}
 
 -- How long the id of a refund is remembered. Twin: REFUND_ID_LASTS in crates/store/src/part.rs.
 local REFUND_ID_PX = 86400000

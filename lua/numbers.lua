@@ -2,6 +2,9 @@
 -- are exact by themselves. Twins in crates/core/src/algorithm/: `mul_div` of sliding.rs, `pace` of judge.rs, `debited`
 -- of abilities.rs.
 
+-- Twin: `EngineKind` in crates/core/src/algorithm.rs.
+local BUCKET, WINDOW, INTERVAL, LOG, SLIDING, SLOTS, WARM_UP, RING = 1, 2, 3, 4, 5, 6, 7, 8
+
 local fmod, floor, min, max = math.fmod, math.floor, math.min, math.max
 
 -- fmod is exact also where a is 2^53 or more.

@@ -42,16 +42,16 @@ local function record_wait(record, now)
 end
 
 -- Of the numbers of a limit those that a record has: of a bucket, p2 says only of what kind it is. `kind` is the limit's
--- engine: 1 a bucket, 3 an interval; other reservations give nothing back by their level.
+-- engine; other reservations than those of buckets and intervals give nothing back by their level.
 local function record_numbers(limit, kind)
-  if kind == 1 then return limit.limit, limit.weight, limit.p1, 0 end
-  if kind == 3 then return limit.limit, limit.weight, limit.p1, limit.p2 end
+  if kind == BUCKET then return limit.limit, limit.weight, limit.p1, 0 end
+  if kind == INTERVAL then return limit.limit, limit.weight, limit.p1, limit.p2 end
   return limit.limit, limit.weight, 0, 0
 end
 
 -- The level after a reservation is cancelled, or nil if that changes nothing.
 local function record_cancelled(limit, one, record)
-  local is_bucket = limit.engine == 1
+  local is_bucket = limit.engine == BUCKET
   local own, weight, p1, p2 = record_numbers(limit, limit.engine)
   if own ~= record.limit or weight ~= record.weight or p1 ~= record.p1 or p2 ~= record.p2 then return nil end
   local drained

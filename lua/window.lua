@@ -3,7 +3,8 @@
 -- Stored: start, hits, span (three doubles). Of the limit: p1 = span, p2 = 0 aligned, 1 anchored, 2 month,
 -- 3 spread, p3 = how far ahead (spread, the key's phase). A reading's origin is the start of the window in force, its extra the length.
 
-local WINDOW_DAY, SPREAD = 86400000000, 3
+local WINDOW_DAY = 86400000000
+local ALIGNED, MONTH, SPREAD = 0, 2, 3
 
 -- The start of the window of `span` that has `at`.
 local function window_aligned(at, span, p3)
@@ -30,8 +31,8 @@ end
 
 local function window_opening(at, p1, p2, p3)
   local origin, extra = at, p1
-  if p2 == 0 or p2 == SPREAD then origin = window_aligned(at, p1, p3)
-  elseif p2 == 2 then origin, extra = window_month(at, p3) end
+  if p2 == ALIGNED or p2 == SPREAD then origin = window_aligned(at, p1, p3)
+  elseif p2 == MONTH then origin, extra = window_month(at, p3) end
   return 0, at, origin, extra, 0
 end
 
@@ -48,7 +49,7 @@ local function window_read(key, now, p1, p2, p3)
   if start > now then
     if start - now > span then
       local moved = now
-      if p2 == 0 or p2 == SPREAD then moved = window_aligned(now, span, p3) end
+      if p2 == ALIGNED or p2 == SPREAD then moved = window_aligned(now, span, p3) end
       shift = start - moved
       start = moved
     else

@@ -66,8 +66,7 @@ end
 
 -- What hands out items that are due, and what writes the numbers of the dead letters afterwards.
 local function due_functions()
-  local NACKED = 1
-  local EXPIRED = 2
+  local NACKED, EXPIRED = 1, 2
   local bury, write_dead, forget, parts_of = dead_letters(t.dead)
   local records_of, records = false, false
 

@@ -3,6 +3,7 @@
 //! Each check is a function from sources to offences, so that [`every_check_can_fail`] can show each of
 //! them something to object to.
 
+mod arrows;
 mod manifests;
 mod maps;
 mod names;

@@ -33,7 +33,7 @@ pub use round::Round;
 pub use undo::Undone;
 pub use waiting::Waiting;
 use weir_core::strategy::{Resolved, Rules, Strategy};
-use weir_store::{Decision, DecisionAnswer, Store, StoreError, Verdicts, decide_one};
+use weir_store::{Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock;
 
 use crate::telemetry::{Recorder, Rejection};
@@ -78,7 +78,7 @@ impl<S: Store> Limiter<S> {
     async fn ask(&self, decision: &Decision<'_>, question: &Question<'_>) -> Result<Verdicts, StoreError> {
         let started = clock::monotonic();
         let answer = decide_one(&self.store, decision);
-        if self.rules.has_shadows() && !matches!(answer, DecisionAnswer::Now(Err(_))) {
+        if self.rules.has_shadows() && !matches!(answer, StoreAnswer::Ready(Err(_))) {
             self.change_shadows(decision);
         }
         let result = answer.verdicts().await;

@@ -1,37 +1,18 @@
 //! What a store answers.
+//!
+//! [`Verdicts`] are what was decided over the costs of one decision. [`StoreAnswer`] is what a store answers at first: they
+//! are there, or come later. [`Answers`] collects the answers to several decisions.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use smallvec::SmallVec;
 
-use super::{StoreError, no_verdict};
+use super::StoreError;
+use super::error::no_verdict;
 use weir_core::algorithm::{LimitVerdict, Verdict, VerdictSink};
 
-/// The answers to several decisions, in their order. Those to one need no allocation.
-#[derive(Default)]
-pub struct Answers {
-    /// For each decision one answer per cost, or one that comes later for all its costs.
-    pub each: SmallVec<[StoreAnswer; 1]>,
-    /// For each answer that is a verdict one per limit that it is about, in the order of the strategy.
-    pub limits: SmallVec<[LimitVerdict; 2]>,
-}
-
-/// One answer of a store.
-pub enum StoreAnswer {
-    /// It is there.
-    Ready(Result<Verdict, StoreError>),
-    /// It must be waited for. The store asks when this is first polled; dropped before that, it asks nothing.
-    Later(LaterVerdicts),
-    /// Only [`Store::known`](super::Store::known) answers so: the store would have to ask.
-    Unknown,
-}
-
-/// The verdicts over all costs of one decision, when they are there. It belongs to that decision alone, so a caller
-/// that gives up ends only its own.
-pub type LaterVerdicts = Pin<Box<dyn Future<Output = Result<Verdicts, StoreError>> + Send>>;
-
-/// The answers to the costs of one decision, in their order. Small ones need no allocation.
+/// What was decided over the costs of one decision, in their order. Small ones need no allocation.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts {
     /// One per cost.
@@ -40,12 +21,25 @@ pub struct Verdicts {
     pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
-/// What a store has answered to one decision.
-pub enum DecisionAnswer {
-    /// Verdicts, or why there are none.
-    Now(Result<Verdicts, StoreError>),
-    /// They come later.
+/// The verdicts over all costs of one decision, when they are there. It belongs to that decision alone, so a caller
+/// that gives up ends only its own.
+pub type LaterVerdicts = Pin<Box<dyn Future<Output = Result<Verdicts, StoreError>> + Send>>;
+
+/// What a store answers at first: to one cost, or with [`Verdicts`] to all costs of a decision.
+pub enum StoreAnswer<T = Verdict> {
+    /// It is there, or an error is.
+    Ready(Result<T, StoreError>),
+    /// It must be waited for. The store asks when this is first polled; dropped before that, it asks nothing.
     Later(LaterVerdicts),
+}
+
+/// The answers to several decisions, in their order. Those to one need no allocation.
+#[derive(Default)]
+pub struct Answers {
+    /// For each decision one answer per cost, or one that comes later for all its costs.
+    pub each: SmallVec<[StoreAnswer; 1]>,
+    /// For each answer that is a verdict one per limit that it is about, in the order of the strategy.
+    pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
 impl Answers {
@@ -67,50 +61,54 @@ impl Answers {
     }
 
     /// Appends the answer to a decision of `costs` costs.
-    pub fn put(&mut self, costs: usize, decided: DecisionAnswer) {
-        match decided {
-            DecisionAnswer::Later(verdicts) => self.each.push(StoreAnswer::Later(verdicts)),
-            DecisionAnswer::Now(Ok(verdicts)) => {
+    pub fn put(&mut self, costs: usize, answer: StoreAnswer<Verdicts>) {
+        match answer {
+            StoreAnswer::Later(verdicts) => self.each.push(StoreAnswer::Later(verdicts)),
+            StoreAnswer::Ready(Ok(verdicts)) => {
                 self.each
                     .extend(verdicts.decisions.into_iter().map(|verdict| StoreAnswer::Ready(Ok(verdict))));
                 self.limits.extend_from_slice(&verdicts.limits);
             }
-            DecisionAnswer::Now(Err(error)) => self.fail(costs, &error),
+            StoreAnswer::Ready(Err(error)) => self.fail(costs, &error),
         }
     }
 
-    /// How many answers and limits there are, for [`Answers::take_from`].
+    /// How many answers and limits there are, for [`Answers::take_from`] and [`Answers::split_off`].
     pub(crate) fn end(&self) -> (usize, usize) {
         (self.each.len(), self.limits.len())
     }
 
     /// Takes the answer to the one decision that was appended since `end`.
-    pub(crate) fn take_from(&mut self, (each, limits): (usize, usize)) -> DecisionAnswer {
+    pub(crate) fn take_from(&mut self, (each, limits): (usize, usize)) -> StoreAnswer<Verdicts> {
         if let Some(StoreAnswer::Later(_)) = self.each.last()
             && let Some(StoreAnswer::Later(verdicts)) = self.each.pop()
         {
-            return DecisionAnswer::Later(verdicts);
+            return StoreAnswer::Later(verdicts);
         }
         let mut verdicts = Verdicts::default();
         verdicts.limits.extend(self.limits.drain(limits.min(self.limits.len())..));
         for answer in self.each.drain(each.min(self.each.len())..) {
             match answer {
                 StoreAnswer::Ready(Ok(verdict)) => verdicts.decisions.push(verdict),
-                StoreAnswer::Ready(Err(error)) => return DecisionAnswer::Now(Err(error)),
-                StoreAnswer::Later(_) | StoreAnswer::Unknown => {
-                    return DecisionAnswer::Now(Err(no_verdict()));
-                }
+                StoreAnswer::Ready(Err(error)) => return StoreAnswer::Ready(Err(error)),
+                StoreAnswer::Later(_) => return StoreAnswer::Ready(Err(no_verdict())),
             }
         }
-        DecisionAnswer::Now(Ok(verdicts))
+        StoreAnswer::Ready(Ok(verdicts))
+    }
+
+    /// Takes all answers that were appended since `end`.
+    pub(crate) fn split_off(&mut self, (each, limits): (usize, usize)) -> Self {
+        let (each, limits) = (each.min(self.each.len()), limits.min(self.limits.len()));
+        Self { each: self.each.drain(each..).collect(), limits: self.limits.drain(limits..).collect() }
     }
 }
 
-impl DecisionAnswer {
+impl StoreAnswer<Verdicts> {
     /// The verdicts, waited for if need be.
     pub async fn verdicts(self) -> Result<Verdicts, StoreError> {
         match self {
-            Self::Now(verdicts) => verdicts,
+            Self::Ready(verdicts) => verdicts,
             Self::Later(verdicts) => verdicts.await,
         }
     }

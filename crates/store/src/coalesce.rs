@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use tokio::sync::oneshot;
 use weir_config::RedisConfig;
 use weir_core::algorithm::Op;
@@ -39,7 +40,7 @@ use weir_time::deadlines::{Deadlines, Passed};
 
 use self::queue::{ByKey, Queue, Waiter};
 use super::{
-    Answers, Decision, DecisionAnswer, OwnedSubject, Store, StoreAnswer, StoreError, Verdicts, decide_one,
+    Answers, Decision, OwnedSubject, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one,
 };
 
 /// One worker's calls in flight, before its store.
@@ -63,7 +64,7 @@ enum Join {
     /// No call is in flight, so it makes one.
     Leader,
     /// Its denial is cached.
-    Cached(DecisionAnswer),
+    Cached(StoreAnswer<Verdicts>),
     /// It waits for the next call, until its deadline at most.
     Follower(Instant, VerdictReceiver),
 }
@@ -90,26 +91,17 @@ impl<S: Store> Coalesce<S> {
 
 impl<S: Store> Store for Coalesce<S> {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        if decisions.iter().any(|decision| decision.costs.len() != 1) {
-            for decision in decisions {
-                self.0.begin(decision, answers);
-            }
-            return;
-        }
-        let first = answers.each.len();
-        self.known(decisions, answers);
-        for (place, decision) in (first..).zip(decisions) {
-            if matches!(answers.each.get(place), Some(StoreAnswer::Unknown)) {
-                let end = answers.end();
-                self.0.begin(decision, answers);
-                // What its limits say would stand behind those of later decisions.
-                if let Some(StoreAnswer::Ready(Ok(_))) = answers.each.last() {
-                    let verdicts = answers.take_from(end).verdicts();
-                    answers.later(verdicts);
-                }
-                // It has one answer, which takes the place of the unknown one.
-                answers.each.swap_remove(place);
-            }
+        let end = answers.end();
+        let has_one_cost = |decision: &Decision<'_>| decision.costs.len() == 1;
+        let places = if self.knows_some() && decisions.iter().all(has_one_cost) {
+            self.known(decisions, answers)
+        } else {
+            SmallVec::new()
+        };
+        if places.is_empty() {
+            decisions.iter().for_each(|decision| self.0.begin(decision, answers));
+        } else if places.len() < decisions.len() {
+            self.0.begin_others(decisions, &places, end, answers);
         }
     }
 
@@ -117,16 +109,34 @@ impl<S: Store> Store for Coalesce<S> {
         self.0.store.knows_some()
     }
 
-    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        if self.knows_some() {
-            self.0.store.known(decisions, answers);
-        } else {
-            answers.each.extend(decisions.iter().map(|_| StoreAnswer::Unknown));
-        }
+    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) -> SmallVec<[usize; TOGETHER]> {
+        self.0.store.known(decisions, answers)
     }
 }
 
 impl<S: Store> Inner<S> {
+    /// Begins the decisions whose answers are not known, and puts the known ones, which were appended since `end`,
+    /// between theirs.
+    fn begin_others(
+        self: &Arc<Self>,
+        decisions: &[Decision<'_>],
+        places: &[usize],
+        end: (usize, usize),
+        answers: &mut Answers,
+    ) {
+        let known = answers.split_off(end);
+        let (mut each, mut limits) = (known.each.into_iter(), known.limits.into_iter());
+        let mut places = places.iter().peekable();
+        for (place, decision) in decisions.iter().enumerate() {
+            if places.next_if_eq(&&place).is_some() {
+                answers.each.extend(each.next());
+                answers.limits.extend(limits.by_ref().take(decision.limits().count()));
+            } else {
+                self.begin(decision, answers);
+            }
+        }
+    }
+
     /// Waits for the next call for the same keys if one is in flight, or else makes it.
     fn begin(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
         let &[cost] = decision.costs else { return self.store.decide(slice::from_ref(decision), answers) };
@@ -177,11 +187,10 @@ impl<S: Store> Inner<S> {
         Ok(Join::Follower(deadline, waiting))
     }
 
-    fn known(&self, decision: &Decision<'_>) -> Option<DecisionAnswer> {
+    fn known(&self, decision: &Decision<'_>) -> Option<StoreAnswer<Verdicts>> {
         let mut answers = Answers::default();
-        self.store.known(slice::from_ref(decision), &mut answers);
-        let is_known = matches!(answers.each.first(), Some(StoreAnswer::Ready(_)));
-        is_known.then(|| answers.take_from((0, 0)))
+        let places = self.store.known(slice::from_ref(decision), &mut answers);
+        (!places.is_empty()).then(|| answers.take_from((0, 0)))
     }
 
     async fn wait(&self, deadline: Instant, waiting: VerdictReceiver) -> Result<Verdicts, StoreError> {
@@ -198,11 +207,11 @@ impl<S: Store> Inner<S> {
         self.store.decide(slice::from_ref(decision), answers);
         let flight = Flight { inner: Arc::clone(self), key };
         match answers.take_from(end) {
-            DecisionAnswer::Later(verdicts) => answers.later(async move {
+            StoreAnswer::Later(verdicts) => answers.later(async move {
                 let _flight = flight;
                 verdicts.await
             }),
-            now @ DecisionAnswer::Now(_) => answers.put(1, now),
+            now @ StoreAnswer::Ready(_) => answers.put(1, now),
         }
     }
 

@@ -1,13 +1,19 @@
 //! What a store is asked.
 
+mod once;
+mod supported;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::{LimitSet, Part, check_supported};
-use weir_core::algorithm::Op;
+pub(crate) use self::once::Once;
+pub(crate) use self::supported::check_supported;
+use super::{LimitSet, Part};
+use weir_core::algorithm::{Algorithm, Op};
 use weir_core::key::{self, Subject};
 use weir_core::strategy::{Attributes, Limit, Strategy};
 
@@ -56,6 +62,22 @@ impl<'a> Decision<'a> {
     /// The limits that it is about.
     pub(crate) fn limit_set(&self) -> LimitSet {
         self.part.map_or(LimitSet::ALL, |part| part.limits)
+    }
+
+    /// The limits that it is about, in the order of the strategy.
+    pub fn limits(&self) -> impl Iterator<Item = &'a Limit> + use<'a> {
+        let part = self.limit_set();
+        let all = self.strategy.limits().iter().enumerate();
+        all.filter(move |(index, _)| part.has(*index)).map(|(_, limit)| limit)
+    }
+
+    /// Their algorithms.
+    #[inline]
+    pub(crate) fn algorithms(&self) -> Cow<'a, [Algorithm]> {
+        if self.limit_set() == LimitSet::ALL {
+            return Cow::Borrowed(self.strategy.algorithms());
+        }
+        Cow::Owned(self.limits().map(|limit| limit.algorithm).collect())
     }
 
     /// The phases of the keys; a name is built only where a limit is spread.

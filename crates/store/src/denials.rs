@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenStates, StateChange};
 use self::holds::holds;
 use self::known::{DenialTable, Known, KnownQuestion};
-use super::{Answers, Decision, DecisionAnswer, Store, StoreAnswer, Verdicts};
+use super::{Answers, Decision, Store, StoreAnswer, TOGETHER, Verdicts};
 
 use weir_core::algorithm::Op;
 use weir_core::key::KeySecret;
@@ -121,10 +121,11 @@ impl<S: Store> Store for Denials<S> {
         self.0.lookup_credit.load(Relaxed) > 0
     }
 
-    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
+    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) -> SmallVec<[usize; TOGETHER]> {
         let WorkerDenials { shared, known, .. } = &*self.0;
         let (now, table) = (shared.clock.now(), known.lock());
-        for decision in decisions {
+        let mut places = SmallVec::new();
+        for (place, decision) in decisions.iter().enumerate() {
             let answer = match *decision.costs {
                 [cost] if cost > 0 && shared.keeps(decision) => {
                     let epochs = shared.epochs(decision);
@@ -135,14 +136,13 @@ impl<S: Store> Store for Denials<S> {
                 }
                 _ => None,
             };
-            match answer {
-                Some((verdict, answer)) => {
-                    answers.each.push(StoreAnswer::Ready(Ok(verdict)));
-                    answers.limits.extend(answer.limits());
-                }
-                None => answers.each.push(StoreAnswer::Unknown),
+            if let Some((verdict, answer)) = answer {
+                answers.each.push(StoreAnswer::Ready(Ok(verdict)));
+                answers.limits.extend(answer.limits());
+                places.push(place);
             }
         }
+        places
     }
 }
 
@@ -220,13 +220,13 @@ fn then(
     after: impl FnOnce(&Verdicts) + Send + 'static,
 ) {
     match answers.take_from(end) {
-        DecisionAnswer::Now(verdicts) => {
+        StoreAnswer::Ready(verdicts) => {
             if let Ok(verdicts) = &verdicts {
                 after(verdicts);
             }
-            answers.put(costs, DecisionAnswer::Now(verdicts));
+            answers.put(costs, StoreAnswer::Ready(verdicts));
         }
-        DecisionAnswer::Later(verdicts) => answers.later(async move {
+        StoreAnswer::Later(verdicts) => answers.later(async move {
             let verdicts = verdicts.await?;
             after(&verdicts);
             Ok(verdicts)

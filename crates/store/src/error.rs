@@ -65,3 +65,9 @@ impl StoreError {
         "other_cost",
     ];
 }
+
+/// For a store that answers without a verdict.
+#[must_use]
+pub fn no_verdict() -> StoreError {
+    StoreError::Refused("it answered without a verdict".into())
+}

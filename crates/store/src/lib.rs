@@ -24,12 +24,13 @@ use std::pin::pin;
 use std::slice;
 use std::task::{Context, Poll, Waker};
 
-pub use self::answers::{Answers, DecisionAnswer, LaterVerdicts, StoreAnswer, Verdicts};
-pub(crate) use self::decision::Phases;
+use smallvec::SmallVec;
+
+pub use self::answers::{Answers, LaterVerdicts, StoreAnswer, Verdicts};
 pub use self::decision::{Decision, OwnedSubject};
-pub use self::error::StoreError;
+pub(crate) use self::decision::{Once, Phases, check_supported};
+pub use self::error::{StoreError, no_verdict};
 pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
-use self::part::check_supported;
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 
@@ -50,13 +51,13 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
-    /// Appends one answer to each of `decisions`: what [`Store::decide`] would answer, where that is known without
-    /// asking anybody and changes nothing, and else [`StoreAnswer::Unknown`].
+    /// Appends the answers to those of `decisions` that are known without asking anybody, as [`Store::decide`] would
+    /// answer them. Returns the places of these decisions, in their order. It changes nothing.
     ///
     /// It is for stores that stand in front of others: they look here before they do anything for a decision. Without
     /// it a known denial would cost as much as a caller that waits (a hash of its keys, and a place in a map).
-    fn known(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        answers.each.extend(decisions.iter().map(|_| StoreAnswer::Unknown));
+    fn known(&self, _decisions: &[Decision<'_>], _answers: &mut Answers) -> SmallVec<[usize; TOGETHER]> {
+        SmallVec::new()
     }
 }
 
@@ -64,7 +65,7 @@ pub trait Store: Send + Sync + 'static {
 pub const TOGETHER: usize = 16;
 
 /// Asks `store` for one decision.
-pub fn decide_one<S: Store>(store: &S, decision: &Decision<'_>) -> DecisionAnswer {
+pub fn decide_one<S: Store>(store: &S, decision: &Decision<'_>) -> StoreAnswer<Verdicts> {
     let mut answers = Answers::default();
     store.decide(slice::from_ref(decision), &mut answers);
     answers.take_from((0, 0))
@@ -76,10 +77,4 @@ pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
     }
-}
-
-/// For a store that answers without a verdict.
-#[must_use]
-pub fn no_verdict() -> StoreError {
-    StoreError::Refused("it answered without a verdict".into())
 }

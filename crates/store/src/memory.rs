@@ -37,8 +37,7 @@ use self::place::StatePlace;
 use self::queues::QueueTable;
 use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
-use super::part::Once;
-use super::{Answers, Decision, Store, StoreError, check_supported};
+use super::{Answers, Decision, Once, Store, StoreError, check_supported};
 
 /// Locks; many more than workers, so that two workers rarely want the same one.
 const SHARDS: usize = 128;

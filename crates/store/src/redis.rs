@@ -4,24 +4,26 @@
 //! worker's own connection, in one script call that decides atomically on the server's own clock.
 //! Redirects of a moving cluster are followed. A call that may have been executed is never sent twice.
 
-mod call;
+mod callers;
+mod codes;
 mod connect;
 mod context;
+mod decisions;
+mod doubles;
+mod evaluate;
 mod fault;
 mod health;
-mod lease;
+mod leases;
 mod link;
 mod links;
 mod lua_files;
+mod outbox;
 mod plain;
 mod probe;
-mod queue;
-mod replay;
-mod replies;
-mod request;
-mod script;
-mod sentinel;
-mod shared_call;
+mod queues;
+mod reply;
+mod script_call;
+mod single_slot;
 mod source;
 mod topology;
 mod trials;
@@ -39,15 +41,17 @@ use weir_time::clock::{Clock, monotonic};
 use weir_time::deadlines::{Deadlines, Passed};
 
 use self::context::LinkContext;
+use self::decisions::DecisionRequest;
 use self::fault::Fault;
 pub use self::health::{EngineSet, EnginesInUse, NodeStatus, Since, StoreHealth, StoreStatus, Trouble};
-use self::lease::LeaseRequest;
+use self::leases::LeaseRequest;
 use self::links::Links;
-use self::queue::QueueRequest;
-use self::request::{NodeRequest, Request};
+use self::outbox::OutboxRequest;
+use self::queues::QueueRequest;
+use self::script_call::Redirection;
+use self::single_slot::SingleSlotNodes;
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
-use self::trials::SingleSlotNodes;
 pub use self::usage::{UsageCommand, UsageLink, UsageTimeSeries};
 use super::{
     Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
@@ -137,11 +141,11 @@ impl Store for RedisStore {
                 answers.fail(decision.costs.len(), &error);
                 continue;
             }
-            let deadline = self.0.deadline(decision.deadline.copied());
-            let request = Request::new(&shared.context.config, &shared.secret, cluster, decision);
+            let deadline = self.0.deadline::<DecisionRequest>(decision.deadline.copied());
+            let request = DecisionRequest::new(&shared.context.config, &shared.secret, cluster, decision);
             let request = Arc::new(request);
             let connections = Arc::clone(&self.0);
-            answers.later(async move { connections.ask(&request, deadline).await });
+            answers.later(async move { connections.ask_until(&request, deadline).await });
         }
     }
 }
@@ -151,7 +155,7 @@ impl LeaseStore for RedisStore {
         let shared = &self.0.shared;
         let cluster = shared.context.topology.is_cluster();
         let request = LeaseRequest::new(&shared.context.config, &shared.secret, cluster, ask)?;
-        self.0.ask(&Arc::new(request), self.0.deadline(ask.deadline)).await
+        self.0.ask(&Arc::new(request), ask.deadline).await
     }
 }
 
@@ -160,20 +164,30 @@ impl QueueStore for RedisStore {
         let context = &self.0.shared.context;
         let request =
             QueueRequest::new(&context.config, &self.0.shared.secret, context.topology.is_cluster(), ask);
-        let own = monotonic() + queue::deadline(context);
-        let deadline = ask.deadline.map_or(own, |callers| callers.min(own));
-        self.0.ask(&Arc::new(request), deadline).await
+        self.0.ask(&Arc::new(request), ask.deadline).await
     }
 }
 
 impl WorkerConnections {
     /// When a caller is answered: by its own deadline, or by that of the store if it is earlier.
-    fn deadline(&self, callers: Option<Instant>) -> Instant {
-        let own = monotonic() + Duration::from(self.shared.context.config.deadline);
+    fn deadline<R: OutboxRequest>(&self, callers: Option<Instant>) -> Instant {
+        let own = monotonic() + R::deadline(&self.shared.context);
         callers.map_or(own, |callers| callers.min(own))
     }
 
-    async fn ask<R: NodeRequest>(&self, request: &R, deadline: Instant) -> Result<R::Answer, StoreError> {
+    async fn ask<R: OutboxRequest>(
+        &self,
+        request: &Arc<R>,
+        deadline: Option<Instant>,
+    ) -> Result<R::Answer, StoreError> {
+        self.ask_until(request, self.deadline::<R>(deadline)).await
+    }
+
+    async fn ask_until<R: OutboxRequest>(
+        &self,
+        request: &Arc<R>,
+        deadline: Instant,
+    ) -> Result<R::Answer, StoreError> {
         match self.deadlines.until(deadline, self.route(request)).await {
             Ok(answer) => answer,
             Err(Passed) => {
@@ -184,26 +198,26 @@ impl WorkerConnections {
     }
 
     /// Asks the slot's node, and follows where it points.
-    async fn route<R: NodeRequest>(&self, request: &R) -> Result<R::Answer, StoreError> {
+    async fn route<R: OutboxRequest>(&self, request: &Arc<R>) -> Result<R::Answer, StoreError> {
         let mut address = self.topology().owner(request.slot())?;
-        let (mut asking, mut alone) = (false, false);
+        let mut how = Redirection::default();
         let mut last = StoreError::Timeout;
         for _ in 0..MAX_HOPS {
-            match self.links.to(&address).ask(request, asking, alone).await {
+            match self.links.to(&address).ask(request, how).await {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Moved(to)) if self.topology().is_cluster() => {
                     self.topology().suspect();
-                    (address, asking) = (to, false);
+                    (address, how.asking) = (to, false);
                 }
-                Err(Fault::Ask(to)) if self.topology().is_cluster() => (address, asking) = (to, true),
+                Err(Fault::Ask(to)) if self.topology().is_cluster() => (address, how.asking) = (to, true),
                 Err(Fault::Moved(_) | Fault::Ask(_)) => return Err(not_configured_as_cluster()),
                 // Nothing was executed for it; by itself it gets a redirection.
-                Err(Fault::Stray) => alone = true,
+                Err(Fault::Stray) => how.alone = true,
                 Err(Fault::NotYet(error)) => {
                     last = error;
                     self.topology().suspect();
                     tokio::time::sleep(NOT_YET).await;
-                    (address, asking) = (self.topology().owner(request.slot())?, false);
+                    (address, how.asking) = (self.topology().owner(request.slot())?, false);
                 }
                 Err(Fault::Broken(error)) => {
                     self.topology().suspect();

@@ -175,7 +175,7 @@ pub fn decide_ready<S: Store>(
     store.decide(decisions, &mut answers);
     let ready = |answer| match answer {
         StoreAnswer::Ready(decided) => decided,
-        StoreAnswer::Later(_) | StoreAnswer::Unknown => panic!("the store does not answer at once"),
+        StoreAnswer::Later(_) => panic!("the store does not answer at once"),
     };
     (answers.each.into_iter().map(ready).collect(), answers.limits.into_vec())
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use weir_core::algorithm::{Algorithm, LimitVerdict, NextUnit, Op};
 use weir_core::strategy::Strategy;
 use weir_store::{
-    Decision, DecisionAnswer, LaterVerdicts, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts,
+    Decision, LaterVerdicts, LimitSet, OwnedSubject, Part, Store, StoreAnswer, StoreError, Verdicts,
     decide_one,
 };
 use weir_units::{Micros, Retry};
@@ -78,8 +78,8 @@ impl AdviceWanted {
             deadline: self.deadline.as_ref(),
         };
         match decide_one(store, &peek) {
-            DecisionAnswer::Now(peeked) => AdviceBegun::Known(Some(Self::of_peek(binding, &peeked))),
-            DecisionAnswer::Later(later) => AdviceBegun::Later(binding, later),
+            StoreAnswer::Ready(peeked) => AdviceBegun::Known(Some(Self::of_peek(binding, &peeked))),
+            StoreAnswer::Later(later) => AdviceBegun::Later(binding, later),
         }
     }
 

@@ -145,7 +145,7 @@ impl<'a, S: Store> Round<'a, S> {
                             Begun::Answered(answer)
                         }
                     }
-                    Some((_, StoreAnswer::Unknown)) | None => {
+                    None => {
                         let answer = self.failed(strategy, no_verdict());
                         Begun::Answered(answer.map(|outcome| Answer { strategy, outcome, advice: None }))
                     }

@@ -11,9 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use weir_core::algorithm::{Cause, Op};
 use weir_core::strategy::{Field, Listed, Resolved, Rules, Shadow, Strategy};
-use weir_store::{
-    Decision, DecisionAnswer, LimitSet, Part, Store, StoreError, TOGETHER, Verdicts, decide_one,
-};
+use weir_store::{Decision, LimitSet, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one};
 use weir_units::Retry;
 
 use super::answer::{Begun, LimiterError, Outcome};
@@ -161,8 +159,8 @@ impl<S: Store> Limiter<S> {
             let Some(live) = live.take() else { return };
             let count = self.shadow_count((resolved.index, number));
             match self.decide_shadow(question, &resolved, shadow) {
-                Ok(DecisionAnswer::Now(result)) => count.ended(outcome_of(&result), live),
-                Ok(DecisionAnswer::Later(later)) => {
+                Ok(StoreAnswer::Ready(result)) => count.ended(outcome_of(&result), live),
+                Ok(StoreAnswer::Later(later)) => {
                     spawn(async move { count.waited(outcome_of(&later.await), live).await });
                 }
                 Err(outcome) => count.ended(outcome, live),
@@ -176,7 +174,7 @@ impl<S: Store> Limiter<S> {
         question: &Question<'_>,
         resolved: &Resolved<'_>,
         shadow: &Shadow,
-    ) -> Result<DecisionAnswer, ShadowOutcome> {
+    ) -> Result<StoreAnswer<Verdicts>, ShadowOutcome> {
         let found = self.rules.shadow_for(shadow, question.resource, question.consumer);
         // The live strategy may count by less than its shadow.
         bounds::check_needed(question, found.strategy).map_err(|_| ShadowOutcome::Error)?;
@@ -215,7 +213,7 @@ impl<S: Store> Limiter<S> {
             }
             let part = Part { limits, id: part.map_or("", |part| part.id) };
             let shadowed = Decision { strategy, part: Some(&part), ..*decision };
-            if let DecisionAnswer::Later(later) = decide_one(&self.store, &shadowed) {
+            if let StoreAnswer::Later(later) = decide_one(&self.store, &shadowed) {
                 spawn(async move {
                     let error = later.await.err();
                     tracing::debug!(error = error.as_ref().map(tracing::field::display), "shadow changed");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weir_config::RedisConfig;
 use weir_time::clock::Clock;
 
+use super::single_slot::SingleSlotNodes;
 use super::topology::ClusterView;
-use super::trials::SingleSlotNodes;
 
 /// What every link and the watcher know.
 pub(super) struct LinkContext {

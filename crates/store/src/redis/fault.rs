@@ -38,7 +38,10 @@ impl Fault {
 
     /// Reads an error reply, or an error of the connection. `host` is the node that was asked.
     pub(super) fn of(error: &RedisError, host: &str) -> Self {
-        let refused = || StoreError::Refused(error.to_string().into());
+        let refused = || match error.code() {
+            Some("WRONGTYPE") => StoreError::Unreadable(error.to_string().into()),
+            _ => StoreError::Refused(error.to_string().into()),
+        };
         let redirect = || {
             let (address, _slot) = error.redirect_node()?;
             let (to, port) = address.rsplit_once(':')?;
@@ -61,5 +64,13 @@ impl Fault {
             ErrorKind::Server(_) | ErrorKind::Extension => Self::Failed(refused()),
             _ => Self::Broken(StoreError::Unavailable(error.to_string().into())),
         }
+    }
+}
+
+/// An error as Redis wrote it, which is what its manual can be searched for.
+pub(super) fn as_written(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
     }
 }

@@ -12,6 +12,7 @@ mod fingerprint;
 mod monitor;
 mod probe;
 mod probe_leases;
+mod probed;
 mod remedy;
 mod rights;
 mod streak;
@@ -19,7 +20,6 @@ mod tags;
 
 use std::fmt;
 
-pub(super) use self::ask::as_written;
 pub use self::board::StoreHealth;
 pub use self::engines::{EngineSet, EnginesInUse};
 pub(super) use self::monitor::monitor;

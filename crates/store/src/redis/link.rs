@@ -4,38 +4,32 @@
 //! alone leaves alone, and nothing waits for a timer. While the node is known to be away, requests are
 //! answered at once instead of waiting for their deadlines.
 
+mod sender;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::call::{CallSlots, Fate, NodeCall, ScriptCall};
+use self::sender::{ConnectionHealth, Sender};
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
 use super::fault::Fault;
-use super::request::{Job, NodeRequest};
-use super::shared_call::SharedCall;
-use super::topology::{Address, ClusterView};
+use super::outbox::{LinkClosed, Outbox, OutboxRequest, ReadyCalls};
+use super::script_call::{CallSlots, Redirection, ScriptCall};
+use super::topology::Address;
 use super::trials::Trials;
 use crate::StoreError;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
-
-/// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
-/// Redis up for more than some milliseconds. The last request may pass it.
-const MAX_KEYS: usize = 1000;
-
-/// After this many calls in a row without an answer the connection is given up: a node that hangs
-/// reports no error, and its successor is found only by looking.
-const SILENT_CALLS: u32 = 3;
 
 /// A connection that was given up sooner than this was never any good.
 const BRIEF: Duration = Duration::from_secs(1);
 
 /// A handle to the task that talks to one node.
 pub(super) struct Link {
-    queue: mpsc::UnboundedSender<Job>,
+    outbox: Arc<Outbox>,
     waiting: AtomicUsize,
     max_waiting: usize,
 }
@@ -43,26 +37,31 @@ pub(super) struct Link {
 impl Link {
     /// Starts the task on the current runtime; it ends when the link is dropped.
     pub(super) fn open(address: Address, context: Arc<LinkContext>, deadlines: Deadlines) -> Self {
-        let (queue, jobs) = mpsc::unbounded_channel();
+        let outbox = Arc::new(Outbox::default());
         let max_waiting = context.config.max_waiting;
         let trials = Trials::new(Arc::clone(&context), address.clone());
-        tokio::spawn(Task { address, context, deadlines, jobs, trials }.run());
-        Self { queue, waiting: AtomicUsize::new(0), max_waiting }
+        tokio::spawn(Task { address, context, deadlines, outbox: Arc::clone(&outbox), trials }.run());
+        Self { outbox, waiting: AtomicUsize::new(0), max_waiting }
     }
 
     /// Sends a request and waits for its answer. Dropping the future takes back what has not left yet.
-    pub(super) async fn ask<R: NodeRequest>(
+    pub(super) async fn ask<R: OutboxRequest>(
         &self,
-        request: &R,
-        asking: bool,
-        alone: bool,
+        request: &Arc<R>,
+        how: Redirection,
     ) -> Result<R::Answer, Fault> {
         let _place = LinkPlace::take(&self.waiting, self.max_waiting)
             .ok_or(Fault::Failed(StoreError::Overloaded(self.max_waiting)))?;
-        let (reply, answer) = oneshot::channel();
-        let gone = |_| Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
-        self.queue.send(request.job(asking, alone, reply)).map_err(|_| gone(()))?;
-        answer.await.unwrap_or_else(|_| Err(gone(())))
+        let (caller, answer) = oneshot::channel();
+        let closed = || Fault::Broken(StoreError::Unavailable("the connection was closed".into()));
+        self.outbox.put(ScriptCall::new(request, how, caller)).map_err(|LinkClosed| closed())?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.outbox.close();
     }
 }
 
@@ -86,12 +85,15 @@ struct Task {
     address: Address,
     context: Arc<LinkContext>,
     deadlines: Deadlines,
-    jobs: mpsc::UnboundedReceiver<Job>,
+    outbox: Arc<Outbox>,
     trials: Trials,
 }
 
-/// The link was dropped: no more calls come.
-struct LinkClosed;
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.outbox.close();
+    }
+}
 
 /// Why a connection is not used any more.
 enum Parted {
@@ -157,13 +159,14 @@ impl Task {
 
     /// Sends what comes until the connection has ended or is given up.
     async fn serve(&mut self, connection: &Connection) -> Result<Parted, LinkClosed> {
-        let health = Arc::new(Health::default());
+        let health = Arc::new(ConnectionHealth::default());
         let mut slots = if self.context.topology.is_cluster() { CallSlots::Apart } else { CallSlots::Any };
         let passed = self.trials.pass(connection.clone());
         let ended = connection.closed();
         tokio::pin!(passed, ended);
+        let mut ready = ReadyCalls::default();
         loop {
-            let first = tokio::select! {
+            tokio::select! {
                 biased;
                 () = health.given_up.notified() => {
                     tracing::info!(node = %self.address, "gave up a connection to Redis");
@@ -177,39 +180,25 @@ impl Task {
                     slots = CallSlots::Together;
                     continue;
                 }
-                job = self.jobs.recv() => job.ok_or(LinkClosed)?,
-            };
+                waits = self.outbox.ready() => waits?,
+            }
             // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
             // the call leaves. That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;
-            let (mut keys, mut decisions) = (0, Vec::with_capacity(1));
-            let (mut leases, mut queues) = (Vec::new(), Vec::new());
-            let mut next = Some(first);
-            while let Some(job) = next {
-                keys += job.weight();
-                match job {
-                    // Callers that are gone must not be charged.
-                    job if job.is_abandoned() => {}
-                    Job::Decision(job) => decisions.push(job),
-                    Job::Lease(job) => leases.push(job),
-                    Job::Queue(job) => queues.push(job),
-                }
-                next = if keys < MAX_KEYS { self.jobs.try_recv().ok() } else { None };
-            }
-            let decisions = ScriptCall::group(decisions, slots);
+            self.outbox.take(&mut ready);
+            let sender = Sender {
+                connection,
+                health: &health,
+                context: &self.context,
+                deadlines: &self.deadlines,
+                host: &self.address.host,
+                slots,
+            };
+            sender.send(&mut ready.leases);
+            sender.send(&mut ready.queues);
+            let calls = sender.send(&mut ready.decisions);
             if slots == CallSlots::Apart {
-                self.context.single_slot_nodes.count(decisions.len());
-            }
-            let leases = SharedCall::group(leases, slots).into_iter().map(NodeCall::Leases);
-            let queues = SharedCall::group(queues, slots).into_iter().map(NodeCall::Queue);
-            for call in leases.chain(queues).chain(decisions.into_iter().map(NodeCall::Decisions)) {
-                let (connection, health) = (connection.clone(), Arc::clone(&health));
-                let (context, host) = (Arc::clone(&self.context), Arc::clone(&self.address.host));
-                let deadlines = self.deadlines.clone();
-                tokio::spawn(async move {
-                    let fate = call.run(connection, &context, &deadlines, &host).await;
-                    health.record(fate, &context.topology);
-                });
+                self.context.single_slot_nodes.count(calls);
             }
         }
     }
@@ -221,37 +210,16 @@ impl Task {
         why: &str,
     ) -> Result<T, LinkClosed> {
         tokio::pin!(work);
+        let mut ready = ReadyCalls::default();
         loop {
-            let job = tokio::select! {
+            tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                job = self.jobs.recv() => job.ok_or(LinkClosed)?,
-            };
-            let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
-            job.fail(Fault::Broken(error));
-        }
-    }
-}
-
-#[derive(Default)]
-struct Health {
-    silent: AtomicU32,
-    given_up: Notify,
-}
-
-impl Health {
-    fn record(&self, fate: Fate, topology: &ClusterView) {
-        let give_up = match fate {
-            Fate::Answered => {
-                self.silent.store(0, Relaxed);
-                return;
+                waits = self.outbox.ready() => waits?,
             }
-            Fate::Silent => self.silent.fetch_add(1, Relaxed) + 1 >= SILENT_CALLS,
-            Fate::Broken => true,
-        };
-        topology.suspect();
-        if give_up {
-            self.given_up.notify_one();
+            self.outbox.take(&mut ready);
+            let error = StoreError::Unavailable(format!("{}: {why}", self.address).into());
+            ready.fail(&Fault::Broken(error));
         }
     }
 }

@@ -1,8 +1,16 @@
 //! The short way's text, for one list of engines: `lua/plain.lua` with the parts of `lua/plain/` in it.
 
 use super::lua_files::{PLAIN, PLAIN_ANY, files_of};
-use super::source::Form;
 use weir_core::algorithm::{Algorithm, Engine, EngineKind, Grid, Window};
+
+/// What a script is made for. Decisions of one form may share a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Form {
+    /// Any limits.
+    Any,
+    /// Limits that the short way decides: their engines' numbers, the first in the lowest bits.
+    Plain(u16),
+}
 
 /// The most limits that a list has: every further one multiplies the scripts that there may be.
 const MOST: u32 = 3;

@@ -3,37 +3,13 @@
 //! Without such calls a node decides as exactly, but it gets a call for each slot. What speaks against them may
 //! pass: the node was loading, or did not answer in time, or a right is granted later.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
+use std::time::Duration;
 
 use super::connect::Connection;
 use super::context::LinkContext;
 use super::probe::{Refusal, spans_slots};
 use super::topology::Address;
-use weir_time::clock::monotonic;
-
-/// A node is logged again only after this time.
-const LOG_EVERY: Duration = Duration::from_secs(60);
-
-/// Nodes of a cluster that get a call for each slot, for all workers.
-#[derive(Default)]
-pub(super) struct SingleSlotNodes {
-    calls: AtomicU64,
-    refusing: Mutex<HashMap<Address, RefusingNode>>,
-}
-
-#[derive(Default)]
-struct RefusingNode {
-    /// Links whose last trial failed.
-    links: usize,
-    /// Whether the log says so.
-    is_logged: bool,
-    logged_at: Option<Instant>,
-}
 
 /// The trials of one link, over all its connections.
 pub(super) struct Trials {
@@ -65,14 +41,8 @@ impl Trials {
     }
 
     fn failed(&mut self, refusal: &Refusal) {
-        let mut refusing = self.context.single_slot_nodes.refusing.lock();
-        let is_recent = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < LOG_EVERY);
-        refusing.retain(|_, node| node.links > 0 || is_recent(node.logged_at));
-        let node = refusing.entry(self.address.clone()).or_default();
-        node.links += usize::from(!self.has_failed);
-        self.has_failed = true;
-        if !node.is_logged && !is_recent(node.logged_at) {
-            (node.is_logged, node.logged_at) = (true, Some(monotonic()));
+        let is_first = !std::mem::replace(&mut self.has_failed, true);
+        if self.context.single_slot_nodes.failed(&self.address, is_first) {
             tracing::warn!(
                 node = %self.address, reason = %refusal, to_do = refusal.to_do(),
                 "a cluster node gets one script call for each slot, which costs it more; trying on"
@@ -88,31 +58,13 @@ impl Trials {
 
     /// Returns whether this was the last link to a node whose failure is logged.
     fn forget_failure(&mut self) -> bool {
-        if !std::mem::take(&mut self.has_failed) {
-            return false;
-        }
-        let mut refusing = self.context.single_slot_nodes.refusing.lock();
-        let Some(node) = refusing.get_mut(&self.address) else { return false };
-        node.links = node.links.saturating_sub(1);
-        node.links == 0 && std::mem::take(&mut node.is_logged)
+        std::mem::take(&mut self.has_failed) && self.context.single_slot_nodes.forget(&self.address)
     }
 }
 
 impl Drop for Trials {
     fn drop(&mut self) {
         self.forget_failure();
-    }
-}
-
-impl SingleSlotNodes {
-    /// Counts calls to a node that gets one for each slot.
-    pub(super) fn count(&self, calls: usize) {
-        self.calls.fetch_add(calls as u64, Relaxed);
-    }
-
-    /// How many such calls there were.
-    pub(super) fn calls(&self) -> u64 {
-        self.calls.load(Relaxed)
     }
 }
 

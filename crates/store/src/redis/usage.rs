@@ -10,7 +10,7 @@ use weir_core::key::usage_slot;
 
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
-use super::health::as_written;
+use super::fault::as_written;
 use super::topology::Address;
 
 /// How long an exchange may take: it is no decision, and may bring many values.

@@ -1,16 +1,18 @@
 //! The watcher: one per process, apart from the workers.
 
+mod sentinel;
+
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, ServerErrorKind, Value};
+use redis::{Cmd, Value};
 use weir_config::{Login, Topology};
 
 use super::connect::{Connection, connect};
 use super::context::LinkContext;
-use super::health::as_written;
-use super::script::encode;
-use super::sentinel;
-use super::source::{Form, script_for};
+use super::decisions::DecisionRequest;
+use super::fault::as_written;
+use super::plain::Form;
+use super::script_call::{CallTerms, exchange};
 use super::topology::{Address, SlotMap};
 
 /// The interval of looks that no worker asked for.
@@ -43,14 +45,14 @@ fn listed(failures: &[String]) -> String {
     }
 }
 
-pub(super) struct Watcher<'a> {
-    pub(super) context: &'a LinkContext,
+struct Watcher<'a> {
+    context: &'a LinkContext,
     /// The node that answered last; it is asked first.
     connection: Option<(Address, Connection)>,
     /// The master that the sentinels named last.
-    pub(super) master: Option<(Address, Connection)>,
+    master: Option<(Address, Connection)>,
     /// Named by a sentinel in this look, and found not to be one.
-    pub(super) no_master: Option<Address>,
+    no_master: Option<Address>,
     /// Where the search for a node that answers begins, so that one that hangs is not always first.
     turn: usize,
 }
@@ -102,7 +104,7 @@ impl Watcher<'_> {
             Topology::Cluster => {
                 let mut command = redis::cmd("CLUSTER");
                 command.arg("SLOTS");
-                let reply = self.exchange(connection, &command).await?;
+                let reply = self.ask_for(connection, &command).await?;
                 let map =
                     SlotMap::parse(&reply, address).ok_or("it has no slots: is it part of a cluster?")?;
                 self.context.topology.replace(map);
@@ -114,31 +116,16 @@ impl Watcher<'_> {
 
     /// Whether the node would run a decision: it is asked for none of any kind. A server that answers
     /// `PING` and refuses scripts is of no use.
-    pub(super) async fn decides(&self, connection: &mut Connection) -> Result<(), String> {
-        let nothing = encode(&[], None);
-        let command = |name: &str, script: &str| {
-            let mut command = redis::cmd(name);
-            command.arg(script).arg(0).arg(nothing.as_slice());
-            command
-        };
-        let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
-        let script = script_for(Form::Any, false, std::iter::empty());
+    async fn decides(&self, connection: &mut Connection) -> Result<(), String> {
         let timeout = self.context.config.connect_timeout;
-        let asked = async {
-            match connection.send(&command("EVALSHA", &script.sha)).await {
-                Err(error) if error.kind() == unknown => {
-                    connection.send(&command("EVAL", &script.source)).await
-                }
-                reply => reply,
-            }
-        };
+        let asked = exchange::<DecisionRequest>(connection, Form::Any, &[], CallTerms::default());
         match tokio::time::timeout(timeout.into(), asked).await {
             Ok(reply) => reply.map(drop).map_err(|error| as_written(&error)),
             Err(_) => Err(format!("no answer within {timeout}")),
         }
     }
 
-    pub(super) async fn exchange(&self, connection: &mut Connection, command: &Cmd) -> Result<Value, String> {
+    async fn ask_for(&self, connection: &mut Connection, command: &Cmd) -> Result<Value, String> {
         let timeout = self.context.config.connect_timeout;
         match tokio::time::timeout(timeout.into(), connection.send(command)).await {
             Ok(reply) => reply.map_err(|error| as_written(&error)),

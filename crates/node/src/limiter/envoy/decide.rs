@@ -81,7 +81,7 @@ impl<S: Store> Limiter<S> {
                     limits.next().map(|limit| (verdict, limit)).ok_or_else(no_verdict)
                 }
                 Some(StoreAnswer::Ready(Err(error))) => Err(error),
-                Some(StoreAnswer::Unknown) | None => Err(no_verdict()),
+                None => Err(no_verdict()),
             };
             if !S::AT_ONCE || answer.is_err() {
                 self.count_call(started, answer.as_ref().err());

@@ -1,8 +1,9 @@
 //! One question beside the probe, and what becomes of it.
 
-use redis::{Cmd, RedisError, Value};
+use redis::{Cmd, Value};
 
 use crate::redis::connect::Connection;
+use crate::redis::fault::as_written;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,12 +20,4 @@ pub(super) async fn ask(connection: &mut Connection, question: &Cmd) -> Result<V
         Some("NOPERM" | "ERR" | "WRONGTYPE") => AskError::Refused(as_written(&error)),
         _ => AskError::Failed,
     })
-}
-
-/// A refusal as Redis wrote it, which is what its manual can be searched for.
-pub(in crate::redis) fn as_written(error: &RedisError) -> String {
-    match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        _ => error.to_string(),
-    }
 }

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::key::slot;
 use weir_core::strategy::{FailurePolicy, Limit, Scope, Strategy};
@@ -15,17 +14,14 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
 
-use super::ask::as_written;
 use super::engines::EngineSet;
 use super::probe_leases::LeaseProbe;
+use super::probed::{Probed, probe, refused};
 use super::rights::{self, Capability};
 use super::tags::ProcessTags;
-use crate::StoreError;
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::request::Request;
-use crate::redis::script::{decode, encode};
-use crate::redis::source::script_for;
+use crate::redis::decisions::DecisionRequest;
 use crate::redis::topology::{Address, ClusterView};
 
 /// So long that a probe finds what the last one wrote, as charges do, and so short that what it wrote is gone within
@@ -34,19 +30,6 @@ const WINDOW: Micros = Micros::from_secs(10);
 
 /// More than there are ever probes in a window, so that each is admitted and writes.
 const LIMIT: u64 = 10_000;
-
-/// How a probe ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Probed {
-    /// The node has decided.
-    Decides,
-    /// The slot is another node's, or on its way there: this says nothing of the node.
-    Elsewhere,
-    /// The node did not decide, and says why.
-    Refuses(String),
-    /// No answer: the connection is of no use any more.
-    Broken(String),
-}
 
 /// What the probes of one process have in common.
 #[derive(Debug)]
@@ -91,9 +74,10 @@ impl Probes {
             other => return other,
         }
         for strategy in self.strategies.iter().filter(is_used) {
-            let request = |&tag: &u128| Arc::new(Request::probe(strategy, &context.config.namespace, tag));
+            let request =
+                |&tag: &u128| Arc::new(DecisionRequest::probe(strategy, &context.config.namespace, tag));
             let requests: Vec<_> = tags.iter().map(request).collect();
-            let charge = charge(connection, context, &requests);
+            let charge = probe(connection, context, &requests);
             let deadline = monotonic() + Duration::from(context.config.deadline);
             match deadlines.until(deadline, charge).await {
                 Ok(Probed::Decides) => {}
@@ -140,54 +124,6 @@ fn silent(context: &LinkContext) -> Probed {
     Probed::Broken(format!("no answer within {}", context.config.deadline))
 }
 
-async fn charge(connection: &mut Connection, context: &LinkContext, requests: &[Arc<Request>]) -> Probed {
-    let Some(first) = requests.first() else { return Probed::Elsewhere };
-    let script = script_for(first.form, false, first.algorithms());
-    let request = encode(requests, context.clock.explicit());
-    let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
-    let reply = match connection.send(&command("EVALSHA", &script.sha, requests, &request)).await {
-        Err(error) if error.kind() == unknown => {
-            connection.send(&command("EVAL", &script.source, requests, &request)).await
-        }
-        reply => reply,
-    };
-    match reply {
-        Ok(reply) => decided(requests, &reply),
-        Err(error) => refused(&error, context.topology.is_cluster()),
-    }
-}
-
-fn command(name: &str, script: &str, requests: &[Arc<Request>], request: &[u8]) -> Cmd {
-    let mut command = redis::cmd(name);
-    command.arg(script).arg(requests.iter().map(|request| request.keys().len()).sum::<usize>());
-    for key in requests.iter().flat_map(|request| request.keys()) {
-        command.arg(key);
-    }
-    command.arg(request);
-    command
-}
-
-fn decided(requests: &[Arc<Request>], reply: &Value) -> Probed {
-    let failed = match decode(requests, reply) {
-        Ok(answers) => answers.into_iter().find_map(Result::err),
-        Err(error) => Some(error),
-    };
-    match failed {
-        None => Probed::Decides,
-        Some(StoreError::Refused(why) | StoreError::Unreadable(why)) => Probed::Refuses(why.to_string()),
-        Some(error) => Probed::Refuses(error.to_string()),
-    }
-}
-
-/// What an error of Redis, or of the connection, says of the node.
-pub(super) fn refused(error: &RedisError, is_cluster: bool) -> Probed {
-    let Some(code) = error.code() else { return Probed::Broken(error.to_string()) };
-    if is_cluster && matches!(code, "MOVED" | "ASK" | "TRYAGAIN") {
-        return Probed::Elsewhere;
-    }
-    Probed::Refuses(as_written(error))
-}
-
 /// A strategy of one limit for each engine.
 fn strategies() -> Vec<Arc<Strategy>> {
     let algorithms = [
@@ -224,7 +160,8 @@ mod tests {
     #[test]
     fn a_key_says_whose_it_is() {
         let strategies = strategies();
-        let request = Request::probe(&strategies[3], &Namespace::new("shop").unwrap(), 0x1234_5678_9abc_def0);
+        let request =
+            DecisionRequest::probe(&strategies[3], &Namespace::new("shop").unwrap(), 0x1234_5678_9abc_def0);
         let keys: Vec<&[u8]> = request.keys().collect();
         assert_eq!(keys, [b"shop:{123456789abcdef0}:probe:log"]);
     }

@@ -1,15 +1,17 @@
 //! The probe of leases: it takes and returns one through the real script.
 
+use std::sync::Arc;
+
 use weir_core::lease::{
     AdaptiveRule, AimdRule, ConcurrencyNumbers, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource,
     WorkOutcome,
 };
 use weir_units::Micros;
 
-use super::probe::{Probed, refused};
+use super::probed::{Probed, probe};
 use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
-use crate::redis::lease::{LeaseProbeError, LeaseRequest};
+use crate::redis::leases::LeaseRequest;
 
 /// How the reason begins when leases are refused.
 pub(super) const FOR_LEASES: &str = "for leases: ";
@@ -62,17 +64,10 @@ impl LeaseProbe {
             for &(rule, partition, id, op) in &self.calls {
                 let (namespace, call) = (&context.config.namespace, (partition, id, op));
                 let request = LeaseRequest::probe(&self.rules[rule], namespace, tag, call);
-                match request.ask(connection, context.clock.explicit()).await {
-                    Ok(()) => {}
-                    Err(LeaseProbeError::Refused(error)) => {
-                        return match refused(&error, context.topology.is_cluster()) {
-                            Probed::Refuses(reason) => Probed::Refuses(format!("{FOR_LEASES}{reason}")),
-                            other => other,
-                        };
-                    }
-                    Err(LeaseProbeError::Unreadable(error)) => {
-                        return Probed::Refuses(format!("{FOR_LEASES}{error}"));
-                    }
+                match probe(connection, context, &[Arc::new(request)]).await {
+                    Probed::Decides => {}
+                    Probed::Refuses(reason) => return Probed::Refuses(format!("{FOR_LEASES}{reason}")),
+                    other => return other,
                 }
             }
         }

@@ -1,6 +1,6 @@
-//! What the short way's decisions mean for their callers.
+//! The verdicts of decisions that the short path made.
 //!
-//! The short way answers with the states that it decided on. The same arithmetic that decides in memory
+//! The short path answers with the states that it decided on. The same arithmetic that decides in memory
 //! computes from them what every limit says, which costs the server nothing; and it must admit as much.
 
 use std::slice::Iter;
@@ -9,8 +9,10 @@ use std::sync::Arc;
 use redis::Value;
 use smallvec::SmallVec;
 
-use super::request::{NodeReply, Request};
-use super::script::{garbled, reason_of, whole};
+use super::DecisionRequest;
+use super::reason::read_reason;
+use crate::redis::callers::Replies;
+use crate::redis::reply::{garbled, whole};
 use crate::{LimitSet, StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use weir_units::Micros;
@@ -20,50 +22,48 @@ const NOT_A_STATE: &str = "the key holds something else than this limit's state"
 
 /// Answers `requests` from the states that `numbers` begin with. `reasons` begin with what failed.
 pub(super) fn replay(
-    requests: &[Arc<Request>],
+    requests: &[Arc<DecisionRequest>],
     now: Micros,
     admitted: u64,
     numbers: &mut impl Iterator<Item = f64>,
     reasons: &mut Iter<'_, Value>,
-) -> Result<Vec<NodeReply>, StoreError> {
+) -> Result<Replies<Verdicts>, StoreError> {
     let mut failure = next_failure(reasons)?;
     // How many charges are admitted here, and how many may have been of states that are none.
     let (mut counted, mut doubtful) = (0, 0);
-    let mut answers = Vec::with_capacity(requests.len());
+    let mut replies = Replies::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
         let states = request.algorithms().map(|limit| restored(limit, numbers));
         let states: SmallVec<[_; 3]> = states.collect::<Result<_, _>>()?;
         let charge = |cost: &&u64| request.op == Op::Charge && **cost > 0;
         if let Some((_, why)) = failure.take_if(|(failed, _)| *failed == index) {
-            answers.push(Err(why));
+            replies.push(Err(why));
             failure = next_failure(reasons)?;
         } else if let Some(states) = states.into_iter().collect() {
             let verdicts = verdicts(request, &mut Replayed(states), now);
             let fitting =
                 verdicts.decisions.iter().zip(&request.costs).filter(|(verdict, _)| verdict.allowed);
             counted += fitting.filter(|(_, cost)| charge(cost)).count() as u64;
-            answers.push(Ok(verdicts));
+            replies.push(Ok(verdicts));
         } else {
             doubtful += request.costs.iter().filter(charge).count() as u64;
-            answers.push(Err(StoreError::Unreadable(NOT_A_STATE.into())));
+            replies.push(Err(StoreError::Unreadable(NOT_A_STATE.into())));
         }
     }
     // The script and this process have decided alike, or one of them is not what the other takes it for.
     let alike = counted <= admitted && admitted - counted <= doubtful;
-    if alike && failure.is_none() { Ok(answers) } else { Err(garbled()) }
+    if alike && failure.is_none() { Ok(replies) } else { Err(garbled()) }
 }
 
 /// The next decision that failed alone, by its place, and why.
 fn next_failure(reasons: &mut Iter<'_, Value>) -> Result<Option<(usize, StoreError)>, StoreError> {
     let Some(Value::Int(place)) = reasons.as_slice().first() else { return Ok(None) };
-    let (_, Some(Value::BulkString(reason))) = (reasons.next(), reasons.next()) else {
-        return Err(garbled());
-    };
+    let (_, Some(reason)) = (reasons.next(), reasons.next()) else { return Err(garbled()) };
     let index = usize::try_from(place - 1).map_err(|_| garbled())?;
-    Ok(Some((index, reason_of(&String::from_utf8_lossy(reason)))))
+    Ok(Some((index, read_reason(reason)?)))
 }
 
-fn verdicts(request: &Request, cells: &mut Replayed, now: Micros) -> Verdicts {
+fn verdicts(request: &DecisionRequest, cells: &mut Replayed, now: Micros) -> Verdicts {
     let some: SmallVec<[Algorithm; MAX_LIMITS]>;
     let limits = if request.limits == LimitSet::ALL {
         request.strategy.algorithms()
@@ -88,7 +88,7 @@ fn restored(
         return Ok(Some(None));
     }
     let all = std::iter::once(first).chain(numbers);
-    let mut whole = all.map(|number| whole(Some(number)).unwrap_or(u64::MAX));
+    let mut whole = all.map(|number| whole(number).unwrap_or(u64::MAX));
     Ok(limit.engine().restore(&mut whole).map(Some))
 }
 

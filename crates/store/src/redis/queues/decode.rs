@@ -1,32 +1,32 @@
 //! Replies of `lua/queue/`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use redis::Value;
 
-use super::super::script::{garbled, number, whole};
-use super::super::source::QueueScript;
-use super::{QueueRequest, reason_of};
+use super::QueueRequest;
 use crate::StoreError;
+use crate::redis::callers::Replies;
+use crate::redis::codes::{enqueue_status as status, redelivery};
+use crate::redis::reply::{bytes, doubles, garbled, next_key_error, text, whole};
+use crate::redis::source::QueueScript;
 use weir_core::queue::{
     DeliveredItem, ItemId, OutcomeRecord, QueueAnswer, QueueRefusal, QueueReply, QueueStats, QueueTotals,
     Redelivery, RedeliveryCause,
 };
 use weir_units::Micros;
 
-/// The answer to each call, or why it alone failed.
-type CallAnswers = Result<Vec<Result<QueueAnswer, StoreError>>, StoreError>;
+type CallAnswers = Result<Replies<QueueAnswer>, StoreError>;
 
 /// Reads the reply to `calls`, which are of one kind.
 pub(super) fn decode(calls: &[Arc<QueueRequest>], reply: &Value) -> CallAnswers {
-    let Some(first) = calls.first() else { return Ok(Vec::new()) };
+    let Some(first) = calls.first() else { return Ok(Replies::new()) };
     let parts = parts(reply)?;
     match first.call {
         QueueScript::Enqueue => enqueued(calls, parts),
         QueueScript::Take => taken(calls, parts),
         QueueScript::Settle => settled(calls, parts),
-        QueueScript::Stats => Ok(vec![stats(parts)]),
+        QueueScript::Stats => Ok(Replies::from_buf([stats(parts)])),
     }
 }
 
@@ -35,21 +35,20 @@ fn enqueued(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
     let (numbers, mut reasons) = (numbers(numbers_of_all)?, reasons.iter());
     let mut numbers = numbers.into_iter();
     let mut next = || numbers.next().ok_or_else(garbled);
-    let mut answers = Vec::with_capacity(calls.len());
+    let mut answers = Replies::with_capacity(calls.len());
     for call in calls {
-        let (status, depth, added) = (count(next()?)?, count(next()?)?, count(next()?)?);
+        let (status, depth, added) = (whole(next()?)?, whole(next()?)?, whole(next()?)?);
         let reply = match status {
-            0 => {
-                let reason = text(reasons.next().ok_or_else(garbled)?)?;
-                answers.push(Err(reason_of(&reason)));
+            status::FAILED => {
+                answers.push(Err(next_key_error(&mut reasons)?));
                 continue;
             }
-            1 => {
-                let ids = (0..call.items).map(|_| item_id(next()?, next()?)).collect::<Result<_, _>>()?;
-                QueueReply::Accepted { ids, added }
+            status::ADDED => {
+                let ids = (0..call.numbers.items()).map(|_| item_id(next()?, next()?));
+                QueueReply::Accepted { ids: ids.collect::<Result<_, _>>()?, added }
             }
-            2 => QueueReply::Refused(QueueRefusal::Full),
-            3 => QueueReply::Refused(QueueRefusal::Never),
+            status::FULL => QueueReply::Refused(QueueRefusal::Full),
+            status::NEVER => QueueReply::Refused(QueueRefusal::Never),
             _ => return Err(garbled()),
         };
         answers.push(Ok(QueueAnswer { depth, reply }));
@@ -69,9 +68,9 @@ fn taken(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
         let &[handed, next, gone, dead_lettered] = of_call else { return Err(garbled()) };
         let next_item = || items.next().ok_or_else(garbled).and_then(delivered);
         let items = std::iter::repeat_with(next_item).take(index(handed)?).collect::<Result<_, _>>()?;
-        let (next_after, dead_lettered) = (span_if(next)?, count(dead_lettered)?);
+        let (next_after, dead_lettered) = (span_if(next)?, whole(dead_lettered)?);
         let reply = QueueReply::Taken { items, next_after, dead_lettered };
-        Ok(Ok(QueueAnswer { depth: count(held - gone)?, reply }))
+        Ok(Ok(QueueAnswer { depth: whole(held - gone)?, reply }))
     };
     of_calls.chunks(4).map(answer).collect()
 }
@@ -84,19 +83,19 @@ fn delivered(item: &[Value]) -> Result<DeliveredItem, StoreError> {
         return Ok(DeliveredItem { id, payload, deliveries: 1, again: None, origin: None });
     }
     let (head, taker) = about.split_at_checked(32).ok_or_else(garbled)?;
-    let head: Vec<f64> = head.chunks_exact(8).map(number).collect();
+    let head: Vec<f64> = doubles(head).collect();
     let [deliveries, cause, origin_ms, origin_seq] = head[..] else { return Err(garbled()) };
-    let cause = match count(cause)? {
-        0 => None,
-        1 => Some(RedeliveryCause::Nack),
-        2 => Some(RedeliveryCause::Visibility),
+    let cause = match whole(cause)? {
+        redelivery::FIRST => None,
+        redelivery::NACKED => Some(RedeliveryCause::Nack),
+        redelivery::EXPIRED => Some(RedeliveryCause::Visibility),
         _ => return Err(garbled()),
     };
     let taker = String::from_utf8_lossy(taker);
     Ok(DeliveredItem {
         id,
         payload,
-        deliveries: count(deliveries)?,
+        deliveries: whole(deliveries)?,
         again: cause.map(|cause| Redelivery { cause, taker: taker.into() }),
         origin: if origin_ms < 0.0 { None } else { Some(item_id(origin_ms, origin_seq)?) },
     })
@@ -112,8 +111,8 @@ fn settled(calls: &[Arc<QueueRequest>], parts: &[Value]) -> CallAnswers {
         let [head, done] = of_call else { return Err(garbled()) };
         let [gone, dead_lettered] = numbers(head)?[..] else { return Err(garbled()) };
         let done = bytes(done)?.iter().map(|flag| *flag == b'1').collect();
-        let reply = QueueReply::Settled { done, dead_lettered: count(dead_lettered)? };
-        Ok(Ok(QueueAnswer { depth: count(held - gone)?, reply }))
+        let reply = QueueReply::Settled { done, dead_lettered: whole(dead_lettered)? };
+        Ok(Ok(QueueAnswer { depth: whole(held - gone)?, reply }))
     };
     of_calls.chunks(2).map(answer).collect()
 }
@@ -127,23 +126,23 @@ fn stats(parts: &[Value]) -> Result<QueueAnswer, StoreError> {
         return Err(garbled());
     };
     let totals = QueueTotals {
-        accepted: count(*accepted)?,
-        first_deliveries: count(*first_deliveries)?,
-        redelivered_nack: count(*nacked)?,
-        redelivered_visibility: count(*expired)?,
-        acked: count(*acked)?,
-        dead_lettered: count(*dead_lettered)?,
+        accepted: whole(*accepted)?,
+        first_deliveries: whole(*first_deliveries)?,
+        redelivered_nack: whole(*nacked)?,
+        redelivered_visibility: whole(*expired)?,
+        acked: whole(*acked)?,
+        dead_lettered: whole(*dead_lettered)?,
     };
     let stats = QueueStats {
-        unacked: count(*unacked)?,
-        bytes: count(*held_bytes)?,
-        dead_depth: count(*dead_depth)?,
+        unacked: whole(*unacked)?,
+        bytes: whole(*held_bytes)?,
+        dead_depth: whole(*dead_depth)?,
         oldest_age: span_if(*age)?,
         totals,
         outcomes: u64::try_from(*outcomes).map_err(|_| garbled())?,
         newest: records.chunks(3).map(outcome).collect::<Result<_, _>>()?,
     };
-    Ok(QueueAnswer { depth: count(*depth)?, reply: QueueReply::Stats(stats) })
+    Ok(QueueAnswer { depth: whole(*depth)?, reply: QueueReply::Stats(stats) })
 }
 
 fn outcome(record: &[Value]) -> Result<OutcomeRecord, StoreError> {
@@ -153,7 +152,7 @@ fn outcome(record: &[Value]) -> Result<OutcomeRecord, StoreError> {
     Ok(OutcomeRecord {
         at,
         item,
-        deliveries: count(deliveries)?,
+        deliveries: whole(deliveries)?,
         taker: text(taker)?.into(),
         text: text(outcome)?.into(),
     })
@@ -163,30 +162,18 @@ fn parts(reply: &Value) -> Result<&[Value], StoreError> {
     if let Value::Array(parts) = reply { Ok(parts) } else { Err(garbled()) }
 }
 
-fn bytes(value: &Value) -> Result<&[u8], StoreError> {
-    if let Value::BulkString(bytes) = value { Ok(bytes) } else { Err(garbled()) }
-}
-
-fn text(value: &Value) -> Result<Cow<'_, str>, StoreError> {
-    Ok(String::from_utf8_lossy(bytes(value)?))
-}
-
 fn numbers(value: &Value) -> Result<Vec<f64>, StoreError> {
-    Ok(bytes(value)?.chunks_exact(8).map(number).collect())
-}
-
-fn count(number: f64) -> Result<u64, StoreError> {
-    whole(Some(number))
+    Ok(doubles(bytes(value)?).collect())
 }
 
 fn index(number: f64) -> Result<usize, StoreError> {
-    usize::try_from(count(number)?).map_err(|_| garbled())
+    usize::try_from(whole(number)?).map_err(|_| garbled())
 }
 
 fn span_if(number: f64) -> Result<Option<Micros>, StoreError> {
-    if number < 0.0 { Ok(None) } else { count(number).map(Micros).map(Some) }
+    if number < 0.0 { Ok(None) } else { whole(number).map(Micros).map(Some) }
 }
 
 fn item_id(ms: f64, seq: f64) -> Result<ItemId, StoreError> {
-    Ok(ItemId { ms: count(ms)?, seq: count(seq)? })
+    Ok(ItemId { ms: whole(ms)?, seq: whole(seq)? })
 }

@@ -1,38 +1,45 @@
-//! One decision on its way to a node and back.
+//! A decision on its way to a node: what `lua/decide.lua` and the short path are asked.
+
+mod decode;
+mod encode;
+mod reason;
+mod replay;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use redis::{Cmd, RedisWrite as _, Value};
 use smallvec::SmallVec;
-use tokio::sync::oneshot;
 use weir_config::RedisConfig;
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op};
 use weir_core::key::{self, KeySecret, Namespace};
 use weir_core::strategy::Strategy;
 
-use super::fault::Fault;
-use super::lease::LeaseRequest;
-use super::plain;
-use super::queue::QueueRequest;
-use super::shared_call::{SharedJob, SharedRequest as _};
-use super::source::Form;
-use crate::part::Once;
-use crate::{Decision, LimitSet, Phases, StoreError, Verdicts};
+#[cfg(test)]
+pub(super) use self::encode::DOUBLES;
+use super::callers::Replies;
+use super::context::LinkContext;
+use super::evaluate::ScriptName;
+use super::plain::{self, Form};
+use super::script_call::{CallTerms, ScriptCall, ScriptRequest};
+use super::source::{Script, script_for};
+use crate::{Decision, LimitSet, Once, Phases, StoreError, Verdicts};
 
 /// What is asked, with its keys already built; shared by its tries.
-pub(super) struct Request {
-    pub(super) strategy: Arc<Strategy>,
+pub(super) struct DecisionRequest {
+    strategy: Arc<Strategy>,
     /// Which of its limits.
-    pub(super) limits: LimitSet,
+    limits: LimitSet,
     /// The form of its limits.
-    pub(super) form: Form,
-    pub(super) op: Op,
+    form: Form,
+    op: Op,
     /// What the last key is, beside those of limits.
-    pub(super) once: OnceKey,
-    pub(super) costs: SmallVec<[u64; 1]>,
+    once: OnceKey,
+    costs: SmallVec<[u64; 1]>,
     /// For each limit its key's phase, where any of them is spread.
-    pub(super) phases: Phases,
+    phases: Phases,
     /// The slot of all its keys in a cluster; 0 where there is none.
-    pub(super) slot: u16,
+    slot: u16,
     /// All keys, one after the other, and where each ends.
     keys: Vec<u8>,
     ends: SmallVec<[usize; MAX_LIMITS]>,
@@ -40,7 +47,7 @@ pub(super) struct Request {
 
 /// What the last key of a request is, beside those of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnceKey {
+enum OnceKey {
     /// There is none: it happens each time.
     None,
     /// A marker: that this has happened, and may not happen again.
@@ -49,86 +56,7 @@ pub(super) enum OnceKey {
     Record,
 }
 
-/// What a node answers to one request: verdicts, or an error that is this request's alone.
-pub(super) type NodeReply = Result<Verdicts, StoreError>;
-
-/// What a node is asked, by whatever script.
-pub(super) trait NodeRequest {
-    /// What it answers.
-    type Answer;
-
-    /// The slot of all its keys in a cluster.
-    fn slot(&self) -> u16;
-
-    /// It, as it waits for its node.
-    fn job(&self, asking: bool, alone: bool, reply: oneshot::Sender<Result<Self::Answer, Fault>>) -> Job;
-}
-
-/// What waits for a node.
-pub(super) enum Job {
-    /// A decision, which shares its call with others.
-    Decision(DecisionJob),
-    /// A call about a lease, which shares its call with others about leases.
-    Lease(SharedJob<LeaseRequest>),
-    /// A call of a queue, which shares its call with others of its kind.
-    Queue(SharedJob<QueueRequest>),
-}
-
-/// A request that waits for its node's answer.
-pub(super) struct DecisionJob {
-    pub(super) request: Arc<Request>,
-    /// Which script it is for: its limits' own form, or that of any limits.
-    pub(super) form: Form,
-    /// Whether the node is asked on behalf of another one, during a slot's migration.
-    pub(super) asking: bool,
-    /// Whether its call must be of its own slot.
-    pub(super) alone: bool,
-    pub(super) reply: oneshot::Sender<Result<Verdicts, Fault>>,
-}
-
-impl Job {
-    /// How much work it is for the node.
-    pub(super) fn weight(&self) -> usize {
-        match self {
-            Self::Decision(job) => job.request.weight(),
-            Self::Lease(job) => job.request.weight(),
-            Self::Queue(job) => job.request.weight(),
-        }
-    }
-
-    /// Whether its caller has given up.
-    pub(super) fn is_abandoned(&self) -> bool {
-        match self {
-            Self::Decision(job) => job.reply.is_closed(),
-            Self::Lease(job) => job.reply.is_closed(),
-            Self::Queue(job) => job.reply.is_closed(),
-        }
-    }
-
-    /// Ends it without asking the node.
-    pub(super) fn fail(self, fault: Fault) {
-        let _ = match self {
-            Self::Decision(job) => job.reply.send(Err(fault)).is_ok(),
-            Self::Lease(job) => job.reply.send(Err(fault)).is_ok(),
-            Self::Queue(job) => job.reply.send(Err(fault)).is_ok(),
-        };
-    }
-}
-
-impl NodeRequest for Arc<Request> {
-    type Answer = Verdicts;
-
-    fn slot(&self) -> u16 {
-        self.slot
-    }
-
-    fn job(&self, asking: bool, alone: bool, reply: oneshot::Sender<Result<Verdicts, Fault>>) -> Job {
-        let (request, form) = (Arc::clone(self), self.form);
-        Job::Decision(DecisionJob { request, form, asking, alone: alone || asking, reply })
-    }
-}
-
-impl Request {
+impl DecisionRequest {
     /// Builds the keys of `decision`, for a node of a cluster or a server of its own.
     pub(super) fn new(
         config: &RedisConfig,
@@ -195,27 +123,79 @@ impl Request {
     }
 
     /// The algorithms of its limits, in order.
-    pub(super) fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
+    fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
         let all = self.strategy.algorithms().iter().enumerate();
         all.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| algorithm)
     }
 
     /// Whether `other` may be in one group with this: the same limits, operation and number of costs.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    fn shares_limits(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.strategy, &other.strategy)
             && self.limits == other.limits
             && (self.op, self.once) == (other.op, other.once)
             && self.costs.len() == other.costs.len()
     }
 
-    /// How much work it is for the node: its keys, as often as they are decided over.
-    pub(super) fn weight(&self) -> usize {
-        self.costs.len() * self.ends.len()
-    }
-
     /// Its keys.
     pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.ends.iter().enumerate().map(move |(index, &end)| &self.keys[start(index)..end])
+    }
+}
+
+impl ScriptRequest for DecisionRequest {
+    type Answer = Verdicts;
+    type Form = Form;
+
+    fn form(&self) -> Form {
+        self.form
+    }
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    /// Its keys, as often as they are decided over.
+    fn weight(&self) -> usize {
+        self.costs.len() * self.ends.len()
+    }
+
+    /// Those of one form come together. Strategies keep the order of what they and their overrides were asked, and so do
+    /// their keys.
+    fn arrange(calls: &mut [ScriptCall<Self>]) {
+        let family = |call: &ScriptCall<Self>| call.first().map(|first| first.strategy.family());
+        calls.sort_by_key(family);
+        for family in calls.chunk_by_mut(|a, b| family(a) == family(b)) {
+            // Where an override has other engines, all go together, and so in order.
+            if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
+                family.iter_mut().for_each(|call| call.form = Form::Any);
+            }
+        }
+        calls.sort_by_key(|call| call.form);
+    }
+
+    fn deadline(context: &LinkContext) -> Duration {
+        context.config.deadline.into()
+    }
+
+    fn script(form: Form, requests: &[Arc<Self>]) -> &'static Script {
+        let once = requests.iter().any(|request| request.once == OnceKey::Record);
+        script_for(form, once, requests.iter().flat_map(|request| request.algorithms()))
+    }
+
+    fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd {
+        let count: usize = requests.iter().map(|request| request.ends.len()).sum();
+        let bytes: usize = requests.iter().map(|request| request.keys.len()).sum();
+        let mut command = script.command(2 + count, bytes + encode::capacity(requests));
+        command.arg(if terms.spans { 0 } else { count });
+        for key in requests.iter().flat_map(|request| request.keys()) {
+            command.arg(key);
+        }
+        encode::encode(requests, terms.now, &mut command.writer_for_next_arg());
+        command
+    }
+
+    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<Verdicts>, StoreError> {
+        decode::decode(requests, reply)
     }
 }

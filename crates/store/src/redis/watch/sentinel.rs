@@ -5,9 +5,9 @@
 
 use redis::Value;
 
-use super::connect::{Connection, connect};
-use super::topology::{Address, SlotMap};
-use super::watch::Watcher;
+use super::Watcher;
+use crate::redis::connect::{Connection, connect};
+use crate::redis::topology::{Address, SlotMap};
 
 /// Asks one sentinel for the master, and makes that the owner of every slot.
 ///
@@ -40,7 +40,7 @@ async fn verify(watcher: &mut Watcher<'_>, address: &Address) -> Result<Connecti
             connect(address, config, config.login.as_ref()).await?
         }
     };
-    let role = watcher.exchange(&mut connection, &redis::cmd("ROLE")).await?;
+    let role = watcher.ask_for(&mut connection, &redis::cmd("ROLE")).await?;
     if !is_master(&role) {
         return Err("it is a replica; the sentinels have not agreed yet".to_owned());
     }
@@ -53,7 +53,7 @@ async fn named(watcher: &Watcher<'_>, sentinel: &mut Connection) -> Result<Addre
     let name = name.ok_or("no name of a master is configured")?;
     let mut command = redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
-    let reply = watcher.exchange(sentinel, &command).await?;
+    let reply = watcher.ask_for(sentinel, &command).await?;
     address_in(&reply).ok_or_else(|| format!("the sentinel knows no master {name:?}"))
 }
 

@@ -1,0 +1,127 @@
+//! Numbers that stand for something in requests and replies of scripts. They have the same names in `lua/`.
+
+/// Constants, in a module of their own because several scripts share some of the names.
+macro_rules! codes {
+    ($(#[$doc:meta])* $module:ident { $($name:ident = $number:literal,)+ }) => {
+        $(#[$doc])*
+        pub(super) mod $module {
+            $(pub(in crate::redis) const $name: u64 = $number;)+
+
+            #[cfg(test)]
+            pub(in crate::redis) const ALL: &[(&str, u64)] = &[$((stringify!($name), $number)),+];
+        }
+    };
+}
+
+codes! {
+    /// What a decision does. `ONCE`: under an id, with a record of what was decided; a refund has a marker instead.
+    op {
+        CHARGE = 1,
+        PEEK = 2,
+        REFUND = 3,
+        RESET = 4,
+        FORCE = 5,
+        AT_MOST = 6,
+        RESERVE = 7,
+        REFUND_ONCE = 8,
+        CHARGE_ONCE = 9,
+        FORCE_ONCE = 10,
+        AT_MOST_ONCE = 11,
+        RESERVE_ONCE = 12,
+        CANCEL = 13,
+        COUNT_PARTS = 14,
+    }
+}
+
+codes! {
+    /// Why a limit denies.
+    cause {
+        FITS = 0,
+        COUNT = 1,
+        MIN_GAP = 2,
+        ABOVE = 3,
+    }
+}
+
+codes! {
+    /// What a bucket is besides a meter.
+    bucket {
+        QUEUE = 1,
+        CHARGE_AFTER = 2,
+    }
+}
+
+codes! {
+    /// Where windows begin.
+    window {
+        ALIGNED = 0,
+        ANCHORED = 1,
+        MONTH = 2,
+        SPREAD = 3,
+    }
+}
+
+codes! {
+    /// What is done with a lease.
+    lease_op {
+        ACQUIRE = 1,
+        RENEW = 2,
+        RELEASE = 3,
+        SAMPLE = 4,
+    }
+}
+
+codes! {
+    /// How the work under a lease ended.
+    lease_outcome {
+        SUCCESS = 1,
+        IGNORED = 2,
+        DROPPED = 3,
+    }
+}
+
+codes! {
+    /// How a call about a lease ended.
+    lease_status {
+        FAILED = 0,
+        HELD = 1,
+        KNOWN = 2,
+        RELEASED = 3,
+        NOT_HELD = 4,
+        OTHER_WEIGHT = 5,
+        LIMITED = 6,
+        NEVER = 7,
+        FULL = 8,
+        SAMPLED = 9,
+    }
+}
+
+codes! {
+    /// How a call that puts items ended.
+    enqueue_status {
+        FAILED = 0,
+        ADDED = 1,
+        FULL = 2,
+        NEVER = 3,
+    }
+}
+
+codes! {
+    /// What settles items.
+    settle_op {
+        ACK = 1,
+        NACK = 2,
+    }
+}
+
+codes! {
+    /// Why an item is delivered again.
+    redelivery {
+        FIRST = 0,
+        NACKED = 1,
+        EXPIRED = 2,
+    }
+}
+
+#[cfg(test)]
+mod tests;

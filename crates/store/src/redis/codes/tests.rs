@@ -1,0 +1,118 @@
+//! Both sides of a script say the same: names of numbers, and names of doubles in their order.
+
+use std::collections::BTreeMap;
+
+use weir_core::algorithm::EngineKind;
+
+use super::{
+    bucket, cause, enqueue_status, lease_op, lease_outcome, lease_status, op, redelivery, settle_op, window,
+};
+use crate::redis::decisions::DOUBLES as DECISION_DOUBLES;
+use crate::redis::leases::DOUBLES as LEASE_DOUBLES;
+use crate::redis::queues::DOUBLES as QUEUE_DOUBLES;
+
+macro_rules! lua {
+    ($($path:literal)+) => {
+        concat!($(include_str!(concat!("../../../../../lua/", $path, ".lua"))),+)
+    };
+}
+
+/// A script, the codes that it has, and which of them it never names because they are what is left.
+type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
+
+const CODES: [Codes; 10] = [
+    (lua!("start" "limit"), op::ALL, &[]),
+    (lua!("limit"), cause::ALL, &[]),
+    (lua!("limit"), bucket::ALL, &[]),
+    (lua!("window"), window::ALL, &["ANCHORED"]),
+    (lua!("lease"), lease_op::ALL, &[]),
+    (lua!("lease"), lease_outcome::ALL, &["SUCCESS"]),
+    (lua!("lease"), lease_status::ALL, &["FAILED"]),
+    (lua!("queue/enqueue"), enqueue_status::ALL, &[]),
+    (lua!("queue/settle"), settle_op::ALL, &["NACK"]),
+    (lua!("queue/take"), redelivery::ALL, &["FIRST"]),
+];
+
+#[test]
+fn both_sides_have_the_same_numbers() {
+    for (text, codes, unnamed) in CODES {
+        let defined = definitions(text);
+        for (name, number) in codes {
+            let there = defined.get(name).map(Vec::as_slice).unwrap_or_default();
+            assert_eq!(there.is_empty(), unnamed.contains(name), "{name}");
+            assert!(there.iter().all(|there| *there == *number as f64), "{name}: {there:?}, {number}");
+        }
+    }
+}
+
+#[test]
+fn both_sides_have_the_same_engines() {
+    let defined = definitions(lua!("numbers"));
+    for engine in EngineKind::ALL {
+        let name = engine.name().to_uppercase();
+        assert_eq!(defined.get(&*name), Some(&vec![engine.number() as f64]), "{name}");
+    }
+}
+
+#[test]
+fn both_sides_have_the_same_order() {
+    let scripts = [
+        (lua!("start" "decide"), DECISION_DOUBLES),
+        (lua!("lease/start"), LEASE_DOUBLES),
+        (lua!("queue/start" "queue/settle"), QUEUE_DOUBLES),
+    ];
+    for (text, structs) in scripts {
+        let read = lists(text);
+        for names in structs {
+            let names = names.join(" ");
+            assert!(read.iter().any(|list| list.contains(&names)), "nothing reads {names}, but {read:#?}");
+        }
+    }
+}
+
+#[test]
+fn the_checks_can_fail() {
+    let text = "local A, B = 1, 2\n  local NEVER = -1\nlocal x = 3\nlocal B = 4 -- b\n";
+    let found = definitions(text).into_iter().collect::<Vec<_>>();
+    assert_eq!(found, [("A", vec![1.0]), ("B", vec![2.0, 4.0]), ("NEVER", vec![-1.0])]);
+    let text = "  l.op, l.least,\n    l.p1 =\n    struct.unpack('<ddd', x)\nlocal now, at = unpack_struct('<d', y)\n";
+    assert_eq!(lists(text), ["op least p1", "now at"]);
+}
+
+/// The numbers with names in capitals, as often as they are defined.
+fn definitions(text: &str) -> BTreeMap<&str, Vec<f64>> {
+    let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for line in text.lines() {
+        let Some((names, numbers)) = line.trim().strip_prefix("local ").and_then(|it| it.split_once(" = "))
+        else {
+            continue;
+        };
+        for (name, number) in names.split(", ").zip(numbers.split(", ")) {
+            let number = number.split(" --").next().unwrap_or_default();
+            let is_code = name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
+            if let (true, Ok(number)) = (is_code, number.parse()) {
+                found.entry(name).or_default().push(number);
+            }
+        }
+    }
+    found
+}
+
+/// The names that each `unpack` gives to what it reads, in their order.
+fn lists(text: &str) -> Vec<String> {
+    let mut lists = Vec::new();
+    let before = text.match_indices("unpack").map(|(at, _)| &text[..at]);
+    for before in before {
+        let Some((before, "")) =
+            before.rsplit_once('=').map(|(names, rest)| (names, rest.trim().trim_end_matches("struct.")))
+        else {
+            continue;
+        };
+        let is_of_list = |letter: char| letter.is_alphanumeric() || "_., \n".contains(letter);
+        let start = before.rfind(|letter| !is_of_list(letter)).map_or(0, |at| at + 1);
+        let names = before[start..].rsplit("local ").next().unwrap_or_default();
+        let names = names.split(',').map(|name| name.trim().rsplit('.').next().unwrap_or_default());
+        lists.push(names.collect::<Vec<_>>().join(" "));
+    }
+    lists
+}

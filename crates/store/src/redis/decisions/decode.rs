@@ -1,0 +1,91 @@
+//! What the script of decisions replies. `lua/README.md` is the contract.
+
+use std::sync::Arc;
+
+use redis::Value;
+
+use super::DecisionRequest;
+use super::reason::read_reason;
+use super::replay::replay;
+use crate::redis::callers::Replies;
+use crate::redis::codes::cause;
+use crate::redis::reply::{doubles, garbled, next_whole, packed, whole};
+use crate::{StoreError, Verdicts};
+use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
+use weir_units::{Micros, Retry};
+
+/// Bytes of what a reply ends with: the time, and how many decisions and charges the short path made.
+const TAIL: usize = 24;
+
+/// Says of a decision that it is allowed because it was before, under the same id.
+const AS_BEFORE: f64 = 2.0;
+
+/// The answers to `requests`, or why nothing of the reply can be used.
+pub(super) fn decode(
+    requests: &[Arc<DecisionRequest>],
+    reply: &Value,
+) -> Result<Replies<Verdicts>, StoreError> {
+    let (packed, reasons) = packed(reply)?;
+    let body = packed.len().checked_sub(TAIL).ok_or_else(garbled)?;
+    let mut tail = doubles(packed.get(body..).unwrap_or_default());
+    let now = Micros(next_whole(&mut tail)?);
+    let short = usize::try_from(next_whole(&mut tail)?).map_err(|_| garbled())?;
+    let admitted = next_whole(&mut tail)?;
+    let (mut numbers, mut reasons) = (doubles(packed), reasons.iter());
+    let (first, others) = requests.split_at_checked(short).ok_or_else(garbled)?;
+    let mut replies = replay(first, now, admitted, &mut numbers, &mut reasons)?;
+    replies.reserve(others.len());
+    for request in others {
+        let mut verdicts = Verdicts::default();
+        let mut failed = None;
+        for _ in &request.costs {
+            if let Some(why) = read_decision(request, now, &mut numbers, &mut reasons, &mut verdicts)? {
+                failed.get_or_insert(why);
+            }
+        }
+        replies.push(failed.map_or(Ok(verdicts), Err));
+    }
+    Ok(replies)
+}
+
+/// Appends one decision, or why it alone failed.
+fn read_decision<'a>(
+    request: &DecisionRequest,
+    now: Micros,
+    numbers: &mut impl Iterator<Item = f64>,
+    reasons: &mut impl Iterator<Item = &'a Value>,
+    out: &mut Verdicts,
+) -> Result<Option<StoreError>, StoreError> {
+    let allowed = numbers.next().ok_or_else(garbled)?;
+    if allowed < 0.0 {
+        return read_reason(reasons.next().ok_or_else(garbled)?).map(Some);
+    }
+    let fitted = next_whole(numbers)? != 0;
+    let granted = next_whole(numbers)?;
+    let wait = Micros(next_whole(numbers)?);
+    let applied = allowed > 0.0 && allowed != AS_BEFORE;
+    out.decisions.push(Verdict { now, allowed: allowed > 0.0, fitted, granted, wait, applied });
+    for _ in request.algorithms() {
+        out.limits.push(read_limit(numbers)?);
+    }
+    Ok(None)
+}
+
+fn read_limit(numbers: &mut impl Iterator<Item = f64>) -> Result<LimitVerdict, StoreError> {
+    let cause = match next_whole(numbers)? {
+        cause::FITS => None,
+        cause::COUNT => Some(Cause::Count),
+        cause::MIN_GAP => Some(Cause::MinGap),
+        cause::ABOVE => Some(Cause::Never),
+        _ => return Err(garbled()),
+    };
+    let remaining = next_whole(numbers)?;
+    let retry = match numbers.next().ok_or_else(garbled)? {
+        never if never < 0.0 => Retry::Never,
+        0.0 => Retry::Now,
+        wait => Retry::After(Micros(whole(wait)?)),
+    };
+    let reset_after = Micros(next_whole(numbers)?);
+    let level_before = next_whole(numbers)?;
+    Ok(LimitVerdict { cause, remaining, retry, reset_after, level_before })
+}

@@ -1,0 +1,181 @@
+//! What the script of decisions is sent. `lua/README.md` is the contract.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::sync::Arc;
+
+use super::{DecisionRequest, OnceKey};
+use crate::redis::codes::{bucket, op, window};
+use crate::redis::doubles::{doubles, put};
+use weir_core::algorithm::{Algorithm, Engine, Grid, Op};
+use weir_units::{CEILING, LATEST, Micros};
+
+doubles! {
+    /// What the request begins with.
+    RequestHead {
+        /// The time, or -1 for the server's own.
+        now,
+        groups,
+        /// 1 if two decisions have a key in common.
+        repeats,
+    }
+}
+
+doubles! {
+    /// What decisions of a group have in common, before their limits.
+    GroupHead {
+        /// How many limits each has.
+        count,
+        decisions,
+        /// How many costs each has.
+        each,
+        /// How many costs are listed: 1 if all are the same.
+        costs,
+        op,
+        max_wait,
+    }
+}
+
+doubles! {
+    /// A limit. The top of each engine's file in `lua/` explains the last three.
+    LimitNumbers {
+        engine,
+        limit,
+        weight,
+        ceiling,
+        /// 1 if it counts denied attempts, and 2 more if it is in shadow mode.
+        count_denied,
+        p1,
+        p2,
+        p3,
+    }
+}
+
+/// Appends the request for `requests`, of which neighbours with the same limits share them.
+pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out: &mut impl Write) {
+    let groups = || requests.chunk_by(|a, b| a.shares_limits(b));
+    let head = RequestHead {
+        now: now.map_or(-1.0, |now| now.min(LATEST).0 as f64),
+        groups: groups().count() as f64,
+        repeats: f64::from(u8::from(repeats(requests))),
+    };
+    head.put(out);
+    for group in groups() {
+        let Some(first) = group.first() else { continue };
+        let costs = || group.iter().flat_map(|request| &request.costs).copied();
+        // If all are the same, one stands for all.
+        let listed = if costs().is_sorted_by(|a, b| a == b) { 1 } else { costs().count() };
+        let (op, max_wait) = op_numbers(first);
+        let head = GroupHead {
+            count: first.algorithms().count() as f64,
+            decisions: group.len() as f64,
+            each: first.costs.len() as f64,
+            costs: listed as f64,
+            op: op as f64,
+            max_wait: max_wait as f64,
+        };
+        head.put(out);
+        for limit in first.algorithms() {
+            LimitNumbers::of(limit).put(out);
+        }
+        if first.op == Op::Force {
+            for limit in first.algorithms() {
+                put(out, limit.debt_level().map_or(-1.0, |level| level as f64));
+            }
+        }
+        for cost in costs().take(listed) {
+            put(out, cost.min(CEILING) as f64);
+        }
+        for &phase in group.iter().flat_map(|request| &request.phases) {
+            put(out, phase as f64);
+        }
+    }
+}
+
+/// About as many bytes as [`encode`] appends, so that a command need not grow.
+pub(super) fn capacity(requests: &[Arc<DecisionRequest>]) -> usize {
+    let limits = requests.first().map_or(0, |first| first.strategy.limits().len());
+    // Mostly there is one group. The number of keys, as text, takes some bytes too.
+    8 * (9 + 8 * limits + requests.len()) + 8
+}
+
+/// Whether two of the requests have a key in common.
+fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
+    if requests.len() < 2 {
+        return false;
+    }
+    // Keys that are the same are in the same slot, which is known without a look at them.
+    let mut slots = [0_u64; 256];
+    let met = |request: &Arc<DecisionRequest>| {
+        let bits = &mut slots[usize::from(request.slot >> 6) % 256];
+        let bit = 1 << (request.slot & 63);
+        let met = *bits & bit != 0;
+        *bits |= bit;
+        met
+    };
+    requests.iter().any(met) && {
+        let mut keys = HashSet::with_hasher(foldhash::fast::RandomState::default());
+        !requests.iter().flat_map(|request| request.keys()).all(|key| keys.insert(key))
+    }
+}
+
+/// The operation, and the longest acceptable wait or the number of parts.
+fn op_numbers(request: &DecisionRequest) -> (u64, u64) {
+    let is_once = |once| request.once == once;
+    match request.op {
+        Op::Charge if is_once(OnceKey::Record) => (op::CHARGE_ONCE, 0),
+        Op::Force if is_once(OnceKey::Record) => (op::FORCE_ONCE, 0),
+        Op::AtMost if is_once(OnceKey::Record) => (op::AT_MOST_ONCE, 0),
+        Op::Reserve { max_wait } if is_once(OnceKey::Record) => (op::RESERVE_ONCE, max_wait.0.min(CEILING)),
+        Op::Refund if is_once(OnceKey::Marker) => (op::REFUND_ONCE, 0),
+        Op::Cancel => (op::CANCEL, 0),
+        Op::Charge => (op::CHARGE, 0),
+        Op::Peek => (op::PEEK, 0),
+        Op::Refund => (op::REFUND, 0),
+        Op::Reset => (op::RESET, 0),
+        Op::Force => (op::FORCE, 0),
+        Op::AtMost => (op::AT_MOST, 0),
+        Op::Reserve { max_wait } => (op::RESERVE, max_wait.0.min(CEILING)),
+        Op::Count { parts } => (op::COUNT_PARTS, parts.min(CEILING)),
+    }
+}
+
+impl LimitNumbers {
+    fn of(limit: &Algorithm) -> Self {
+        let flag = u64::from;
+        let (p1, p2, p3) = match *limit.engine() {
+            Engine::Bucket(own) => match own.undelayed {
+                Some(undelayed) => (own.drain, bucket::QUEUE, undelayed),
+                None if limit.charges_after() => (own.drain, bucket::CHARGE_AFTER, limit.capacity()),
+                None => (own.drain, 0, 0),
+            },
+            Engine::Window(own) => match own.grid {
+                Grid::Aligned { ahead } => (own.span, window::ALIGNED, ahead),
+                Grid::Anchored => (own.span, window::ANCHORED, 0),
+                Grid::Spread => (own.span, window::SPREAD, 0),
+                Grid::Month { ahead } => (own.span, window::MONTH, ahead),
+            },
+            Engine::Interval(own) => (own.refill, own.period, flag(own.aligned)),
+            Engine::Log(own) => (own.span, own.min_gap, flag(own.hold)),
+            Engine::Sliding(own) => (own.span, 0, 0),
+            Engine::Slots(own) => (own.width, own.count, 0),
+            // The first is no whole number.
+            Engine::WarmUp(own) => (0, own.warm_up, own.cold_factor),
+        };
+        let p1 = if let Engine::WarmUp(own) = limit.engine() { own.fresh() } else { p1 as f64 };
+        Self {
+            engine: limit.engine().kind().number() as f64,
+            limit: limit.limit() as f64,
+            weight: limit.weight() as f64,
+            ceiling: limit.ceiling() as f64,
+            count_denied: (flag(limit.counts_denied()) + 2 * flag(limit.is_shadow())) as f64,
+            p1,
+            p2: p2 as f64,
+            p3: p3 as f64,
+        }
+    }
+}
+
+/// What is sent, for a comparison with the scripts.
+#[cfg(test)]
+pub(in crate::redis) const DOUBLES: &[&[&str]] = &[RequestHead::NAMES, GroupHead::NAMES, LimitNumbers::NAMES];

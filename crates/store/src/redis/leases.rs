@@ -1,0 +1,141 @@
+//! Something about a lease on its way to a node. The script is `lua/lease.lua`; leases of the same kind of limit share a
+//! call of it.
+
+mod decode;
+mod numbers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, RedisWrite as _, Value};
+use weir_config::RedisConfig;
+use weir_core::key::{self, KeySecret, Namespace};
+use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp};
+use weir_units::LATEST;
+
+use self::numbers::LeaseNumbers;
+use super::callers::Replies;
+use super::context::LinkContext;
+use super::doubles::put;
+use super::evaluate::ScriptName;
+use super::script_call::{CallTerms, ScriptRequest};
+use super::source::{Script, lease_script};
+use crate::{LeaseAsk, StoreError};
+
+/// What is asked, with its keys already built; shared by its tries.
+pub(super) struct LeaseRequest {
+    slot: u16,
+    /// Both keys, one after the other, and where the first one ends.
+    keys: Vec<u8>,
+    first_ends: usize,
+    id: Box<str>,
+    partition: Box<str>,
+    script: &'static Script,
+    numbers: LeaseNumbers,
+}
+
+impl LeaseRequest {
+    /// Builds the keys, for a node of a cluster or a server of its own.
+    pub(super) fn new(
+        config: &RedisConfig,
+        secret: &KeySecret,
+        cluster: bool,
+        ask: &LeaseAsk<'_>,
+    ) -> Result<Self, StoreError> {
+        let rule = ask.rule()?;
+        let mut keys = Vec::with_capacity(160);
+        let tag = config.placements.tag(secret, ask.strategy, &ask.subject, &mut keys);
+        keys.clear();
+        let prefix = config.namespace.prefix(tag);
+        let first_ends = key::write_lease_keys(&mut keys, prefix, ask.strategy, &ask.subject);
+        let (partition, share) = match ask.partition() {
+            Some(partition) => (partition.name.into(), Some(partition.share)),
+            None => (Box::default(), None),
+        };
+        Ok(Self {
+            slot: if cluster { key::slot(tag) } else { 0 },
+            keys,
+            first_ends,
+            id: ask.id.into(),
+            partition,
+            script: lease_script(rule),
+            numbers: LeaseNumbers::of(rule, &ask.op, ask.jitter(), share),
+        })
+    }
+
+    /// A call on the probe's leases under `tag`: by whom, that is, its partition (which has no share) and its id, and what.
+    pub(super) fn probe(
+        rule: &ConcurrencyRule,
+        namespace: &Namespace,
+        tag: u128,
+        (partition, id, op): (&str, &str, LeaseOp),
+    ) -> Self {
+        let mut keys = Vec::with_capacity(96);
+        let first_ends = key::write_lease_probe_keys(&mut keys, namespace.prefix(tag));
+        Self {
+            slot: key::slot(tag),
+            keys,
+            first_ends,
+            id: id.into(),
+            partition: partition.into(),
+            script: lease_script(rule),
+            numbers: LeaseNumbers::of(rule, &op, 1.0, Some(0)),
+        }
+    }
+}
+
+impl ScriptRequest for LeaseRequest {
+    type Answer = LeaseAnswer;
+    type Form = &'static Script;
+
+    fn form(&self) -> &'static Script {
+        self.script
+    }
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    /// Its keys.
+    fn weight(&self) -> usize {
+        2
+    }
+
+    fn deadline(context: &LinkContext) -> Duration {
+        context.config.deadline.into()
+    }
+
+    fn script(form: &'static Script, _: &[Arc<Self>]) -> &'static Script {
+        form
+    }
+
+    fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd {
+        let texts = |request: &Arc<Self>| request.keys.len() + request.id.len() + request.partition.len();
+        let bytes: usize = requests.iter().map(texts).sum();
+        let numbers = 8 + LeaseNumbers::BYTES * requests.len();
+        let mut command = script.command(2 + 4 * requests.len(), 8 + bytes + numbers);
+        command.arg(if terms.spans { 0 } else { 2 * requests.len() });
+        for request in requests {
+            let (records, ends) = request.keys.split_at(request.first_ends);
+            command.arg(records).arg(ends);
+        }
+        for request in requests {
+            command.arg(&*request.id).arg(&*request.partition);
+        }
+        let mut packed = command.writer_for_next_arg();
+        put(&mut packed, terms.now.map_or(-1.0, |now| now.min(LATEST).0 as f64));
+        for request in requests {
+            request.numbers.put(&mut packed);
+        }
+        drop(packed);
+        command
+    }
+
+    fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<LeaseAnswer>, StoreError> {
+        decode::decode(requests.len(), reply)
+    }
+}
+
+/// What is sent, for a comparison with the script.
+#[cfg(test)]
+pub(super) const DOUBLES: &[&[&str]] = &[LeaseNumbers::NAMES];

@@ -1,0 +1,146 @@
+//! The calls that wait for one node: callers put them in, the task of the node's link takes them out.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::mem;
+use std::task::{Poll, Waker};
+
+use parking_lot::Mutex;
+
+use super::decisions::DecisionRequest;
+use super::fault::Fault;
+use super::leases::LeaseRequest;
+use super::queues::QueueRequest;
+use super::script_call::{ScriptCall, ScriptRequest};
+
+/// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
+/// Redis up for more than some milliseconds. The last request may pass it.
+const MAX_KEYS: usize = 1000;
+
+/// The calls that wait for a node.
+#[derive(Default)]
+pub(super) struct Outbox(Mutex<WaitingCalls>);
+
+/// By their kind, because only calls of one kind are joined.
+#[derive(Default)]
+pub(super) struct WaitingCalls {
+    decisions: VecDeque<ScriptCall<DecisionRequest>>,
+    leases: VecDeque<ScriptCall<LeaseRequest>>,
+    queues: VecDeque<ScriptCall<QueueRequest>>,
+    /// The task, while it waits for calls.
+    task: Option<Waker>,
+    is_closed: bool,
+}
+
+/// Calls that were taken out. It is reused, for its memory.
+#[derive(Default)]
+pub(super) struct ReadyCalls {
+    pub(super) decisions: Vec<ScriptCall<DecisionRequest>>,
+    pub(super) leases: Vec<ScriptCall<LeaseRequest>>,
+    pub(super) queues: Vec<ScriptCall<QueueRequest>>,
+}
+
+/// The link or its task has ended.
+pub(super) struct LinkClosed;
+
+/// A request that may wait for a node.
+pub(super) trait OutboxRequest: ScriptRequest {
+    /// Where calls of its kind wait.
+    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>>;
+}
+
+impl OutboxRequest for DecisionRequest {
+    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
+        &mut waiting.decisions
+    }
+}
+
+impl OutboxRequest for LeaseRequest {
+    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
+        &mut waiting.leases
+    }
+}
+
+impl OutboxRequest for QueueRequest {
+    fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>> {
+        &mut waiting.queues
+    }
+}
+
+impl Outbox {
+    pub(super) fn put<R: OutboxRequest>(&self, call: ScriptCall<R>) -> Result<(), LinkClosed> {
+        let mut waiting = self.0.lock();
+        if waiting.is_closed {
+            return Err(LinkClosed);
+        }
+        R::place(&mut waiting).push_back(call);
+        let task = waiting.task.take();
+        drop(waiting);
+        task.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    /// Until a call waits.
+    pub(super) async fn ready(&self) -> Result<(), LinkClosed> {
+        poll_fn(|context| {
+            let mut waiting = self.0.lock();
+            if waiting.is_closed {
+                return Poll::Ready(Err(LinkClosed));
+            }
+            if waiting.has_some() {
+                return Poll::Ready(Ok(()));
+            }
+            waiting.task = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Takes out the first calls, as many of each kind as one script call may have. Callers that are gone must not be
+    /// charged: their calls are dropped.
+    pub(super) fn take(&self, ready: &mut ReadyCalls) {
+        let mut waiting = self.0.lock();
+        take(&mut waiting.decisions, &mut ready.decisions);
+        take(&mut waiting.leases, &mut ready.leases);
+        take(&mut waiting.queues, &mut ready.queues);
+    }
+
+    /// Refuses further calls. Those that wait are dropped, which their callers notice.
+    pub(super) fn close(&self) {
+        let mut waiting = self.0.lock();
+        let closed = WaitingCalls { is_closed: true, ..WaitingCalls::default() };
+        let mut dropped = mem::replace(&mut *waiting, closed);
+        drop(waiting);
+        dropped.task.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+impl WaitingCalls {
+    fn has_some(&self) -> bool {
+        !(self.decisions.is_empty() && self.leases.is_empty() && self.queues.is_empty())
+    }
+}
+
+impl ReadyCalls {
+    /// Ends all of them without asking the node.
+    pub(super) fn fail(&mut self, fault: &Fault) {
+        self.decisions.drain(..).for_each(|call| call.fail(fault));
+        self.leases.drain(..).for_each(|call| call.fail(fault));
+        self.queues.drain(..).for_each(|call| call.fail(fault));
+    }
+}
+
+fn take<R: ScriptRequest>(waiting: &mut VecDeque<ScriptCall<R>>, ready: &mut Vec<ScriptCall<R>>) {
+    let mut keys = 0;
+    while keys < MAX_KEYS
+        && let Some(call) = waiting.pop_front()
+    {
+        keys += call.weight();
+        if !call.is_abandoned() {
+            ready.push(call);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

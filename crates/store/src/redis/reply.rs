@@ -1,0 +1,61 @@
+//! Reading what scripts reply: doubles in strings, beside the reasons of what failed. `lua/README.md` is the contract.
+
+use std::borrow::Cow;
+
+use redis::Value;
+
+use crate::StoreError;
+
+/// For a reply of something else than the script that was meant.
+pub(super) fn garbled() -> StoreError {
+    StoreError::Refused("the script's reply is not one that this version understands".into())
+}
+
+/// The doubles of a reply, and the reasons of the requests that failed, if any did.
+pub(super) fn packed(reply: &Value) -> Result<(&[u8], &[Value]), StoreError> {
+    match reply {
+        Value::BulkString(packed) => Ok((packed, &[])),
+        Value::Array(parts) => match parts.split_first() {
+            Some((Value::BulkString(packed), reasons)) => Ok((packed, reasons)),
+            _ => Err(garbled()),
+        },
+        _ => Err(garbled()),
+    }
+}
+
+/// The doubles in a string.
+pub(super) fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> + Clone {
+    let double = |bytes: &[u8]| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
+    bytes.chunks_exact(8).map(double)
+}
+
+/// A whole number that a reply may hold.
+pub(super) fn whole(number: f64) -> Result<u64, StoreError> {
+    const LIMIT: f64 = (1_u64 << 53) as f64;
+    let is_whole = (0.0..LIMIT).contains(&number) && number.fract() == 0.0;
+    if is_whole { Ok(number as u64) } else { Err(garbled()) }
+}
+
+/// The next of `numbers`, which is a whole one.
+pub(super) fn next_whole(numbers: &mut impl Iterator<Item = f64>) -> Result<u64, StoreError> {
+    whole(numbers.next().ok_or_else(garbled)?)
+}
+
+/// The bytes of a string.
+pub(super) fn bytes(value: &Value) -> Result<&[u8], StoreError> {
+    if let Value::BulkString(bytes) = value { Ok(bytes) } else { Err(garbled()) }
+}
+
+/// A string as text.
+pub(super) fn text(value: &Value) -> Result<Cow<'_, str>, StoreError> {
+    Ok(String::from_utf8_lossy(bytes(value)?))
+}
+
+/// The next of `reasons`, for something about a lease or a queue: an error of its key.
+pub(super) fn next_key_error<'a>(
+    reasons: &mut impl Iterator<Item = &'a Value>,
+) -> Result<StoreError, StoreError> {
+    let reason = text(reasons.next().ok_or_else(garbled)?)?;
+    let is_unreadable = reason.starts_with("WRONGTYPE");
+    Ok(if is_unreadable { StoreError::Unreadable } else { StoreError::Refused }(reason.into()))
+}

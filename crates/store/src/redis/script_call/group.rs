@@ -1,0 +1,60 @@
+//! Joining calls that are ready at the same moment.
+
+use super::{ScriptCall, ScriptRequest};
+
+/// What keys one call may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::redis) enum CallSlots {
+    /// Any: the server is no node of a cluster.
+    Any,
+    /// Those of one slot.
+    Apart,
+    /// Those of all the node's slots, if they are not declared.
+    Together,
+}
+
+impl<R: ScriptRequest> ScriptCall<R> {
+    /// Joins calls. Those that could be joined keep their order.
+    pub(in crate::redis) fn group(calls: &mut Vec<Self>, slots: CallSlots) {
+        if calls.len() < 2 {
+            return;
+        }
+        calls.sort_by_key(|call| call.lane(slots));
+        for lane in calls.chunk_by_mut(|a, b| a.lane(slots) == b.lane(slots)) {
+            R::arrange(lane);
+        }
+        let mut grouped: Vec<Self> = Vec::with_capacity(4);
+        for mut call in calls.drain(..) {
+            let lane = call.lane(slots);
+            let mut same_lane = grouped.iter_mut().rev().take_while(|open| open.lane(slots) == lane);
+            // Only the last call of its kind: what came later must not be done earlier.
+            match same_lane.find(|open| open.is_like(&call)).filter(|open| open.has_room_for(&call)) {
+                Some(open) => open.join(&mut call),
+                None => grouped.push(call),
+            }
+        }
+        *calls = grouped;
+    }
+
+    /// Calls of different lanes are never joined: the slot of a call that must be of one slot, and whether the node is
+    /// asked on behalf of another one.
+    fn lane(&self, slots: CallSlots) -> (Option<u16>, bool) {
+        let is_apart = slots != CallSlots::Together || self.alone;
+        (self.first().filter(|_| is_apart).map(R::slot), self.asking)
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let both = self.first().zip(other.first());
+        self.form == other.form && both.is_some_and(|(first, other)| first.is_like(other))
+    }
+
+    fn has_room_for(&self, other: &Self) -> bool {
+        other.first().is_some_and(|other| other.fits(&self.requests))
+    }
+
+    fn join(&mut self, other: &mut Self) {
+        self.spans |= self.first().map(R::slot) != other.first().map(R::slot);
+        self.requests.append(&mut other.requests);
+        self.callers.append(&mut other.callers);
+    }
+}

@@ -1,0 +1,127 @@
+//! Which requests share a call.
+
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// A request of a kind, with a number; a call has room for three.
+struct Numbered {
+    number: usize,
+    kind: char,
+    form: u8,
+    slot: u16,
+}
+
+impl ScriptRequest for Numbered {
+    type Answer = usize;
+    type Form = u8;
+
+    fn form(&self) -> u8 {
+        self.form
+    }
+
+    fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    fn weight(&self) -> usize {
+        1
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+
+    fn fits(&self, others: &[Arc<Self>]) -> bool {
+        others.len() < 3
+    }
+
+    fn deadline(_: &LinkContext) -> Duration {
+        Duration::ZERO
+    }
+
+    fn script(_: u8, _: &[Arc<Self>]) -> &'static Script {
+        panic!("nothing is sent")
+    }
+
+    fn command(_: ScriptName<'_>, _: &[Arc<Self>], _: CallTerms) -> Cmd {
+        panic!("nothing is sent")
+    }
+
+    fn decode(requests: &[Arc<Self>], _: &Value) -> Result<Replies<usize>, StoreError> {
+        Ok(requests.iter().map(|request| Ok(request.number)).collect())
+    }
+}
+
+/// Requests as `(kind, form, slot)`, joined: the numbers of those in each call, and whether it spans slots.
+fn grouped(
+    requests: &[(char, u8, u16)],
+    how: impl Fn(usize) -> Redirection,
+    slots: CallSlots,
+) -> Vec<(Vec<usize>, bool)> {
+    let mut calls = Vec::new();
+    for (number, &(kind, form, slot)) in requests.iter().enumerate() {
+        let request = Arc::new(Numbered { number, kind, form, slot });
+        calls.push(ScriptCall::new(&request, how(number), oneshot::channel().0));
+    }
+    ScriptCall::group(&mut calls, slots);
+    let numbers = |call: &ScriptCall<Numbered>| call.requests.iter().map(|it| it.number).collect();
+    calls.iter().map(|call| (numbers(call), call.spans)).collect()
+}
+
+fn plainly(_: usize) -> Redirection {
+    Redirection::default()
+}
+
+#[test]
+fn those_of_a_kind_and_form_share_a_call_and_keep_their_order() {
+    let requests = [('a', 0, 0), ('b', 0, 0), ('a', 1, 0), ('a', 0, 0), ('b', 0, 0)];
+    let calls = grouped(&requests, plainly, CallSlots::Any);
+    assert_eq!(calls, [(vec![0, 3], false), (vec![1, 4], false), (vec![2], false)]);
+}
+
+#[test]
+fn what_came_later_is_in_no_earlier_call_that_is_not_full() {
+    let calls = grouped(&[('a', 0, 0); 7], plainly, CallSlots::Any);
+    assert_eq!(calls, [(vec![0, 1, 2], false), (vec![3, 4, 5], false), (vec![6], false)]);
+}
+
+#[test]
+fn slots_share_a_call_where_the_node_allows_it() {
+    let requests = [('a', 0, 7), ('a', 0, 3), ('a', 0, 7)];
+    let apart = grouped(&requests, plainly, CallSlots::Apart);
+    assert_eq!(apart, [(vec![1], false), (vec![0, 2], false)]);
+    let together = grouped(&requests, plainly, CallSlots::Together);
+    assert_eq!(together, [(vec![0, 1, 2], true)]);
+    let same = grouped(&[('a', 0, 7), ('a', 0, 7)], plainly, CallSlots::Together);
+    assert_eq!(same, [(vec![0, 1], false)]);
+}
+
+#[test]
+fn a_redirected_request_shares_a_call_of_its_slot_only() {
+    let alone = |number| Redirection { alone: number > 0, ..Redirection::default() };
+    let calls = grouped(&[('a', 0, 7), ('a', 0, 7), ('a', 0, 3), ('a', 0, 7)], alone, CallSlots::Together);
+    assert_eq!(calls, [(vec![0], false), (vec![2], false), (vec![1, 3], false)]);
+    let asking = |number| Redirection { asking: number == 1, ..Redirection::default() };
+    let calls = grouped(&[('a', 0, 7), ('a', 0, 7), ('a', 0, 7)], asking, CallSlots::Apart);
+    assert_eq!(calls, [(vec![0, 2], false), (vec![1], false)]);
+}
+
+#[tokio::test]
+async fn each_caller_gets_its_own_answer() {
+    let mut receivers = Vec::new();
+    let mut calls = Vec::new();
+    for number in 0..3 {
+        let (caller, answer) = oneshot::channel();
+        receivers.push(answer);
+        let request = Arc::new(Numbered { number, kind: 'a', form: 0, slot: 0 });
+        calls.push(ScriptCall::new(&request, Redirection::default(), caller));
+    }
+    ScriptCall::group(&mut calls, CallSlots::Any);
+    let [call] = <[_; 1]>::try_from(calls).ok().unwrap();
+    let replies = Numbered::decode(&call.requests, &Value::Nil);
+    assert_eq!(call.callers.answer(replies, false), Fate::Answered);
+    for (number, answer) in receivers.into_iter().enumerate() {
+        assert_eq!(answer.await.unwrap().unwrap(), number);
+    }
+}
