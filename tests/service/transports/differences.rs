@@ -1,10 +1,19 @@
 //! The table of differences of `crates/grpc/README.md`, as far as a client of one connection sees them.
 
 use http::{HeaderValue, Method};
+use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
 
 use super::client::{Call, Outcome};
-use super::{BATCH, RATE_LIMIT, SHOULD_ALLOW, STREAM, on_both, peek, unary};
+use super::{BATCH, RATE_LIMIT, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
+use crate::support::frames::{self, DATA, END_STREAM, ObservedEnd, Raw, frame, ping, rst_stream};
 use crate::support::grpc::framed;
+use crate::support::server::{Server, config};
+
+/// A real server on this transport.
+fn server(transport: TransportKind, limits: ServerLimits) -> Server {
+    let server = ServerConfig { transport, limits, ..config().server };
+    Server::start(Config { server, ..config() })
+}
 
 /// Both answers to one call.
 async fn both(call: Call) -> (Outcome, Outcome) {
@@ -70,4 +79,35 @@ async fn faults_of_messages_have_the_same_status() {
     let (fast, tonic) = both(question.with("grpc-encoding", "gzip")).await;
     assert_eq!(fast.metadata.get("grpc-accept-encoding").map(String::as_str), Some("identity"));
     assert_eq!(fast.metadata.get("grpc-accept-encoding"), tonic.metadata.get("grpc-accept-encoding"));
+}
+
+/// As grpc-java on netty sends cancelled calls: HEADERS, RST_STREAM, and then DATA that was queued before.
+#[tokio::test]
+async fn late_data_of_cancelled_calls_ends_the_connection_on_one_only() {
+    let cancelled = |stream| {
+        [frames::headers(stream, false), rst_stream(stream), frame(DATA, END_STREAM, stream, b"12345")]
+            .concat()
+    };
+    let limits = ServerLimits { max_local_resets: 20, ..ServerLimits::default() };
+    let ends = TRANSPORTS.map(|transport| {
+        let server = server(transport, limits.clone());
+        let mut raw = Raw::open(server.grpc);
+        raw.send(&(0..200).flat_map(|index| cancelled(1 + 2 * index)).collect::<Vec<u8>>());
+        let is_open = raw.try_send(&ping(*b"12345678")) && raw.pong(*b"12345678");
+        if is_open { ObservedEnd::Open } else { raw.end() }
+    });
+    assert_eq!(ends[0], ObservedEnd::Open);
+    assert!(matches!(ends[1], ObservedEnd::Closed(_)), "{ends:?}");
+}
+
+/// Above the bound of headers the transports have different answers; neither ends the connection.
+#[tokio::test]
+async fn large_headers_are_refused_with_grpcs_status_or_with_https() {
+    for bytes in [17 << 10, 63 << 10] {
+        let large = unary(SHOULD_ALLOW, &peek("burst/x", "bob")).with("x", &"y".repeat(bytes));
+        let [fast, tonic] = on_both(&[large, unary(SHOULD_ALLOW, &peek("burst/x", "bob"))]).await;
+        assert_eq!((fast[0].code, http_of(&fast[0])), (Some(8), 200), "{bytes}");
+        assert_eq!((tonic[0].code, http_of(&tonic[0])), (None, 431), "{bytes}");
+        assert_eq!((fast[1].code, tonic[1].code), (Some(0), Some(0)), "{bytes}");
+    }
 }

@@ -144,6 +144,11 @@ impl Case {
         self.expect(Expected::Reset(stream, code))
     }
 
+    /// A request whose answer is complete is read on for a while; then it is not needed any more (8.1).
+    pub(crate) fn released(self, stream: u32) -> Self {
+        self.nothing().wait(Duration::from_secs(1)).reset(stream, NO_ERROR)
+    }
+
     pub(crate) fn settings(self, values: impl Into<Vec<(u16, u32)>>) -> Self {
         self.expect(Expected::Settings(values.into()))
     }
