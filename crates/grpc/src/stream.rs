@@ -96,10 +96,11 @@ impl CallStream {
     ) -> Self {
         let MethodTraits { largest_message, by_message, kind, bytes, bytes_before } = method;
         let (content_length, metadata) = (head.length, head.metadata_bytes());
+        let framing = MessageFraming::new(head.is_gzip());
         Self {
             head: Some(head),
             received: ReceivedBody::Early(BytesMut::new()),
-            framing: MessageFraming::default(),
+            framing,
             largest_message,
             by_message,
             consumed: 0,

@@ -4,6 +4,7 @@
 //! gets credit for all of the message; without it, none. No message waits for space: when the budget is full, some
 //! call is ended (see [`crate::budget`]).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tonic::Status;
@@ -11,6 +12,7 @@ use tonic::Status;
 use crate::budget::{Account, Full, no_space};
 use crate::error_code::{ConnectionError, ErrorCode};
 use crate::events::ConnectionEvent;
+use crate::inflate::Inflater;
 use crate::reading_time::ReadingTime;
 use crate::session::Session;
 use crate::session::header_block::HEADER_BLOCK;
@@ -229,6 +231,11 @@ impl Session {
         } else {
             self.answer(id, Err(status));
         }
+    }
+
+    /// What makes plain messages of a compressed body.
+    pub(crate) fn inflater(&self, largest: usize, account: &Account) -> Inflater {
+        Inflater::new(largest, account.budget().clone(), Arc::clone(&self.observer))
     }
 
     /// The time of this turn. One look at the clock serves all calls of a turn.

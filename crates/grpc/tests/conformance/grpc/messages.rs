@@ -53,12 +53,12 @@ fn framing() -> Vec<Case> {
         unary_of("a flag of 255 is INTERNAL", [255, 0, 0, 0, 1, b'a']).status(1, INTERNAL).usable(),
         case("Length-Prefixed-Message", "a message that is announced too large is refused before it comes")
             .send([first.clone(), data(1, 0, [0, 0, 0x10, 0, 1])].concat())
-            .status_of(1, [OUT_OF_RANGE, RESOURCE_EXHAUSTED])
+            .status_says(1, RESOURCE_EXHAUSTED, "1048576")
             .released(1)
             .usable(),
         case("Length-Prefixed-Message", "a message of 4 GiB is refused before it comes")
             .send([first.clone(), data(1, 0, [0, 255, 255, 255, 255])].concat())
-            .status_of(1, [OUT_OF_RANGE, RESOURCE_EXHAUSTED])
+            .status_says(1, RESOURCE_EXHAUSTED, "1048576")
             .released(1)
             .usable(),
         case("Length-Prefixed-Message", "the method's own bound counts: another's is smaller")
@@ -66,7 +66,7 @@ fn framing() -> Vec<Case> {
             .send(data(1, 0, [7; 16_000]).repeat(3))
             .nothing()
             .send(data(1, 0, [7; 16_000]).repeat(2))
-            .status(1, OUT_OF_RANGE)
+            .status(1, RESOURCE_EXHAUSTED)
             .released(1)
             .usable(),
         case(
