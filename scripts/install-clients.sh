@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs gRPC clients in other languages for the tests, a Valkey, and the validator of Kubernetes manifests, into
-# .cache/clients. Go and its gRPC come with apt. Prints nothing if everything is installed. SKIP_CLIENTS=1 skips all of
+# .cache/clients, and h2spec. Go and its gRPC come with apt. Prints nothing if everything is installed. SKIP_CLIENTS=1 skips all of
 # them, and SKIP_GO=1 skips Go. Their tests then pass without running, and say so.
 #
 #   install-clients.sh            install what is missing or out of date
@@ -117,12 +117,27 @@ go_client() {
     rm -rf "$cache/go/build"
 }
 
+# Builds h2spec from Go modules, in the versions of its go.mod.
+go_h2spec() {
+    need go golang-go
+    say "building h2spec"
+    mkdir -p "$cache/go"
+    # The cache of modules can be written to, so that it can be removed.
+    if ! (cd "$wanted/h2spec" && GOENV=off GO111MODULE=on GOFLAGS='-mod=readonly -modcacherw' \
+        GOPATH="$cache/modules" GOCACHE="$cache/modules/build" \
+        go build -o "$cache/go/h2spec" github.com/summerwind/h2spec/cmd/h2spec) >&2; then
+        say "h2spec could not be built (it needs the proxy of Go modules); SKIP_GO=1 skips its tests"
+        exit 1
+    fi
+    rm -rf "$cache/modules"
+}
+
 if [ "${SKIP_CLIENTS:-}" = 1 ]; then
     say "SKIP_CLIENTS=1: clients of other languages, Valkey and Kubernetes manifests are NOT tested"
     exit 0
 fi
 if [ "${SKIP_GO:-}" = 1 ]; then
-    say "SKIP_GO=1: Weir is NOT tested with Go's gRPC"
+    say "SKIP_GO=1: Weir is NOT tested with Go's gRPC, nor with h2spec"
 fi
 mkdir -p "$cache"
 if ! done_for python "$wanted/requirements.txt"; then
@@ -148,4 +163,10 @@ if [ "${SKIP_GO:-}" != 1 ] && ! done_for go "$wanted"/go/*.go docs/examples/http
     missing go
     go_client "$protos"
     finish go
+    rm -f "$cache/h2spec.stamp"
+fi
+if [ "${SKIP_GO:-}" != 1 ] && ! done_for h2spec "$wanted"/h2spec/*; then
+    missing h2spec
+    go_h2spec
+    finish h2spec
 fi

@@ -83,6 +83,14 @@ with grpc.insecure_channel(sys.argv[1]) as channel:
             lambda: ask(TIGERS, "bob", strategy="tiger-fedding"))
     refused("no resource", grpc.StatusCode.INVALID_ARGUMENT, "resource", lambda: ask("", "bob"))
 
+    with grpc.insecure_channel(sys.argv[1], compression=grpc.Compression.Gzip) as compressing:
+        compressed = rate_limit_pb2_grpc.RateLimitServiceStub(compressing)
+        long = "maps/" + "x" * 400
+        request = pb.ShouldAllowRequest(resource="api/search", consumer="zoe" + "e" * 200)
+        equal("a compressed question is answered", compressed.ShouldAllow(request, timeout=10).remaining, 9)
+        refused("a compressed refund of nothing", grpc.StatusCode.NOT_FOUND, "maps/xxx",
+                lambda: compressed.Refund(pb.RefundRequest(resource=long, consumer="zoe", cost=1), timeout=10))
+
     health = health_pb2_grpc.HealthStub(channel)
     for service in ["", "weir.v1.RateLimitService"]:
         answer = health.Check(health_pb2.HealthCheckRequest(service=service), timeout=10)

@@ -106,10 +106,10 @@ async fn a_message_above_its_bound_is_refused() {
     let large = |bytes: usize| vec![ask_under("burst", &"x".repeat(512), "c"); bytes / 524];
     assert_eq!(batch(&mut client, large(500 << 10)).await.len(), (500 << 10) / 524);
     let fat = ask_under("burst", &"x".repeat(70 << 10), "c");
-    assert_eq!(client.should_allow(fat.clone()).await.unwrap_err().code(), Code::OutOfRange);
+    assert_eq!(client.should_allow(fat.clone()).await.unwrap_err().code(), Code::ResourceExhausted);
     let requests = vec![fat; 15];
     let refused = client.should_allow_batch(ShouldAllowBatchRequest { requests }).await.unwrap_err();
-    assert_eq!(refused.code(), Code::OutOfRange);
+    assert_eq!(refused.code(), Code::ResourceExhausted);
 }
 
 #[tokio::test]

@@ -100,7 +100,7 @@ async fn an_oversized_message_ends_its_stream_only() {
     assert_eq!(code, Code::InvalidArgument);
     for size in [64 << 10, 8 << 20] {
         let (code, message) = refused(&mut client, ask(&"x".repeat(size), "bob")).await;
-        assert_eq!(code, Code::OutOfRange, "{message}");
+        assert_eq!(code, Code::ResourceExhausted, "{message}");
     }
     assert!(client.should_allow(ask("burst/x", "bob")).await.unwrap().into_inner().allowed);
     assert!(server.get("/metrics").1.contains("weir_connections 1\n"), "the connection is the same one");

@@ -4,6 +4,7 @@
 
 mod clients;
 mod envoy;
+mod h2spec;
 mod http2;
 mod http_examples;
 mod lease_example;

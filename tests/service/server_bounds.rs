@@ -198,7 +198,7 @@ async fn the_size_of_a_message_is_what_the_configuration_says() {
     let server = limited(limits);
     let mut client = server.client().await;
     let error = client.should_allow(ask(&"x".repeat(33 << 10), "bob")).await.unwrap_err();
-    assert_eq!(error.code(), Code::OutOfRange, "{error}");
+    assert_eq!(error.code(), Code::ResourceExhausted, "{error}");
     let error = client.should_allow(ask(&"x".repeat(31 << 10), "bob")).await.unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument, "it was read: {error}");
 }

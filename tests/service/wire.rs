@@ -73,7 +73,7 @@ async fn what_is_not_one_message_is_refused() {
         (fine[..3].to_vec(), Code::Internal, "half a prefix"),
         (framed(1, &message), Code::Internal, "compressed, and nobody says how"),
         (framed(7, &message), Code::Internal, "a flag that does not exist"),
-        (framed(0, &vec![0; (64 << 10) + 1]), Code::OutOfRange, "too large"),
+        (framed(0, &vec![0; (64 << 10) + 1]), Code::ResourceExhausted, "too large"),
         (framed(0, b"\x0a\x05abc"), Code::Internal, "no protobuf"),
         (framed(0, b"\x0a\x02\xff\xfe"), Code::Internal, "no UTF-8"),
         (framed(0, b"\x08\x01"), Code::Internal, "a number for a text"),

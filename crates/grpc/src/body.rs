@@ -8,6 +8,9 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
+use tonic::Status;
+
+use crate::inflate::Inflater;
 
 /// The body of a request. Bytes that are read, or dropped, return flow-control credit.
 pub struct RequestBody(BodyKind);
@@ -38,6 +41,25 @@ enum BodyKind {
     Whole(Bytes, VecDeque<Bytes>),
     /// It arrives in pieces.
     Pieces(Arc<BodyBuffer>),
+    /// It is read as plain messages.
+    Inflated(Box<InflatedBody>),
+}
+
+/// A body whose messages may be compressed.
+struct InflatedBody {
+    body: RequestBody,
+    inflater: Inflater,
+}
+
+/// Why a body cannot be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyFault {
+    /// The client has reset the stream or closed the connection.
+    #[error(transparent)]
+    ClientGone(#[from] ClientGone),
+    /// A compressed message cannot be read.
+    #[error("a message cannot be read")]
+    Message(#[source] Box<Status>),
 }
 
 /// The client has reset the stream or closed the connection.
@@ -156,6 +178,11 @@ impl RequestBody {
         Self(BodyKind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
     }
 
+    /// The same, where messages may be compressed: it is read as plain ones.
+    pub(crate) fn inflated(self, inflater: Inflater) -> Self {
+        Self(BodyKind::Inflated(Box::new(InflatedBody { body: self, inflater })))
+    }
+
     pub(crate) const fn pieces(inbox: Arc<BodyBuffer>) -> Self {
         Self(BodyKind::Pieces(inbox))
     }
@@ -164,10 +191,10 @@ impl RequestBody {
     pub(crate) fn poll_unread(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, ClientGone>>> {
+    ) -> Poll<Option<Result<Bytes, BodyFault>>> {
         match &self.0 {
-            BodyKind::Pieces(inbox) => inbox.poll_read(context),
-            BodyKind::Whole(..) => {
+            BodyKind::Pieces(inbox) => inbox.poll_read(context).map_err(BodyFault::ClientGone),
+            BodyKind::Whole(..) | BodyKind::Inflated(_) => {
                 let frame = ready!(Pin::new(self).poll_frame(context));
                 Poll::Ready(frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default())))
             }
@@ -180,20 +207,42 @@ impl RequestBody {
             BodyKind::Pieces(inbox) => {
                 Bytes::from_owner(HeldMessage { message, buffer: Arc::clone(inbox), length })
             }
-            BodyKind::Whole(..) => message,
+            // A message that was inflated is held already.
+            BodyKind::Whole(..) | BodyKind::Inflated(_) => message,
+        }
+    }
+}
+
+impl InflatedBody {
+    /// The next message, plain. Its bytes count as unread until it is dropped.
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyFault>>> {
+        loop {
+            if let Some(next) = self.inflater.next_message() {
+                let held = next.map(|(message, length)| self.body.hold(message, length));
+                return Poll::Ready(Some(held.map_err(|status| BodyFault::Message(Box::new(status)))));
+            }
+            match ready!(self.body.poll_unread(context)) {
+                Some(Ok(bytes)) => self.inflater.push(&bytes),
+                Some(Err(fault)) => return Poll::Ready(Some(Err(fault))),
+                None if self.inflater.is_between_messages() => return Poll::Ready(None),
+                None => {
+                    let ended = Box::new(Status::internal("the call ended within a message"));
+                    return Poll::Ready(Some(Err(BodyFault::Message(ended))));
+                }
+            }
         }
     }
 }
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = ClientGone;
+    type Error = BodyFault;
 
     #[inline]
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, ClientGone>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         let inbox = match &mut self.0 {
             BodyKind::Whole(body, _) if body.is_empty() => return Poll::Ready(None),
             BodyKind::Whole(body, rest) => {
@@ -201,10 +250,13 @@ impl Body for RequestBody {
                 return Poll::Ready(Some(Ok(Frame::data(std::mem::replace(body, next)))));
             }
             BodyKind::Pieces(inbox) => inbox,
+            BodyKind::Inflated(inflated) => {
+                return inflated.poll_message(context).map(|next| next.map(|next| next.map(Frame::data)));
+            }
         };
         let read = ready!(inbox.poll_read(context));
         Poll::Ready(read.map(|read| {
-            read.map(|bytes| {
+            read.map_err(BodyFault::ClientGone).map(|bytes| {
                 inbox.note_read(bytes.len());
                 Frame::data(bytes)
             })
@@ -217,6 +269,9 @@ impl Body for RequestBody {
             BodyKind::Pieces(inbox) => {
                 let pieces = inbox.pieces.lock();
                 pieces.waiting.is_empty() && pieces.end == Some(Ok(()))
+            }
+            BodyKind::Inflated(inflated) => {
+                inflated.inflater.is_between_messages() && inflated.body.is_end_stream()
             }
         }
     }

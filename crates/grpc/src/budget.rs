@@ -267,6 +267,11 @@ impl Account {
         }
     }
 
+    /// The budget of the process.
+    pub(crate) fn budget(&self) -> &BufferBudget {
+        self.worker.budget()
+    }
+
     /// What the connection holds.
     pub(crate) const fn held(&self) -> usize {
         self.held

@@ -239,7 +239,10 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
     fn settle(&mut self, context: &Context<'_>) -> bool {
         let before = self.session.output().len();
         let demanded = self.account.demanded(context.waker());
-        self.session.settle(&mut self.account, &self.reading, demanded);
+        if let Err(error) = self.session.settle(&mut self.account, &self.reading, demanded) {
+            self.session.close(Some(error));
+            self.error = Some(error);
+        }
         let has_ended = self.session.output().len() > before;
         if has_ended {
             // Ended calls hold their memory until they are dropped, and nothing else may wake this connection soon.
@@ -248,18 +251,23 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         has_ended
     }
 
-    /// Ready when messages were late, and their calls were ended.
+    /// Ready when messages were late, and their calls were ended; or when an answered request was read for long enough.
     fn poll_late_messages(&mut self, context: &mut Context<'_>) -> Poll<()> {
         // The timer is kept: many clients send the headers of each call by themselves.
-        let Some(due) = self.session.message_due() else { return Poll::Pending };
+        let (due, rest_due) = (self.session.message_due(), self.session.lingering_due());
+        if due.is_none() && rest_due.is_none() {
+            return Poll::Pending;
+        }
         let now = self.session.now();
-        let left = due.saturating_sub(self.reading.total(now));
-        if !left.is_zero() {
-            ready!(self.poll_message_timer(now + left, context));
+        let due = due.map(|due| now + due.saturating_sub(self.reading.total(now)));
+        let Some(next) = due.into_iter().chain(rest_due).min() else { return Poll::Pending };
+        if next > now {
+            ready!(self.poll_message_timer(next, context));
         }
         self.session.begin_turn();
         let reading = self.reading.total(self.session.now());
         self.session.end_late_messages(reading);
+        self.session.end_late_requests(next.max(now));
         Poll::Ready(())
     }
 

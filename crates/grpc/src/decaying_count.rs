@@ -27,11 +27,6 @@ impl DecayingCount {
         // Rounded down above, so the limit itself is never above the period.
         self.level > self.period
     }
-
-    /// Forgets what was counted.
-    pub(crate) fn clear(&mut self) {
-        self.level = Duration::ZERO;
-    }
 }
 
 #[cfg(test)]

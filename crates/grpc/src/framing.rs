@@ -17,9 +17,17 @@ pub struct MessageFraming {
     announced: usize,
     /// The last prefix cannot be served: its flag or its length is not allowed.
     refused: bool,
+    /// Messages may be compressed.
+    compressed: bool,
 }
 
 impl MessageFraming {
+    /// Of a body whose messages may be compressed, or not.
+    #[must_use]
+    pub fn new(compressed: bool) -> Self {
+        Self { compressed, ..Self::default() }
+    }
+
     /// Takes the next piece of the body. Messages may have `largest` bytes.
     pub fn push(&mut self, mut piece: &[u8], largest: usize) {
         self.received += piece.len() as u64;
@@ -50,7 +58,7 @@ impl MessageFraming {
         self.prefix_length = 0;
         self.missing = u32::from_be_bytes(length);
         self.announced = PREFIX.saturating_add(self.missing as usize);
-        self.refused |= flag != 0 || self.missing as usize > largest;
+        self.refused |= flag > u8::from(self.compressed) || self.missing as usize > largest;
     }
 
     /// Bytes of the body that have arrived.
@@ -105,8 +113,11 @@ mod tests {
 
     #[test]
     fn a_message_is_announced_by_its_prefix_if_it_can_be_served() {
-        for (flag, length, announced) in [(0, 300, Some(305)), (0, 301, None), (1, 300, None), (0, 0, None)] {
-            let mut framing = MessageFraming::default();
+        let plain = [(0, 300, Some(305)), (0, 301, None), (1, 300, None), (0, 0, None)];
+        let compressed = [(0, 300, Some(305)), (1, 301, None), (1, 300, Some(305)), (2, 300, None)];
+        let cases = plain.map(|case| (false, case)).into_iter().chain(compressed.map(|case| (true, case)));
+        for (compressed, (flag, length, announced)) in cases {
+            let mut framing = MessageFraming::new(compressed);
             framing.push(&[flag, 0, 0], 300);
             assert_eq!(framing.announced(), None);
             framing.push(&(length as u16).to_be_bytes(), 300);

@@ -9,7 +9,7 @@ use futures_util::stream::Stream;
 use http_body::Body as _;
 use tonic::Status;
 
-use crate::body::{ClientGone, RequestBody};
+use crate::body::{BodyFault, RequestBody};
 
 /// The flag and the length before every message.
 pub const PREFIX: usize = 5;
@@ -97,14 +97,17 @@ impl Messages {
             }
             match ready!(self.poll_body(context)) {
                 Some(Ok(bytes)) => self.chunk = bytes,
-                Some(Err(_)) => return Poll::Ready(Some(Err(Status::cancelled("the caller went away")))),
+                Some(Err(BodyFault::Message(status))) => return Poll::Ready(Some(Err(*status))),
+                Some(Err(BodyFault::ClientGone(_))) => {
+                    return Poll::Ready(Some(Err(Status::cancelled("the caller went away"))));
+                }
                 None if self.is_between_messages() => return Poll::Ready(None),
                 None => return Poll::Ready(Some(Err(Status::internal("the call ended within a message")))),
             }
         }
     }
 
-    fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientGone>>> {
+    fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyFault>>> {
         if self.held {
             return self.body.poll_unread(context);
         }
@@ -225,5 +228,5 @@ pub fn check_size(length: usize, largest: usize) -> Result<(), Status> {
     if length <= largest {
         return Ok(());
     }
-    Err(Status::out_of_range(format!("the message has {length} bytes; at most {largest} may be sent")))
+    Err(Status::resource_exhausted(format!("the message has {length} bytes; at most {largest} may be sent")))
 }

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use crate::deadline;
 use crate::hpack::HeaderField;
+use crate::inflate::GZIP;
 use crate::service::{CallContext, MethodId, Methods};
 
 /// The headers of a request.
@@ -18,7 +19,7 @@ pub(crate) struct RequestHead {
     /// How long the caller waits, and until when.
     timeout: Option<Duration>,
     deadline: Option<Instant>,
-    /// What its messages are compressed with, which is more than this server reads.
+    /// What its messages are compressed with.
     pub(crate) encoding: Option<Box<str>>,
     metadata: Option<Box<HeaderMap>>,
     /// Its content-length.
@@ -247,6 +248,12 @@ impl RequestHead {
     /// The path of a call of no hot method.
     pub(crate) fn path(&self) -> Option<&str> {
         self.uri.as_deref().map(Uri::path)
+    }
+
+    /// Whether its messages may be compressed with gzip.
+    #[inline]
+    pub(crate) fn is_gzip(&self) -> bool {
+        self.encoding.as_deref() == Some(GZIP)
     }
 
     /// Bytes of headers that are kept, with an allowance for the map.

@@ -6,9 +6,12 @@
 
 mod buffering;
 mod flow_control;
+mod header_block;
+mod lingering;
 mod open_calls;
 mod preface;
 mod receive;
+mod recent_streams;
 mod send;
 #[cfg(test)]
 mod tests;
@@ -36,8 +39,12 @@ use crate::turn;
 
 pub use self::buffering::MESSAGE_TIMEOUT;
 use self::buffering::PartialMessage;
+use self::header_block::HeaderBlock;
+use self::lingering::Lingering;
+pub(crate) use self::lingering::UnreadRequest;
 pub use self::open_calls::FEW_CALLS;
 use self::open_calls::OpenCalls;
+use self::recent_streams::RecentStreams;
 
 /// Initial receive windows per stream and per connection (RFC 9113, 6.9). Eight stalled streams fill the
 /// connection window.
@@ -56,9 +63,9 @@ const MIN_RESET_STREAMS: usize = 1024;
 /// Counted resets are forgotten within this time, evenly.
 const RESETS_PERIOD: Duration = Duration::from_secs(10);
 
-/// Resets of calls in flight within that time, for each stream that may be open: proxies reset as many calls as
+/// Calls that a client may reset within that time, for each stream that may be open: proxies reset as many calls as
 /// they have time-outs when a store hangs.
-const RESETS_IN_FLIGHT: usize = 256;
+const CLIENT_RESETS: usize = 256;
 
 /// Opaque data of our PINGs (RFC 9113, 6.7).
 const KEEPALIVE_PING: [u8; 8] = *b"weir:up?";
@@ -99,7 +106,7 @@ pub(crate) struct Session {
     ledger: ReadLedger,
     output: Vec<u8>,
     open_calls: OpenCalls,
-    /// What all streams hold of the buffer budget.
+    /// What all streams, requests that are read on, and the incomplete header block hold of the buffer budget.
     held_by_streams: usize,
     /// Streams whose incomplete messages may need a reservation.
     unreserved: Vec<u32>,
@@ -107,14 +114,19 @@ pub(crate) struct Session {
     partial_messages: VecDeque<PartialMessage>,
     /// The time of this turn, once somebody has asked for it.
     now: Option<Instant>,
-    /// RST_STREAM frames for calls that had not begun, since all calls had begun.
-    pending_resets: DecayingCount,
-    /// RST_STREAM frames for calls in flight.
-    resets_in_flight: DecayingCount,
+    /// Calls in `new_calls` that the client has reset.
+    pending_resets: usize,
+    /// Calls that the client has reset.
+    client_resets: DecayingCount,
     /// Streams that were reset for a fault of the client.
     local_resets: DecayingCount,
-    /// Recently reset streams. Frames that were in flight for them are ignored, not errors (RFC 9113, 5.1).
-    reset_streams: VecDeque<u32>,
+    /// Streams that we have reset: frames that were in flight for them are ignored (RFC 9113, 5.1).
+    reset_streams: RecentStreams,
+    /// Streams that the client has reset: a late frame for them is a stream error, but no fault that counts. Clients
+    /// (grpc-java on netty) send DATA that was queued before the RST_STREAM.
+    cancelled_streams: RecentStreams,
+    /// Requests that were answered before their end.
+    lingering: Lingering,
     shutdown: GracefulShutdown,
     goaway_received: bool,
     /// Whether the last keepalive PING was acknowledged.
@@ -139,14 +151,6 @@ enum GracefulShutdown {
     Final,
 }
 
-struct HeaderBlock {
-    stream: u32,
-    end_stream: bool,
-    bytes: Vec<u8>,
-    /// Bytes of its frames, with their headers.
-    received: usize,
-}
-
 impl Session {
     pub(crate) fn new(
         limits: &ConnectionLimits,
@@ -155,6 +159,8 @@ impl Session {
         open_streams: OpenStreams,
     ) -> Self {
         let resets = |limit| DecayingCount::new(limit, RESETS_PERIOD);
+        // As many streams may be in flight when their client learns of a reset.
+        let recent = || RecentStreams::new((limits.max_streams as usize).max(MIN_RESET_STREAMS));
         Self {
             limits: limits.clone(),
             methods,
@@ -183,10 +189,12 @@ impl Session {
             unreserved: Vec::new(),
             partial_messages: VecDeque::new(),
             now: None,
-            pending_resets: resets(limits.max_pending_resets),
-            resets_in_flight: resets((limits.max_streams as usize).saturating_mul(RESETS_IN_FLIGHT)),
+            pending_resets: 0,
+            client_resets: resets((limits.max_streams as usize).saturating_mul(CLIENT_RESETS)),
             local_resets: resets(limits.max_local_resets),
-            reset_streams: VecDeque::new(),
+            reset_streams: recent(),
+            cancelled_streams: recent(),
+            lingering: Lingering::default(),
             shutdown: GracefulShutdown::No,
             goaway_received: false,
             ping_acked: false,
@@ -229,6 +237,7 @@ impl Session {
                 break;
             }
             let Some(stream) = self.streams.get_mut(&id) else {
+                self.pending_resets = self.pending_resets.saturating_sub(1);
                 begun += 1;
                 continue;
             };
@@ -251,7 +260,7 @@ impl Session {
         new_calls.drain(..begun);
         self.new_calls = new_calls;
         if self.new_calls.is_empty() {
-            self.pending_resets.clear();
+            self.pending_resets = 0;
         }
     }
 
@@ -288,6 +297,7 @@ impl Session {
     pub(crate) fn shut_down(&mut self) {
         if self.shutdown == GracefulShutdown::No {
             self.shutdown = GracefulShutdown::Announced;
+            self.end_lingering();
             self.goaway(u32::MAX >> 1, ErrorCode::NoError, "");
             frames::write(&mut self.output, kind::PING, 0, 0, &SHUTDOWN_PING);
         }
@@ -357,21 +367,19 @@ impl Session {
 
     fn send_reset(&mut self, stream: u32, code: ErrorCode) {
         frames::write(&mut self.output, kind::RST_STREAM, 0, stream, &(code as u32).to_be_bytes());
-        // As many streams may be in flight when their client learns of a reset.
-        if self.reset_streams.len() >= (self.limits.max_streams as usize).max(MIN_RESET_STREAMS) {
-            self.reset_streams.pop_front();
-        }
-        self.reset_streams.push_back(stream);
+        self.reset_streams.remember(stream);
     }
 
-    /// Removes a stream before its call has ended.
+    /// Removes a stream before its call, or at least its request, has ended.
     fn cancel_stream(&mut self, id: u32) {
-        if let Some(stream) = self.streams.remove(&id) {
-            if stream.has_begun() {
-                self.cancelled.push(id);
-            }
-            self.release(stream);
+        let Some(stream) = self.streams.remove(&id) else {
+            self.take_lingering(id);
+            return;
+        };
+        if stream.has_begun() {
+            self.cancelled.push(id);
         }
+        self.release(stream);
     }
 
     /// What a removed stream had received is not read any more, and what it had queued is not sent.

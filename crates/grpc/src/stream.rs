@@ -13,6 +13,7 @@ use crate::messages::PREFIX;
 use crate::open_streams::OpenStream;
 use crate::request_headers::RequestHead;
 use crate::service::{CallKind, MethodTraits};
+use crate::session::UnreadRequest;
 
 /// All streams that have not ended.
 pub(crate) type Streams = HashMap<u32, CallStream, foldhash::fast::RandomState>;
@@ -95,10 +96,11 @@ impl CallStream {
     ) -> Self {
         let MethodTraits { largest_message, by_message, kind, bytes, bytes_before } = method;
         let (content_length, metadata) = (head.length, head.metadata_bytes());
+        let framing = MessageFraming::new(head.is_gzip());
         Self {
             head: Some(head),
             received: ReceivedBody::Early(BytesMut::new()),
-            framing: MessageFraming::default(),
+            framing,
             largest_message,
             by_message,
             consumed: 0,
@@ -225,6 +227,13 @@ impl CallStream {
     #[inline]
     pub(crate) const fn awaits_first_message(&self) -> bool {
         self.framing.complete() == 0 && !self.end_stream_received
+    }
+
+    /// What is left of the request, if the client has not finished it.
+    #[inline]
+    pub(crate) fn unread_request(&self) -> Option<UnreadRequest> {
+        let unread = || UnreadRequest::new(self.content_length, self.send_window_delta);
+        (!self.end_stream_received).then(unread)
     }
 
     /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that will

@@ -107,6 +107,11 @@ impl Raw {
         self.next(|frame| frame.kind == GOAWAY).map(|frame| number(&frame.payload[4..]))
     }
 
+    /// Whether the server acknowledges this PING.
+    pub fn pong(&mut self, payload: [u8; 8]) -> bool {
+        self.next(|frame| frame.kind == PING && frame.flags & ACK != 0 && frame.payload == payload).is_some()
+    }
+
     /// The code with which the stream is reset.
     pub fn reset(&mut self, stream: u32) -> Option<u32> {
         let found = self.next(|frame| frame.kind == RST_STREAM && frame.stream == stream);

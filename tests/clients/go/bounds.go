@@ -48,7 +48,7 @@ func bounds(connection *grpc.ClientConn) {
 	equal("a batch of half a MiB", answered, 1000)
 	for i := 0; i < 3; i++ {
 		_, err = largeBatch(strings.Repeat("x", 5000))
-		refused("a batch that is too large", err, codes.OutOfRange, "may be sent")
+		refused("a batch that is too large", err, codes.ResourceExhausted, "may be sent")
 	}
 	refused("an unknown method", connection.Invoke(within, service+"Nothing", &ask{}, &answer{}), codes.Unimplemented, "")
 	refused("an unknown service", connection.Invoke(within, "/no.Such/Thing", &ask{}, &answer{}), codes.Unimplemented, "")

@@ -33,7 +33,7 @@ func streams(connection *grpc.ClientConn) {
 	// It may fail before all is sent; why, the answer tells.
 	_ = tooLarge.Send(streamed(1, asking(strings.Repeat("x", 8<<20), "bob")))
 	_, err := tooLarge.Recv()
-	refused("a message that is too large", err, codes.OutOfRange, "may be sent")
+	refused("a message that is too large", err, codes.ResourceExhausted, "may be sent")
 }
 
 // Each question when the one before it is answered.

@@ -157,6 +157,6 @@ async fn a_message_that_is_too_large_ends_its_stream_only() {
     let mut answers = open_with(&server, vec![fine, message([(2, long)])]).await;
     assert_eq!(next(&mut answers).await.unwrap()[0].0, 1);
     let status = all(&mut answers).await.unwrap_err();
-    assert_eq!(status.code(), Code::OutOfRange, "{status}");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert!(status.message().contains("65536"), "{status}");
 }

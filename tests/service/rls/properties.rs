@@ -140,7 +140,7 @@ async fn what_is_too_much_is_refused_by_name() {
     assert!(observed.starts_with("InvalidArgument: descriptors.entries.key is \"kkk"), "{observed}");
     let observed =
         ask(&mut client, request(&format!("another {}", "[k=vvvvvvvvvvvvvvvv] ".repeat(60_000)))).await;
-    assert!(observed.starts_with("OutOfRange: "), "{observed}");
+    assert!(observed.starts_with("ResourceExhausted: "), "{observed}");
     assert_eq!(ask(&mut client, request("another [key2=v]")).await, "OK | OK 19 of 20/MINUTE 60s");
 }
 

@@ -1,10 +1,22 @@
 //! The table of differences of `crates/grpc/README.md`, as far as a client of one connection sees them.
 
+use std::io::Write as _;
+
 use http::{HeaderValue, Method};
+use prost::Message as _;
+use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
 
 use super::client::{Call, Outcome};
-use super::{BATCH, RATE_LIMIT, SHOULD_ALLOW, STREAM, on_both, peek, unary};
+use super::{BATCH, CHECK, RATE_LIMIT, REFUND, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
+use crate::support::frames::{self, DATA, END_STREAM, ObservedEnd, Raw, frame, ping, rst_stream};
 use crate::support::grpc::framed;
+use crate::support::server::{Server, config};
+
+/// A real server on this transport.
+fn server(transport: TransportKind, limits: ServerLimits) -> Server {
+    let server = ServerConfig { transport, limits, ..config().server };
+    Server::start(Config { server, ..config() })
+}
 
 /// Both answers to one call.
 async fn both(call: Call) -> (Outcome, Outcome) {
@@ -57,17 +69,84 @@ async fn faults_of_messages_have_the_same_status() {
     let faults = [
         (Call::new(SHOULD_ALLOW, framed(1, b"x")), 13),
         (Call::new(SHOULD_ALLOW, framed(7, b"x")), 13),
-        (Call::new(SHOULD_ALLOW, framed(0, &vec![0; (64 << 10) + 1])), 11),
-        (Call::new(SHOULD_ALLOW, framed(0, &vec![0; (1 << 20) + 1])), 11),
-        (Call::new(BATCH, framed(0, &vec![0; (1 << 20) + 1])), 11),
+        (Call::new(SHOULD_ALLOW, framed(0, &vec![0; (64 << 10) + 1])), 8),
+        (Call::new(SHOULD_ALLOW, framed(0, &vec![0; (1 << 20) + 1])), 8),
+        (Call::new(BATCH, framed(0, &vec![0; (1 << 20) + 1])), 8),
+        (Call::new(STREAM, framed(0, &vec![0; (64 << 10) + 1])), 8),
+        (Call::new(REFUND, framed(0, &vec![0; (1 << 20) + 1])), 8),
+        (Call::new(CHECK, framed(0, &vec![0; (64 << 10) + 1])), 8),
+        (Call::new(SHOULD_ALLOW, framed(1, b"x")).with("grpc-encoding", "gzip"), 13),
+        (Call::new(REFUND, framed(1, b"x")).with("grpc-encoding", "gzip"), 13),
+        (Call::new(BATCH, gzip(&vec![0; (1 << 20) + 1])).with("grpc-encoding", "gzip"), 8),
+        (Call::new(STREAM, gzip(&vec![0; (64 << 10) + 1])).with("grpc-encoding", "gzip"), 8),
         (Call::new(SHOULD_ALLOW, question.body[..8].to_vec()), 13),
-        (question.clone().with("grpc-encoding", "gzip"), 12),
+        (question.clone().with("grpc-encoding", "deflate"), 12),
+        (Call::new("/no.Such/Method", framed(0, b"")).with("grpc-encoding", "deflate"), 12),
     ];
     for (call, code) in faults {
         let (fast, tonic) = both(call.clone()).await;
         assert_eq!((fast.code, tonic.code), (Some(code), Some(code)), "{call:?}");
     }
-    let (fast, tonic) = both(question.with("grpc-encoding", "gzip")).await;
-    assert_eq!(fast.metadata.get("grpc-accept-encoding").map(String::as_str), Some("identity"));
+    let (fast, tonic) = both(question.with("grpc-encoding", "deflate")).await;
+    assert_eq!(fast.metadata.get("grpc-accept-encoding").map(String::as_str), Some("identity,gzip"));
     assert_eq!(fast.metadata.get("grpc-accept-encoding"), tonic.metadata.get("grpc-accept-encoding"));
+}
+
+/// As grpc-java on netty sends cancelled calls: HEADERS, RST_STREAM, and then DATA that was queued before.
+#[tokio::test]
+async fn late_data_of_cancelled_calls_ends_the_connection_on_one_only() {
+    let cancelled = |stream| {
+        [frames::headers(stream, false), rst_stream(stream), frame(DATA, END_STREAM, stream, b"12345")]
+            .concat()
+    };
+    let limits = ServerLimits { max_local_resets: 20, ..ServerLimits::default() };
+    let ends = TRANSPORTS.map(|transport| {
+        let server = server(transport, limits.clone());
+        let mut raw = Raw::open(server.grpc);
+        raw.send(&(0..200).flat_map(|index| cancelled(1 + 2 * index)).collect::<Vec<u8>>());
+        let is_open = raw.try_send(&ping(*b"12345678")) && raw.pong(*b"12345678");
+        if is_open { ObservedEnd::Open } else { raw.end() }
+    });
+    assert_eq!(ends[0], ObservedEnd::Open);
+    assert!(matches!(ends[1], ObservedEnd::Closed(_)), "{ends:?}");
+}
+
+/// Above the bound of headers the transports have different answers; neither ends the connection.
+#[tokio::test]
+async fn large_headers_are_refused_with_grpcs_status_or_with_https() {
+    for bytes in [17 << 10, 63 << 10] {
+        let large = unary(SHOULD_ALLOW, &peek("burst/x", "bob")).with("x", &"y".repeat(bytes));
+        let [fast, tonic] = on_both(&[large, unary(SHOULD_ALLOW, &peek("burst/x", "bob"))]).await;
+        assert_eq!((fast[0].code, http_of(&fast[0])), (Some(8), 200), "{bytes}");
+        assert_eq!((tonic[0].code, http_of(&tonic[0])), (None, 431), "{bytes}");
+        assert_eq!((fast[1].code, tonic[1].code), (Some(0), Some(0)), "{bytes}");
+    }
+}
+
+/// Requests of a channel that compresses: they are read, and answered as plain ones are.
+#[tokio::test]
+async fn compressed_requests_have_the_same_answers() {
+    let asked = peek("burst/x", "bob").encode_to_vec();
+    for (path, message) in [
+        (SHOULD_ALLOW, asked.clone()),
+        (BATCH, [&[10, asked.len() as u8][..], &asked].concat()),
+        (STREAM, [&[8, 7, 18, asked.len() as u8][..], &asked].concat()),
+        (REFUND, asked.clone()),
+        (CHECK, Vec::new()),
+    ] {
+        let plain = Call::new(path, framed(0, &message));
+        let compressed = Call::new(path, gzip(&message)).with("grpc-encoding", "gzip");
+        let [fast, tonic] = on_both(&[plain, compressed]).await;
+        assert!(fast[0].code.is_some() && !fast[0].metadata.contains_key("grpc-encoding"), "{path}");
+        assert_eq!(fast[0], fast[1], "{path}");
+        assert_eq!(tonic[0], tonic[1], "{path}");
+        assert_eq!(fast[0].body, tonic[0].body, "{path}");
+    }
+}
+
+/// A message that is compressed, with its prefix.
+fn gzip(message: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(message).unwrap();
+    framed(1, &encoder.finish().unwrap())
 }

@@ -6,14 +6,13 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tonic::Status;
-use tonic::metadata::MetadataValue;
 
 use crate::body::RequestBody;
 use crate::call::Call;
 use crate::connection::Http2Connection;
 use crate::deadline::deadline_exceeded;
 use crate::in_flight::FutureEvent;
+use crate::inflate::unknown_encoding;
 use crate::messages::Messages;
 use crate::pending::PendingBatch;
 use crate::request_headers::RequestHead;
@@ -75,6 +74,13 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
                 session.answer(stream, Err(status));
                 return None;
             }
+            let body = match &head.encoding {
+                Some(_) if head.is_gzip() => {
+                    let largest = service.methods().largest_message(head.method);
+                    body.inflated(session.inflater(largest, account))
+                }
+                _ => body,
+            };
             let begin = || begin(&**service, &head, body, closing);
             match catch_unwind(AssertUnwindSafe(begin)) {
                 Ok(BegunCall::Pending(call)) => {
@@ -105,7 +111,9 @@ fn begin<H: HotService>(
     if let Err(status) = service.methods().check(head.path(), head.method, &mut context) {
         return BegunCall::Call(Call::failed(status));
     }
-    if let Some(encoding) = &head.encoding {
+    if let Some(encoding) = &head.encoding
+        && !head.is_gzip()
+    {
         return BegunCall::Call(Call::failed(unknown_encoding(encoding)));
     }
     let Some(method) = head.method else {
@@ -113,12 +121,4 @@ fn begin<H: HotService>(
     };
     let messages = Messages::of(body, service.methods().largest_message(Some(method)));
     service.begin(method, IncomingCall { context, messages }, closing)
-}
-
-fn unknown_encoding(encoding: &str) -> Status {
-    let mut status = Status::unimplemented(format!(
-        "grpc-encoding is {encoding:?}: messages are not compressed here, because they are small"
-    ));
-    status.metadata_mut().insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
-    status
 }

@@ -4,15 +4,18 @@
 //! gets credit for all of the message; without it, none. No message waits for space: when the budget is full, some
 //! call is ended (see [`crate::budget`]).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tonic::Status;
 
 use crate::budget::{Account, Full, no_space};
-use crate::error_code::ErrorCode;
+use crate::error_code::{ConnectionError, ErrorCode};
 use crate::events::ConnectionEvent;
+use crate::inflate::Inflater;
 use crate::reading_time::ReadingTime;
 use crate::session::Session;
+use crate::session::header_block::HEADER_BLOCK;
 
 /// How long a message may take to arrive, while its client may send it and we read.
 pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,12 +41,17 @@ impl Session {
     /// Ends a turn: reserves space for messages that are incomplete, and counts what the connection holds. `reading`
     /// is how long the connection has been read, and `demanded` what other connections need of it.
     #[inline]
-    pub(crate) fn settle(&mut self, account: &mut Account, reading: &ReadingTime, demanded: usize) {
+    pub(crate) fn settle(
+        &mut self,
+        account: &mut Account,
+        reading: &ReadingTime,
+        demanded: usize,
+    ) -> Result<(), ConnectionError> {
         if demanded > 0 {
-            self.give(account, demanded);
+            self.give(account, demanded)?;
         }
         if !self.unreserved.is_empty() {
-            self.reserve_all(account, reading);
+            self.reserve_all(account, reading)?;
         }
         let held = self.held();
         // Only then is there something to end: looking for the connection that holds most has its price.
@@ -52,15 +60,19 @@ impl Session {
             self.end_silent_calls(account);
         }
         account.set_exactly(self.held());
+        Ok(())
     }
 
-    fn reserve_all(&mut self, account: &mut Account, reading: &ReadingTime) {
+    fn reserve_all(&mut self, account: &mut Account, reading: &ReadingTime) -> Result<(), ConnectionError> {
         let reading = reading.total(self.now());
         let mut unreserved = std::mem::take(&mut self.unreserved);
+        let mut has_block = false;
         for id in unreserved.drain(..) {
+            has_block |= id == HEADER_BLOCK;
             self.reserve(account, id, reading);
         }
         self.unreserved = unreserved;
+        if has_block { self.reserve_block(account) } else { Ok(()) }
     }
 
     /// Bytes of calls, messages, metadata and unsent answers.
@@ -85,13 +97,10 @@ impl Session {
         }
         let Some(needed) = needed else { return };
         account.set_exactly(self.held());
-        while let Err(full) = account.grow(needed) {
-            if full == Full::Exhausted || self.give_once().is_none() {
-                self.observer.observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full");
-                self.fail(id, no_space());
-                return;
-            }
-            account.set_exactly(self.held());
+        if !self.grow(account, needed) {
+            self.observer.observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full");
+            self.fail_without_space(id);
+            return;
         }
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.reserved = needed;
@@ -101,9 +110,22 @@ impl Session {
         }
     }
 
+    /// Takes so many bytes of the budget. Where this connection holds most, it gives up others for them.
+    pub(super) fn grow(&mut self, account: &mut Account, needed: usize) -> bool {
+        while let Err(full) = account.grow(needed) {
+            if full == Full::Exhausted || self.give_once().is_none() {
+                return false;
+            }
+            account.set_exactly(self.held());
+        }
+        true
+    }
+
     /// Gives up at least so many bytes, if the connection holds anything that it can give up.
-    fn give(&mut self, account: &Account, demanded: usize) {
-        let mut given = 0;
+    fn give(&mut self, account: &Account, demanded: usize) -> Result<(), ConnectionError> {
+        let before = self.held();
+        self.end_lingering();
+        let mut given = before.saturating_sub(self.held());
         while given < demanded
             && let Some(bytes) = self.give_once()
         {
@@ -112,7 +134,11 @@ impl Session {
         if given < demanded {
             given += self.end_open_calls(demanded - given);
         }
+        if given < demanded && self.held_by_block() > 0 {
+            return Err(self.no_space_for_block());
+        }
         account.has_given(if given < demanded { usize::MAX } else { given });
+        Ok(())
     }
 
     /// Ends the call with the oldest incomplete message, or else resets the stream with the most unsent bytes. How
@@ -123,7 +149,7 @@ impl Session {
         if let Some(stream) = oldest.map(|message| message.stream) {
             self.observer
                 .observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full: an incomplete message");
-            self.fail(stream, no_space());
+            self.fail_without_space(stream);
         } else {
             let unsent = self
                 .streams
@@ -188,6 +214,12 @@ impl Session {
         }
     }
 
+    /// Ends a call because the budget is full. Then no answered request is read on either.
+    pub(super) fn fail_without_space(&mut self, id: u32) {
+        self.fail(id, no_space());
+        self.end_lingering();
+    }
+
     /// Ends a call with an error, whatever it is doing.
     pub(super) fn fail(&mut self, id: u32, status: Status) {
         let Some(stream) = self.streams.get(&id) else { return };
@@ -199,6 +231,11 @@ impl Session {
         } else {
             self.answer(id, Err(status));
         }
+    }
+
+    /// What makes plain messages of a compressed body.
+    pub(crate) fn inflater(&self, largest: usize, account: &Account) -> Inflater {
+        Inflater::new(largest, account.budget().clone(), Arc::clone(&self.observer))
     }
 
     /// The time of this turn. One look at the clock serves all calls of a turn.

@@ -189,7 +189,7 @@ impl Session {
 
     fn end_for_space(&mut self, id: u32) {
         self.observer.observe(ConnectionEvent::BudgetRefusal, "the buffer budget is full: an open call");
-        self.fail(id, no_space());
+        self.fail_without_space(id);
     }
 }
 

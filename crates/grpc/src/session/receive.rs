@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::error_code::{ConnectionError, ErrorCode};
 use crate::events::ConnectionEvent;
-use crate::frames::{self, Frame, HEAD, LARGEST_PAYLOAD, flag, kind, setting, settings};
+use crate::frames::{self, Frame, LARGEST_PAYLOAD, flag, kind, setting, settings};
 use crate::request_headers::{HeaderFault, HeaderReader, RequestHead};
 use crate::session::{
     ACK, ClientPreface, GracefulShutdown, HeaderBlock, KEEPALIVE_PING, SHUTDOWN_PING, STREAM_WINDOW, Session,
@@ -12,7 +12,7 @@ use crate::session::{
 use crate::stream::CallStream;
 
 /// The largest flow-control window (RFC 9113, 6.9.1).
-const LARGEST_WINDOW: i64 = (1 << 31) - 1;
+pub(super) const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 
 /// What becomes of a frame.
 type FrameResult = Result<(), ConnectionError>;
@@ -40,7 +40,7 @@ impl Session {
             }
             kind::SETTINGS => self.settings(frame),
             kind::PING => self.ping_frame(frame),
-            kind::GOAWAY => sized(frame, frame.payload.len() >= 8).map(|()| self.goaway_received = true),
+            kind::GOAWAY => self.goaway_frame(frame),
             kind::PUSH_PROMISE => {
                 Err(ConnectionError::protocol("it sent a PUSH_PROMISE, which only servers may"))
             }
@@ -57,31 +57,26 @@ impl Session {
         let block = frame.content().map_err(ConnectionError::protocol)?;
         let end_stream = frame.has(flag::END_STREAM);
         if frame.has(flag::END_HEADERS) {
-            return self.complete_block(frame.stream, end_stream, block);
+            self.complete_block(frame.stream, end_stream, block)?;
+            return if depends_on_itself(frame) {
+                self.reset(frame.stream, ErrorCode::Protocol)
+            } else {
+                Ok(())
+            };
         }
-        let (received, bytes) = (block.len(), block.to_vec());
-        self.header_block = Some(HeaderBlock { stream: frame.stream, end_stream, received, bytes });
+        self.begin_block(frame.stream, end_stream, depends_on_itself(frame), block);
         Ok(())
     }
 
     fn continuation(&mut self, frame: &Frame<'_>) -> FrameResult {
-        let Some(block) = self.header_block.as_mut().filter(|block| block.stream == frame.stream) else {
-            return Err(ConnectionError::protocol("it sent a CONTINUATION of nothing"));
-        };
-        block.bytes.extend_from_slice(frame.payload);
-        block.received += HEAD + frame.payload.len();
-        // HPACK needs every block to its end, so the block is kept up to a bound. Frame headers count: the frames
-        // may be empty.
-        let most = (self.limits.max_header_bytes as usize).saturating_mul(2).max(4 * LARGEST_PAYLOAD);
-        if block.received > most {
-            return Err(self.flood("it sent headers without an end"));
+        let end = frame.has(flag::END_HEADERS);
+        match self.continue_block(frame.stream, frame.payload, end)? {
+            Some(HeaderBlock { stream, end_stream, depends_on_itself, bytes, .. }) => {
+                self.complete_block(stream, end_stream, &bytes)?;
+                if depends_on_itself { self.reset(stream, ErrorCode::Protocol) } else { Ok(()) }
+            }
+            None => Ok(()),
         }
-        if frame.has(flag::END_HEADERS)
-            && let Some(HeaderBlock { stream, end_stream, bytes, .. }) = self.header_block.take()
-        {
-            return self.complete_block(stream, end_stream, &bytes);
-        }
-        Ok(())
     }
 
     fn complete_block(&mut self, id: u32, end_stream: bool, block: &[u8]) -> FrameResult {
@@ -111,7 +106,7 @@ impl Session {
             return Ok(());
         }
         self.last_stream_id = id;
-        if self.streams.len() >= self.limits.max_streams as usize {
+        if self.streams.len() + self.lingering.len() >= self.limits.max_streams as usize {
             self.send_reset(id, ErrorCode::RefusedStream);
             return Ok(());
         }
@@ -157,14 +152,7 @@ impl Session {
 
     fn trailers(&mut self, id: u32, end_stream: bool, valid: bool) -> FrameResult {
         let Some(stream) = self.streams.get_mut(&id) else {
-            return if self.reset_streams.contains(&id) {
-                Ok(())
-            } else {
-                Err(ConnectionError::new(
-                    ErrorCode::StreamClosed,
-                    "it sent headers on a stream that has ended",
-                ))
-            };
+            return self.headers_of_ended(id, end_stream && valid);
         };
         if stream.end_stream_received {
             return self.reset(id, ErrorCode::StreamClosed);
@@ -173,6 +161,24 @@ impl Session {
             return self.reset(id, ErrorCode::Protocol);
         }
         Ok(())
+    }
+
+    /// HEADERS on a stream that is not open any more.
+    fn headers_of_ended(&mut self, id: u32, valid: bool) -> FrameResult {
+        if self.rest_of_headers(id, valid)? || self.reset_streams.contains(id) || self.is_cancelled(id) {
+            return Ok(());
+        }
+        Err(ConnectionError::new(ErrorCode::StreamClosed, "it sent headers on a stream that has ended"))
+    }
+
+    /// Whether the client has reset this stream. Its late frame is a stream error (RFC 9113, 5.1), and those behind it
+    /// are ignored.
+    fn is_cancelled(&mut self, id: u32) -> bool {
+        let is_known = self.cancelled_streams.forget(id);
+        if is_known {
+            self.send_reset(id, ErrorCode::StreamClosed);
+        }
+        is_known
     }
 
     fn data(&mut self, frame: &Frame<'_>) -> FrameResult {
@@ -186,8 +192,7 @@ impl Session {
         }
         let Some(stream) = self.streams.get_mut(&frame.stream) else {
             self.return_bytes(length);
-            let was_reset = frame.stream > self.last_stream_id || self.reset_streams.contains(&frame.stream);
-            return if was_reset { Ok(()) } else { self.reset(frame.stream, ErrorCode::StreamClosed) };
+            return self.data_of_ended(frame, content.len());
         };
         stream.recv_window -= length as i64;
         let fault = if stream.end_stream_received {
@@ -215,6 +220,20 @@ impl Session {
         if valid { Ok(()) } else { self.reset(frame.stream, ErrorCode::Protocol) }
     }
 
+    /// DATA on a stream that is not open any more.
+    fn data_of_ended(&mut self, frame: &Frame<'_>, bytes: usize) -> FrameResult {
+        let id = frame.stream;
+        // Streams that follow the last one of our GOAWAY are ignored.
+        if id > self.last_stream_id
+            || self.rest_of_body(id, bytes, frame.has(flag::END_STREAM))?
+            || self.reset_streams.contains(id)
+            || self.is_cancelled(id)
+        {
+            return Ok(());
+        }
+        self.reset(id, ErrorCode::StreamClosed)
+    }
+
     fn window_update(&mut self, frame: &Frame<'_>) -> FrameResult {
         sized(frame, frame.payload.len() == 4)?;
         let increment = i64::from(frame.number(0).map_err(ConnectionError::protocol)? & (u32::MAX >> 1));
@@ -229,7 +248,9 @@ impl Session {
             };
         }
         self.check_opened(frame.stream)?;
-        let Some(stream) = self.streams.get_mut(&frame.stream) else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(&frame.stream) else {
+            return self.unused_credit_of(frame.stream, increment);
+        };
         stream.send_window_delta += increment;
         self.largest_send_window_delta = self.largest_send_window_delta.max(stream.send_window_delta);
         if increment == 0 {
@@ -244,28 +265,43 @@ impl Session {
     fn rst_stream(&mut self, frame: &Frame<'_>) -> FrameResult {
         sized(frame, frame.payload.len() == 4)?;
         self.check_opened(frame.stream)?;
-        let now = self.now();
-        let begun = self.streams.get(&frame.stream).map(CallStream::has_begun);
-        if begun == Some(true) {
+        let id = frame.stream;
+        let Some(begun) = self.streams.get(&id).map(CallStream::has_begun) else {
+            if self.take_lingering(id).is_some() {
+                self.cancelled_streams.remember(id);
+            }
+            return Ok(());
+        };
+        if begun {
             self.observer.observe(ConnectionEvent::ResetInFlight, "a client reset a call in flight");
-            if self.resets_in_flight.add(now) {
-                return Err(self.flood("it resets calls in flight too fast"));
+        } else {
+            self.pending_resets += 1;
+            if self.pending_resets > self.limits.max_pending_resets {
+                return Err(self.flood("it resets calls faster than they can begin"));
             }
         }
-        if begun == Some(false) && self.pending_resets.add(now) {
-            return Err(self.flood("it resets calls as fast as it makes them"));
+        let now = self.now();
+        if self.client_resets.add(now) {
+            return Err(self.flood("it resets calls too fast"));
         }
-        self.cancel_stream(frame.stream);
+        self.cancelled_streams.remember(id);
+        self.cancel_stream(id);
         Ok(())
     }
 
-    fn priority(&self, frame: &Frame<'_>) -> FrameResult {
+    /// Priorities are ignored, but a stream that depends on itself is a stream error, as RFC 7540 (5.3.1) has it. No
+    /// RST_STREAM may be sent on an idle stream.
+    fn priority(&mut self, frame: &Frame<'_>) -> FrameResult {
         sized(frame, frame.payload.len() == 5)?;
         if frame.stream == 0 {
-            Err(ConnectionError::protocol("it sent a PRIORITY of nothing"))
-        } else {
-            Ok(())
+            return Err(ConnectionError::protocol("it sent a PRIORITY of nothing"));
         }
+        if !depends_on_itself(frame) {
+            return Ok(());
+        }
+        self.check_opened(frame.stream)
+            .and_then(|()| self.reset(frame.stream, ErrorCode::Protocol))
+            .map_err(|_| ConnectionError::protocol("it sent a PRIORITY of a stream that depends on itself"))
     }
 
     fn settings(&mut self, frame: &Frame<'_>) -> FrameResult {
@@ -289,6 +325,13 @@ impl Session {
             }
         }
         frames::write(&mut self.output, kind::SETTINGS, ACK, 0, &[]);
+        Ok(())
+    }
+
+    fn goaway_frame(&mut self, frame: &Frame<'_>) -> FrameResult {
+        sized(frame, frame.payload.len() >= 8)?;
+        self.goaway_received = true;
+        self.end_lingering();
         Ok(())
     }
 
@@ -331,6 +374,16 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether a HEADERS or PRIORITY frame says that its stream depends on itself.
+fn depends_on_itself(frame: &Frame<'_>) -> bool {
+    let is_headers = frame.kind == kind::HEADERS;
+    if is_headers && !frame.has(flag::PRIORITY) {
+        return false;
+    }
+    let at = usize::from(is_headers && frame.has(flag::PADDED));
+    frame.number(at).is_ok_and(|dependency| dependency & (u32::MAX >> 1) == frame.stream)
 }
 
 /// Bytes that the flags of a DATA or HEADERS frame announce. A shorter one is FRAME_SIZE_ERROR (RFC 9113, 4.2).

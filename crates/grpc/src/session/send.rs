@@ -9,7 +9,7 @@ use crate::error_code::ErrorCode;
 use crate::frames::{self, LARGEST_PAYLOAD, flag, kind};
 use crate::in_flight::StreamingResponse;
 use crate::reply::{Reply, ResponseBody};
-use crate::session::Session;
+use crate::session::{Session, UnreadRequest};
 use crate::stream::{AfterData, QueuedData};
 
 impl Session {
@@ -157,7 +157,7 @@ impl Session {
     pub(super) fn refuse(&mut self, id: u32, end_stream: bool, status: StatusCode, fields: &HeaderMap) {
         self.response_headers.response(&mut self.output, id, status, fields, true);
         if !end_stream {
-            self.send_reset(id, ErrorCode::NoError);
+            self.linger(id, UnreadRequest::new(None, 0));
         }
     }
 
@@ -219,14 +219,13 @@ impl Session {
         SendProgress::All
     }
 
-    /// Ends a stream whose response is complete. If the client has not finished its request, RST_STREAM(NO_ERROR)
-    /// follows (RFC 9113, 8.1).
+    /// Ends a stream whose response is complete. If the client has not finished its request, it is read on for a while.
     fn end_stream(&mut self, id: u32) {
         let Some(stream) = self.streams.remove(&id) else { return };
-        let request_complete = stream.end_stream_received;
+        let unread = stream.unread_request();
         self.release(stream);
-        if !request_complete {
-            self.send_reset(id, ErrorCode::NoError);
+        if let Some(unread) = unread {
+            self.linger(id, unread);
         }
     }
 }

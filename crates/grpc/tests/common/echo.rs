@@ -189,7 +189,7 @@ async fn collect(mut body: RequestBody) -> Result<Bytes, Status> {
         let data = frame.map_err(|gone| Status::cancelled(gone.to_string()))?.into_data().unwrap_or_default();
         all.extend_from_slice(&data);
         if all.len() > LARGEST_OTHER {
-            return Err(Status::out_of_range("the body is too large"));
+            return Err(Status::resource_exhausted("the body is too large"));
         }
     }
     Ok(all.freeze())

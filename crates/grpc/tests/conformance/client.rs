@@ -20,7 +20,7 @@ use crate::wire::{
 const PIPE: usize = 16 << 20;
 
 /// Time in which everything has come that comes by itself. It passes only while both sides wait.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_millis(10);
 
 /// What has come.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -42,7 +42,7 @@ fn paths() -> Vec<Case> {
             case("8.3.1", format!("the path `{path}` is answered"))
                 .send([headers(1, 0, &call_of(path)), data(1, END_STREAM, message("a"))].concat())
         };
-        sent().status(1, UNIMPLEMENTED).reset(1, NO_ERROR)
+        sent().status(1, UNIMPLEMENTED).nothing().usable()
     };
     ["/a<b", "/<", "/a>b"].into_iter().map(one).collect()
 }

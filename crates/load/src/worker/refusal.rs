@@ -8,6 +8,7 @@ use crate::connection::Failure;
 const INVALID_ARGUMENT: i32 = 3;
 const NOT_FOUND: i32 = 5;
 const PERMISSION_DENIED: i32 = 7;
+const RESOURCE_EXHAUSTED: i32 = 8;
 const OUT_OF_RANGE: i32 = 11;
 const UNIMPLEMENTED: i32 = 12;
 const UNAUTHENTICATED: i32 = 16;
@@ -35,7 +36,9 @@ pub(super) fn of(result: &Result<CountedAnswer, Failure>, server: &str) -> Optio
         UNIMPLEMENTED if message.is_empty() => "it does not offer the method that is called".to_owned(),
         _ => message,
     };
-    would_stay.contains(&code).then(|| LoadError::Refused {
+    // A message that is too large; other bounds may have space soon.
+    let is_too_large = code == RESOURCE_EXHAUSTED && message.contains("may be sent");
+    (is_too_large || would_stay.contains(&code)).then(|| LoadError::Refused {
         server: server.to_owned(),
         code: code_name(code).to_owned(),
         message,

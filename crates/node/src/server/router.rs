@@ -32,7 +32,7 @@ impl Router {
         async move {
             match routes.call(request).await {
                 Ok(response) if has_no_method(&response) => unknown(path.path()).into_http(),
-                Ok(response) => response,
+                Ok(response) => with_our_code(response),
                 Err(never) => match never {},
             }
         }
@@ -44,6 +44,19 @@ fn has_no_method(response: &http::Response<Body>) -> bool {
     let headers = response.headers();
     headers.get(Status::GRPC_STATUS).is_some_and(|code| code == "12")
         && !headers.contains_key(Status::GRPC_MESSAGE)
+}
+
+/// tonic refuses a message that is too large with OUT_OF_RANGE, unlike every other server of gRPC. No service of ours has
+/// this status.
+fn with_our_code(mut response: http::Response<Body>) -> http::Response<Body> {
+    const OUT_OF_RANGE: &str = "11";
+    const RESOURCE_EXHAUSTED: http::HeaderValue = http::HeaderValue::from_static("8");
+    if let Some(code) = response.headers_mut().get_mut(Status::GRPC_STATUS)
+        && code == OUT_OF_RANGE
+    {
+        *code = RESOURCE_EXHAUSTED;
+    }
+    response
 }
 
 fn unknown(path: &str) -> Status {

@@ -4,6 +4,7 @@
 //! What this server cannot do is in the table of differences of `crates/grpc/README.md`.
 
 mod front;
+mod inflated_body;
 mod open_calls;
 mod request_body;
 mod socket;

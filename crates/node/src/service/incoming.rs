@@ -36,8 +36,14 @@ pub(super) fn incoming_stream<T: 'static>(
     let context = context(&mut request);
     let closing = request.extensions_mut().remove::<Closing>();
     let Closing(closing) = closing.ok_or_else(|| Status::internal("nothing says when the call must end"))?;
-    let messages = request.into_inner().map(|message| message.map(Encoded::into_bytes));
+    let messages =
+        request.into_inner().map(|message| message.map(Encoded::into_bytes).map_err(with_our_code));
     Ok((IncomingCall { context, messages: Messages::decoded(messages, largest) }, closing))
+}
+
+/// tonic's status for a message that is too large is OUT_OF_RANGE.
+fn with_our_code(status: Status) -> Status {
+    if status.code() == Code::OutOfRange { Status::resource_exhausted(status.message()) } else { status }
 }
 
 /// The reply of a method that answers with one message.

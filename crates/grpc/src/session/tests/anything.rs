@@ -154,7 +154,7 @@ impl RandomWorld {
         // Now and then another connection holds nearly all of the budget, and asks for some of this one.
         let other = if session.last_stream_id % 3 == 0 { 250_000 } else { 0 };
         self.other.set_exactly(other);
-        session.settle(account, &self.reading, other / 10);
+        session.settle(account, &self.reading, other / 10).unwrap();
         assert_eq!(account.held(), session.held(), "all that is held is counted");
     }
 
@@ -288,7 +288,8 @@ impl RandomWorld {
         self.session.send_window = self.session.send_window.max(1);
         self.session.send_queued();
         assert!(self.session.blocked.is_empty());
-        self.session.settle(&mut self.account, &self.reading, 0);
+        self.session.end_lingering();
+        self.session.settle(&mut self.account, &self.reading, 0).unwrap();
         assert_eq!((self.session.held_by_streams, self.account.held()), (0, self.session.output.len()));
         let session = &self.session;
         let credit = session.recv_window + session.pending_credit as i64 - session.unused_credit as i64;

@@ -47,7 +47,7 @@ impl BufferingWorld {
             {}
         }
         self.session.return_credit();
-        self.session.settle(&mut self.account, &self.reading, 0);
+        self.session.settle(&mut self.account, &self.reading, 0).unwrap();
     }
 
     /// Increments of WINDOW_UPDATE: of the connection, and of streams.
@@ -67,7 +67,7 @@ impl BufferingWorld {
     /// What the account holds once the output is written, beside the open calls themselves.
     fn held(&mut self) -> usize {
         self.session.output().clear();
-        self.session.settle(&mut self.account, &self.reading, 0);
+        self.session.settle(&mut self.account, &self.reading, 0).unwrap();
         self.account.held() - self.session.streams.len() * CALL_BYTES
     }
 
@@ -141,7 +141,7 @@ fn a_message_that_arrives_whole_and_is_answered_is_never_counted() {
             None
         });
         world.session.output().clear();
-        world.session.settle(&mut world.account, &world.reading, 0);
+        world.session.settle(&mut world.account, &world.reading, 0).unwrap();
     }
     assert_eq!(budget.taken(), 0);
 }
@@ -217,10 +217,10 @@ fn a_message_that_does_not_arrive_in_time_ends_its_call() {
     world.reading.resume(start);
     world.open(1);
     world.data(1, b"\0", 0);
-    world.session.settle(&mut world.account, &world.reading, 0);
+    world.session.settle(&mut world.account, &world.reading, 0).unwrap();
     world.open(3);
     world.data(3, &announce(1000, 10), 0);
-    world.session.settle(&mut world.account, &world.reading, 0);
+    world.session.settle(&mut world.account, &world.reading, 0).unwrap();
     let due = world.session.message_due().unwrap();
     assert_eq!(due.as_secs(), 10);
     world.session.end_late_messages(due - std::time::Duration::from_micros(1));
@@ -230,4 +230,35 @@ fn a_message_that_does_not_arrive_in_time_ends_its_call() {
     world.session.end_late_messages(due);
     assert_eq!(world.statuses(), [(1, "4".to_owned())]);
     assert_eq!(world.session.message_due(), None);
+}
+
+/// A header block was not counted while its CONTINUATION frames were missing.
+#[test]
+fn an_incomplete_header_block_is_counted_and_ends_its_connection_when_there_is_no_space() {
+    const BYTES: usize = 15 * LARGEST_PAYLOAD;
+    let begin = |budget| {
+        let mut world = BufferingWorld::with(budget);
+        world.open(1);
+        receive(&mut world.session, kind::HEADERS, 0, 3, &[0; LARGEST_PAYLOAD]).unwrap();
+        for _ in 1..15 {
+            receive(&mut world.session, kind::CONTINUATION, 0, 3, &[0; LARGEST_PAYLOAD]).unwrap();
+        }
+        world
+    };
+    let mut world = begin(64 << 20);
+    world.turn();
+    assert!((BYTES - LARGEST_PAYLOAD..2 * BYTES).contains(&world.held()), "{}", world.held());
+    // Another connection needs the space, and this one has nothing else to give.
+    let BufferingWorld { session, account, reading, .. } = &mut world;
+    let ended = session.settle(account, reading, BYTES).map_err(|error| error.code);
+    assert_eq!(ended, Err(ErrorCode::EnhanceYourCalm));
+    let BufferingWorld { session, account, reading, .. } = &mut begin(100_000);
+    let ended = session.settle(account, reading, 0).map_err(|error| error.reason);
+    assert_eq!(ended, Err("the buffer budget is full: a header block"));
+    // Its end gives everything back.
+    let mut world = begin(64 << 20);
+    world.turn();
+    receive(&mut world.session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap_err();
+    let _ = receive(&mut world.session, kind::CONTINUATION, flag::END_HEADERS, 3, &[]);
+    assert_eq!(world.session.held_by_block(), 0);
 }

@@ -99,10 +99,10 @@ fn a_call_that_says_nothing_ends() {
     receive(&mut session, kind::DATA, 0, 1, &[0; 5]).unwrap();
     let bodies = begin(&mut session, &mut account);
     session.now = Some(start);
-    session.settle(&mut account, &reading, 0);
+    session.settle(&mut account, &reading, 0).unwrap();
     // Another's message begins in time, and has the time of a message from then on.
     receive(&mut session, kind::DATA, 0, 7, &[0]).unwrap();
-    session.settle(&mut account, &reading, 0);
+    session.settle(&mut account, &reading, 0).unwrap();
     assert_eq!(session.message_due(), Some(timeout));
     session.end_late_messages(timeout - Duration::from_micros(1));
     assert_eq!(answers(&mut session), []);
@@ -118,13 +118,13 @@ fn a_call_that_says_nothing_ends() {
 fn a_call_counts_from_its_headers_on_and_a_stream_by_what_it_takes() {
     let (mut session, mut account) = (begun(&[]), account(64 << 20));
     head(&mut session, 1, WATCH);
-    session.settle(&mut account, &ReadingTime::default(), 0);
+    session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
     assert_eq!(account.held(), 1 << 10);
     let bodies = begin(&mut session, &mut account);
-    session.settle(&mut account, &ReadingTime::default(), 0);
+    session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
     assert_eq!(account.held(), 4 << 10);
     receive(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
-    session.settle(&mut account, &ReadingTime::default(), 0);
+    session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
     assert_eq!(account.held(), 0);
     drop(bodies);
 }
@@ -154,12 +154,12 @@ fn calls_without_a_message_end_the_newest_first_when_the_budget_is_full() {
     for stream in (0..40).map(|index| 1 + 2 * index) {
         head(&mut session, stream, "/weir.v1.RateLimitService/ShouldAllow");
         bodies.extend(begin(&mut session, &mut account));
-        session.settle(&mut account, &ReadingTime::default(), 0);
+        session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
         ended.extend(answers(&mut session).into_iter().map(|it| it.0));
     }
     // Each that came too much is the newest.
     assert!(ended.len() >= 12 && ended.is_sorted(), "{ended:?}");
-    session.settle(&mut account, &ReadingTime::default(), 0);
+    session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
     assert!(account.held() <= (64 << 10) + CHUNK, "{}", account.held());
 }
 
@@ -173,7 +173,7 @@ fn streams_end_when_another_connection_needs_the_space() {
     }
     let bodies = begin(&mut session, &mut account);
     session.return_credit();
-    session.settle(&mut account, &ReadingTime::default(), 3 << 10);
+    session.settle(&mut account, &ReadingTime::default(), 3 << 10).unwrap();
     let ended: Vec<u32> = answers(&mut session).into_iter().map(|it| it.0).collect();
     assert_eq!(ended, [5, 3]);
     assert_eq!(session.take_cancelled(), [5, 3]);

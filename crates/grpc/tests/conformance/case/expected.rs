@@ -36,8 +36,6 @@ pub(super) enum Expected {
     Status(u32, u32, &'static str),
     /// The end of an answer, after so many bytes, with this status.
     Ends(u32, usize, u32),
-    /// One of these statuses.
-    StatusOf(u32, Vec<u32>),
     /// A field with this in its value.
     Field(u32, &'static str, &'static str),
     /// HTTP's status, a field and its value.
@@ -112,10 +110,6 @@ pub(super) async fn meet(client: &mut Client, expected: &Expected) -> Result<(),
             answer.ends_with(*code)?;
             let message = answer.field("grpc-message").unwrap_or_default();
             check(message.contains(says), || format!("it says {message:?}"))
-        }
-        Expected::StatusOf(stream, codes) => {
-            let answer = answer(events, *stream)?;
-            codes.iter().find_map(|code| answer.ends_with(*code).ok()).ok_or_else(|| format!("{answer:?}"))
         }
         Expected::Ends(stream, bytes, code) => {
             let answer = answer(events, *stream)?;

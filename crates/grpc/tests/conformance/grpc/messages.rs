@@ -53,21 +53,21 @@ fn framing() -> Vec<Case> {
         unary_of("a flag of 255 is INTERNAL", [255, 0, 0, 0, 1, b'a']).status(1, INTERNAL).usable(),
         case("Length-Prefixed-Message", "a message that is announced too large is refused before it comes")
             .send([first.clone(), data(1, 0, [0, 0, 0x10, 0, 1])].concat())
-            .status_of(1, [OUT_OF_RANGE, RESOURCE_EXHAUSTED])
-            .reset(1, NO_ERROR)
+            .status_says(1, RESOURCE_EXHAUSTED, "1048576")
+            .released(1)
             .usable(),
         case("Length-Prefixed-Message", "a message of 4 GiB is refused before it comes")
             .send([first.clone(), data(1, 0, [0, 255, 255, 255, 255])].concat())
-            .status_of(1, [OUT_OF_RANGE, RESOURCE_EXHAUSTED])
-            .reset(1, NO_ERROR)
+            .status_says(1, RESOURCE_EXHAUSTED, "1048576")
+            .released(1)
             .usable(),
         case("Length-Prefixed-Message", "the method's own bound counts: another's is smaller")
             .send([headers(1, 0, &call_of("/echo.Other/Echo")), data(1, 0, message([7; 16_000]))].concat())
             .send(data(1, 0, [7; 16_000]).repeat(3))
             .nothing()
             .send(data(1, 0, [7; 16_000]).repeat(2))
-            .status(1, OUT_OF_RANGE)
-            .reset(1, NO_ERROR)
+            .status(1, RESOURCE_EXHAUSTED)
+            .released(1)
             .usable(),
         case(
             "Length-Prefixed-Message",
@@ -131,7 +131,7 @@ fn streaming() -> Vec<Case> {
         case("Requests", "a fault in a stream comes behind the answers before it")
             .send([open(), data(1, 0, [message("a"), vec![9, 0, 0, 0, 0]].concat())].concat())
             .ends(1, 6, INTERNAL)
-            .reset(1, NO_ERROR)
+            .released(1)
             .usable(),
         case("Requests", "a stream that ends within a message is INTERNAL")
             .send([open(), data(1, END_STREAM, [0, 0, 0, 0, 2, b'a'])].concat())

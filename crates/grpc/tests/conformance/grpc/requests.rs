@@ -1,6 +1,7 @@
 //! Requests: content-type, te, timeout and encoding. The choices: a missing content-type counts as gRPC, and so does
 //! a missing te; a timeout that cannot be parsed counts as none; of several, the first one counts.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use crate::case::*;
@@ -106,10 +107,10 @@ fn encodings() -> Vec<Case> {
         )
         .echo(1, "a"),
         case("Message-Encoding", "the answer to an encoding says what is accepted")
-            .send(headers(1, END_STREAM, &and(&[("grpc-encoding", "gzip")])))
-            .field_has(1, "grpc-accept-encoding", "identity"),
+            .send(headers(1, END_STREAM, &and(&[("grpc-encoding", "deflate")])))
+            .field_has(1, "grpc-accept-encoding", "identity,gzip"),
     ];
-    for value in ["gzip", "deflate", "snappy", "x-unknown", "IDENTITY"] {
+    for value in ["br", "deflate", "snappy", "x-unknown", "IDENTITY"] {
         cases.push(
             encoded(&format!("{value} is not implemented"), value)
                 .status_says(1, UNIMPLEMENTED, value)
@@ -121,11 +122,66 @@ fn encodings() -> Vec<Case> {
             .send(headers(
                 1,
                 END_STREAM,
-                &[&call_of("/echo.Other/Echo")[..], &[("grpc-encoding", "gzip")]].concat(),
+                &[&call_of("/echo.Other/Echo")[..], &[("grpc-encoding", "deflate")]].concat(),
             ))
             .status(1, UNIMPLEMENTED),
     );
+    cases.extend(compressed());
     cases
+}
+
+/// Requests that are compressed with gzip.
+fn compressed() -> Vec<Case> {
+    let gzipped = |name: &str, path: &'static str, body: Vec<u8>| {
+        let fields = [&call_of(path)[..], &[("grpc-encoding", "gzip")]].concat();
+        case("Compressed-Flag", name).send([headers(1, 0, &fields), data(1, END_STREAM, body)].concat())
+    };
+    let unary = |name: &str, body: Vec<u8>| gzipped(name, "/echo.Echo/Unary", body);
+    let pieces = |piece: &[u8]| data(1, 0, piece);
+    let split = [headers(1, 0, &and(&[("grpc-encoding", "gzip")]))]
+        .into_iter()
+        .chain(gzip("hello").chunks(3).map(pieces).collect::<Vec<_>>());
+    vec![
+        unary("a compressed message is read, and its answer is plain", gzip("hello")).echo(1, "hello"),
+        unary("a message may be plain in spite of its encoding", message("hello")).echo(1, "hello"),
+        unary("an empty message may be compressed", gzip("")).echo(1, ""),
+        case("Compressed-Flag", "a compressed message may come in pieces")
+            .send(split.flatten().collect::<Vec<u8>>())
+            .nothing()
+            .send(data(1, END_STREAM, ""))
+            .echo(1, "hello"),
+        gzipped(
+            "the messages of a stream may be compressed",
+            "/echo.Echo/Stream",
+            [gzip("a"), message("b"), gzip("c")].concat(),
+        )
+        .answer(1, [message("a"), message("b"), message("c")].concat()),
+        gzipped("a method of the router sees plain messages", "/echo.Other/Echo", gzip("hello"))
+            .echo(1, "hello"),
+        unary("a message is bounded by its plain size", gzip(&"x".repeat((1 << 20) + 1)))
+            .status_says(1, RESOURCE_EXHAUSTED, "1048576")
+            .usable(),
+        unary("what is no gzip is INTERNAL", [1, 0, 0, 0, 5, b'h', b'e', b'l', b'l', b'o'].to_vec())
+            .status(1, INTERNAL)
+            .usable(),
+        unary("a flag of 2 is INTERNAL in spite of an encoding", [2, 0, 0, 0, 1, b'a'].to_vec())
+            .status(1, INTERNAL)
+            .usable(),
+        unary("a compressed message without its end is INTERNAL", gzip("hello")[..12].to_vec())
+            .status(1, INTERNAL)
+            .usable(),
+        unary("two compressed messages are one too many", [gzip("a"), gzip("b")].concat())
+            .status(1, UNIMPLEMENTED)
+            .usable(),
+    ]
+}
+
+/// A message that is compressed, with its prefix.
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).expect("it goes into memory");
+    let message = encoder.finish().expect("it goes into memory");
+    [&[1], &(message.len() as u32).to_be_bytes()[..], &message].concat()
 }
 
 fn others() -> Vec<Case> {

@@ -106,7 +106,8 @@ fn closed() -> Vec<Case> {
             .usable(),
         cancelled("HEADERS on a stream that the client has reset is STREAM_CLOSED")
             .send(headers(1, END_STREAM, &CALL))
-            .error(STREAM_CLOSED),
+            .reset(1, STREAM_CLOSED)
+            .usable(),
         cancelled("WINDOW_UPDATE on a stream that the client has reset is ignored")
             .send(window_update(1, 1))
             .usable(),
@@ -218,7 +219,7 @@ fn concurrency() -> Vec<Case> {
     ]
 }
 
-/// 5.3: priorities are deprecated, and no value of them is an error any more.
+/// 5.3: priorities are deprecated and ignored. RFC 7540, 5.3.1: a stream cannot depend on itself.
 fn priority() -> Vec<Case> {
     let prioritized = |name: &str, dependency: [u8; 5]| {
         let payload = [&dependency[..], &block(&CALL)].concat();
@@ -227,13 +228,26 @@ fn priority() -> Vec<Case> {
             .send(data(1, END_STREAM, message("a")))
             .echo(1, "a")
     };
+    let on_itself = [&[0, 0, 0, 1, 0][..], &block(&CALL)].concat();
     vec![
         prioritized("HEADERS with a priority is served", [0, 0, 0, 0, 16]),
         prioritized("a stream may claim to depend on another", [0x80, 0, 0, 9, 255]),
-        prioritized("a stream may claim to depend on itself", [0, 0, 0, 1, 0]),
-        case("5.3.2", "PRIORITY may claim that a stream depends on itself")
-            .send(frame(PRIORITY, 0, 1, [0, 0, 0, 1, 0]))
+        case("5.3.2", "HEADERS of a stream that depends on itself are a stream error")
+            .send(frame(HEADERS, END_HEADERS | PRIORITIZED, 1, on_itself.clone()))
+            .reset(1, PROTOCOL_ERROR)
             .usable(),
+        case("5.3.2", "the same in two frames")
+            .send(frame(HEADERS, PRIORITIZED, 1, on_itself))
+            .send(frame(CONTINUATION, END_HEADERS, 1, ""))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("5.3.2", "PRIORITY of a stream that depends on itself is a stream error")
+            .send([headers(1, 0, &CALL), frame(PRIORITY, 0, 1, [0, 0, 0, 1, 0])].concat())
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("5.3.2", "the same of an idle stream is a connection error")
+            .send(frame(PRIORITY, 0, 1, [0, 0, 0, 1, 0]))
+            .error(PROTOCOL_ERROR),
     ]
 }
 

@@ -4,7 +4,7 @@ use crate::case::*;
 use crate::wire::*;
 
 pub(crate) fn cases() -> Vec<Case> {
-    [framing(), lengths(), trailers()].into_iter().flatten().collect()
+    [framing(), answered_early(), lengths(), trailers()].into_iter().flatten().collect()
 }
 
 fn framing() -> Vec<Case> {
@@ -35,21 +35,90 @@ fn framing() -> Vec<Case> {
             .send([headers(1, 0, &CALL), headers(1, END_STREAM, &CALL)].concat())
             .reset(1, PROTOCOL_ERROR)
             .usable(),
-        case("8.1", "a response that is complete before its request asks for no more of it")
+        case("8.1", "a response that is complete before its request asks for no more of it after a while")
             .send(headers(1, 0, &with(":method", "GET")))
             .http(1, "405")
-            .reset(1, NO_ERROR)
+            .released(1)
             .send([data(1, 0, "x"), data(1, END_STREAM, "y")].concat())
             .usable(),
         case("8.1", "a call that is refused before its request is complete asks for no more of it")
             .send([headers(1, 0, &CALL), data(1, 0, [9, 0, 0, 0, 0])].concat())
             .status(1, INTERNAL)
-            .reset(1, NO_ERROR)
+            .released(1)
             .usable(),
         case("8.1", "a response that is complete with its request resets nothing")
             .send(headers(1, END_STREAM, &with(":method", "GET")))
             .http(1, "405")
             .usable(),
+    ]
+}
+
+/// What comes of a request after its response: it is read on for a while, so that faults are found.
+fn answered_early() -> Vec<Case> {
+    let answered = |name: &str| case("8.1", name).send(headers(1, 0, &with(":method", "GET"))).http(1, "405");
+    vec![
+        answered("a request that ends after its response resets nothing")
+            .send([data(1, 0, "x"), data(1, END_STREAM, "y")].concat())
+            .nothing()
+            .send(data(1, 0, "z"))
+            .reset(1, STREAM_CLOSED)
+            .usable(),
+        answered("trailers may end a request after its response")
+            .send(headers(1, END_STREAM, &[("x", "y")]))
+            .nothing()
+            .usable(),
+        answered("a request is read up to a bound after its response")
+            .send(data(1, 0, [7; 16_000]).repeat(4))
+            .nothing()
+            .send(data(1, 0, [7; 16_000]).repeat(2))
+            .reset(1, NO_ERROR)
+            .usable(),
+        answered("trailers with a pseudo-header after the response are a stream error")
+            .send(headers(1, END_STREAM, &[(":path", "/")]))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        answered("trailers without END_STREAM after the response are a stream error")
+            .send(headers(1, 0, &[("x", "y")]))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        answered("WINDOW_UPDATE of 0 after the response is a stream error")
+            .send(window_update(1, 0))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        answered("a window that becomes too large after the response is a stream error")
+            .send(window_update(1, 0x7fff_ffff))
+            .reset(1, FLOW_CONTROL_ERROR)
+            .usable(),
+        case("8.1", "a body that is longer than announced is a stream error after the response too")
+            .send([headers(1, 0, &and(&[("content-length", "6")])), data(1, 0, [9, 0, 0, 0, 0])].concat())
+            .status(1, INTERNAL)
+            .send(data(1, 0, "xy"))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("8.1", "a body that is shorter than announced is a stream error after the response too")
+            .send([headers(1, 0, &and(&[("content-length", "7")])), data(1, 0, [9, 0, 0, 0, 0])].concat())
+            .status(1, INTERNAL)
+            .send(data(1, END_STREAM, "x"))
+            .reset(1, PROTOCOL_ERROR)
+            .usable(),
+        case("8.1", "requests that are read after their responses count among the open streams")
+            .limits(|limits| limits.max_streams = 2)
+            .send([1, 3, 5].map(|stream| headers(stream, 0, &with(":method", "GET"))).concat())
+            .http(1, "405")
+            .http(3, "405")
+            .reset(5, REFUSED_STREAM)
+            .send(data(1, END_STREAM, ""))
+            .send(unary(7, "a"))
+            .echo(7, "a")
+            .send(reset(3, CANCEL))
+            .usable(),
+        answered("nothing is read on when the connection is to end")
+            .shut_down()
+            .reset(1, NO_ERROR)
+            .goaway(0x7fff_ffff, NO_ERROR)
+            .ping()
+            .goaway(1, NO_ERROR)
+            .closed(),
     ]
 }
 

@@ -5,19 +5,24 @@ use std::future::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::service::Routes;
 use tower_layer::Layer;
-use weir_grpc::{Methods, deadline_exceeded};
+use weir_grpc::{GZIP, Methods, deadline_exceeded, unknown_encoding};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
+use super::inflated_body::InflatedBody;
 use super::open_calls::{CallBounds, HeldBody};
 use super::request_body::CountedBody;
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
 use crate::service::Closing;
+
+/// The most bytes of an encoding's name that are sent back.
+const MAX_ENCODING: usize = 64;
 
 /// Puts a [`Front`] before the routes of one connection.
 #[derive(Clone)]
@@ -61,6 +66,10 @@ impl Service<http::Request<Body>> for Front {
             Ok(context) => context,
             Err(status) => return Box::pin(ready(Ok(status.into_http()))),
         };
+        let inflated = match is_compressed(request.headers_mut()) {
+            Ok(inflated) => inflated,
+            Err(status) => return Box::pin(ready(Ok(status.into_http()))),
+        };
         let deadline = context.deadline;
         if deadline.is_some_and(|deadline| deadline <= monotonic()) {
             return Box::pin(ready(Ok(deadline_exceeded().into_http())));
@@ -73,12 +82,27 @@ impl Service<http::Request<Body>> for Front {
             Err(status) => return Box::pin(ready(Ok(status.into_http()))),
         };
         let largest = self.methods.largest_message_of(path);
-        let request = request.map(|body| Body::new(CountedBody::new(body, largest, &self.bounds)));
+        let inflater = inflated.then(|| self.bounds.inflater(largest));
+        let counted = |body| CountedBody::new(body, largest, inflated, &self.bounds);
+        let request = request.map(|body| InflatedBody::of(counted(body), inflater));
         let response = self.router.call(request);
         let deadlines = self.deadlines.clone();
         Box::pin(async move {
             let response = until_deadline(response, &deadlines, deadline).await;
             Ok(response.map(|body| Body::new(HeldBody::new(body, call))))
         })
+    }
+}
+
+/// Whether a request is compressed with gzip, or its status if that is another encoding. What follows sees plain
+/// messages.
+fn is_compressed(headers: &mut http::HeaderMap) -> Result<bool, Status> {
+    match headers.remove("grpc-encoding").as_ref().map(http::HeaderValue::as_bytes) {
+        None | Some(b"identity") => Ok(false),
+        Some(encoding) if encoding == GZIP.as_bytes() => Ok(true),
+        Some(encoding) => {
+            let known = encoding.get(..MAX_ENCODING).unwrap_or(encoding);
+            Err(unknown_encoding(&String::from_utf8_lossy(known)))
+        }
     }
 }

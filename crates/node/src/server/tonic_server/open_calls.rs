@@ -12,7 +12,7 @@ use tonic::Status;
 use tonic::body::Body;
 use weir_grpc::{
     BufferBudget, CallKind, ConnectionContext, ConnectionEvent, ConnectionObserver, FEW_CALLS, HeldBytes,
-    Methods, OpenStream, StreamBound, no_space,
+    Inflater, Methods, OpenStream, StreamBound, no_space,
 };
 
 /// Bytes that an open call takes beside those of its service: its stream in h2, its task in hyper, its headers.
@@ -80,6 +80,11 @@ impl CallBounds {
     /// Holds so many bytes of the buffer budget.
     pub(super) fn hold(&self, bytes: usize, otherwise: &'static str) -> Result<HeldBytes, Status> {
         self.budget.hold(bytes).ok_or_else(|| self.no_space(otherwise))
+    }
+
+    /// What makes plain messages of a compressed body.
+    pub(super) fn inflater(&self, largest: usize) -> Inflater {
+        Inflater::new(largest, self.budget.clone(), Arc::clone(&self.observer))
     }
 
     /// Whether the connection has so many calls that those without a message end while the budget is full: h2 cannot be

@@ -32,9 +32,9 @@ enum AwaitedPart {
 }
 
 impl CountedBody {
-    /// Of a call whose messages may have so many bytes.
-    pub(super) fn new(body: Body, largest_message: usize, bounds: &CallBounds) -> Self {
-        let (framing, bounds) = (MessageFraming::default(), bounds.clone());
+    /// Of a call whose messages may have so many bytes, and may be compressed.
+    pub(super) fn new(body: Body, largest_message: usize, compressed: bool, bounds: &CallBounds) -> Self {
+        let (framing, bounds) = (MessageFraming::new(compressed), bounds.clone());
         Self { body, framing, largest_message, bounds, reserved: None, timer: None }
     }
 

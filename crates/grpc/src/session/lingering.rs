@@ -1,0 +1,160 @@
+//! Requests that were answered before their end (half-closed (local) in RFC 9113, 5.1).
+//!
+//! Such a request is read on until its end, so that faults in the rest are found, and a client that ends it in time
+//! gets no RST_STREAM. Bytes and time are bounded: then RST_STREAM(NO_ERROR) tells the client that the rest is
+//! not needed (8.1).
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use crate::error_code::{ConnectionError, ErrorCode};
+use crate::session::receive::LARGEST_WINDOW;
+use crate::session::{GracefulShutdown, Session};
+
+/// How many bytes of the body are read, and how long.
+const MAX_REST: usize = 64 << 10;
+const LINGER_TIME: Duration = Duration::from_secs(1);
+
+/// What one counts in the buffer budget: its entries, rounded up.
+const COUNTED: usize = 128;
+
+/// The requests of one connection. With the open streams they are at most `max_streams`.
+#[derive(Default)]
+pub(super) struct Lingering {
+    requests: HashMap<u32, UnreadRequest, foldhash::fast::RandomState>,
+    /// Until when each is read, the oldest first; also of some that have ended.
+    times: VecDeque<(u32, Instant)>,
+}
+
+/// A request whose answer is complete.
+#[derive(Debug)]
+pub(crate) struct UnreadRequest {
+    /// Bytes of the announced content-length that have not come.
+    content_length: Option<u64>,
+    send_window_delta: i64,
+    /// Bytes of its body since the answer.
+    read: usize,
+}
+
+impl Lingering {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+}
+
+impl Session {
+    /// Reads on a request that was answered, unless the connection is about to end.
+    pub(super) fn linger(&mut self, id: u32, request: UnreadRequest) {
+        if self.shutdown != GracefulShutdown::No || self.goaway_received {
+            return self.send_reset(id, ErrorCode::NoError);
+        }
+        let until = self.now() + LINGER_TIME;
+        self.lingering.times.push_back((id, until));
+        self.lingering.requests.insert(id, request);
+        self.held_by_streams += COUNTED;
+    }
+
+    /// Ends all of them: for a connection that ends, or has to give up memory.
+    pub(super) fn end_lingering(&mut self) {
+        while self.end_oldest() {}
+        self.lingering = Lingering::default();
+    }
+
+    /// Ends the oldest one; whether there was any.
+    fn end_oldest(&mut self) -> bool {
+        let oldest = self.lingering.times.pop_front();
+        if let Some((id, _)) = oldest
+            && self.take_lingering(id).is_some()
+        {
+            self.send_reset(id, ErrorCode::NoError);
+        }
+        oldest.is_some()
+    }
+
+    /// Until when the oldest one is read.
+    pub(crate) fn lingering_due(&mut self) -> Option<Instant> {
+        while let Some((id, until)) = self.lingering.times.front() {
+            if self.lingering.requests.contains_key(id) {
+                return Some(*until);
+            }
+            self.lingering.times.pop_front();
+        }
+        None
+    }
+
+    /// Ends those that have been read for long enough.
+    pub(crate) fn end_late_requests(&mut self, now: Instant) {
+        while self.lingering_due().is_some_and(|due| due <= now) {
+            self.end_oldest();
+        }
+    }
+
+    /// DATA on a stream that is not open; whether it belongs to such a request.
+    pub(super) fn rest_of_body(&mut self, id: u32, bytes: usize, end: bool) -> Result<bool, ConnectionError> {
+        let Some(request) = self.lingering.requests.get_mut(&id) else {
+            return Ok(false);
+        };
+        request.read += bytes;
+        let valid = request.take(bytes) && (!end || request.is_complete());
+        if valid && !end && request.read <= MAX_REST {
+            return Ok(true);
+        }
+        if !valid {
+            self.reset(id, ErrorCode::Protocol)?;
+        } else if !end {
+            self.send_reset(id, ErrorCode::NoError);
+        }
+        self.take_lingering(id);
+        Ok(true)
+    }
+
+    /// Trailers on a stream that is not open; whether they belong to such a request.
+    pub(super) fn rest_of_headers(&mut self, id: u32, valid: bool) -> Result<bool, ConnectionError> {
+        let Some(request) = self.take_lingering(id) else { return Ok(false) };
+        if !valid || !request.is_complete() {
+            self.reset(id, ErrorCode::Protocol)?;
+        }
+        Ok(true)
+    }
+
+    /// WINDOW_UPDATE on a stream that is not open.
+    pub(super) fn unused_credit_of(&mut self, id: u32, increment: i64) -> Result<(), ConnectionError> {
+        let Some(request) = self.lingering.requests.get_mut(&id) else {
+            return Ok(());
+        };
+        request.send_window_delta += increment;
+        let is_too_large = self.initial_send_window + request.send_window_delta > LARGEST_WINDOW;
+        if increment > 0 && !is_too_large {
+            return Ok(());
+        }
+        self.reset(id, if increment == 0 { ErrorCode::Protocol } else { ErrorCode::FlowControl })
+    }
+
+    /// Removes one.
+    pub(super) fn take_lingering(&mut self, id: u32) -> Option<UnreadRequest> {
+        let request = self.lingering.requests.remove(&id)?;
+        self.held_by_streams -= COUNTED;
+        Some(request)
+    }
+}
+
+impl UnreadRequest {
+    /// With these bytes missing, and so many more in its send window than in that of a new stream.
+    pub(crate) const fn new(content_length: Option<u64>, send_window_delta: i64) -> Self {
+        Self { content_length, send_window_delta, read: 0 }
+    }
+
+    /// Takes so many bytes of the body; false if it is longer than its content-length.
+    fn take(&mut self, bytes: usize) -> bool {
+        let Some(missing) = &mut self.content_length else { return true };
+        let rest = missing.checked_sub(bytes as u64);
+        *missing = rest.unwrap_or_default();
+        rest.is_some()
+    }
+
+    /// Whether no byte of the content-length is missing.
+    fn is_complete(&self) -> bool {
+        self.content_length.is_none_or(|missing| missing == 0)
+    }
+}
