@@ -7,7 +7,8 @@ use weir_config::KeyShare;
 use weir_core::algorithm::Algorithm;
 use weir_core::envoy;
 use weir_core::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
-use weir_node::limiter::{Begun, InlineLimit, Limiter, LimiterError, Outcome, Question, Shaping};
+use weir_node::limiter::{Begun, InlineLimit, Limiter, LimiterError, LimitsDecision, Question, Shaping};
+use weir_node::settle::Outcome;
 use weir_store::at_once;
 use weir_store::memory::MemoryStore;
 use weir_time::clock::ManualClock;
@@ -211,7 +212,7 @@ impl Replay<'_> {
         self.limiter.round().decide(std::iter::once(question), |begun| {
             let Begun::Answered(Ok(answer)) = begun else { return };
             let (allowed, granted) = match answer.outcome {
-                Outcome::Decided { verdict, .. } => (verdict.allowed, verdict.granted),
+                Outcome::Decided(LimitsDecision { verdict, .. }) => (verdict.allowed, verdict.granted),
                 Outcome::Listed(listed) => (listed == Listed::Allow, 0),
                 Outcome::Policy { allowed } => (allowed, 0),
             };

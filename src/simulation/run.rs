@@ -6,7 +6,8 @@ use prometheus::Registry;
 use weir_config::MemoryConfig;
 use weir_core::algorithm::LimitVerdict;
 use weir_core::strategy::{Listed, Rules};
-use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
+use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, LimitsDecision, Question};
+use weir_node::settle::Outcome;
 use weir_node::telemetry::Metrics;
 use weir_store::memory::MemoryStore;
 use weir_time::clock::{Clock, ManualClock};
@@ -109,7 +110,7 @@ pub fn simulate(
 impl SimulatedStrategy {
     fn count(&mut self, answer: &Answer<'_, '_>, cost: u64) {
         let admitted = match answer.outcome {
-            Outcome::Decided { verdict, .. } => verdict.allowed,
+            Outcome::Decided(LimitsDecision { verdict, .. }) => verdict.allowed,
             Outcome::Listed(listed) => listed == Listed::Allow,
             Outcome::Policy { allowed } => allowed,
         };
@@ -117,14 +118,14 @@ impl SimulatedStrategy {
         if admitted {
             self.allowed += 1;
             self.allowed_cost = self.allowed_cost.saturating_add(cost);
-            if let Outcome::Decided { verdict, .. } = answer.outcome {
+            if let Outcome::Decided(LimitsDecision { verdict, .. }) = answer.outcome {
                 self.holds += u128::from(verdict.wait.0);
                 self.longest_hold = self.longest_hold.max(verdict.wait);
             }
             return;
         }
         self.denied += 1;
-        if let Outcome::Decided { limits, .. } = answer.outcome {
+        if let Outcome::Decided(LimitsDecision { limits, .. }) = answer.outcome {
             self.count_wait(limits);
         } else {
             self.never += 1;

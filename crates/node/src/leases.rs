@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 pub use bounds::MAX_RTT;
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
-use weir_core::strategy::{FailurePolicy, Listed, Resolved, Rules, Strategy};
+use weir_core::strategy::{Resolved, Rules, Strategy};
 use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
 use weir_time::clock;
 use weir_units::Micros;
 
 use crate::limiter::{self, LimiterError, Question};
+use crate::settle::{self, Outcome, StoreDecision};
 use crate::telemetry::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 
 /// Answers calls about leases from one store under one set of rules. Each worker has its own.
@@ -34,24 +35,17 @@ pub struct LeaseQuestion<'a> {
     pub id: &'a str,
 }
 
-/// Whether permits were granted.
+/// What the store said to a caller who wants permits.
 #[derive(Debug, Clone, Copy)]
-pub enum Acquired {
-    /// The store has answered.
-    Answered {
-        /// What it said.
-        answer: LeaseAnswer,
-        /// The most permits that there ever are.
-        most: u64,
-    },
-    /// The consumer is on a list; the store was not asked, and there is no lease.
-    Listed(Listed),
-    /// The store could not answer; the failure policy did, and there is no lease.
-    Policy {
-        /// Whether the work may begin.
-        allowed: bool,
-    },
+pub struct PermitsDecision {
+    /// Whether they were granted, and how the strategy stands.
+    pub answer: LeaseAnswer,
+    /// The most permits that there ever are.
+    pub most: u64,
 }
+
+/// Whether permits were granted. There is a lease only where the store decided.
+pub type Acquired = Outcome<PermitsDecision>;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +87,7 @@ impl Leases {
         self.checked(bounds::check_weight(weight, rule).and_then(|()| bounds::check_ttl(ttl, rule)))?;
         let started = clock::monotonic();
         let acquired = match resolved.listing {
-            Some(listing) => Ok(Acquired::Listed(listing.listed)),
+            Some(listing) => Ok(Outcome::Listed(listing.listed)),
             None => {
                 let asked = self.ask(question, &resolved, LeaseOp::Acquire { weight, ttl }, started).await;
                 granted(asked, question, (weight, rule.most()), resolved.strategy)
@@ -205,13 +199,12 @@ impl Leases {
         started: Instant,
     ) {
         let took = clock::monotonic().saturating_duration_since(started);
-        let counted = count_as(acquired);
+        let counted = settle::count_as(acquired);
         let row = self.recorder.row(resolved);
-        self.recorder.ended(row, counted, 1, weight);
+        self.recorder.decided(row, CountedMethod::Acquire, counted, weight, took);
         if self.recorder.samples() {
             self.recorder.sampled(row, counted, question.asked.consumer);
         }
-        self.recorder.lease_took(CountedMethod::Acquire, took);
         tracing::debug!(
             strategy = resolved.strategy.name(),
             resource = question.asked.resource,
@@ -232,37 +225,20 @@ fn granted(
     (weight, most): (u64, u64),
     strategy: &Strategy,
 ) -> Result<Acquired, LeaseError> {
-    match asked {
-        Ok(LeaseAnswer { outcome: LeaseOutcome::OtherWeight(held), .. }) => {
-            Err(LeaseError::OtherWeight { id: limiter::shown(question.id), held, weight })
-        }
-        Ok(answer) => Ok(Acquired::Answered { answer, most }),
-        Err(error) => {
-            tracing::debug!(strategy = strategy.name(), %error, "the store could not grant permits");
-            match strategy.on_store_failure() {
-                FailurePolicy::Allow => Ok(Acquired::Policy { allowed: true }),
-                FailurePolicy::Deny => Ok(Acquired::Policy { allowed: false }),
-                FailurePolicy::Error => {
-                    let whose = format!("strategy `{}`", strategy.name()).into();
-                    Err(LimiterError::Store { whose, error }.into())
-                }
-            }
-        }
+    if let Ok(LeaseAnswer { outcome: LeaseOutcome::OtherWeight(held), .. }) = asked {
+        return Err(LeaseError::OtherWeight { id: limiter::shown(question.id), held, weight });
     }
+    let decision = asked.map(|answer| PermitsDecision { answer, most });
+    settle::settle(strategy, decision).map_err(|error| LimiterError::of_store(strategy, error).into())
 }
 
-fn count_as(acquired: &Result<Acquired, LeaseError>) -> CountedOutcome {
-    match acquired {
-        Ok(Acquired::Answered { answer, .. }) => match answer.outcome {
+impl StoreDecision for PermitsDecision {
+    fn counted(&self) -> CountedOutcome {
+        match self.answer.outcome {
             LeaseOutcome::Refused { refusal: LeaseRefusal::Never, .. } => CountedOutcome::Never,
             LeaseOutcome::Refused { .. } => CountedOutcome::Denied,
             _ => CountedOutcome::Allowed,
-        },
-        Ok(Acquired::Listed(Listed::Deny)) => CountedOutcome::DenyList,
-        Ok(Acquired::Listed(Listed::Allow)) => CountedOutcome::AllowList,
-        Ok(Acquired::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
-        Ok(Acquired::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
-        Err(_) => CountedOutcome::Error,
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! * [`leases`]: the use case of permits that callers hold for a time.
 //! * [`queues`]: the use case of work that waits for workers.
 //! * [`usage`]: what was decided, by time, and the consumers that call most.
+//! * [`settle`]: how a decision ends: failure policy and outcome.
 //! * [`telemetry`], [`readiness`]: what operators see.
 //!
 //! What is generic over the store is compiled here for the stores that [`app::run`] makes, so that programs and tests
@@ -23,6 +24,7 @@ pub mod queues;
 pub mod readiness;
 pub mod server;
 pub mod service;
+pub mod settle;
 pub mod telemetry;
 pub mod usage;
 pub mod watch;

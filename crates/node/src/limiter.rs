@@ -11,8 +11,8 @@ pub mod envoy;
 mod inline;
 mod log;
 mod question;
+mod record;
 mod round;
-mod settle;
 mod shadow;
 mod undo;
 mod waiting;
@@ -22,7 +22,7 @@ use std::time::Instant;
 
 pub use adjust::Adjusted;
 pub use advice::Advice;
-pub use answer::{Answer, Begun, LimiterError, Outcome};
+pub use answer::{Answer, Begun, LimiterError, LimitsDecision};
 pub(crate) use bounds::shown;
 pub use bounds::{InvalidField, MAX_BATCH, MAX_ID, check_batch, interval};
 pub use count::CountedParts;

@@ -37,7 +37,7 @@ pub use histogram::{LatencyCounts, quantile_us};
 pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
-pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, ShadowOutcome};
+pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;

@@ -10,7 +10,8 @@ use weir_core::algorithm::{Algorithm, Summary};
 use weir_core::strategy::{
     Access, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
 };
-use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, Outcome, Question};
+use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, LimitsDecision, Question};
+use weir_node::settle::Outcome;
 use weir_node::telemetry::Metrics;
 use weir_store::{Store, Verdicts};
 use weir_units::{Micros, Retry};
@@ -106,7 +107,7 @@ fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BT
         Outcome::Listed(Listed::Allow) => {
             json!({"allowed": true, "reason": "allow_list", "retry_after_us": 0})
         }
-        Outcome::Decided { verdict, limits } => {
+        Outcome::Decided(LimitsDecision { verdict, limits }) => {
             let summary = Summary::of(answer.strategy.algorithms(), limits);
             let reason = if verdict.allowed { "ok" } else { "limit" };
             assert!(!verdict.allowed || summary.retry == Retry::Now, "{}", table.id);

@@ -77,8 +77,8 @@ impl<S: Store> Limiter<S> {
             error = result.as_ref().err().map(tracing::field::display),
             "changed"
         );
-        let verdicts = result.map_err(LimiterError::NotUndone)?;
-        let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotUndone)?;
+        let verdicts = result.map_err(LimiterError::NotDone)?;
+        let verdict = verdicts.decisions.first().ok_or_else(no_verdict).map_err(LimiterError::NotDone)?;
         Ok((*verdict, verdicts.limits))
     }
 }

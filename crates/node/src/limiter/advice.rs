@@ -13,7 +13,8 @@ use weir_store::{
 };
 use weir_units::{Micros, Retry};
 
-use super::answer::Outcome;
+use super::answer::LimitsDecision;
+use crate::settle::Outcome;
 
 /// The binding limit, and when it gets its next unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +54,11 @@ impl AdviceWanted {
         &self,
         store: &S,
         strategy: &Arc<Strategy>,
-        outcome: &Outcome<'_>,
+        outcome: &Outcome<LimitsDecision<'_>>,
     ) -> AdviceBegun {
-        let Outcome::Decided { verdict, limits } = outcome else { return AdviceBegun::Known(None) };
+        let Outcome::Decided(LimitsDecision { verdict, limits }) = outcome else {
+            return AdviceBegun::Known(None);
+        };
         let algorithms = strategy.algorithms();
         let Some(binding) = binding(algorithms, limits) else { return AdviceBegun::Known(None) };
         let (Some(limit), Some(said)) = (algorithms.get(binding), limits.get(binding)) else {
@@ -88,7 +91,7 @@ impl AdviceWanted {
         &self,
         store: &S,
         strategy: &Arc<Strategy>,
-        outcome: &Outcome<'_>,
+        outcome: &Outcome<LimitsDecision<'_>>,
     ) -> Option<Advice> {
         match self.begin(store, strategy, outcome) {
             AdviceBegun::Known(advice) => advice,

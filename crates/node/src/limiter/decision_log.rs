@@ -10,8 +10,9 @@ use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::strategy::{Field, Strategy, inline_name};
 use weir_store::{Decision, LimitSet, OwnedSubject, Part, Store, StoreError, Verdicts};
 
-use super::answer::{LimiterError, Outcome};
-use super::{Limiter, Question, settle};
+use super::answer::{LimiterError, LimitsDecision};
+use super::{Limiter, Question};
+use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};
 
 /// A decision that waits for the store, if it is to be logged.
@@ -72,11 +73,11 @@ impl<S: Store> Limiter<S> {
         &self,
         decision: &Decision<'_>,
         is_for_default: bool,
-        outcome: &Result<Outcome<'_>, LimiterError>,
+        outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
         let counted = settle::count_as(outcome);
         let verdict = match outcome {
-            Ok(Outcome::Decided { verdict, limits }) => Some((verdict, *limits)),
+            Ok(Outcome::Decided(LimitsDecision { verdict, limits })) => Some((verdict, *limits)),
             _ => None,
         };
         self.log_line(decision, is_for_default, counted.name(), verdict);
@@ -84,7 +85,11 @@ impl<S: Store> Limiter<S> {
 
     /// The same of one that has waited.
     #[cold]
-    pub(super) fn log_waited(&self, owned: &PendingLogLine, outcome: &Result<Outcome<'_>, LimiterError>) {
+    pub(super) fn log_waited(
+        &self,
+        owned: &PendingLogLine,
+        outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
+    ) {
         let PendingLogLine { strategy, subject, op, cost, is_for_default, part } = owned;
         let part = part.as_ref().map(|(limits, id)| Part { limits: *limits, id });
         let costs = [*cost];

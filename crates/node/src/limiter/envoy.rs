@@ -13,6 +13,7 @@ mod questions;
 mod rule;
 mod status;
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,10 +29,11 @@ pub use self::overall::Overall;
 use self::questions::questions;
 use self::rule::FoundLimit;
 pub use self::status::{Code, DescriptorStatus};
-use super::{InvalidField, Limiter, LimiterError};
+use super::{InvalidField, Limiter, LimiterError, LimitsDecision};
+use crate::settle::{Outcome, StoreDecision};
 use crate::telemetry::{
-    AnswerCode, CountedMethod, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder, FileCounts, Rejection,
-    RuleCounts,
+    AnswerCode, CountedMethod, CountedOutcome, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder,
+    FileCounts, Rejection, RuleCounts,
 };
 
 /// The most descriptors that a request may have.
@@ -192,10 +194,17 @@ struct DescriptorQuestion<'a> {
     hits: u64,
 }
 
-/// What the store said, or the policy in its place.
-enum Decided {
-    Verdict(Verdict, LimitVerdict),
-    Policy { allowed: bool },
+/// What the store decided over the one limit of a descriptor.
+#[derive(Clone, Copy)]
+struct DescriptorDecision {
+    verdict: Verdict,
+    limit: LimitVerdict,
+}
+
+impl StoreDecision for DescriptorDecision {
+    fn counted(&self) -> CountedOutcome {
+        LimitsDecision { verdict: self.verdict, limits: slice::from_ref(&self.limit) }.counted()
+    }
 }
 
 impl Loaded {
@@ -265,7 +274,7 @@ impl<S: Store> Limiter<S> {
         let took = clock::monotonic().saturating_duration_since(started);
         // What answers at once is timed once; the others have been timed for themselves.
         let answered = decided.iter().flatten().flatten();
-        let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Decided::Verdict(..))).count();
+        let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Outcome::Decided(_))).count();
         self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);
         let decided =
             decided.inspect_err(|error| tracing::debug!(domain = ask.domain, %error, "rate limit"))?;

@@ -17,10 +17,11 @@ use weir_store::{
 use weir_time::clock;
 
 use super::advice::{AdviceBegun, AdviceWanted};
-use super::answer::{Answer, Begun, LimiterError, Outcome};
+use super::answer::{Answer, Begun, LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::waiting::{Waiting, WaitingNotes, WaitingStage};
-use super::{Limiter, Question, bounds, inline, settle};
+use super::{Limiter, Question, bounds, inline, record};
+use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 
 /// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
@@ -279,7 +280,7 @@ impl<'a, S: Store> Round<'a, S> {
             AdviceBegun::Later(binding, later) => (binding, later),
         };
         let mut verdicts = Verdicts::default();
-        if let Outcome::Decided { verdict, limits } = answer.outcome {
+        if let Outcome::Decided(LimitsDecision { verdict, limits }) = answer.outcome {
             verdicts.decisions.push(verdict);
             verdicts.limits.extend_from_slice(limits);
         }
@@ -296,13 +297,13 @@ impl<'a, S: Store> Round<'a, S> {
         strategy: &Strategy,
         decided: Result<Verdict, StoreError>,
         limits: &mut &'l [LimitVerdict],
-    ) -> Result<Outcome<'l>, LimiterError> {
+    ) -> Result<Outcome<LimitsDecision<'l>>, LimiterError> {
         match decided {
             Ok(verdict) => {
                 self.store_answers += 1;
                 let (own, others) = limits.split_at(strategy.limits().len().min(limits.len()));
                 *limits = others;
-                Ok(Outcome::Decided { verdict, limits: own })
+                Ok(Outcome::Decided(LimitsDecision { verdict, limits: own }))
             }
             Err(error) => self.failed(strategy, error),
         }
@@ -310,10 +311,14 @@ impl<'a, S: Store> Round<'a, S> {
 
     /// What is said when the store has failed.
     #[cold]
-    fn failed<'l>(&mut self, strategy: &Strategy, error: StoreError) -> Result<Outcome<'l>, LimiterError> {
+    fn failed<'l>(
+        &mut self,
+        strategy: &Strategy,
+        error: StoreError,
+    ) -> Result<Outcome<LimitsDecision<'l>>, LimiterError> {
         let took = clock::monotonic().saturating_duration_since(self.started);
         self.limiter.recorder.store_called(took, Some(&error).filter(|error| !error.is_callers()));
-        settle::fall_back(strategy, error)
+        settle::settle(strategy, Err(error)).map_err(|error| LimiterError::of_store(strategy, error))
     }
 
     /// The one event of a decision.
@@ -323,14 +328,14 @@ impl<'a, S: Store> Round<'a, S> {
         row: TotalsRow,
         strategy: &'s Strategy,
         asked: &LogFields<'_>,
-        outcome: Result<Outcome<'l>, LimiterError>,
+        outcome: Result<Outcome<LimitsDecision<'l>>, LimiterError>,
     ) -> Result<Answer<'s, 'l>, LimiterError> {
         let counted = settle::count_as(&outcome);
-        self.count(row, counted, settle::cost_of(&outcome, asked.cost, asked.peek));
+        self.count(row, counted, record::cost_of(&outcome, asked.cost, asked.peek));
         if self.limiter.recorder.samples() {
             self.limiter.recorder.sampled(row, counted, asked.consumer);
         }
-        settle::log(asked, None, counted, outcome.as_ref().err());
+        record::log(asked, None, counted, outcome.as_ref().err());
         outcome.map(|outcome| Answer { strategy, outcome, advice: None })
     }
 

@@ -12,13 +12,13 @@ use tokio::sync::oneshot;
 use weir_core::algorithm::{Cause, Op};
 use weir_core::strategy::{Field, Listed, Resolved, Rules, Shadow, Strategy};
 use weir_store::{Decision, LimitSet, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one};
-use weir_units::Retry;
 
-use super::answer::{Begun, LimiterError, Outcome};
+use super::answer::{Begun, LimiterError, LimitsDecision};
 use super::decision_log::named;
 use super::waiting::{Waiting, WaitingStage};
 use super::{Limiter, Question, Round, bounds};
-use crate::telemetry::{Recorder, ShadowOutcome};
+use crate::settle::{Outcome, StoreDecision as _};
+use crate::telemetry::{CountedOutcome, Recorder};
 
 /// Tells the shadows of a call that waits whether it was let through.
 pub(super) struct LiveWaits {
@@ -53,10 +53,14 @@ struct ShadowCount {
 
 impl LiveWaits {
     /// Tells what became of the call; nothing where the store has failed.
-    pub(super) fn ended<S: Store>(self, limiter: &Limiter<S>, outcome: &Result<Outcome<'_>, LimiterError>) {
+    pub(super) fn ended<S: Store>(
+        self,
+        limiter: &Limiter<S>,
+        outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
+    ) {
         let Ok(outcome) = outcome else { return };
         limiter.count_shadow_limits(self.index, outcome);
-        let allowed = is_allowed(outcome);
+        let allowed = outcome.is_allowed();
         for shadow in self.shadows {
             // A shadow that has given up compares nothing.
             let _ = shadow.send(allowed);
@@ -68,7 +72,7 @@ impl LiveCall {
     /// What becomes of `begun`, which is under strategy number `index` of `rules`.
     fn of(begun: &mut Begun<'_, '_>, index: usize, rules: &Rules) -> Self {
         match begun {
-            Begun::Answered(Ok(answer)) => Self::Ended(Some(is_allowed(&answer.outcome))),
+            Begun::Answered(Ok(answer)) => Self::Ended(Some(answer.outcome.is_allowed())),
             Begun::Answered(Err(LimiterError::Store { .. })) => Self::Ended(None),
             Begun::Answered(Err(_)) => Self::NotAsked,
             Begun::Waiting(Waiting { stage: WaitingStage::Advice(_, _, verdicts), .. }) => {
@@ -131,14 +135,14 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Counts what the limits in shadow mode of strategy number `index` have said of a call.
-    fn count_shadow_limits(&self, index: usize, outcome: &Outcome<'_>) {
-        let Outcome::Decided { verdict, limits } = outcome else { return };
+    fn count_shadow_limits(&self, index: usize, outcome: &Outcome<LimitsDecision<'_>>) {
+        let Outcome::Decided(LimitsDecision { verdict, limits }) = outcome else { return };
         for shadow in self.rules.shadow_limits(index) {
             let outcome = match limits.get(shadow.place).map(|limit| limit.cause) {
-                Some(None) => ShadowOutcome::Allowed,
-                Some(Some(Cause::Never)) => ShadowOutcome::Never,
-                Some(Some(Cause::Count | Cause::MinGap)) => ShadowOutcome::Denied,
-                None => ShadowOutcome::Error,
+                Some(None) => CountedOutcome::Allowed,
+                Some(Some(Cause::Never)) => CountedOutcome::Never,
+                Some(Some(Cause::Count | Cause::MinGap)) => CountedOutcome::Denied,
+                None => CountedOutcome::Error,
             };
             // Where other limits deny, this one denies nothing that they do not.
             let differs = verdict.allowed && outcome.is_allowed() == Some(false);
@@ -174,13 +178,13 @@ impl<S: Store> Limiter<S> {
         question: &Question<'_>,
         resolved: &Resolved<'_>,
         shadow: &Shadow,
-    ) -> Result<StoreAnswer<Verdicts>, ShadowOutcome> {
+    ) -> Result<StoreAnswer<Verdicts>, CountedOutcome> {
         let found = self.rules.shadow_for(shadow, question.resource, question.consumer);
         // The live strategy may count by less than its shadow.
-        bounds::check_needed(question, found.strategy).map_err(|_| ShadowOutcome::Error)?;
+        bounds::check_needed(question, found.strategy).map_err(|_| CountedOutcome::Error)?;
         match found.listed {
-            Some(Listed::Deny) => return Err(ShadowOutcome::DenyList),
-            Some(Listed::Allow) => return Err(ShadowOutcome::AllowList),
+            Some(Listed::Deny) => return Err(CountedOutcome::DenyList),
+            Some(Listed::Allow) => return Err(CountedOutcome::AllowList),
             None => {}
         }
         let decision = Decision {
@@ -229,14 +233,14 @@ impl<S: Store> Limiter<S> {
 
 impl ShadowCount {
     /// Counts what a shadow says, and compares it with the live call as soon as that is known.
-    fn ended(self, outcome: ShadowOutcome, live: LiveAllowed) {
+    fn ended(self, outcome: CountedOutcome, live: LiveAllowed) {
         match live {
             LiveAllowed::Now(live) => self.compare(outcome, live),
             later @ LiveAllowed::Later(_) => spawn(self.waited(outcome, later)),
         }
     }
 
-    async fn waited(self, outcome: ShadowOutcome, live: LiveAllowed) {
+    async fn waited(self, outcome: CountedOutcome, live: LiveAllowed) {
         let live = match live {
             LiveAllowed::Now(live) => live,
             // A caller that has given up has no answer to compare.
@@ -245,7 +249,7 @@ impl ShadowCount {
         self.compare(outcome, live);
     }
 
-    fn compare(self, outcome: ShadowOutcome, live: Option<bool>) {
+    fn compare(self, outcome: CountedOutcome, live: Option<bool>) {
         let Self { rules, recorder, place: (index, number) } = self;
         let Some(shadow) = rules.shadows(index).get(number) else { return };
         let differs = matches!((live, outcome.is_allowed()), (Some(live), Some(allowed)) if live != allowed);
@@ -277,23 +281,12 @@ fn meant(strategy: &Strategy, op: Op, names: &[&str]) -> LimitSet {
     limits.fold(LimitSet::NONE, |set, (index, _)| set.with(index))
 }
 
-fn outcome_of(result: &Result<Verdicts, StoreError>) -> ShadowOutcome {
-    let Some((verdict, limits)) = result.as_ref().ok().and_then(|verdicts| verdicts.get(0)) else {
-        return ShadowOutcome::Error;
-    };
-    match verdict.allowed {
-        true => ShadowOutcome::Allowed,
-        false if limits.iter().any(|limit| limit.retry == Retry::Never) => ShadowOutcome::Never,
-        false => ShadowOutcome::Denied,
-    }
-}
-
-fn is_allowed(outcome: &Outcome<'_>) -> bool {
-    match outcome {
-        Outcome::Decided { verdict, .. } => verdict.allowed,
-        Outcome::Listed(listed) => *listed == Listed::Allow,
-        Outcome::Policy { allowed } => *allowed,
-    }
+/// No policy answers for a shadow.
+fn outcome_of(result: &Result<Verdicts, StoreError>) -> CountedOutcome {
+    let decided = result.as_ref().ok().and_then(|verdicts| verdicts.get(0));
+    decided.map_or(CountedOutcome::Error, |(verdict, limits)| {
+        LimitsDecision { verdict: *verdict, limits }.counted()
+    })
 }
 
 /// Goes on with `work` on this worker. What waits for the store is bounded by the store.

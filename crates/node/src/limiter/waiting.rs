@@ -8,15 +8,15 @@ use weir_store::{LaterVerdicts, Store, StoreError, Verdicts, no_verdict};
 use weir_time::clock;
 
 use super::advice::AdviceWanted;
-use super::answer::{Answer, LimiterError, Outcome};
+use super::answer::{Answer, LimiterError, LimitsDecision};
 use super::decision_log::PendingLogLine;
 use super::log::OwnedLogFields;
 use super::shadow::LiveWaits;
-use super::{Limiter, settle};
-use crate::telemetry::TotalsRow;
+use super::{Limiter, record};
+use crate::settle::{self, Outcome};
+use crate::telemetry::{CountedMethod, TotalsRow};
 
-/// It is small, because questions with an answer are moved about in its place. It owns its
-/// data, so it belongs to one call alone. Dropped before its first poll, it has asked nothing. Dropped later, only its
+/// Kept small: the enum that it is part of is moved by value. It owns its data, so it belongs to one call alone. Dropped before its first poll, it has asked nothing. Dropped later, only its
 /// own answer is lost.
 pub struct Waiting {
     /// Where it is counted.
@@ -33,7 +33,7 @@ pub struct Waiting {
     pub(super) advice: Option<Box<AdviceWanted>>,
 }
 
-/// What few questions that wait need besides.
+/// Rarely used fields of a question that waits.
 #[derive(Default)]
 pub(super) struct WaitingNotes {
     /// Where decisions are logged to the service's own log.
@@ -67,7 +67,7 @@ impl<S: Store> Limiter<S> {
             WaitingStage::Advice(binding, later, decided) => {
                 std::mem::swap(verdicts, decided);
                 let advice = Some(AdviceWanted::of_peek(*binding, &later.await));
-                let outcome = outcome(verdicts).or_else(|error| settle::fall_back(strategy, error))?;
+                let outcome = settled(strategy, decision(verdicts))?;
                 return Ok(Answer { strategy, outcome, advice });
             }
         };
@@ -75,10 +75,10 @@ impl<S: Store> Limiter<S> {
         let took = clock::monotonic().saturating_duration_since(*asked);
         self.recorder.store_called(took, result.as_ref().err().filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
-        let outcome = decided.and_then(|()| outcome(verdicts));
-        let outcome = outcome.or_else(|error| settle::fall_back(strategy, error));
+        let outcome = settled(strategy, decided.and_then(|()| decision(verdicts)));
         let counted = settle::count_as(&outcome);
-        self.recorder.decided(*row, counted, settle::cost_of(&outcome, *cost, *peek), took);
+        let cost = record::cost_of(&outcome, *cost, *peek);
+        self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, cost, took);
         if let Some(notes) = notes {
             if let Some(consumer) = &notes.sampled {
                 self.recorder.sampled(*row, counted, consumer);
@@ -101,11 +101,11 @@ impl<S: Store> Limiter<S> {
         notes: &mut WaitingNotes,
         strategy: &Strategy,
         took: Duration,
-        outcome: &Result<Outcome<'_>, LimiterError>,
+        outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
     ) {
         if let Some(fields) = &notes.log {
             let counted = settle::count_as(outcome);
-            settle::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
+            record::log(&fields.of(strategy), Some(took), counted, outcome.as_ref().err());
         }
         if let Some(decision) = &notes.decision_log {
             self.log_waited(decision, outcome);
@@ -116,7 +116,14 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-fn outcome(verdicts: &Verdicts) -> Result<Outcome<'_>, StoreError> {
+fn decision(verdicts: &Verdicts) -> Result<LimitsDecision<'_>, StoreError> {
     let verdict = *verdicts.decisions.first().ok_or_else(no_verdict)?;
-    Ok(Outcome::Decided { verdict, limits: &verdicts.limits })
+    Ok(LimitsDecision { verdict, limits: &verdicts.limits })
+}
+
+fn settled<'v>(
+    strategy: &Strategy,
+    decision: Result<LimitsDecision<'v>, StoreError>,
+) -> Result<Outcome<LimitsDecision<'v>>, LimiterError> {
+    settle::settle(strategy, decision).map_err(|error| LimiterError::of_store(strategy, error))
 }

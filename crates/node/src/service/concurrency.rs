@@ -19,8 +19,9 @@ use super::incoming::context;
 use super::message::{Facts, Templates};
 use super::span::{duration, micros};
 use super::{MAX_MESSAGE_BYTES, status};
-use crate::leases::{Acquired, LeaseQuestion, Leases};
+use crate::leases::{Acquired, LeaseQuestion, Leases, PermitsDecision};
 use crate::limiter::{InvalidField, Question};
+use crate::settle::Outcome;
 
 /// What a lease holds if its caller does not say.
 const DEFAULT_WEIGHT: u64 = 1;
@@ -93,15 +94,15 @@ impl ConcurrencyApi {
             ..Default::default()
         };
         match acquired {
-            Acquired::Listed(Listed::Allow) => plain(true, Reason::AllowList),
-            Acquired::Listed(Listed::Deny) => AcquireResponse {
+            Outcome::Listed(Listed::Allow) => plain(true, Reason::AllowList),
+            Outcome::Listed(Listed::Deny) => AcquireResponse {
                 message: "The consumer is on the deny list".to_owned(),
                 ..plain(false, Reason::DenyList)
             },
-            Acquired::Policy { allowed } => {
+            Outcome::Policy { allowed } => {
                 AcquireResponse { degraded: true, ..plain(*allowed, Reason::StoreFailure) }
             }
-            Acquired::Answered { answer, most } => self.answered(answer, id, weight, *most),
+            Outcome::Decided(PermitsDecision { answer, most }) => self.answered(answer, id, weight, *most),
         }
     }
 

@@ -17,7 +17,10 @@ use super::refund::state;
 use super::span::{duration, micros};
 use super::wire;
 use super::{DecisionService, status};
-use crate::limiter::{Adjusted, Answer, Begun, DEFAULT_COST, InvalidField, Outcome, Question, Shaping};
+use crate::limiter::{
+    Adjusted, Answer, Begun, DEFAULT_COST, InvalidField, LimitsDecision, Question, Shaping,
+};
+use crate::settle::Outcome;
 
 impl<S: Store> DecisionService<S> {
     /// Admits a call that starts within the longest wait of the request.
@@ -50,7 +53,7 @@ impl<S: Store> DecisionService<S> {
         let decision = ShouldAllowResponse::decode(&bytes[..]);
         let decision = decision.map_err(|_| Status::internal("the answer cannot be written"))?;
         let (wait, applied) = match &answer.outcome {
-            Outcome::Decided { verdict, .. } => (verdict.wait, verdict.applied),
+            Outcome::Decided(LimitsDecision { verdict, .. }) => (verdict.wait, verdict.applied),
             Outcome::Listed(_) | Outcome::Policy { .. } => (Micros::ZERO, false),
         };
         Ok(ReserveResponse { decision: Some(decision), wait: Some(duration(wait)), applied })

@@ -18,13 +18,13 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::Unknown(unknown) => Status::not_found(unknown.to_string()),
         LimiterError::Unsupported(why) => Status::failed_precondition(why),
         error @ LimiterError::OtherCost(_) => Status::already_exists(error.to_string()),
-        LimiterError::NotUndone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
+        LimiterError::NotDone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
         LimiterError::NotCounted(StoreError::Unsupported(why)) => Status::failed_precondition(why),
         LimiterError::NotCounted(error) => {
             Status::unavailable(format!("the store could not count ({}); try again later", error.kind()))
         }
-        LimiterError::NotUndone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
-        LimiterError::NotUndone(error) => Status::unavailable(format!(
+        LimiterError::NotDone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
+        LimiterError::NotDone(error) => Status::unavailable(format!(
             "the store could not do it ({}), or its answer was lost; try again later, under the same id",
             error.kind()
         )),

@@ -12,7 +12,7 @@ use weir_store::StoreError;
 use super::consumers::ConsumerSummary;
 use super::decision_log::DecisionLog;
 use super::histogram::{Histogram, LatencyCounts};
-use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection, ShadowOutcome};
+use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 use super::totals::{CountedTotal, TotalsLayout};
 
 /// All workers' counters under the names that Prometheus knows.
@@ -118,7 +118,7 @@ impl DecisionCounters {
     /// What shadows have decided; nothing where no strategy has any.
     fn of_shadows(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
         let of = |(number, [strategy, shadow]): (usize, &[String; 2])| {
-            ShadowOutcome::ALL.map(|outcome| {
+            CountedOutcome::OF_SHADOWS.map(|outcome| {
                 let of_one = |recorder: &Arc<Recorder>| {
                     let counts = recorder.shadows.get(number);
                     counts.map_or(0, |counts| counts.outcomes[outcome as usize].load(Relaxed))

@@ -33,7 +33,7 @@ pub struct Recorder {
 /// How one shadow's decisions ended.
 #[derive(Debug, Default)]
 pub(super) struct ShadowCounts {
-    pub(super) outcomes: [AtomicU64; ShadowOutcome::ALL.len()],
+    pub(super) outcomes: [AtomicU64; CountedOutcome::ALL.len()],
     /// How many differ from the live call's.
     differences: AtomicU64,
 }
@@ -61,51 +61,6 @@ pub enum CountedOutcome {
     DegradedDenied,
     /// The store failed; the caller got an error.
     Error,
-}
-
-/// How the decision of a shadow ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShadowOutcome {
-    /// Every limit would let the call pass.
-    Allowed,
-    /// A limit is used up.
-    Denied,
-    /// The cost is above a limit.
-    Never,
-    /// The consumer is on a deny list.
-    DenyList,
-    /// The consumer is on an allow list.
-    AllowList,
-    /// The store has failed, or the question lacks something. No policy answers for a shadow.
-    Error,
-}
-
-impl ShadowOutcome {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Allowed, Self::Denied, Self::Never, Self::DenyList, Self::AllowList, Self::Error];
-
-    /// As the label has it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Never => "never",
-            Self::DenyList => "deny_list",
-            Self::AllowList => "allow_list",
-            Self::Error => "error",
-        }
-    }
-
-    /// Whether the call would be let through, if that is known.
-    #[must_use]
-    pub const fn is_allowed(self) -> Option<bool> {
-        match self {
-            Self::Allowed | Self::AllowList => Some(true),
-            Self::Denied | Self::Never | Self::DenyList => Some(false),
-            Self::Error => None,
-        }
-    }
 }
 
 /// What was called.
@@ -204,10 +159,17 @@ impl Recorder {
         self.totals.row(resolved)
     }
 
-    /// Counts a decision in `row`.
-    pub fn decided(&self, row: TotalsRow, outcome: CountedOutcome, cost: u64, took: Duration) {
+    /// Counts a decision in `row`, and its time.
+    pub fn decided(
+        &self,
+        row: TotalsRow,
+        method: CountedMethod,
+        outcome: CountedOutcome,
+        cost: u64,
+        took: Duration,
+    ) {
         self.ended(row, outcome, 1, cost);
-        self.latency[CountedMethod::ShouldAllow as usize].observe(took, 1);
+        self.latency[method as usize].observe(took, 1);
     }
 
     /// Counts decisions in `row`, what they cost together, and whose time [`Recorder::took`] counts.
@@ -233,7 +195,7 @@ impl Recorder {
 
     /// Counts what shadow number `shadow` says of a call. Of decisions that differ, says of the first and then of every
     /// hundredth that it is to be logged.
-    pub fn shadow_decided(&self, shadow: usize, outcome: ShadowOutcome, differs: bool) -> bool {
+    pub fn shadow_decided(&self, shadow: usize, outcome: CountedOutcome, differs: bool) -> bool {
         const LOGGED: u64 = 100;
         let Some(counts) = self.shadows.get(shadow) else { return false };
         counts.outcomes[outcome as usize].fetch_add(1, Relaxed);
@@ -257,11 +219,6 @@ impl Recorder {
             let counts = &counts.0[usize::from(method == CountedMethod::Release)];
             counts[ended as usize].fetch_add(1, Relaxed);
         }
-        self.lease_took(method, took);
-    }
-
-    /// Counts the time of a call about a lease.
-    pub fn lease_took(&self, method: CountedMethod, took: Duration) {
         self.latency[method as usize].observe(took, 1);
     }
 
@@ -298,6 +255,11 @@ impl CountedOutcome {
         Self::DegradedDenied,
         Self::Error,
     ];
+
+    /// Those of shadows: for a shadow no policy answers. The store has failed, or the question lacks something, where it
+    /// ends in an error.
+    pub const OF_SHADOWS: [Self; 6] =
+        [Self::Allowed, Self::Denied, Self::Never, Self::DenyList, Self::AllowList, Self::Error];
 
     /// Whether the call could go ahead; `None` where its caller got an error instead.
     #[must_use]

@@ -5,18 +5,16 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::envoy::RateLimit;
 use weir_core::key::Subject;
 use weir_store::{Answers, Decision, Store, StoreAnswer, StoreError, no_verdict};
 use weir_time::clock;
-use weir_units::Retry;
 
 use super::order::{self, EqualDescriptors};
-use super::{Decided, DescriptorQuestion, EnvoyLimiter, RateLimitError};
+use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, RateLimitError};
 use crate::limiter::Limiter;
-use crate::limiter::settle::policy_answer;
-use crate::telemetry::{CountedOutcome, EnvoyEvent};
+use crate::settle::{self, Outcome};
+use crate::telemetry::EnvoyEvent;
 
 impl<S: Store> Limiter<S> {
     /// One answer per question; none where no limit applies.
@@ -26,7 +24,7 @@ impl<S: Store> Limiter<S> {
         questions: &[DescriptorQuestion<'_>],
         deadline: Option<Instant>,
         started: Instant,
-    ) -> Result<SmallVec<[Option<Decided>; 2]>, RateLimitError> {
+    ) -> Result<SmallVec<[Option<Outcome<DescriptorDecision>>; 2]>, RateLimitError> {
         let deadline = self.store_deadline(deadline, started);
         let together = |places: EqualDescriptors| self.decide_together(envoy, questions, places, deadline);
         let all = || (0..questions.len()).collect();
@@ -56,7 +54,7 @@ impl<S: Store> Limiter<S> {
         questions: &[DescriptorQuestion<'_>],
         places: EqualDescriptors,
         deadline: Option<Instant>,
-    ) -> SmallVec<[(usize, Result<Option<Decided>, RateLimitError>); 2]> {
+    ) -> SmallVec<[(usize, Result<Option<Outcome<DescriptorDecision>>, RateLimitError>); 2]> {
         let started = clock::monotonic();
         let mut answers = Answers::default();
         {
@@ -78,7 +76,7 @@ impl<S: Store> Limiter<S> {
                     continue;
                 }
                 Some(StoreAnswer::Ready(Ok(verdict))) => {
-                    limits.next().map(|limit| (verdict, limit)).ok_or_else(no_verdict)
+                    limits.next().map(|limit| DescriptorDecision { verdict, limit }).ok_or_else(no_verdict)
                 }
                 Some(StoreAnswer::Ready(Err(error))) => Err(error),
                 None => Err(no_verdict()),
@@ -96,7 +94,8 @@ impl<S: Store> Limiter<S> {
             self.count_call(started, verdicts.as_ref().err());
             let answer = verdicts.and_then(|verdicts| {
                 let (verdict, limits) = verdicts.get(0).ok_or_else(no_verdict)?;
-                Ok((*verdict, *limits.first().ok_or_else(no_verdict)?))
+                let limit = *limits.first().ok_or_else(no_verdict)?;
+                Ok(DescriptorDecision { verdict: *verdict, limit })
             });
             decided.push((place, self.settle(envoy, question, limit, answer).map(Some)));
         }
@@ -109,17 +108,21 @@ impl<S: Store> Limiter<S> {
         envoy: &EnvoyLimiter,
         question: &DescriptorQuestion<'_>,
         limit: &RateLimit,
-        answer: Result<(Verdict, LimitVerdict), StoreError>,
-    ) -> Result<Decided, RateLimitError> {
-        let decided = envoy.settle(question, limit, answer);
+        answer: Result<DescriptorDecision, StoreError>,
+    ) -> Result<Outcome<DescriptorDecision>, RateLimitError> {
+        if answer.is_err() {
+            envoy.recorder.happened(EnvoyEvent::StoreError);
+        }
+        let decided = settle::settle(limit.strategy(), answer)
+            .map_err(|error| RateLimitError::Store { rule: question.found.path().into(), error });
         if self.recorder.decision_log().is_some()
             && let Some(decision) = question.decision(None)
         {
             let verdict = match &decided {
-                Ok(Decided::Verdict(verdict, limit)) => Some((verdict, limit)),
+                Ok(Outcome::Decided(decided)) => Some((&decided.verdict, &decided.limit)),
                 _ => None,
             };
-            self.log_descriptor(&decision, count_as(&decided), verdict);
+            self.log_descriptor(&decision, settle::count_as(&decided), verdict);
         }
         decided
     }
@@ -137,37 +140,5 @@ impl DescriptorQuestion<'_> {
         let decision =
             Decision::new(self.found.limit()?.strategy(), subject, self.op, slice::from_ref(&self.hits));
         Some(Decision { deadline, ..decision })
-    }
-}
-
-impl EnvoyLimiter {
-    /// What the store said, or the rule's policy instead.
-    fn settle(
-        &self,
-        question: &DescriptorQuestion<'_>,
-        limit: &RateLimit,
-        answer: Result<(Verdict, LimitVerdict), StoreError>,
-    ) -> Result<Decided, RateLimitError> {
-        let error = match answer {
-            Ok((verdict, limit)) => return Ok(Decided::Verdict(verdict, limit)),
-            Err(error) => error,
-        };
-        self.recorder.happened(EnvoyEvent::StoreError);
-        match policy_answer(limit.strategy().on_store_failure()) {
-            Some(allowed) => Ok(Decided::Policy { allowed }),
-            None => Err(RateLimitError::Store { rule: question.found.path().into(), error }),
-        }
-    }
-}
-
-/// Under which outcome a descriptor is logged.
-fn count_as(decided: &Result<Decided, RateLimitError>) -> CountedOutcome {
-    match decided {
-        Ok(Decided::Verdict(verdict, _)) if verdict.allowed => CountedOutcome::Allowed,
-        Ok(Decided::Verdict(_, limit)) if limit.retry == Retry::Never => CountedOutcome::Never,
-        Ok(Decided::Verdict(..)) => CountedOutcome::Denied,
-        Ok(Decided::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
-        Ok(Decided::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
-        Err(_) => CountedOutcome::Error,
     }
 }

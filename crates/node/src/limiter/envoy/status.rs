@@ -6,7 +6,8 @@ use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::envoy::{Domain, Kind, RateLimit, Rule};
 use weir_units::Micros;
 
-use super::{Decided, DescriptorQuestion, EnvoyLimiter, FoundLimit, Loaded};
+use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, FoundLimit, Loaded};
+use crate::settle::Outcome;
 use crate::telemetry::Hits;
 
 /// Whether a descriptor is over its limit.
@@ -59,7 +60,7 @@ pub(super) fn status_of<'a>(
     loaded: &Loaded,
     domain: Option<&Domain>,
     question: DescriptorQuestion<'a>,
-    decided: Option<Decided>,
+    decided: Option<Outcome<DescriptorDecision>>,
 ) -> DescriptorStatus<'a> {
     let DescriptorQuestion { found, op, hits, .. } = question;
     let rule = found.rule().map(|rule| &**rule);
@@ -70,18 +71,18 @@ pub(super) fn status_of<'a>(
         return DescriptorStatus { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
     };
     let (over, remaining, until_reset) = match &decided {
-        Decided::Verdict(verdict, one) => {
+        Outcome::Decided(DescriptorDecision { verdict, limit: one }) => {
             let over = !verdict.fitted && op != Op::Refund;
             (over, one.remaining, Some(until_reset(limit, verdict, one)))
         }
-        Decided::Policy { allowed } => (!allowed, 0, None),
+        Outcome::Policy { .. } | Outcome::Listed(_) => (!decided.is_allowed(), 0, None),
     };
     let shadow = over && rule.is_some_and(|rule| rule.shadow_mode);
     if op != Op::Refund {
         let algorithm = limit.strategy().algorithms().first();
         let counted = match (&decided, algorithm) {
-            (Decided::Verdict(_, one), Some(algorithm)) => {
-                let before = one.used_before(algorithm);
+            (Outcome::Decided(decision), Some(algorithm)) => {
+                let before = decision.limit.used_before(algorithm);
                 count(algorithm.limit(), before, hits, over, shadow, envoy.rules.near_limit_ratio)
             }
             // That they were asked for is all that is known of them.

@@ -10,9 +10,10 @@ use weir_proto::v1::Reason;
 use weir_units::{Micros, Retry};
 
 use super::put::{MOST_PACKED, Packed, duration, nested, number, optional, put, text, truth};
-use crate::limiter::{Answer, AskedFields, Outcome};
+use crate::limiter::{Answer, AskedFields, LimitsDecision};
 use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
+use crate::settle::Outcome;
 
 /// The sentence if a policy denies: the wait is not known.
 const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
@@ -27,7 +28,7 @@ pub(crate) fn response(
     templates: &Templates,
 ) {
     match &answer.outcome {
-        Outcome::Decided { verdict, limits } => {
+        Outcome::Decided(LimitsDecision { verdict, limits }) => {
             decided(out, answer.strategy, verdict, limits, asked, templates);
             if let Some(advice) = answer.advice {
                 http_headers::write(out, answer.strategy, verdict, limits, advice);

@@ -1,0 +1,50 @@
+//! The cost and the log line of a decision.
+
+use std::time::Duration;
+
+use super::answer::{LimiterError, LimitsDecision};
+use super::log::LogFields;
+use crate::settle::Outcome;
+use crate::telemetry::CountedOutcome as Counted;
+
+/// What a decision counts as cost: what was charged, or of a call that was not allowed, what it asked for. Peeks and
+/// repeated calls charge nothing.
+#[inline]
+pub(super) fn cost_of(
+    outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,
+    cost: u64,
+    peek: bool,
+) -> u64 {
+    match outcome {
+        _ if peek => 0,
+        Ok(Outcome::Decided(LimitsDecision { verdict, .. })) if verdict.allowed => {
+            if verdict.applied {
+                verdict.granted
+            } else {
+                0
+            }
+        }
+        _ => cost,
+    }
+}
+
+/// Writes the log line of a decision.
+#[inline]
+pub(super) fn log(
+    asked: &LogFields<'_>,
+    took: Option<Duration>,
+    counted: Counted,
+    error: Option<&LimiterError>,
+) {
+    tracing::debug!(
+        strategy = asked.strategy.name(),
+        resource = asked.resource,
+        consumer = asked.consumer,
+        cost = asked.cost,
+        peek = asked.peek,
+        outcome = counted.name(),
+        error = error.map(tracing::field::display),
+        took_us = took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
+        "decided"
+    );
+}

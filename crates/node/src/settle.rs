@@ -1,0 +1,82 @@
+//! How a decision ends, whoever asked: a question, a descriptor of Envoy's, or a caller who wants permits.
+//!
+//! The failure policy answers where the store cannot, and each end is counted under one outcome: here, and nowhere else.
+
+use weir_core::strategy::{FailurePolicy, Listed, Strategy};
+use weir_store::StoreError;
+
+use crate::telemetry::CountedOutcome;
+
+/// Who decided, and what. `D` is the store's decision: of rate limits, of a descriptor or of permits.
+#[derive(Debug, Clone, Copy)]
+pub enum Outcome<D> {
+    /// The store decided.
+    Decided(D),
+    /// The consumer is on a list: the store was not asked and nothing was charged.
+    Listed(Listed),
+    /// The store could not decide; the strategy's failure policy did.
+    Policy {
+        /// Whether the call may go ahead.
+        allowed: bool,
+    },
+}
+
+/// A decision of the store.
+pub trait StoreDecision {
+    /// `Allowed`, `Denied` or `Never`.
+    fn counted(&self) -> CountedOutcome;
+}
+
+/// The store's decision, or the failure policy's in its place.
+///
+/// # Errors
+///
+/// The store's, where the policy of `strategy` is to say so, and what is the caller's mistake.
+#[inline(always)]
+pub(crate) fn settle<D>(
+    strategy: &Strategy,
+    decision: Result<D, StoreError>,
+) -> Result<Outcome<D>, StoreError> {
+    match decision {
+        Ok(decision) => Ok(Outcome::Decided(decision)),
+        Err(error) => by_policy(strategy, error).map(|allowed| Outcome::Policy { allowed }),
+    }
+}
+
+#[cold]
+fn by_policy(strategy: &Strategy, error: StoreError) -> Result<bool, StoreError> {
+    if error.is_callers() {
+        return Err(error);
+    }
+    tracing::debug!(strategy = strategy.name(), %error, "the store could not decide");
+    match strategy.on_store_failure() {
+        FailurePolicy::Allow => Ok(true),
+        FailurePolicy::Deny => Ok(false),
+        FailurePolicy::Error => Err(error),
+    }
+}
+
+/// Under which outcome a decision is counted and logged.
+#[inline]
+pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> CountedOutcome {
+    match outcome {
+        Ok(Outcome::Decided(decision)) => decision.counted(),
+        Ok(Outcome::Listed(Listed::Deny)) => CountedOutcome::DenyList,
+        Ok(Outcome::Listed(Listed::Allow)) => CountedOutcome::AllowList,
+        Ok(Outcome::Policy { allowed: true }) => CountedOutcome::DegradedAllowed,
+        Ok(Outcome::Policy { allowed: false }) => CountedOutcome::DegradedDenied,
+        Err(_) => CountedOutcome::Error,
+    }
+}
+
+impl<D: StoreDecision> Outcome<D> {
+    /// Whether the call may go ahead.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        match self {
+            Self::Decided(decision) => decision.counted() == CountedOutcome::Allowed,
+            Self::Listed(listed) => *listed == Listed::Allow,
+            Self::Policy { allowed } => *allowed,
+        }
+    }
+}
