@@ -128,7 +128,7 @@ pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
         "tag",
         format!("{}, {}", tagged(resolved.strategy.tag()), place(explained.tag(), explained.placements)),
     );
-    if let Some(rule) = resolved.strategy.concurrency() {
+    if let Some(rule) = resolved.strategy.permits() {
         line("permits", format!("held by leases, per {}", resolved.strategy.fields()));
         for about in permits::lines(rule) {
             let _ = writeln!(out, "  {about}");
@@ -206,7 +206,7 @@ pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     });
     let tag = resolved.listing.is_none().then(|| explained.tag());
     let limits: Option<Vec<Value>> = resolved.listing.is_none().then(|| limits.collect());
-    let permits = resolved.strategy.concurrency().filter(|_| resolved.listing.is_none());
+    let permits = resolved.strategy.permits().filter(|_| resolved.listing.is_none());
     let permits = permits.map(|rule| permits::value(rule, &explained.lease_keys()));
     let value = json!({
         "resource": subject.resource,

@@ -225,7 +225,7 @@ fn is_file(pattern: &str) -> bool {
 fn names(rules: &Rules, wanted: &[String]) -> Result<Vec<String>> {
     if wanted.is_empty() {
         // Permits are held for as long as work takes, which no pattern of calls says.
-        let decides = |strategy: &&Arc<Strategy>| strategy.concurrency().is_none();
+        let decides = |strategy: &&Arc<Strategy>| strategy.permits().is_none();
         return Ok(rules
             .strategies()
             .iter()

@@ -65,5 +65,5 @@ fn shadows_of(
 }
 
 fn is_of_leases(strategies: &Strategies, name: &str) -> bool {
-    matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.concurrency().is_some())
+    matches!(strategies.base(name), Some(Base::Made(strategy)) if strategy.permits().is_some())
 }

@@ -8,6 +8,7 @@ mod overrides;
 mod owner;
 mod patterns;
 mod prefix;
+mod rates;
 mod rules;
 mod scope;
 mod shadows;
@@ -23,6 +24,7 @@ pub use overrides::{Applied, Override, OverrideError, Overrides};
 pub use owner::Owner;
 pub use patterns::{Pattern, Patterns};
 pub(crate) use prefix::write_sized;
+pub use rates::{RateLimits, StrategyRule};
 pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules, Unknown};
 pub use scope::{Field, Scope};
 pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
@@ -44,8 +46,7 @@ pub const MAX_NAME: usize = 128;
 /// What the only limit of a strategy that limits concurrency is called, in keys and messages.
 pub const CONCURRENCY: &str = "concurrency";
 
-/// A named list of limits that decide together: all are charged or none is. Or, instead of rate limits, how many
-/// permits there are.
+/// A named rule, and how the keys of its counters are made.
 #[derive(Debug, Clone)]
 pub struct Strategy {
     id: StrategyId,
@@ -55,10 +56,7 @@ pub struct Strategy {
     family: Option<usize>,
     /// Shared with the overrides too.
     owner: Arc<Owner>,
-    limits: Vec<Limit>,
-    algorithms: Vec<Algorithm>,
-    /// What the identities of each limit's keys begin with.
-    identities: Vec<Box<[u8]>>,
+    rule: StrategyRule,
     tag: Tag,
     /// Every field that a limit counts by.
     fields: Scope,
@@ -66,10 +64,6 @@ pub struct Strategy {
     tag_is_whole: bool,
     needed: Box<[Needed]>,
     on_store_failure: FailurePolicy,
-    max_reservation: Micros,
-    /// Whether a limit makes its callers wait for their turn.
-    paces: bool,
-    concurrency: Option<Box<ConcurrencyRule>>,
 }
 
 /// One limit of a strategy.
@@ -170,30 +164,21 @@ impl Strategy {
         }
         let needed = attributes::needed(limits.iter().map(|limit| (&*limit.name, &limit.scope)))?;
         let tag = Tag::of(name, &limits, single_slot)?;
-        let algorithms = limits.iter().map(|limit| limit.algorithm).collect();
-        let identities = limits.iter().map(|limit| prefix::identity_prefix(name, limit)).collect();
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
         let name: Arc<str> = name.into();
         Ok(Self {
             family: None,
             owner: Arc::new(Owner::of_strategy(&name)),
-            max_reservation: MAX_RESERVATION,
-            paces: limits
-                .iter()
-                .any(|limit| limit.algorithm.undelayed().is_some() && !limit.algorithm.is_shadow()),
             shares_counters: limits.iter().any(|limit| limit.scope != fields),
             tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             id: StrategyId::next(),
+            rule: StrategyRule::Rates(RateLimits::new(&name, limits)),
             name,
-            limits,
-            algorithms,
-            identities,
             tag,
             fields,
             needed,
             on_store_failure,
-            concurrency: None,
         })
     }
 
@@ -213,9 +198,7 @@ impl Strategy {
             shares_counters: false,
             tag_is_whole: !scope.fields().is_empty(),
             id: StrategyId::next(),
-            limits: Vec::new(),
-            algorithms: Vec::new(),
-            identities: Vec::new(),
+            rule: StrategyRule::Permits(Box::new(rule)),
             tag: if scope.fields().is_empty() {
                 Tag::Strategy((*name).into())
             } else {
@@ -224,17 +207,32 @@ impl Strategy {
             fields: scope,
             needed,
             on_store_failure,
-            max_reservation: MAX_RESERVATION,
-            paces: false,
-            concurrency: Some(Box::new(rule)),
             name,
         })
     }
 
-    /// How many permits there are, where it limits concurrency and not rates.
+    /// What it limits: rates or permits.
     #[must_use]
-    pub fn concurrency(&self) -> Option<&ConcurrencyRule> {
-        self.concurrency.as_deref()
+    #[inline]
+    pub fn rule(&self) -> &StrategyRule {
+        &self.rule
+    }
+
+    /// How many permits there are, where it limits these.
+    #[must_use]
+    pub fn permits(&self) -> Option<&ConcurrencyRule> {
+        match &self.rule {
+            StrategyRule::Permits(rule) => Some(rule),
+            StrategyRule::Rates(_) => None,
+        }
+    }
+
+    #[inline]
+    fn rates(&self) -> Option<&RateLimits> {
+        match &self.rule {
+            StrategyRule::Rates(rates) => Some(rates),
+            StrategyRule::Permits(_) => None,
+        }
     }
 
     /// What distinguishes it from every other strategy of the process.
@@ -282,9 +280,8 @@ impl Strategy {
     /// The same strategy with each algorithm changed, as another set of limits.
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
-        for (limit, algorithm) in self.limits.iter_mut().zip(&mut self.algorithms) {
-            *algorithm = change(*algorithm);
-            limit.algorithm = *algorithm;
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.change(&self.name, |limit| Some(change(limit.algorithm)));
         }
         Self { id: StrategyId::next(), ..self }
     }
@@ -302,22 +299,22 @@ impl Strategy {
         &self.owner
     }
 
-    /// The limits, in the order they are judged and reported.
+    /// The limits, in the order they are judged and reported. None, where it limits permits.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
-        &self.limits
+        self.rates().map_or(&[], RateLimits::limits)
     }
 
     /// The limits' algorithms, in the same order.
     #[must_use]
     pub fn algorithms(&self) -> &[Algorithm] {
-        &self.algorithms
+        self.rates().map_or(&[], RateLimits::algorithms)
     }
 
     /// What the identities of the keys of limit number `index` begin with ([`write_identity`](crate::key::write_identity)).
     #[inline]
     pub(crate) fn identity(&self, index: usize) -> &[u8] {
-        self.identities.get(index).map_or(&[], |identity| identity)
+        self.rates().map_or(&[], |rates| rates.identity(index))
     }
 
     /// What all keys of one decision have in common.
@@ -334,20 +331,23 @@ impl Strategy {
 
     /// The same strategy, whose reservations may wait so long.
     #[must_use]
-    pub fn with_max_reservation(self, max_reservation: Micros) -> Self {
-        Self { max_reservation, ..self }
+    pub fn with_max_reservation(mut self, max_reservation: Micros) -> Self {
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.max_reservation = max_reservation;
+        }
+        self
     }
 
     /// The longest wait that a reservation may ask for.
     #[must_use]
     pub fn max_reservation(&self) -> Micros {
-        self.max_reservation
+        self.rates().map_or(MAX_RESERVATION, |rates| rates.max_reservation)
     }
 
     /// Whether a limit makes its callers wait for their turn.
     #[must_use]
     pub fn paces(&self) -> bool {
-        self.paces
+        self.rates().is_some_and(RateLimits::paces)
     }
 
     /// Whether a request must name its consumer.

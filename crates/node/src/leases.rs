@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 pub use bounds::MAX_RTT;
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
-use weir_core::strategy::{Resolved, Rules, Strategy};
+use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
 use weir_time::clock;
 use weir_units::Micros;
@@ -168,9 +168,9 @@ impl Leases {
         let resolved = self.checked(limiter::resolve_any(&self.rules, &question.asked))?;
         self.checked(bounds::check_id(question.id))?;
         let strategy: &Strategy = resolved.strategy;
-        match strategy.concurrency() {
-            Some(rule) => Ok((resolved, rule)),
-            None => self.checked(Err(LimiterError::Unsupported(format!(
+        match strategy.rule() {
+            StrategyRule::Permits(rule) => Ok((resolved, rule)),
+            StrategyRule::Rates(_) => self.checked(Err(LimiterError::Unsupported(format!(
                 "strategy `{}` has rate limits and no permits; ask RateLimitService.ShouldAllow",
                 strategy.name()
             )))),

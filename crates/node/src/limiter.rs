@@ -32,7 +32,7 @@ pub use question::{AskedFields, DEFAULT_COST, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
 pub use waiting::Waiting;
-use weir_core::strategy::{Resolved, Rules, Strategy};
+use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock;
 
@@ -94,14 +94,16 @@ impl<S: Store> Limiter<S> {
 /// What decides a question under `rules`, if it can be asked at all: a strategy of rate limits.
 pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
     let resolved = resolve_any(rules, question)?;
-    check_kind(resolved.strategy)?;
-    Ok(resolved)
+    of_rates(resolved)
 }
 
 /// A strategy of permits decides no questions.
 #[inline]
-fn check_kind(strategy: &Strategy) -> Result<(), LimiterError> {
-    if strategy.concurrency().is_some() { Err(has_permits(strategy)) } else { Ok(()) }
+fn of_rates(resolved: Resolved<'_>) -> Result<Resolved<'_>, LimiterError> {
+    match resolved.strategy.rule() {
+        StrategyRule::Rates(_) => Ok(resolved),
+        StrategyRule::Permits(_) => Err(has_permits(resolved.strategy)),
+    }
 }
 
 #[cold]

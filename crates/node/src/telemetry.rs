@@ -67,7 +67,7 @@ impl Metrics {
     /// Registers everything that every node has. The strategies of `rules` become label values.
     pub fn register(registry: &Registry, rules: &Rules) -> Result<Self, prometheus::Error> {
         let strategies_with = rules.strategies().iter().enumerate();
-        let leases = strategies_with.filter(|(_, it)| it.concurrency().is_some()).map(|(index, _)| index);
+        let leases = strategies_with.filter(|(_, it)| it.permits().is_some()).map(|(index, _)| index);
         let shadows = rules.shadow_names().map(|names| names.map(str::to_owned)).collect();
         let decisions = Arc::new(DecisionCounters::new(TotalsLayout::of(rules), leases.collect(), shadows)?);
         registry.register(Box::new(Arc::clone(&decisions).collector()))?;

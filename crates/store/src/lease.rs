@@ -67,23 +67,20 @@ impl<S: LeaseStore> AnyLeaseStore for S {
 impl<'a> LeaseAsk<'a> {
     /// How many permits there are.
     pub fn rule(&self) -> Result<&'a ConcurrencyRule, StoreError> {
-        self.strategy
-            .concurrency()
-            .ok_or(StoreError::Unsupported("the strategy has rate limits and no leases"))
+        self.strategy.permits().ok_or(StoreError::Unsupported("the strategy has rate limits and no leases"))
     }
 
     /// The caller's partition, if the limit has any.
     #[must_use]
     pub fn partition(&self) -> Option<Partition<'a>> {
-        let partitions = self.strategy.concurrency()?.numbers().partitions.as_ref()?;
+        let partitions = self.strategy.permits()?.numbers().partitions.as_ref()?;
         Some(partitions.of(self.subject.attributes.get(partitions.by())))
     }
 
     /// A number from a half to one that differs from lease to lease, where a controller uses it.
     #[must_use]
     pub fn jitter(&self) -> f64 {
-        let rule =
-            self.strategy.concurrency().and_then(ConcurrencyRule::adaptive).map(|rule| &rule.controller);
+        let rule = self.strategy.permits().and_then(ConcurrencyRule::adaptive).map(|rule| &rule.controller);
         let samples = matches!(self.op, LeaseOp::Release { .. } | LeaseOp::Sample { .. });
         match rule {
             Some(ControllerRule::Vegas(_)) if samples => {

@@ -32,7 +32,7 @@ fn adaptive_limits_are_drawn_by_the_program() {
 fn drawn(limit: &str) -> String {
     let text = format!("strategies: {{ work: {{ concurrency: {{ per: [resource], {limit} }} }} }}");
     let config = Config::parse(&text, "docs/algorithms.md", &ConfigOverrides::default()).unwrap();
-    let rule = config.rules.strategies()[0].concurrency().unwrap();
+    let rule = config.rules.strategies()[0].permits().unwrap();
     let mut leases = LeaseSet::default();
     let mut now = Micros::from_secs(1_704_067_200);
     let (mut took, mut limits, mut in_flight) = (String::new(), String::new(), 10);

@@ -34,7 +34,7 @@ impl LeaseStore for PureLeases {
         let mut keys = self.keys.lock().unwrap();
         let (partition, jitter) = (ask.partition(), ask.jitter());
         let call = LeaseCall { now: self.clock.now(), id: ask.id, op: ask.op, partition, jitter };
-        Ok(keys.entry(name).or_default().call(ask.strategy.concurrency().unwrap(), &call))
+        Ok(keys.entry(name).or_default().call(ask.strategy.permits().unwrap(), &call))
     }
 }
 

@@ -7,8 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::prefix::identity_prefix;
-use super::{Field, Pattern, Patterns, Scope, Strategy, StrategyId};
+use super::{Field, Pattern, Patterns, Scope, Strategy, StrategyId, StrategyRule};
 use crate::algorithm::Algorithm;
 
 /// The overrides of one strategy.
@@ -119,10 +118,10 @@ impl OverrideError {
 impl Strategy {
     /// Whether an override may have other numbers for limit `name`.
     pub fn check_override(&self, name: &str) -> Result<(), OverrideError> {
-        match self.limits.iter().find(|limit| *limit.name == *name) {
+        match self.limits().iter().find(|limit| *limit.name == *name) {
             Some(limit) => OverrideError::check(&self.name, name, &limit.scope),
-            None if self.concurrency.is_some() => Err(OverrideError::Concurrency((&*self.name).into())),
-            None => Err(OverrideError::unknown(&self.name, self.limits.iter().map(|limit| &*limit.name))),
+            None if self.permits().is_some() => Err(OverrideError::Concurrency((&*self.name).into())),
+            None => Err(OverrideError::unknown(&self.name, self.limits().iter().map(|limit| &*limit.name))),
         }
     }
 
@@ -130,15 +129,11 @@ impl Strategy {
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
         self.id = StrategyId::next();
-        for ((limit, own), identity) in
-            self.limits.iter_mut().zip(&mut self.algorithms).zip(&mut self.identities)
-        {
-            if *limit.name == *name {
-                let algorithm = if own.is_shadow() { algorithm.in_shadow() } else { algorithm };
-                limit.algorithm = algorithm;
-                *own = algorithm;
-                *identity = identity_prefix(&self.name, limit);
-            }
+        if let StrategyRule::Rates(rates) = &mut self.rule {
+            rates.change(&self.name, |limit| {
+                let own = if limit.algorithm.is_shadow() { algorithm.in_shadow() } else { algorithm };
+                (*limit.name == *name).then_some(own)
+            });
         }
         Ok(())
     }

@@ -213,7 +213,7 @@ impl Rules {
     /// Whether any strategy has leases.
     #[must_use]
     pub fn has_leases(&self) -> bool {
-        self.strategies.iter().any(|strategy| strategy.concurrency().is_some())
+        self.strategies.iter().any(|strategy| strategy.permits().is_some())
     }
 
     /// Which resource has which strategy.

@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use super::prefix::identity_prefix;
-use super::{Override, Overrides, Owner, Strategy, StrategyId, Tag};
+use super::{Override, Overrides, Owner, Strategy, StrategyId, StrategyRule, Tag};
 
 /// The most shadows that a strategy may have.
 pub const MAX_SHADOWS: usize = 4;
@@ -40,7 +39,7 @@ pub struct ShadowLimit {
 impl ShadowLimit {
     /// Those of `strategy`, which get the next numbers.
     pub(super) fn all_of(strategy: &Strategy, pairs: &mut impl Iterator<Item = usize>) -> Vec<Self> {
-        let limits = strategy.limits.iter().enumerate().filter(|(_, limit)| limit.algorithm.is_shadow());
+        let limits = strategy.limits().iter().enumerate().filter(|(_, limit)| limit.algorithm.is_shadow());
         limits
             .zip(pairs)
             .map(|((place, limit), pair)| Self { place, pair, label: format!("limit:{}", limit.name).into() })
@@ -102,9 +101,12 @@ impl Strategy {
         };
         Self {
             id: StrategyId::next(),
+            rule: match &self.rule {
+                StrategyRule::Rates(rates) => StrategyRule::Rates(rates.renamed(name)),
+                permits @ StrategyRule::Permits(_) => permits.clone(),
+            },
             name: Arc::clone(name),
             owner: Arc::clone(owner),
-            identities: self.limits.iter().map(|limit| identity_prefix(name, limit)).collect(),
             tag,
             ..self.clone()
         }

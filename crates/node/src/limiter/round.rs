@@ -216,7 +216,7 @@ impl<'a, S: Store> Round<'a, S> {
         }
         let (resource, strategy) = (question.resource, question.strategy);
         let resolved = self.limiter.rules.resolve(resource, strategy).map_err(bounds::shortened)?;
-        super::check_kind(resolved.strategy)?;
+        let resolved = super::of_rates(resolved)?;
         *named = Some(Named { resource, strategy, resolved });
         Ok(resolved)
     }

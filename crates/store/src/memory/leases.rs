@@ -62,7 +62,7 @@ impl LeaseTables {
         for index in first..first + SWEPT_SHARDS {
             let mut table = self.shards[index % SHARDS].lock();
             table.retain(|_, held| {
-                if let Some(rule) = held.strategy.concurrency() {
+                if let Some(rule) = held.strategy.permits() {
                     held.set.expire(rule, now);
                 }
                 held.settle(budget)

@@ -1,0 +1,76 @@
+//! What a strategy of rate limits has, and one of permits has not.
+
+use super::prefix::identity_prefix;
+use super::{Limit, MAX_RESERVATION};
+use crate::algorithm::Algorithm;
+use crate::lease::ConcurrencyRule;
+use weir_units::Micros;
+
+/// What a strategy limits.
+#[derive(Debug, Clone)]
+pub enum StrategyRule {
+    /// How much is charged in a time.
+    Rates(RateLimits),
+    /// How many permits the holders of leases have at a time.
+    Permits(Box<ConcurrencyRule>),
+}
+
+/// Limits that decide together: all are charged or none is.
+#[derive(Debug, Clone)]
+pub struct RateLimits {
+    limits: Vec<Limit>,
+    algorithms: Vec<Algorithm>,
+    /// What the identities of each limit's keys begin with.
+    identities: Vec<Box<[u8]>>,
+    pub(super) max_reservation: Micros,
+    /// Whether a limit makes its callers wait for their turn.
+    paces: bool,
+}
+
+impl RateLimits {
+    /// Those of the strategy `name`.
+    pub(super) fn new(name: &str, limits: Vec<Limit>) -> Self {
+        let paced = |limit: &Limit| limit.algorithm.undelayed().is_some() && !limit.algorithm.is_shadow();
+        Self {
+            algorithms: limits.iter().map(|limit| limit.algorithm).collect(),
+            identities: limits.iter().map(|limit| identity_prefix(name, limit)).collect(),
+            max_reservation: MAX_RESERVATION,
+            paces: limits.iter().any(paced),
+            limits,
+        }
+    }
+
+    /// The same limits for the strategy `name`.
+    pub(super) fn renamed(&self, name: &str) -> Self {
+        let identities = self.limits.iter().map(|limit| identity_prefix(name, limit)).collect();
+        Self { identities, ..self.clone() }
+    }
+
+    /// Gives each limit that `change` has one for another algorithm.
+    pub(super) fn change(&mut self, name: &str, change: impl Fn(&Limit) -> Option<Algorithm>) {
+        let own = self.limits.iter_mut().zip(&mut self.algorithms).zip(&mut self.identities);
+        for ((limit, own), identity) in own {
+            if let Some(algorithm) = change(limit) {
+                limit.algorithm = algorithm;
+                *own = algorithm;
+                *identity = identity_prefix(name, limit);
+            }
+        }
+    }
+
+    pub(super) fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    pub(super) fn algorithms(&self) -> &[Algorithm] {
+        &self.algorithms
+    }
+
+    pub(super) fn identity(&self, index: usize) -> &[u8] {
+        self.identities.get(index).map_or(&[], |identity| identity)
+    }
+
+    pub(super) fn paces(&self) -> bool {
+        self.paces
+    }
+}
