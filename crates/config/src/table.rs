@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   table/server, limits, ...  ── entries ──┬─ reader       Mapping::setting, Mapping::value
-//!         kinds  what a value is            ├─ schema       weir schema
+//!         kinds  what a value may be        ├─ schema       weir schema
 //!                                           ├─ command      flags, variables and --help of weir serve
 //!                                           └─ reference    tables of docs/configuration.md
 //! ```
@@ -18,6 +18,7 @@ mod limits;
 pub(super) mod log;
 mod memory;
 mod messages;
+mod numbers;
 pub(super) mod redis;
 mod reference;
 mod server;

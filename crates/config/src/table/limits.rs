@@ -2,7 +2,8 @@
 
 use weir_units::Micros;
 
-use super::kinds::{ByteSize, Count, Optional, Span};
+use super::kinds::Optional;
+use super::numbers::{ByteSize, Count, Span};
 use super::{Applies, Outside, section};
 
 /// The most connections. Each is an open file, and no process has more than this.

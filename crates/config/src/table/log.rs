@@ -2,7 +2,8 @@
 
 use super::super::key_share::KeyShare;
 use super::super::schema::ValueKind;
-use super::kinds::{Boolean, ByteSize, Count, FilePath, Optional, PartOfKeys};
+use super::kinds::{Boolean, FilePath, Optional, PartOfKeys};
+use super::numbers::{ByteSize, Count};
 use super::{Applies, Entry, Outside, Setting};
 
 pub(crate) const KEYS: Entry<PartOfKeys> = Entry {

@@ -4,7 +4,8 @@ use super::super::quantities::size;
 use super::super::schema::ValueKind;
 use super::super::stores::WhenFull;
 use super::super::values::Scalar;
-use super::kinds::{ByteSizeFrom, Optional, Words};
+use super::kinds::{Optional, Words};
+use super::numbers::ByteSizeFrom;
 use super::{Applies, Outside, SettingKind, section};
 
 /// The least memory that a store can do something useful with.

@@ -6,7 +6,8 @@ use weir_units::Micros;
 use super::super::nodes::MAX_NODES;
 use super::super::schema::ValueKind;
 use super::super::stores::{ClientFiles, Login, Sentinel, Topology};
-use super::kinds::{Boolean, Count, FilePath, Optional, Span, Words};
+use super::kinds::{Boolean, FilePath, Optional, Words};
+use super::numbers::{Count, Span};
 use super::texts::{Name, Password, Username};
 use super::{Applies, Entry, Outside, Setting, section};
 

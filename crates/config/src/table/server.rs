@@ -7,8 +7,9 @@ use weir_units::Micros;
 use super::super::TransportKind;
 use super::super::listen::ListenAddress;
 use super::super::schema::ValueKind;
-use super::kinds::{Boolean, Count, Span, Words};
+use super::kinds::{Boolean, Words};
 use super::limits::ServerLimits;
+use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
 use super::{Applies, Outside, Setting, section};
 

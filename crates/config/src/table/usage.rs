@@ -1,6 +1,7 @@
 //! The table's section `usage`: what is kept of decisions, and who may see it.
 
-use super::kinds::{Boolean, Count, Optional};
+use super::kinds::{Boolean, Optional};
+use super::numbers::Count;
 use super::texts::NodeName;
 use super::{Applies, Outside, section};
 
