@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use clap::{Command, CommandFactory as _};
 
-use super::Cli;
+use super::{Cli, settings};
 
 const PREFIX: &str = "WEIR_";
 /// So few edits make one name of another by mistake.
 const EDITS: usize = 2;
-/// Secrets have variables and no options: everybody on the machine can read a command line.
-const SECRETS: [&str; 2] = ["WEIR_REDIS_PASSWORD", "WEIR_REDIS_SENTINEL_PASSWORD"];
 
 /// A variable that no option has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +38,7 @@ fn known() -> BTreeSet<String> {
         names.extend(variables.map(|name| name.to_string_lossy().into_owned()));
         command.get_subcommands().for_each(|command| add(command, names));
     }
-    let mut names = SECRETS.map(str::to_owned).into();
+    let mut names = settings::secrets().collect();
     add(&Cli::command(), &mut names);
     names
 }

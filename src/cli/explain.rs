@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{Config, ConfigOverrides, StoreConfig};
+use weir_config::{Config, StoreConfig};
 use weir_core::key::{KeySecret, Namespace, Placements, Subject};
 use weir_core::strategy::{Attributes, Resolved, Rules};
 use weir_node::limiter::{self, Question};
@@ -119,10 +119,13 @@ fn explain(args: ExplainArgs) -> Result<()> {
 }
 
 fn read_config(args: &ExplainArgs) -> Result<Config> {
-    let settings = ConfigOverrides { key_secret: args.key_secret.clone(), ..no_overrides() };
+    let overrides = match &args.key_secret {
+        Some(text) => no_overrides().with("key_secret", text),
+        None => no_overrides(),
+    };
     let config = match &args.config {
-        Some(file) => Config::load(file, &settings),
-        None => Config::built_in_with(&settings),
+        Some(file) => Config::load(file, &overrides),
+        None => Config::built_in_with(&overrides),
     };
     config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))
 }

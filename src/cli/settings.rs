@@ -1,158 +1,132 @@
-//! The options that stand for single values of the configuration.
+//! The options that stand for single values of the configuration: those of its table.
 
 use std::path::PathBuf;
 
-use weir_config::{Config, ConfigErrors, ConfigOverrides};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use weir_config::{Config, ConfigErrors, ConfigOverrides, Outside, Setting, settings};
 use weir_store::tls;
 
 /// Options of `serve`, and their variables. They are texts: the configuration checks all of them
 /// together with the file, and reports all mistakes at once.
-#[derive(Debug, clap::Args)]
+#[derive(Debug)]
 pub(crate) struct Settings {
-    /// The configuration file; without one, the built-in example is served
-    #[arg(long, short, env = "WEIR_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where gRPC listens [default: 127.0.0.1:8081]
-    #[arg(long, env = "WEIR_LISTEN", value_name = "ADDRESS")]
-    listen: Option<String>,
-    /// The mode of the file of a Unix socket [default: 0660]
-    #[arg(long, env = "WEIR_LISTEN_MODE", value_name = "MODE")]
-    listen_mode: Option<String>,
-    /// Where metrics and probes listen [default: 127.0.0.1:8080]
-    #[arg(long, env = "WEIR_ADMIN", value_name = "ADDRESS")]
-    admin: Option<String>,
-    /// What serves HTTP/2: `fast` (our own) or `tonic` [default: fast]
-    #[arg(long, env = "WEIR_TRANSPORT", value_name = "TRANSPORT")]
-    transport: Option<String>,
-    /// Threads that serve connections [default: one per core]
-    #[arg(long, env = "WEIR_WORKERS", value_name = "COUNT")]
-    workers: Option<String>,
-    /// Whether server reflection is offered [default: true]
-    #[arg(long, env = "WEIR_REFLECTION", value_name = "BOOL")]
-    reflection: Option<String>,
-    /// Whether the administration service is offered [default: false]
-    #[arg(long, env = "WEIR_ADMIN_SERVICE", value_name = "BOOL")]
-    admin_service: Option<String>,
-    /// Whether requests may bring limits with their numbers along [default: false]
-    #[arg(long, env = "WEIR_INLINE_LIMITS", value_name = "BOOL")]
-    inline_limits: Option<String>,
-    /// Whether a node whose store is away says that it is not ready: true or false [default: false]
-    #[arg(long, env = "WEIR_READY_NEEDS_STORE", value_name = "BOOL")]
-    ready_needs_store: Option<String>,
-    /// How long calls are still served after SIGTERM while load balancers notice [default: 5s]
-    #[arg(long, env = "WEIR_DRAIN_DELAY", value_name = "SPAN")]
-    drain_delay: Option<String>,
-    /// How long calls in flight may take to finish after that [default: 10s]
-    #[arg(long, env = "WEIR_DRAIN_TIMEOUT", value_name = "SPAN")]
-    drain_timeout: Option<String>,
-    /// Where state lives: `memory`, or `redis://HOST:PORT`, several with commas [default: memory]
-    #[arg(long, env = "WEIR_STORE", value_name = "STORE", hide_env_values = true)]
-    store: Option<String>,
-    /// Bytes that the memory store may use [default: 512MiB]
-    #[arg(long, env = "WEIR_BUDGET", value_name = "SIZE")]
-    budget: Option<String>,
-    /// What a new key gets when that is used up: `evict` or `refuse` [default: evict]
-    #[arg(long, env = "WEIR_WHEN_FULL", value_name = "POLICY")]
-    when_full: Option<String>,
-    /// Whether Redis is `single`, a `cluster`, or a master found by asking a `sentinel` [default: single]
-    #[arg(long, env = "WEIR_TOPOLOGY", value_name = "TOPOLOGY")]
-    topology: Option<String>,
-    /// How long one decision may wait for Redis [default: 50ms]
-    #[arg(long, env = "WEIR_DEADLINE", value_name = "SPAN")]
-    deadline: Option<String>,
-    /// How long connecting to Redis may take [default: 200ms]
-    #[arg(long, env = "WEIR_CONNECT_TIMEOUT", value_name = "SPAN")]
-    connect_timeout: Option<String>,
-    /// Decisions that may wait for one Redis node, per worker [default: 4096]
-    #[arg(long, env = "WEIR_MAX_WAITING", value_name = "COUNT")]
-    max_waiting: Option<String>,
-    /// The user to be on Redis; its password comes from WEIR_REDIS_PASSWORD or a file
-    #[arg(long, env = "WEIR_REDIS_USERNAME", value_name = "NAME")]
-    redis_username: Option<String>,
-    /// A file that holds the password for Redis
-    #[arg(long, env = "WEIR_REDIS_PASSWORD_FILE", value_name = "FILE")]
-    redis_password_file: Option<String>,
-    /// Certificates of the authorities to trust for rediss:// [default: those of the system]
-    #[arg(long, env = "WEIR_REDIS_CA_FILE", value_name = "FILE")]
-    redis_ca_file: Option<String>,
-    /// The certificate to show to Redis
-    #[arg(long, env = "WEIR_REDIS_CERT_FILE", value_name = "FILE")]
-    redis_cert_file: Option<String>,
-    /// The private key of that certificate
-    #[arg(long, env = "WEIR_REDIS_KEY_FILE", value_name = "FILE")]
-    redis_key_file: Option<String>,
-    /// The name that the sentinels know the master by
-    #[arg(long, env = "WEIR_REDIS_MASTER_NAME", value_name = "NAME")]
-    redis_master_name: Option<String>,
-    /// The user to be at the sentinels; its password comes from WEIR_REDIS_SENTINEL_PASSWORD or a file
-    #[arg(long, env = "WEIR_REDIS_SENTINEL_USERNAME", value_name = "NAME")]
-    redis_sentinel_username: Option<String>,
-    /// A file that holds the password for the sentinels
-    #[arg(long, env = "WEIR_REDIS_SENTINEL_PASSWORD_FILE", value_name = "FILE")]
-    redis_sentinel_password_file: Option<String>,
-    /// The secret of the keys in Redis, the same on all nodes; better given as its variable
-    #[arg(long, env = "WEIR_KEY_SECRET", value_name = "TEXT", hide_env_values = true)]
-    key_secret: Option<String>,
-    /// The directory of Envoy's rate limit files, in the format of envoyproxy/ratelimit
-    #[arg(long, env = "WEIR_ENVOY_CONFIG", value_name = "DIR")]
-    envoy_config: Option<String>,
-    /// Whether several of those files may have one domain in common [default: false]
-    #[arg(long, env = "WEIR_ENVOY_MERGE_DOMAINS", value_name = "BOOL")]
-    envoy_merge_domains: Option<String>,
+    overrides: ConfigOverrides,
 }
 
 impl Settings {
     /// The configuration: the file, or the built-in example, with single values replaced.
     pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
-        let overrides = ConfigOverrides {
-            listen: self.listen,
-            listen_mode: self.listen_mode,
-            admin: self.admin,
-            transport: self.transport,
-            workers: self.workers,
-            reflection: self.reflection,
-            admin_service: self.admin_service,
-            inline_limits: self.inline_limits,
-            ready_needs_store: self.ready_needs_store,
-            drain_delay: self.drain_delay,
-            drain_timeout: self.drain_timeout,
-            store: self.store,
-            budget: self.budget,
-            when_full: self.when_full,
-            topology: self.topology,
-            deadline: self.deadline,
-            connect_timeout: self.connect_timeout,
-            max_waiting: self.max_waiting,
-            redis_username: self.redis_username,
-            redis_password: secret("WEIR_REDIS_PASSWORD"),
-            redis_password_file: self.redis_password_file,
-            redis_ca_file: self.redis_ca_file,
-            redis_cert_file: self.redis_cert_file,
-            redis_key_file: self.redis_key_file,
-            redis_master_name: self.redis_master_name,
-            redis_sentinel_username: self.redis_sentinel_username,
-            redis_sentinel_password: secret("WEIR_REDIS_SENTINEL_PASSWORD"),
-            redis_sentinel_password_file: self.redis_sentinel_password_file,
-            key_secret: self.key_secret,
-            envoy_config: self.envoy_config,
-            envoy_merge_domains: self.envoy_merge_domains,
-            ..no_overrides()
-        };
         match self.config {
-            Some(file) => Config::load(file, &overrides),
-            None => Config::built_in_with(&overrides),
+            Some(file) => Config::load(file, &self.overrides),
+            None => Config::built_in_with(&self.overrides),
         }
+    }
+}
+
+impl Args for Settings {
+    /// The file, and an option for each setting of the table that has a flag.
+    fn augment_args(command: Command) -> Command {
+        let file = Arg::new("config").long("config").short('c').env("WEIR_CONFIG").value_name("FILE");
+        let file = file.value_parser(value_parser!(PathBuf));
+        let file = file.help("The configuration file; without one, the built-in example is served");
+        let options = settings().into_iter().filter_map(|(_, setting)| option(&setting));
+        command.arg(file).args(options).after_help(variables())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Settings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut overrides = no_overrides();
+        for (_, setting) in settings() {
+            let Some(name) = setting.outside.name() else { continue };
+            let text = match (setting.flag(), setting.variable()) {
+                (Some(_), _) => matches.get_one::<String>(name).cloned(),
+                (None, Some(variable)) => secret(&variable),
+                (None, None) => None,
+            };
+            if let Some(text) = text {
+                overrides = overrides.with(name, text);
+            }
+        }
+        Ok(Self { config: matches.get_one::<PathBuf>("config").cloned(), overrides })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
 /// The file as it is, with its certificates looked into.
 pub(super) fn no_overrides() -> ConfigOverrides {
-    ConfigOverrides { tls_check: Some(tls::check), ..ConfigOverrides::default() }
+    ConfigOverrides::default().with_tls_check(tls::check)
 }
 
-/// A variable that is no flag: everybody on the machine can read a command line.
+/// The variables of settings that have no flag: everybody on the machine can read a command line.
+pub(super) fn secrets() -> impl Iterator<Item = String> {
+    settings().into_iter().filter(|(_, setting)| setting.flag().is_none()).filter_map(|(_, it)| it.variable())
+}
+
+/// The option of a setting that has a flag.
+fn option(setting: &Setting) -> Option<Arg> {
+    let (name, flag) = (setting.outside.name()?, setting.flag()?);
+    let hidden = matches!(setting.outside, Outside::HiddenFlag(_));
+    let arg = Arg::new(name).long(flag).value_name(setting.value_name).help(help(setting));
+    Some(arg.env(setting.variable()?).hide_env_values(hidden))
+}
+
+/// Its sentence without the full stop, the words that it takes, and its default.
+fn help(setting: &Setting) -> String {
+    let about = setting.about.trim_end_matches('.');
+    let words = if setting.value_name == "WORD" { format!(" ({})", setting.bounds) } else { String::new() };
+    let default = setting.default.as_ref().map(|default| format!(" [default: {default}]"));
+    format!("{about}{words}{}", default.unwrap_or_default())
+}
+
+fn variables() -> String {
+    let secrets: Vec<String> = secrets().collect();
+    format!("Passwords have a variable and no flag: {}.", secrets.join(", "))
+}
+
+/// A variable that is no flag.
 #[allow(clippy::disallowed_methods)] // the command line may read the environment
 fn secret(variable: &str) -> Option<String> {
     // What is not UTF-8 counts as empty, and is reported as that.
     std::env::var_os(variable).map(|value| value.into_string().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Settings {
+        let command = Settings::augment_args(Command::new("serve").no_binary_name(true));
+        Settings::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap()
+    }
+
+    /// What becomes of the built-in example; of texts that are refused, the mistake names the flag.
+    fn outcome(overrides: &ConfigOverrides) -> Result<impl PartialEq + std::fmt::Debug + use<>, String> {
+        let config = Config::built_in_with(overrides);
+        config.map(|config| (config.key_secret, config.envoy.config)).map_err(|errors| errors.to_string())
+    }
+
+    /// A flag of the table cannot be forgotten on its way to the configuration.
+    #[test]
+    fn the_flag_of_every_setting_reaches_the_configuration() {
+        let mut flags = 0;
+        for (path, setting) in settings() {
+            let (Some(flag), Some(name)) = (setting.flag(), setting.outside.name()) else { continue };
+            let found = outcome(&parsed(&[&format!("--{flag}"), "what was given"]).overrides);
+            assert_eq!(found, outcome(&no_overrides().with(name, "what was given")), "--{flag} of {path}");
+            assert_ne!(found, outcome(&no_overrides()), "--{flag} of {path}");
+            flags += 1;
+        }
+        assert!(flags >= 29, "{flags} flags");
+        assert_eq!(parsed(&["-c", "weir.yaml"]).config, Some("weir.yaml".into()));
+    }
 }

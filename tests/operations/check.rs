@@ -214,8 +214,7 @@ fn paths_in_flags_are_relative_to_the_working_directory() {
         ("etc/ratelimit/edge.yaml", "domain: a\n"),
         ("ratelimit/edge.yaml", "domain: b\n"),
     ]);
-    let overrides =
-        ConfigOverrides { envoy_config: Some("ratelimit".to_owned()), ..ConfigOverrides::default() };
+    let overrides = ConfigOverrides::default().with("envoy_config", "ratelimit");
     let config = Config::load(directory.path().join("etc/weir.yaml"), &overrides).unwrap();
     assert_eq!(config.envoy.config.as_deref(), Some(Path::new("ratelimit")));
 }

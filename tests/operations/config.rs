@@ -14,6 +14,7 @@ mod sections;
 mod server_limits;
 mod settings;
 mod strategies;
+mod variables;
 
 use std::path::Path;
 
@@ -31,7 +32,7 @@ const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
 fn parse(text: &str) -> Result<Config, String> {
-    let settings = ConfigOverrides { tls_check: Some(weir_store::tls::check), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with_tls_check(weir_store::tls::check);
     Config::parse(text, "weir.yaml", &settings).map_err(|errors| errors.to_string())
 }
 

@@ -1,12 +1,12 @@
 //! Taking typed values out of the tree. A key that no reader asked for is unknown.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use super::errors::{MistakeReport, Position};
-use super::overrides::Setting;
+use super::overrides::ConfigOverrides;
+use super::table::{Entry, SettingKind};
 use super::tree::{Content, YamlNode};
-use super::values::{Scalar, nearest, quote, shortened, text_within};
+use super::values::{Scalar, nearest, quote, shortened};
 
 /// The longest path of a file, in bytes.
 pub(super) const MAX_PATH: usize = 4096;
@@ -230,29 +230,28 @@ impl<'t> Mapping<'t> {
         self.take(name)?.read(report, parse)
     }
 
-    /// What `name` says, unless a flag or a variable says it. The file's value is checked either way:
-    /// a mistake that today's flags hide is still one tomorrow.
-    pub(super) fn choose<T>(
+    /// What a setting is, if it is given: a flag or a variable goes before the file. The file's value is checked
+    /// either way: a mistake that today's flags hide is still one tomorrow.
+    pub(super) fn setting<K: SettingKind>(
         &mut self,
-        name: &'static str,
-        setting: Setting<'_>,
+        entry: &Entry<K>,
+        overrides: &ConfigOverrides,
         report: &mut MistakeReport,
-        parse: impl Fn(Scalar<'_>) -> Result<T, String>,
-    ) -> Option<T> {
-        let from_file = self.read(name, report, &parse);
-        setting.read(&self.path_of(name), report, &parse).or(from_file)
+    ) -> Option<K::Value> {
+        let from_file = self.read(entry.key, report, |scalar| entry.kind.read(scalar));
+        let from_file = from_file.map(|value| entry.kind.in_file(value, report));
+        let outside = overrides.of(&entry.outside);
+        outside.read(&self.path_of(entry.key), report, |scalar| entry.kind.read(scalar)).or(from_file)
     }
 
-    /// The file that `name` says, which is relative to the configuration, unless a flag or a variable says it.
-    pub(super) fn choose_path(
+    /// What a setting is: the default where it is not given, or mistaken.
+    pub(super) fn value<K: SettingKind>(
         &mut self,
-        name: &'static str,
-        setting: Setting<'_>,
+        entry: Entry<K>,
+        overrides: &ConfigOverrides,
         report: &mut MistakeReport,
-    ) -> Option<PathBuf> {
-        let path = |s: Scalar<'_>| text_within(s, MAX_PATH).map(PathBuf::from);
-        let from_file = self.read(name, report, path).map(|path| report.resolve(&path));
-        setting.read(&self.path_of(name), report, path).or(from_file)
+    ) -> K::Value {
+        self.setting(&entry, overrides, report).unwrap_or(entry.default)
     }
 
     /// Refuses `names`, which belong elsewhere, for `reason`.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::errors::MistakeReport;
-use super::fields::{MAX_PATH, Mapping};
+use super::fields::Mapping;
 use super::key_share::KeyShare;
-use super::quantities::size;
-use super::values::{Digits, Scalar, boolean, digits, integer_within, quote, text_within, within};
+use super::overrides::ConfigOverrides;
+use super::table::log as log_keys;
 
 /// What is logged of decisions, and where to.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,16 +33,16 @@ pub enum LogTarget {
     File(PathBuf),
 }
 
-/// The smallest and the largest file of a log, in bytes.
-pub(super) const FILE_BYTES: (usize, usize) = (1 << 20, 1 << 40);
-
-/// The most files of a log.
-pub(super) const MAX_FILES: usize = 1000;
-
 impl Default for DecisionLogConfig {
     /// Nothing is logged.
     fn default() -> Self {
-        Self { keys: KeyShare::NONE, to: LogTarget::Stdout, denied: None, max_bytes: 100 << 20, max_files: 5 }
+        Self {
+            keys: log_keys::KEYS.default,
+            to: LogTarget::Stdout,
+            denied: None,
+            max_bytes: log_keys::MAX_BYTES.default,
+            max_files: log_keys::MAX_FILES.default,
+        }
     }
 }
 
@@ -64,20 +64,28 @@ impl fmt::Display for LogTarget {
 }
 
 /// The `log` section.
-pub(super) fn log(mut fields: Mapping<'_>, report: &mut MistakeReport) -> DecisionLogConfig {
+pub(super) fn log(
+    mut fields: Mapping<'_>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> DecisionLogConfig {
     let decisions = fields.section("decisions", report);
     fields.finish(report);
-    self::decisions(decisions, report)
+    self::decisions(decisions, overrides, report)
 }
 
-fn decisions(mut fields: Mapping<'_>, report: &mut MistakeReport) -> DecisionLogConfig {
+fn decisions(
+    mut fields: Mapping<'_>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> DecisionLogConfig {
     let default = DecisionLogConfig::default();
-    let keys = fields.read("keys", report, share);
-    let file = path("file", &mut fields, report);
-    let denied = fields.read("denied", report, boolean);
-    let denied_file = path("denied_file", &mut fields, report);
-    let max_bytes = fields.read("max_bytes", report, |s| within(size(s)?, FILE_BYTES.0, FILE_BYTES.1));
-    let max_files = fields.read("max_files", report, |s| integer_within(s, 1, MAX_FILES));
+    let keys = fields.setting(&log_keys::KEYS, overrides, report);
+    let file = fields.value(log_keys::FILE, overrides, report);
+    let denied = fields.setting(&log_keys::DENIED, overrides, report);
+    let denied_file = fields.value(log_keys::DENIED_FILE, overrides, report);
+    let max_bytes = fields.setting(&log_keys::MAX_BYTES, overrides, report);
+    let max_files = fields.setting(&log_keys::MAX_FILES, overrides, report);
     if fields.is_present() && fields.is_whole() && keys.is_none() && denied.is_none() {
         fields.report_here(report, "logs nothing; add `keys`, such as keys: 0.01, or `denied: true`");
     }
@@ -93,7 +101,7 @@ fn decisions(mut fields: Mapping<'_>, report: &mut MistakeReport) -> DecisionLog
         }
     }
     fields.finish(report);
-    let denied = denied.unwrap_or(false).then(|| {
+    let denied = denied.unwrap_or(log_keys::DENIED.default).then(|| {
         let beside = denied_file.or_else(|| file.as_deref().map(beside));
         beside.map_or(LogTarget::Stdout, LogTarget::File)
     });
@@ -101,15 +109,9 @@ fn decisions(mut fields: Mapping<'_>, report: &mut MistakeReport) -> DecisionLog
         keys: keys.unwrap_or(default.keys),
         to: file.map_or(LogTarget::Stdout, LogTarget::File),
         denied,
-        max_bytes: max_bytes.map_or(default.max_bytes, |bytes| bytes as u64),
+        max_bytes: max_bytes.unwrap_or(default.max_bytes),
         max_files: max_files.unwrap_or(default.max_files),
     }
-}
-
-/// A path, which is relative to the configuration.
-fn path(name: &'static str, fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<PathBuf> {
-    let path = fields.read(name, report, |s| text_within(s, MAX_PATH).map(PathBuf::from));
-    path.map(|path| report.resolve(&path))
 }
 
 /// `decisions.denied.jsonl` beside `decisions.jsonl`.
@@ -122,13 +124,4 @@ fn beside(file: &Path) -> PathBuf {
         }
         None => file.with_extension("denied"),
     }
-}
-
-/// A part of one, such as `0.01`.
-fn share(scalar: Scalar<'_>) -> Result<KeyShare, String> {
-    let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
-    let plain = |text: &str| matches!(digits(text), Digits::Number(_)) && !text.contains('_');
-    let part = scalar.text.parse::<f64>().ok().filter(|_| plain(whole) && plain(fraction) && !scalar.quoted);
-    part.and_then(KeyShare::new)
-        .ok_or_else(|| format!("{} is not a part of one, from 0 to 1, such as 0.01", quote(scalar.text)))
 }

@@ -1,59 +1,57 @@
 //! A user and a password of Redis: from a section, its settings, or its addresses.
 
-use std::path::Path;
-
-use super::address::username;
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
-use super::secret::{missing, password, password_file};
+use super::secret::{missing, password_file};
+use super::table::{Entry, FilePath, Optional, Password, SettingKind, Username, redis as redis_keys};
 use super::{Login, Secret};
 
-/// What the three fields of a login are called: in the file, and as settings.
+/// The three keys of a login.
 pub(super) struct LoginKeys {
-    pub(super) username: (&'static str, &'static str),
-    pub(super) password: (&'static str, &'static str),
-    pub(super) password_file: (&'static str, &'static str),
+    pub(super) username: Entry<Optional<Username>>,
+    pub(super) password: Entry<Optional<Password>>,
+    pub(super) password_file: Entry<Optional<FilePath>>,
 }
 
 /// Weir's own user.
 pub(super) const OWN: LoginKeys = LoginKeys {
-    username: ("username", "redis_username"),
-    password: ("password", "redis_password"),
-    password_file: ("password_file", "redis_password_file"),
+    username: redis_keys::USERNAME,
+    password: redis_keys::PASSWORD,
+    password_file: redis_keys::PASSWORD_FILE,
 };
 
 /// The user at the sentinels.
 pub(super) const SENTINEL: LoginKeys = LoginKeys {
-    username: ("sentinel_username", "redis_sentinel_username"),
-    password: ("sentinel_password", "redis_sentinel_password"),
-    password_file: ("sentinel_password_file", "redis_sentinel_password_file"),
+    username: redis_keys::SENTINEL_USERNAME,
+    password: redis_keys::SENTINEL_PASSWORD,
+    password_file: redis_keys::SENTINEL_PASSWORD_FILE,
 };
 
-/// The login under `names`, if there is one. A setting of either kind goes before both in the file.
+/// The login under `keys`, if there is one. A flag or a variable of either kind goes before both in the file.
 pub(super) fn login(
     fields: &mut Mapping<'_>,
-    names: &LoginKeys,
-    settings: &ConfigOverrides,
+    keys: &LoginKeys,
+    overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<Login> {
     let before = report.len();
-    let username = fields.choose(names.username.0, settings.of(names.username.1), report, username);
-    let in_file = one_of(fields, names, report);
-    let (text, file) = (settings.of(names.password.1), settings.of(names.password_file.1));
+    let username = fields.setting(&keys.username, overrides, report).flatten();
+    let in_file = one_of(fields, keys, report);
+    let (text, file) = (overrides.of(&keys.password.outside), overrides.of(&keys.password_file.outside));
+    let file_path = fields.path_of(keys.password_file.key);
     if text.text.is_some() && file.text.is_some() {
-        file.report(&fields.path_of(names.password_file.0), report, "there is a password too".to_owned());
+        file.report(&file_path, report, "there is a password too".to_owned());
     }
-    let from_text = text.read(&fields.path_of(names.password.0), report, password);
-    let from_file =
-        file.read(&fields.path_of(names.password_file.0), report, |s| password_file(Path::new(s.text)));
-    let password = from_text.or(from_file).or(in_file);
+    let from_text = text.read(&fields.path_of(keys.password.key), report, |s| keys.password.kind.read(s));
+    let from_file = file.read(&file_path, report, |s| password_file(&FilePath.read(s)?));
+    let password = from_text.flatten().or(from_file).or(in_file);
     match (username, password) {
         (username, Some(password)) => Some(Login { username, password }),
         (Some(_), None) => {
             // A password that was given and is wrong has been reported already.
             if report.len() == before {
-                fields.report(names.username.0, report, "has no password; give one");
+                fields.report(keys.username.key, report, "has no password; give one");
             }
             None
         }
@@ -61,12 +59,12 @@ pub(super) fn login(
     }
 }
 
-fn one_of(fields: &mut Mapping<'_>, names: &LoginKeys, report: &mut MistakeReport) -> Option<Secret> {
-    let both = fields.take(names.password.0).is_some() && fields.take(names.password_file.0).is_some();
-    let text = fields.read(names.password.0, report, password);
-    let file = fields.take(names.password_file.0).and_then(|value| {
-        let path = value.read(report, |s| Ok(s.text))?;
-        let path = report.resolve(Path::new(path));
+fn one_of(fields: &mut Mapping<'_>, keys: &LoginKeys, report: &mut MistakeReport) -> Option<Secret> {
+    let both = fields.take(keys.password.key).is_some() && fields.take(keys.password_file.key).is_some();
+    let text = fields.read(keys.password.key, report, |s| keys.password.kind.read(s)).flatten();
+    let file = fields.take(keys.password_file.key).and_then(|value| {
+        let path = value.read(report, |s| FilePath.read(s))?;
+        let path = report.resolve(&path);
         match missing(&path) {
             // What the secret is makes no other mistake, so any does for a check.
             Some(reason) if report.notes_missing_files() => {
@@ -77,7 +75,7 @@ fn one_of(fields: &mut Mapping<'_>, names: &LoginKeys, report: &mut MistakeRepor
         }
     });
     if both {
-        fields.report(names.password_file.0, report, format!("there is a `{}` too", names.password.0));
+        fields.report(keys.password_file.key, report, format!("there is a `{}` too", keys.password.key));
     }
     text.or(file)
 }

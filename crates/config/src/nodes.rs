@@ -6,7 +6,7 @@ use super::Login;
 use super::address::{RedisUrl, redis_url};
 use super::errors::MistakeReport;
 use super::fields::Mapping;
-use super::overrides::Setting;
+use super::overrides::GivenSetting;
 use super::values::Scalar;
 
 /// The most Redis addresses. Of a cluster a few are enough; Weir learns the others from them.
@@ -14,13 +14,17 @@ pub(super) const MAX_NODES: usize = 64;
 
 /// The addresses of the setting, else those of the file.
 pub(super) struct Nodes<'s> {
-    setting: Setting<'s>,
+    given: GivenSetting<'s>,
     urls: Vec<RedisUrl>,
 }
 
 impl<'s> Nodes<'s> {
-    pub(super) fn read(fields: &mut Mapping<'_>, setting: Setting<'s>, report: &mut MistakeReport) -> Self {
-        let from_file = match setting.text {
+    pub(super) fn read(
+        fields: &mut Mapping<'_>,
+        given: GivenSetting<'s>,
+        report: &mut MistakeReport,
+    ) -> Self {
+        let from_file = match given.text {
             Some(_) => fields.take("nodes"),
             None => fields.require("nodes", "list addresses, such as [\"redis://127.0.0.1:6379\"]", report),
         };
@@ -35,22 +39,22 @@ impl<'s> Nodes<'s> {
                 urls.extend(item.read(report, |s| once(redis_url(s)?, &mut seen)));
             }
         }
-        if let Some(text) = setting.text {
+        if let Some(text) = given.text {
             let path = fields.path_of("nodes");
-            let given: Vec<&str> = text.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
-            if let Some(reason) = wrong_count(given.len()) {
-                setting.report(&path, report, reason);
+            let listed: Vec<&str> = text.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+            if let Some(reason) = wrong_count(listed.len()) {
+                given.report(&path, report, reason);
             }
             let mut seen = HashSet::new();
             urls.clear();
-            for text in given.into_iter().take(MAX_NODES) {
+            for text in listed.into_iter().take(MAX_NODES) {
                 match redis_url(Scalar { text, quoted: false }).and_then(|url| once(url, &mut seen)) {
                     Ok(url) => urls.push(url),
-                    Err(reason) => setting.report(&path, report, reason),
+                    Err(reason) => given.report(&path, report, reason),
                 }
             }
         }
-        Self { setting, urls }
+        Self { given, urls }
     }
 
     /// How many there are.
@@ -60,8 +64,8 @@ impl<'s> Nodes<'s> {
 
     /// Reports a mistake of all of them together.
     pub(super) fn report(&self, fields: &Mapping<'_>, report: &mut MistakeReport, reason: impl Into<String>) {
-        match self.setting.text {
-            Some(_) => self.setting.report(&fields.path_of("nodes"), report, reason.into()),
+        match self.given.text {
+            Some(_) => self.given.report(&fields.path_of("nodes"), report, reason.into()),
             None => fields.report("nodes", report, reason),
         }
     }

@@ -61,6 +61,24 @@ pub(super) fn size(scalar: Scalar<'_>) -> Result<usize, String> {
     }
 }
 
+/// A duration as a configuration would write it, in the largest unit that it is a multiple of. Weeks are written as days.
+pub(super) fn written_duration(span: Micros) -> String {
+    let units = UNITS.iter().filter(|(unit, _)| *unit != "w");
+    match units.into_iter().find(|(_, micros)| span.0 > 0 && span.0.is_multiple_of(*micros)) {
+        Some((unit, micros)) => format!("{}{unit}", span.0 / micros),
+        None => "0s".to_owned(),
+    }
+}
+
+/// A number of bytes as a configuration would write it.
+pub(super) fn written_size(bytes: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor)) {
+        Some((unit, factor)) => format!("{}{unit}", bytes / factor),
+        None => bytes.to_string(),
+    }
+}
+
 /// The units of time, from large to small.
 const UNITS: [(&str, u64); 7] = [
     ("w", 604_800_000_000),

@@ -13,10 +13,11 @@ use super::groups::{self, KnownGroups};
 use super::overrides::ConfigOverrides;
 use super::store::StoreSection;
 use super::strategies::OtherSections;
+use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
-    Config, EnvoyConfig, StoreConfig, access, envoy, log, overrides_section, queues, resources, server,
-    store, strategies, usage,
+    Config, StoreConfig, access, envoy, log, overrides_section, queues, resources, server, store, strategies,
+    usage,
 };
 
 /// What runs when no file is given: a complete configuration, with comments, to copy and change.
@@ -90,6 +91,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         // Where nothing could be read, nothing is known to be missing; settings are checked all the same.
         YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
     });
+    settings.report_unknown(report);
     let mut root = Mapping::of(&NamedNode::root(&tree), report);
     let server = server::server(root.section("server", report), settings, report);
     let StoreSection { mut store, key_secret, namespace, shards } =
@@ -112,9 +114,12 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     }
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
-    let usage = usage::usage(root.section("usage", report), matches!(store, StoreConfig::Redis(_)), report);
-    let messages = server::messages(root.section("messages", report), report);
-    let decision_log = log::log(root.section("log", report), report);
+    let has_redis = matches!(store, StoreConfig::Redis(_));
+    let usage = usage::usage(root.section("usage", report), has_redis, settings, report);
+    let mut sentences = root.section("messages", report);
+    let messages = DenialMessages::read(&mut sentences, settings, report);
+    sentences.finish(report);
+    let decision_log = log::log(root.section("log", report), settings, report);
     root.finish(report);
     let rules = Rules::new(strategies.made, resources);
     let rules = rules.with_access(access, strategies.access);

@@ -1,65 +1,27 @@
 //! The `store.redis` section: where Redis is, who we are to it, and how long we wait.
 
-use weir_core::key::{MAX_SHARDS, Namespace, Placements};
-use weir_units::Micros;
+use weir_core::key::{Namespace, Placements};
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::login::{self, login};
 use super::nodes::Nodes;
 use super::overrides::ConfigOverrides;
-use super::quantities::duration_within;
 use super::secret::missing;
-use super::values::{Scalar, boolean, choice, integer_within, text_within};
-use super::{ClientFiles, Identity, RedisConfig, Sentinel, Topology};
-
-const SHORTEST_WAIT: Micros = Micros::from_millis(1);
-const LONGEST_WAIT: Micros = Micros::from_secs(60);
-
-/// The most decisions that may wait for one node. Each holds memory, and its caller's patience.
-pub(super) const MAX_WAITING: usize = 1_000_000;
-
-/// The longest name of a master, in bytes.
-pub(super) const MAX_NAME: usize = 256;
-
-/// Settings that mean nothing to the memory store.
-pub(super) const SETTINGS: [&str; 14] = [
-    "topology",
-    "deadline",
-    "connect_timeout",
-    "max_waiting",
-    "redis_username",
-    "redis_password",
-    "redis_password_file",
-    "redis_ca_file",
-    "redis_cert_file",
-    "redis_key_file",
-    "redis_master_name",
-    "redis_sentinel_username",
-    "redis_sentinel_password",
-    "redis_sentinel_password_file",
-];
+use super::table::{RedisConfig, redis as redis_keys, store as store_keys};
+use super::{ClientFiles, Identity, Sentinel, Topology};
 
 /// The section with the settings that go before it.
 pub(super) fn redis(
     mut fields: Mapping<'_>,
-    settings: &ConfigOverrides,
+    overrides: &ConfigOverrides,
     namespace: Namespace,
     report: &mut MistakeReport,
 ) -> RedisConfig {
-    let default = RedisConfig::default();
-    let nodes = Nodes::read(&mut fields, settings.of("store"), report);
-    let wait = |s: Scalar<'_>| duration_within(s, SHORTEST_WAIT, LONGEST_WAIT);
-    let waiting = |s: Scalar<'_>| integer_within(s, 1, MAX_WAITING);
-    let mut chosen = |name, report: &mut MistakeReport| fields.choose(name, settings.of(name), report, wait);
-    let deadline = chosen("deadline", report).unwrap_or(default.deadline);
-    let connect_timeout = chosen("connect_timeout", report).unwrap_or(default.connect_timeout);
-    let max_waiting = fields.choose("max_waiting", settings.of("max_waiting"), report, waiting);
-    let age = |s: Scalar<'_>| duration_within(s, Micros::ZERO, LONGEST_WAIT);
-    let denials_max_age = fields.read("denials_max_age", report, age);
-    let coalesce = fields.read("coalesce", report, boolean);
-    let topology = topology(&mut fields, settings, &nodes, report);
-    let own = login(&mut fields, &login::OWN, settings, report);
+    let nodes = Nodes::read(&mut fields, overrides.of(&store_keys::STORE), report);
+    let redis = RedisConfig::read(&mut fields, overrides, report);
+    let topology = topology(&mut fields, overrides, &nodes, report);
+    let own = login(&mut fields, &login::OWN, overrides, report);
     let named = nodes.login(&fields, report);
     if named.is_some() && own.is_some() {
         nodes.report(
@@ -73,48 +35,43 @@ pub(super) fn redis(
                       `sentinel_username` and `sentinel_password` for them";
         nodes.report(&fields, report, reason);
     }
-    let shards = shards(&mut fields, topology, report);
-    let tls = tls(&mut fields, &nodes, settings, report);
-    let sentinel = sentinel(&mut fields, topology, settings, report);
+    let shards = shards(&mut fields, topology, overrides, report);
+    let tls = tls(&mut fields, &nodes, overrides, report);
+    let sentinel = sentinel(&mut fields, topology, overrides, report);
     fields.finish(report);
     RedisConfig {
         namespace,
         placements: shards.map_or_else(Placements::default, Placements::among),
         nodes: nodes.bare(),
-        topology: topology.unwrap_or(default.topology),
-        deadline,
-        connect_timeout,
-        max_waiting: max_waiting.unwrap_or(default.max_waiting),
-        denials_max_age: denials_max_age.unwrap_or(default.denials_max_age),
-        coalesce: coalesce.unwrap_or(default.coalesce),
+        topology: topology.unwrap_or_default(),
         login: own.or(named),
         tls,
         sentinel,
+        ..redis
     }
 }
 
 /// The topology; `None` if it is mistaken, which is reported once and not taken for the default one.
 fn topology(
     fields: &mut Mapping<'_>,
-    settings: &ConfigOverrides,
+    overrides: &ConfigOverrides,
     nodes: &Nodes<'_>,
     report: &mut MistakeReport,
 ) -> Option<Topology> {
-    let words =
-        [("single", Topology::Single), ("cluster", Topology::Cluster), ("sentinel", Topology::Sentinel)];
-    let setting = settings.of("topology");
-    let given = setting.text.is_some() || fields.take("topology").is_some();
-    let chosen = fields.choose("topology", setting, report, |s| choice(s, &words));
-    let chosen = if given { chosen? } else { Topology::Single };
+    let outside = overrides.of(&redis_keys::TOPOLOGY.outside);
+    let given = outside.text.is_some() || fields.take("topology").is_some();
+    let chosen = fields.setting(&redis_keys::TOPOLOGY, overrides, report);
+    let chosen = if given { chosen? } else { redis_keys::TOPOLOGY.default };
     if chosen == Topology::Single && nodes.count() > 1 {
         let reason = format!(
             "{} addresses are given, but `topology: single` has one; say `topology: cluster` if they are \
              one cluster",
             nodes.count()
         );
-        let setting = [setting, settings.of("store")].into_iter().find(|s| s.text.is_some());
-        match setting {
-            Some(setting) => setting.report(&fields.path_of("topology"), report, reason),
+        let given =
+            [outside, overrides.of(&store_keys::STORE)].into_iter().find(|given| given.text.is_some());
+        match given {
+            Some(given) => given.report(&fields.path_of("topology"), report, reason),
             None => fields.report("nodes", report, reason),
         }
     }
@@ -122,14 +79,18 @@ fn topology(
 }
 
 /// How many shards the cluster has, where somebody says so.
-fn shards(fields: &mut Mapping<'_>, topology: Option<Topology>, report: &mut MistakeReport) -> Option<u16> {
-    let within = |s: Scalar<'_>| integer_within(s, 1, MAX_SHARDS.into());
+fn shards(
+    fields: &mut Mapping<'_>,
+    topology: Option<Topology>,
+    overrides: &ConfigOverrides,
+    report: &mut MistakeReport,
+) -> Option<u16> {
     let given = fields.take("shards").is_some();
-    let shards = fields.read("shards", report, within);
+    let shards = fields.value(redis_keys::SHARDS, overrides, report);
     if given && topology.is_some_and(|topology| topology != Topology::Cluster) {
         fields.report("shards", report, "is for `topology: cluster` only");
     }
-    shards.and_then(|shards| shards.try_into().ok())
+    shards
 }
 
 /// The certificates, where the addresses ask for TLS. The files are read, so that a mistake in them is
@@ -137,17 +98,15 @@ fn shards(fields: &mut Mapping<'_>, topology: Option<Topology>, report: &mut Mis
 fn tls(
     fields: &mut Mapping<'_>,
     nodes: &Nodes<'_>,
-    settings: &ConfigOverrides,
+    overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<ClientFiles> {
     let wanted = nodes.tls(fields, report);
     let mut section = fields.section("tls", report);
-    let mut file =
-        |name, setting, report: &mut MistakeReport| section.choose_path(name, settings.of(setting), report);
     let before = report.len();
-    let ca_file = file("ca_file", "redis_ca_file", report);
-    let cert_file = file("cert_file", "redis_cert_file", report);
-    let key_file = file("key_file", "redis_key_file", report);
+    let ca_file = section.value(redis_keys::CA_FILE, overrides, report);
+    let cert_file = section.value(redis_keys::CERT_FILE, overrides, report);
+    let key_file = section.value(redis_keys::KEY_FILE, overrides, report);
     let given = section.is_present() || ca_file.is_some() || cert_file.is_some() || key_file.is_some();
     if given && !wanted && nodes.count() > 0 {
         fields.report("tls", report, "the addresses are not encrypted: write rediss:// for TLS");
@@ -174,7 +133,7 @@ fn tls(
             report.missing(|report| section.report(name, report, reason));
         }
         if missing.is_empty()
-            && let Some(check) = settings.tls_check
+            && let Some(check) = overrides.tls_check()
             && let Err(error) = check(&files)
         {
             section.report(error.file, report, error.reason);
@@ -188,14 +147,13 @@ fn tls(
 fn sentinel(
     fields: &mut Mapping<'_>,
     topology: Option<Topology>,
-    settings: &ConfigOverrides,
+    overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> Option<Sentinel> {
-    let name = |s: Scalar<'_>| text_within(s, MAX_NAME);
-    let setting = settings.of("redis_master_name");
-    let given = setting.text.is_some() || fields.take("master_name").is_some();
-    let master_name = fields.choose("master_name", setting, report, name);
-    let login = login(fields, &login::SENTINEL, settings, report);
+    let outside = overrides.of(&redis_keys::MASTER_NAME.outside);
+    let given = outside.text.is_some() || fields.take("master_name").is_some();
+    let master_name = fields.value(redis_keys::MASTER_NAME, overrides, report);
+    let login = login(fields, &login::SENTINEL, overrides, report);
     if topology != Some(Topology::Sentinel) {
         if topology.is_some() && (given || login.is_some()) {
             let field = if given { "master_name" } else { "sentinel_password" };

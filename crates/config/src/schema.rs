@@ -5,7 +5,7 @@
 //! hold both against each other: the keys of every mapping, the defaults, every example, and
 //! mutations of them.
 //!
-//! A new key is a line in one of the tables: `service` and `rules`.
+//! Settings come from the table of settings; keys of strategies and queues are lines in `rules` and `service`.
 
 mod kinds;
 mod rules;
@@ -18,14 +18,16 @@ use weir_core::lease::MAX_PARTITIONS;
 use weir_core::strategy::MAX_NAME;
 use weir_units::CEILING;
 
-use self::kinds::{duration, mapping, rate, share};
+pub(super) use self::kinds::ValueKind;
+use self::kinds::{duration, mapping, rate, section, share};
 use self::rules::{
     ACCESS, ALGORITHMS, BUCKET, BUCKETED_WINDOW, CONCURRENCY, DEBT, FIXED_WINDOW, GROUP, INTERVAL_REFILL,
     LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
     UNIFORM, WARM_UP,
 };
-use self::service::{QUEUE, REDIS, ROOT, STORE};
+use self::service::{QUEUE, ROOT};
 use super::queues::MAX_QUEUES;
+use super::table::{RedisConfig, store as store_keys};
 
 /// The schema of a configuration file.
 #[must_use]
@@ -110,14 +112,14 @@ fn definitions() -> Value {
 }
 
 fn store() -> Value {
-    let mut store = mapping(STORE);
+    let mut store = section(store_keys::rows);
     store["not"] = json!({ "type": "object", "required": ["memory", "redis"] });
     store
 }
 
 /// Certificate and key go together. Only a cluster has shards. Only sentinels have the name of a master, and need it.
 fn redis() -> Value {
-    let mut redis = mapping(REDIS);
+    let mut redis = section(RedisConfig::rows);
     redis["properties"]["tls"]["dependentRequired"] =
         json!({ "cert_file": ["key_file"], "key_file": ["cert_file"] });
     redis["allOf"] = json!([

@@ -2,22 +2,12 @@
 
 use weir_core::key::{KeySecret, Namespace};
 
+use super::StoreConfig;
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
-use super::quantities::size;
-use super::redis::{SETTINGS as REDIS_SETTINGS, redis};
-use super::values::{Scalar, choice, quote, secret};
-use super::{MemoryConfig, StoreConfig, WhenFull};
-
-/// The least memory that a store can do something useful with.
-pub(super) const MIN_BUDGET: usize = 1 << 20;
-
-/// The least share of a strategy: about a thousand keys.
-pub(super) const MIN_SHARE: usize = 64 << 10;
-
-/// Settings that mean nothing to Redis.
-const MEMORY_SETTINGS: [&str; 2] = ["budget", "when_full"];
+use super::redis::redis;
+use super::table::{MIN_SHARE, MemoryConfig, RedisConfig, redis as redis_keys, store as store_keys};
 
 /// What the section says.
 pub(super) struct StoreSection {
@@ -31,11 +21,11 @@ pub(super) struct StoreSection {
 /// The `store` section with the settings that go before it.
 pub(super) fn store(
     mut fields: Mapping<'_>,
-    settings: &ConfigOverrides,
+    overrides: &ConfigOverrides,
     report: &mut MistakeReport,
 ) -> StoreSection {
-    let key_secret = fields.choose("key_secret", settings.of("key_secret"), report, secret);
-    let namespace = fields.read("namespace", report, namespace).unwrap_or_default();
+    let key_secret = fields.value(store_keys::KEY_SECRET, overrides, report);
+    let namespace = fields.value(store_keys::NAMESPACE, overrides, report);
     let (memory, redis) = (fields.section("memory", report), fields.section("redis", report));
     if memory.is_present() && redis.is_present() {
         fields.report("redis", report, "there is a `memory` store too; a service has one store");
@@ -43,24 +33,27 @@ pub(super) fn store(
     fields.finish(report);
 
     let redis_in_file = redis.is_present();
-    let setting = settings.of("store");
-    let use_redis = match setting.text {
+    let use_redis = match overrides.of(&store_keys::STORE).text {
         Some(text) => text.trim() != "memory",
         None => redis_in_file,
     };
-    let (unused, reason): (&[&str], _) = if use_redis {
-        (&MEMORY_SETTINGS, "is for the memory store, but the store is Redis")
+    let (unused, reason) = if use_redis {
+        (MemoryConfig::rows(), "is for the memory store, but the store is Redis")
     } else {
-        (&REDIS_SETTINGS, "is for Redis, but the store is memory")
+        let redis = RedisConfig::rows().into_iter().chain(redis_keys::tls_rows());
+        (redis.collect(), "is for Redis, but the store is memory")
     };
-    for setting in unused.iter().map(|name| settings.of(name)).filter(|setting| setting.text.is_some()) {
-        setting.report("store", report, reason.to_owned());
+    for setting in unused {
+        let given = overrides.of(&setting.outside);
+        if given.text.is_some() {
+            given.report("store", report, reason.to_owned());
+        }
     }
     // Both are read where both are there: a setting that picks one hides no mistake of the other.
-    let none = ConfigOverrides { tls_check: settings.tls_check, ..ConfigOverrides::default() };
-    let memory = self::memory(memory, if use_redis { &none } else { settings }, report);
+    let none = overrides.without_values();
+    let memory = self::memory(memory, if use_redis { &none } else { overrides }, report);
     let redis = if use_redis {
-        Some(self::redis(redis, settings, namespace.clone(), report))
+        Some(self::redis(redis, overrides, namespace.clone(), report))
     } else {
         redis_in_file.then(|| self::redis(redis, &none, namespace.clone(), report))
     };
@@ -70,33 +63,15 @@ pub(super) fn store(
     StoreSection { store, key_secret, namespace, shards }
 }
 
-fn namespace(scalar: Scalar<'_>) -> Result<Namespace, String> {
-    Namespace::new(scalar.text).map_err(|error| format!("{} is no namespace: {error}", quote(scalar.text)))
-}
-
-fn memory(mut fields: Mapping<'_>, settings: &ConfigOverrides, report: &mut MistakeReport) -> MemoryConfig {
-    let default = MemoryConfig::default();
-    let budget = |s: Scalar<'_>| match size(s)? {
-        bytes if bytes < MIN_BUDGET => {
-            Err(format!("{bytes} bytes is out of bounds: it must be at least 1MiB"))
-        }
-        bytes => Ok(bytes),
-    };
-    let when_full = |s: Scalar<'_>| choice(s, &[("evict", WhenFull::Evict), ("refuse", WhenFull::Refuse)]);
-    let budget = fields.choose("budget", settings.of("budget"), report, budget).unwrap_or(default.budget);
-    let share = |s: Scalar<'_>| match size(s)? {
-        bytes if !(MIN_SHARE..=budget).contains(&bytes) => Err(format!(
-            "{bytes} bytes is out of bounds: it must be at least 64KiB and at most the budget, {budget} bytes"
-        )),
-        bytes => Ok(bytes),
-    };
-    let memory = MemoryConfig {
-        budget,
-        when_full: fields
-            .choose("when_full", settings.of("when_full"), report, when_full)
-            .unwrap_or(default.when_full),
-        share: fields.read("share", report, share),
-    };
+fn memory(mut fields: Mapping<'_>, overrides: &ConfigOverrides, report: &mut MistakeReport) -> MemoryConfig {
+    let memory = MemoryConfig::read(&mut fields, overrides, report);
+    let budget = memory.budget;
+    if let Some(share) = memory.share.filter(|share| !(MIN_SHARE..=budget).contains(share)) {
+        let reason = format!(
+            "{share} bytes is out of bounds: it must be at least 64KiB and at most the budget, {budget} bytes"
+        );
+        fields.report("share", report, reason);
+    }
     fields.finish(report);
     memory
 }

@@ -4,11 +4,9 @@
 mod secret;
 mod tls;
 
-use weir_core::key::{Namespace, Placements};
-use weir_units::Micros;
-
 pub use self::secret::{MAX_SECRET, Secret, SecretError};
 pub use self::tls::{ClientFiles, Identity, TlsCheck, TlsError};
+use super::table::{MemoryConfig, RedisConfig};
 
 /// Where state lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,18 +18,6 @@ pub enum StoreConfig {
     Redis(RedisConfig),
 }
 
-/// Bounds of the memory store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryConfig {
-    /// Bytes that keys may use.
-    pub budget: usize,
-    /// What a new key gets when the budget is used up and nothing has expired.
-    pub when_full: WhenFull,
-    /// Bytes that a strategy or a domain may hold when the budget is nearly used up; `None` is the budget divided by
-    /// their number, and at least a tenth of it.
-    pub share: Option<usize>,
-}
-
 /// What a new key gets when the memory budget is used up by keys that still count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenFull {
@@ -41,35 +27,6 @@ pub enum WhenFull {
     Evict,
     /// Nothing makes room: the strategy's `on_store_failure` answers for new keys.
     Refuse,
-}
-
-/// How Redis is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RedisConfig {
-    /// The first part of every key.
-    pub namespace: Namespace,
-    /// Where routing groups lie that must lie apart.
-    pub placements: Placements,
-    /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
-    pub nodes: Vec<String>,
-    /// Which of these they are.
-    pub topology: Topology,
-    /// How long one decision may wait for the store.
-    pub deadline: Micros,
-    /// How long connecting may take.
-    pub connect_timeout: Micros,
-    /// Decisions that may wait for one node, per worker.
-    pub max_waiting: usize,
-    /// How long a denial is answered without asking Redis again, at most; 0 asks every time.
-    pub denials_max_age: Micros,
-    /// Whether calls for the same keys that come while one is under way are decided together afterwards.
-    pub coalesce: bool,
-    /// Who we are to Redis; `None` is its default user.
-    pub login: Option<Login>,
-    /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
-    pub tls: Option<ClientFiles>,
-    /// What the sentinels are asked, where `nodes` are sentinels.
-    pub sentinel: Option<Sentinel>,
 }
 
 /// A user of Redis.
@@ -102,12 +59,6 @@ pub enum Topology {
     Sentinel,
 }
 
-impl Default for MemoryConfig {
-    fn default() -> Self {
-        Self { budget: 512 << 20, when_full: WhenFull::Evict, share: None }
-    }
-}
-
 impl RedisConfig {
     /// Nodes that a cluster is expected to have, whichever are named.
     const CLUSTER_NODES: usize = 16;
@@ -122,26 +73,5 @@ impl RedisConfig {
             Topology::Cluster => self.nodes.len().max(Self::CLUSTER_NODES),
         };
         2 * (workers + 1) * nodes + 2 * workers
-    }
-}
-
-impl Default for RedisConfig {
-    /// The deadline is what a caller can be made to wait when Redis hangs; a healthy one answers in a
-    /// hundredth of it.
-    fn default() -> Self {
-        Self {
-            namespace: Namespace::DEFAULT,
-            placements: Placements::default(),
-            nodes: Vec::new(),
-            topology: Topology::Single,
-            deadline: Micros::from_millis(50),
-            connect_timeout: Micros::from_millis(200),
-            max_waiting: 4096,
-            denials_max_age: Micros::from_secs(1),
-            coalesce: true,
-            login: None,
-            tls: None,
-            sentinel: None,
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use proptest::prelude::*;
-use weir_config::{Config, ConfigOverrides, EXAMPLE};
+use weir_config::{Config, ConfigOverrides, EXAMPLE, settings};
 use weir_units::Micros;
 
 use super::{accepted, limit};
@@ -110,16 +110,9 @@ proptest! {
 
     #[test]
     fn any_setting_is_survived(text in ".{0,40}") {
-        let some = || Some(text.clone());
-        let settings = ConfigOverrides {
-            listen: some(), listen_mode: some(), admin: some(), transport: some(), workers: some(), reflection: some(), admin_service: some(),
-            ready_needs_store: some(), drain_delay: some(), drain_timeout: some(),
-            store: some(), budget: some(), when_full: some(), topology: some(), deadline: some(),
-            connect_timeout: some(), max_waiting: some(), key_secret: some(), redis_username: some(),
-            redis_password: some(), redis_master_name: some(), redis_sentinel_password: some(),
-            ..ConfigOverrides::default()
-        };
-        let _ = Config::built_in_with(&settings).map_err(|errors| errors.to_string());
+        let names = settings().into_iter().filter_map(|(_, setting)| setting.outside.name());
+        let given = names.fold(ConfigOverrides::default(), |given, name| given.with(name, text.as_str()));
+        let _ = Config::built_in_with(&given).map_err(|errors| errors.to_string());
     }
 
     /// What we print as a duration we read as the same duration.

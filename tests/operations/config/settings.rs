@@ -10,25 +10,19 @@ fn with(text: &str, settings: &ConfigOverrides) -> Result<Config, String> {
     Config::parse(&section(text), "weir.yaml", settings).map_err(|errors| errors.to_string())
 }
 
-fn some(text: &str) -> Option<String> {
-    Some(text.to_owned())
-}
-
 #[test]
 fn settings_go_before_the_file() {
-    let settings = ConfigOverrides {
-        listen: some("127.0.0.1:0"),
-        admin: some("127.0.0.1:0"),
-        transport: some("tonic"),
-        workers: some("3"),
-        reflection: some("false"),
-        drain_delay: some("0s"),
-        drain_timeout: some("1s"),
-        budget: some("64MiB"),
-        when_full: some("refuse"),
-        key_secret: some("from outside"),
-        ..ConfigOverrides::default()
-    };
+    let settings = ConfigOverrides::default()
+        .with("listen", "127.0.0.1:0")
+        .with("admin", "127.0.0.1:0")
+        .with("transport", "tonic")
+        .with("workers", "3")
+        .with("reflection", "false")
+        .with("drain_delay", "0s")
+        .with("drain_timeout", "1s")
+        .with("budget", "64MiB")
+        .with("when_full", "refuse")
+        .with("key_secret", "from outside");
     let file =
         "server: { listen: 127.0.0.1:1, workers: 2, drain_timeout: 9s }\nstore: { key_secret: inside }";
     let config = with(file, &settings).unwrap();
@@ -46,7 +40,7 @@ fn settings_go_before_the_file() {
 
 #[test]
 fn settings_apply_to_the_built_in_example() {
-    let settings = ConfigOverrides { workers: some("3"), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("workers", "3");
     let config = Config::built_in_with(&settings).unwrap();
     assert_eq!((config.server.workers, config.source), (3, None));
 }
@@ -54,16 +48,14 @@ fn settings_apply_to_the_built_in_example() {
 #[test]
 fn the_store_can_be_replaced() {
     let file = "store: { redis: { nodes: [\"redis://a\"], deadline: 7ms } }";
-    let settings = ConfigOverrides { store: some("memory"), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("store", "memory");
     assert!(matches!(with(file, &settings).unwrap().store, StoreConfig::Memory(_)));
 
-    let settings = ConfigOverrides {
-        store: some("redis://b, redis://c:7000"),
-        topology: some("cluster"),
-        connect_timeout: some("1s"),
-        max_waiting: some("9"),
-        ..ConfigOverrides::default()
-    };
+    let settings = ConfigOverrides::default()
+        .with("store", "redis://b, redis://c:7000")
+        .with("topology", "cluster")
+        .with("connect_timeout", "1s")
+        .with("max_waiting", "9");
     let expected = RedisConfig {
         nodes: ["redis://b:6379", "redis://c:7000"].map(String::from).to_vec(),
         topology: Topology::Cluster,
@@ -74,7 +66,7 @@ fn the_store_can_be_replaced() {
     };
     assert_eq!(with(file, &settings).unwrap().store, StoreConfig::Redis(expected.clone()));
 
-    let settings = ConfigOverrides { deadline: some("8ms"), ..settings };
+    let settings = settings.with("deadline", "8ms");
     let expected = RedisConfig { deadline: Micros::from_millis(8), ..expected };
     let config = with("store: { memory: {} }", &settings).unwrap();
     assert_eq!(config.store, StoreConfig::Redis(expected));
@@ -85,75 +77,75 @@ fn mistakes_bear_the_name_of_the_setting() {
     let none = ConfigOverrides::default;
     let cases = [
         (
-            ConfigOverrides { listen: some("x"), ..none() },
+            none().with("listen", "x"),
             "--listen or WEIR_LISTEN: server.listen: \"x\" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081, nor unix:PATH",
         ),
         (
-            ConfigOverrides { admin: some(""), ..none() },
+            none().with("admin", ""),
             "--admin or WEIR_ADMIN: server.admin: \"\" is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081",
         ),
         (
-            ConfigOverrides { listen: some("127.0.0.1:8080"), ..none() },
+            none().with("listen", "127.0.0.1:8080"),
             "--listen or WEIR_LISTEN: server.admin: 127.0.0.1:8080 is the address of `listen` too; each needs its own",
         ),
         (
-            ConfigOverrides { workers: some("1025"), ..none() },
+            none().with("workers", "1025"),
             "--workers or WEIR_WORKERS: server.workers: 1025 is out of bounds: it must be from 0 to 1024",
         ),
         (
-            ConfigOverrides { reflection: some("on"), ..none() },
+            none().with("reflection", "on"),
             "--reflection or WEIR_REFLECTION: server.reflection: \"on\" is neither true nor false",
         ),
         (
-            ConfigOverrides { admin_service: some("on"), ..none() },
+            none().with("admin_service", "on"),
             "--admin-service or WEIR_ADMIN_SERVICE: server.admin_service: \"on\" is neither true nor false",
         ),
         (
-            ConfigOverrides { drain_timeout: some("5"), ..none() },
+            none().with("drain_timeout", "5"),
             "--drain-timeout or WEIR_DRAIN_TIMEOUT: server.drain_timeout: \"5\" has no unit; write one of us, ms, s, m, h, d, w after it, such as 10s",
         ),
         (
-            ConfigOverrides { budget: some("1"), ..none() },
+            none().with("budget", "1"),
             "--budget or WEIR_BUDGET: store.memory.budget: 1 bytes is out of bounds: it must be at least 1MiB",
         ),
         (
-            ConfigOverrides { when_full: some("x"), ..none() },
+            none().with("when_full", "x"),
             "--when-full or WEIR_WHEN_FULL: store.memory.when_full: \"x\" is not one of evict, refuse",
         ),
         (
-            ConfigOverrides { key_secret: some(""), ..none() },
+            none().with("key_secret", ""),
             "--key-secret or WEIR_KEY_SECRET: store.key_secret: must not be empty",
         ),
         (
-            ConfigOverrides { store: some("mem"), ..none() },
+            none().with("store", "mem"),
             "--store or WEIR_STORE: store.redis.nodes: \"mem\" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS",
         ),
         (
-            ConfigOverrides { store: some(" ,"), ..none() },
+            none().with("store", " ,"),
             "--store or WEIR_STORE: store.redis.nodes: names no address; give at least one, such as redis://127.0.0.1:6379",
         ),
         (
-            ConfigOverrides { store: some("redis://a,redis://b"), ..none() },
+            none().with("store", "redis://a,redis://b"),
             "--store or WEIR_STORE: store.redis.topology: 2 addresses are given, but `topology: single` has one; say `topology: cluster` if they are one cluster",
         ),
         (
-            ConfigOverrides { store: some("redis://a,redis://a"), topology: some("cluster"), ..none() },
+            none().with("store", "redis://a,redis://a").with("topology", "cluster"),
             "--store or WEIR_STORE: store.redis.nodes: redis://a:6379 is listed twice",
         ),
         (
-            ConfigOverrides { store: some("redis://a"), topology: some("ring"), ..none() },
+            none().with("store", "redis://a").with("topology", "ring"),
             "--topology or WEIR_TOPOLOGY: store.redis.topology: \"ring\" is not one of single, cluster, sentinel",
         ),
         (
-            ConfigOverrides { store: some("redis://a"), deadline: some("0s"), ..none() },
+            none().with("store", "redis://a").with("deadline", "0s"),
             "--deadline or WEIR_DEADLINE: store.redis.deadline: 0s is out of bounds: it must be from 1ms to 60s",
         ),
         (
-            ConfigOverrides { store: some("redis://a"), connect_timeout: some("2m"), ..none() },
+            none().with("store", "redis://a").with("connect_timeout", "2m"),
             "--connect-timeout or WEIR_CONNECT_TIMEOUT: store.redis.connect_timeout: 120s is out of bounds: it must be from 1ms to 60s",
         ),
         (
-            ConfigOverrides { store: some("redis://a"), max_waiting: some("0"), ..none() },
+            none().with("store", "redis://a").with("max_waiting", "0"),
             "--max-waiting or WEIR_MAX_WAITING: store.redis.max_waiting: 0 is out of bounds: it must be from 1 to 1000000",
         ),
     ];
@@ -165,21 +157,18 @@ fn mistakes_bear_the_name_of_the_setting() {
 /// A setting that cannot have an effect is a mistake rather than a surprise.
 #[test]
 fn settings_of_the_other_store_are_refused() {
-    let settings =
-        ConfigOverrides { deadline: some("5ms"), max_waiting: some("1"), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("deadline", "5ms").with("max_waiting", "1");
     let expected = "--deadline or WEIR_DEADLINE: store: is for Redis, but the store is memory\n\
                     --max-waiting or WEIR_MAX_WAITING: store: is for Redis, but the store is memory";
     assert_eq!(with("", &settings).unwrap_err(), expected);
-    let settings =
-        ConfigOverrides { store: some("redis://a"), budget: some("1GiB"), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("store", "redis://a").with("budget", "1GiB");
     let expected = "--budget or WEIR_BUDGET: store: is for the memory store, but the store is Redis";
     assert_eq!(with("", &settings).unwrap_err(), expected);
 }
 
 #[test]
 fn a_setting_hides_no_mistake_of_the_file() {
-    let settings =
-        ConfigOverrides { workers: some("1"), store: some("memory"), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("workers", "1").with("store", "memory");
     let file = "server: { workers: many }\nstore: { redis: { nodes: [\"b\"] } }";
     let expected = "weir.yaml:1:20: server.workers: \"many\" is not a whole number of at least 0\n\
                     weir.yaml:2:27: store.redis.nodes[0]: \"b\" is not an address of Redis; write redis://HOST:PORT, or rediss:// for TLS";
@@ -189,7 +178,7 @@ fn a_setting_hides_no_mistake_of_the_file() {
 /// Mistakes in settings are reported even if the file cannot be read.
 #[test]
 fn settings_are_checked_without_a_file() {
-    let settings = ConfigOverrides { workers: some("x"), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("workers", "x");
     let errors = Config::load("no/such/file.yaml", &settings).unwrap_err().to_string();
     let lines: Vec<&str> = errors.lines().collect();
     assert!(lines[0].starts_with("no/such/file.yaml: cannot be read: "), "{errors}");
@@ -199,13 +188,11 @@ fn settings_are_checked_without_a_file() {
 
 #[test]
 fn secrets_are_not_shown() {
-    let settings = ConfigOverrides {
-        key_secret: some("hunter2"),
-        store: some("redis://user:hunter2@a:b"),
-        redis_password: some("hunter2"),
-        ..ConfigOverrides::default()
-    };
-    assert_eq!(format!("{settings:?}"), "{\"store\", \"redis_password\", \"key_secret\"}");
+    let settings = ConfigOverrides::default()
+        .with("key_secret", "hunter2")
+        .with("store", "redis://user:hunter2@a:b")
+        .with("redis_password", "hunter2");
+    assert_eq!(format!("{settings:?}"), "{\"key_secret\", \"redis_password\", \"store\"}");
     let expected = "--store or WEIR_STORE: store.redis.nodes: \"…@a:b\": \"b\" is not a port from 1 to 65535";
     assert_eq!(with("", &settings).unwrap_err(), expected);
 }

@@ -45,11 +45,8 @@ fn mistakes_are_reported() {
 
 #[test]
 fn flags_go_before_it() {
-    let settings = ConfigOverrides {
-        envoy_config: Some("/flag".to_owned()),
-        envoy_merge_domains: Some("true".to_owned()),
-        ..ConfigOverrides::default()
-    };
+    let settings =
+        ConfigOverrides::default().with("envoy_config", "/flag").with("envoy_merge_domains", "true");
     let config = Config::parse("envoy: { config: /file }", "weir.yaml", &settings).unwrap();
     assert_eq!(
         (config.envoy.config.as_deref(), config.envoy.merge_domains),
@@ -57,8 +54,7 @@ fn flags_go_before_it() {
     );
     let config = Config::built_in_with(&settings).unwrap();
     assert_eq!(config.envoy.config.as_deref(), Some(Path::new("/flag")));
-    let settings =
-        ConfigOverrides { envoy_merge_domains: Some("maybe".to_owned()), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("envoy_merge_domains", "maybe");
     let errors = Config::built_in_with(&settings).unwrap_err().to_string();
     let label =
         "--envoy-merge-domains or WEIR_ENVOY_MERGE_DOMAINS: envoy.merge_domains: \"maybe\" is neither";

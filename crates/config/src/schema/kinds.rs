@@ -1,10 +1,17 @@
 //! What keys and values are, and how a schema says it.
 
 use serde_json::{Map, Value, json};
+use weir_units::Micros;
+
+use super::super::quantities::{written_duration, written_size};
+use super::super::table::{Rows, Setting};
 
 /// What a value may be.
-pub(super) enum ValueKind {
+#[derive(Debug)]
+pub(crate) enum ValueKind {
     Duration,
+    /// A duration from one bound to the other.
+    Span(Micros, Micros),
     Rate,
     /// A whole number, from one bound to the other.
     Count(u64, u64),
@@ -16,6 +23,8 @@ pub(super) enum ValueKind {
     /// A number with at most three digits after the point, from one bound to the other.
     Thousandths(f64, f64),
     Choice(&'static [&'static str]),
+    /// The same for words that the table of settings has.
+    Words(Vec<&'static str>),
     /// Text of so many bytes.
     Text(usize, usize),
     /// Text of a pattern.
@@ -24,8 +33,8 @@ pub(super) enum ValueKind {
     Set(&'static ValueKind, usize, usize),
     /// A list of any length.
     List(&'static ValueKind),
-    /// A mapping of such keys.
-    Mapping(&'static [Key]),
+    /// A section of the table of settings.
+    Section(Rows),
     /// What stands in `$defs` under a name.
     Defined(&'static str),
 }
@@ -55,25 +64,73 @@ impl Key {
     }
 
     pub(super) fn described(&self) -> Value {
-        let mut value = value(&self.kind);
-        value["description"] = self.about.into();
-        if let Some(default) = self.default {
-            value["default"] = match self.kind {
-                ValueKind::Boolean | ValueKind::Count(..) | ValueKind::Part | ValueKind::Thousandths(..) => {
-                    default.parse().unwrap_or_else(|_| default.into())
-                }
-                _ => default.into(),
-            };
-        }
-        value
+        described(&self.kind, self.about, self.default)
     }
+}
+
+impl ValueKind {
+    /// The bounds, as people read them; nothing where there are none.
+    pub(crate) fn bounds(&self) -> String {
+        match self {
+            Self::Span(min, max) => format!("{} to {}", written_duration(*min), written_duration(*max)),
+            Self::Count(min, max) => format!("{min} to {max}"),
+            Self::Size(min, usize::MAX) => format!("{} or more", written_size(*min as u64)),
+            Self::Size(min, max) => {
+                format!("{} to {}", written_size(*min as u64), written_size(*max as u64))
+            }
+            Self::Part => "0 to 1".to_owned(),
+            Self::Words(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Self::Text(0, max) => format!("at most {max} bytes"),
+            Self::Text(min, max) => format!("{min} to {max} bytes"),
+            Self::Set(_, min, max) => format!("{min} to {max}"),
+            Self::Duration
+            | Self::Rate
+            | Self::Boolean
+            | Self::Thousandths(..)
+            | Self::Choice(_)
+            | Self::Pattern(_)
+            | Self::List(_)
+            | Self::Section(_)
+            | Self::Defined(_) => String::new(),
+        }
+    }
+}
+
+fn described(kind: &ValueKind, about: &str, default: Option<&str>) -> Value {
+    let mut value = value(kind);
+    value["description"] = match kind {
+        // A schema cannot bound these, so the text does.
+        ValueKind::Span(..) | ValueKind::Size(..) => {
+            format!("{}; {}.", about.trim_end_matches('.'), kind.bounds()).into()
+        }
+        _ => about.into(),
+    };
+    if let Some(default) = default {
+        value["default"] = match kind {
+            ValueKind::Boolean | ValueKind::Count(..) | ValueKind::Part | ValueKind::Thousandths(..) => {
+                default.parse().unwrap_or_else(|_| default.into())
+            }
+            _ => default.into(),
+        };
+    }
+    value
 }
 
 /// A mapping without other keys. Nothing written is an empty one.
 pub(super) fn mapping(keys: &[Key]) -> Value {
-    let properties: Map<String, Value> =
-        keys.iter().map(|key| (key.name.to_owned(), key.described())).collect();
-    let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    let required = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    mapping_of(keys.iter().map(|key| (key.name.to_owned(), key.described())).collect(), required)
+}
+
+/// The same of a section of the table of settings.
+pub(super) fn section(rows: Rows) -> Value {
+    let rows = rows();
+    let required = rows.iter().filter(|row| row.required).map(|row| row.key).collect();
+    let row = |row: &Setting| (row.key.to_owned(), described(&row.values, row.about, row.default.as_deref()));
+    mapping_of(rows.iter().map(row).collect(), required)
+}
+
+fn mapping_of(properties: Map<String, Value>, required: Vec<&str>) -> Value {
     let kind = if required.is_empty() { json!(["object", "null"]) } else { json!("object") };
     json!({ "type": kind, "properties": properties, "required": required, "additionalProperties": false })
 }
@@ -85,7 +142,7 @@ pub(super) fn share() -> Value {
 
 fn value(kind: &ValueKind) -> Value {
     match kind {
-        ValueKind::Duration => json!({ "$ref": "#/$defs/duration" }),
+        ValueKind::Duration | ValueKind::Span(..) => json!({ "$ref": "#/$defs/duration" }),
         ValueKind::Rate => json!({ "$ref": "#/$defs/rate" }),
         ValueKind::Defined(name) => json!({ "$ref": format!("#/$defs/{name}") }),
         ValueKind::Count(min, max) => json!({ "anyOf": [
@@ -106,6 +163,7 @@ fn value(kind: &ValueKind) -> Value {
         ] }),
         ValueKind::Boolean => json!({ "type": "boolean" }),
         ValueKind::Choice(words) => json!({ "enum": words }),
+        ValueKind::Words(words) => json!({ "enum": words }),
         // The parser takes any single value for text. Characters are at most as many as bytes.
         ValueKind::Text(min, max) => {
             json!({ "type": ["string", "number", "boolean"], "minLength": min, "maxLength": max })
@@ -117,7 +175,7 @@ fn value(kind: &ValueKind) -> Value {
         }
         // 1 and 1.0 are the same to a schema and two names to the parser, so nothing is said of twice.
         ValueKind::List(item) => json!({ "type": ["array", "null"], "items": value(item) }),
-        ValueKind::Mapping(keys) => mapping(keys),
+        ValueKind::Section(rows) => section(*rows),
     }
 }
 

@@ -46,25 +46,19 @@ fn settings_go_before_the_file() {
         let StoreConfig::Redis(redis) = config.store else { panic!("redis") };
         Ok::<_, String>(redis.login)
     };
-    let some = |text: &str| Some(text.to_owned());
     let path = secret.path().to_str();
-    let settings =
-        ConfigOverrides { redis_password_file: path.map(str::to_owned), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("redis_password_file", path.unwrap());
     let own = with(settings.clone()).unwrap().unwrap();
     assert_eq!(
         (own.username.as_deref(), own.password.read().unwrap().as_ref()),
         (Some("one"), "from outside")
     );
-    let both = ConfigOverrides { redis_password: some("hunter2"), ..settings };
+    let both = settings.with("redis_password", "hunter2");
     let expected = "--redis-password-file or WEIR_REDIS_PASSWORD_FILE: store.redis.password_file: there is a password too";
     assert_eq!(with(both).unwrap_err(), expected);
-    let settings = ConfigOverrides {
-        redis_username: some("two"),
-        redis_password: some("p"),
-        ..ConfigOverrides::default()
-    };
+    let settings = ConfigOverrides::default().with("redis_username", "two").with("redis_password", "p");
     assert_eq!(with(settings).unwrap(), login(Some("two"), "p"));
-    let settings = ConfigOverrides { redis_password: some(""), ..ConfigOverrides::default() };
+    let settings = ConfigOverrides::default().with("redis_password", "");
     assert_eq!(with(settings).unwrap_err(), "WEIR_REDIS_PASSWORD: store.redis.password: must not be empty");
 }
 

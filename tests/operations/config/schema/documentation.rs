@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use weir_config::schema;
+use weir_config::{reference, schema};
 
 use super::keys::mappings;
 use crate::support::clients::root;
@@ -118,4 +118,36 @@ fn the_page_has_every_key_with_its_default_and_bounds() {
     places.remove(ALGORITHMS_AGAIN);
     let documented: BTreeSet<String> = HEADINGS.iter().map(|(_, place)| (*place).to_owned()).collect();
     assert_eq!(places, documented, "a new mapping needs a table, and a line in HEADINGS");
+}
+
+/// The page with the tables of [`reference`] below their headings.
+fn with_the_tables_of_settings(page: &str) -> String {
+    let mut page = page.to_owned();
+    for (heading, table) in reference() {
+        let heading = format!("\n## {heading}\n");
+        let section = page.find(&heading).unwrap_or_else(|| panic!("no {heading:?}"));
+        let begin =
+            page[section..].find("\n| key | default |").unwrap_or_else(|| panic!("no table in {heading:?}"));
+        let begin = section + begin + 1;
+        let end = page[begin..].find("\n\n").map_or(page.len(), |end| begin + end + 1);
+        page.replace_range(begin..end, &table);
+    }
+    page
+}
+
+/// `UPDATE_DOCS=1` writes them.
+#[test]
+#[allow(clippy::disallowed_methods)] // the switch of whoever runs the test
+fn the_tables_of_settings_are_those_of_the_table() {
+    let file = root().join("docs/configuration.md");
+    let page = std::fs::read_to_string(&file).unwrap();
+    let wanted = with_the_tables_of_settings(&page);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &wanted).unwrap();
+    }
+    let wrong = page.lines().zip(wanted.lines()).find(|(page, wanted)| page != wanted);
+    let advice =
+        "UPDATE_DOCS=1 cargo test --workspace --test operations config::schema::documentation writes them";
+    assert_eq!(wrong, None, "the page, and the table of settings; {advice}");
+    assert_eq!(page.lines().count(), wanted.lines().count(), "{advice}");
 }

@@ -1,0 +1,143 @@
+//! The table of settings. Each stands here once: key, kind with its bounds, default, text, flag, and whether a change
+//! needs a restart. A file per section.
+//!
+//! ```text
+//!   table/server, limits, ...  ── entries ──┬─ reader       Mapping::setting, Mapping::value
+//!         kinds  what a value may be        ├─ schema       weir schema
+//!                                           ├─ command      flags, variables and --help of weir serve
+//!                                           └─ reference    tables of docs/configuration.md
+//! ```
+//!
+//! `section!` makes the type of a section, its default and its reader from the entries. What is read together with
+//! other keys (a login, the files of TLS) is an [`Entry`] of its own that the reader of the section takes.
+
+mod entry;
+mod envoy;
+mod kinds;
+mod limits;
+pub(super) mod log;
+mod memory;
+mod messages;
+mod numbers;
+pub(super) mod redis;
+mod reference;
+mod server;
+pub(super) mod store;
+mod texts;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::entry::{Applies, Outside, Setting};
+pub use self::envoy::EnvoyConfig;
+pub use self::limits::{MAX_BATCH_BYTES, ServerLimits};
+pub use self::memory::MemoryConfig;
+pub use self::messages::DenialMessages;
+pub use self::redis::RedisConfig;
+pub use self::reference::reference;
+pub use self::server::ServerConfig;
+pub use self::usage::UsageConfig;
+
+pub(super) use self::entry::Entry;
+pub(super) use self::kinds::{FilePath, Optional, SettingKind};
+pub(super) use self::memory::MIN_SHARE;
+use self::redis::tls_rows;
+pub(super) use self::texts::{Password, Username};
+pub(super) use self::usage::MAX_NODE;
+
+/// The entries of a section, in the order in which the outputs list them.
+pub(super) type Rows = fn() -> Vec<Setting>;
+
+/// Every section of the table.
+const SECTIONS: [(&str, Rows); 11] = [
+    ("server", ServerConfig::rows),
+    ("server.limits", ServerLimits::rows),
+    ("store", store::rows),
+    ("store.memory", MemoryConfig::rows),
+    ("store.redis", RedisConfig::rows),
+    ("store.redis.tls", tls_rows),
+    ("messages", DenialMessages::rows),
+    ("envoy", EnvoyConfig::rows),
+    ("usage", UsageConfig::rows),
+    ("log", log::rows),
+    ("log.decisions", log::decision_rows),
+];
+
+/// All settings, with the path that names each.
+#[must_use]
+pub fn settings() -> Vec<(String, Setting)> {
+    let mut all = vec![("store".to_owned(), store::choice())];
+    for (section, rows) in SECTIONS {
+        all.extend(rows().into_iter().map(|row| (format!("{section}.{}", row.key), row)));
+    }
+    all
+}
+
+/// Makes a section of the configuration: its type, `Default`, and how it is read and described.
+///
+/// An entry is a field with its text, type and default, and the columns of [`Entry`] that are left. `before` and
+/// `after` are keys that the reader of the section takes itself; `others` are fields that are no single key.
+macro_rules! section {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            before: $before:expr,
+            $(
+                $(#[doc = $about:literal])+
+                pub $field:ident: $type:ty = $default:expr => { $($columns:tt)* }
+            )*
+            after: $after:expr,
+            others: { $( $(#[$other_meta:meta])* pub $other:ident: $other_type:ty = $other_default:expr, )* }
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $( $(#[doc = $about])+ pub $field: $type, )*
+            $( $(#[$other_meta])* pub $other: $other_type, )*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $( $field: $default, )* $( $other: $other_default, )* }
+            }
+        }
+
+        impl $name {
+            /// Its entries.
+            pub(crate) fn rows() -> Vec<$crate::table::Setting> {
+                let mut rows: Vec<$crate::table::Setting> = $before.into();
+                $( rows.push($crate::table::Entry {
+                    key: stringify!($field),
+                    about: concat!($($about),+),
+                    default: $default,
+                    $($columns)*
+                }.row()); )*
+                rows.extend($after);
+                rows
+            }
+
+            /// What the section says, with the defaults for everything else. The other fields have theirs.
+            pub(crate) fn read(
+                fields: &mut $crate::fields::Mapping<'_>,
+                overrides: &$crate::overrides::ConfigOverrides,
+                report: &mut $crate::errors::MistakeReport,
+            ) -> Self {
+                Self {
+                    $( $field: {
+                        let entry = $crate::table::Entry {
+                            key: stringify!($field),
+                            about: "",
+                            default: $default,
+                            $($columns)*
+                        };
+                        fields.value(entry, overrides, report)
+                    }, )*
+                    $( $other: $other_default, )*
+                }
+            }
+        }
+    };
+}
+
+use section;

@@ -1,0 +1,75 @@
+//! The table's section `envoy`: Envoy's rate limit service.
+
+use std::path::PathBuf;
+
+use super::kinds::{Boolean, FilePath, Optional, Ratio};
+use super::{Applies, Outside, section};
+
+section! {
+    /// Settings of Envoy's rate limit service. The defaults are the reference's.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct EnvoyConfig {
+        before: [],
+
+        /// The directory of Envoy's rate limit files, in the format of envoyproxy/ratelimit.
+        pub config: Option<PathBuf> = None => {
+            kind: Optional(FilePath, "none"),
+            outside: Outside::Flag("envoy_config"),
+            applies: Applies::AtRestart,
+            more: "Without it, every request of Envoy gets an error: no configuration is loaded. With it, `strategies` \
+                   may be omitted.",
+        }
+        /// Whether several of Envoy's files may define the same domain.
+        pub merge_domains: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("envoy_merge_domains"),
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// Whether a request may contain its own limit.
+        pub overrides_in_request: bool = true => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// Whether answers have `RateLimit-Limit`, `-Remaining` and `-Reset` for the client.
+        pub headers: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// Whether answers have dynamic metadata for Envoy's other filters: the request and its limits.
+        pub dynamic_metadata: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "It contains the `metadata` of the matched rules.",
+        }
+        /// The part of a limit above which hits count as near it in the metrics.
+        pub near_limit_ratio: f32 = 0.8 => {
+            kind: Ratio,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// Whether nothing is denied; the statuses in the answer still show what the limits say.
+        pub shadow_mode: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// Whether a request is over its limit only if all its descriptors are.
+        pub quota_mode: bool = false => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "",
+        }
+
+        after: [],
+        others: {}
+    }
+}

@@ -1,0 +1,187 @@
+//! What a value may be: how it is read, written and bounded. Numbers with bounds are in `numbers.rs`, texts in `texts.rs`.
+
+use std::path::PathBuf;
+
+use super::super::errors::MistakeReport;
+use super::super::fields::MAX_PATH;
+use super::super::key_share::KeyShare;
+use super::super::schema::ValueKind;
+use super::super::values::{Digits, Scalar, boolean, choice, digits, quote, text_within};
+
+/// What a value may be.
+pub(crate) trait SettingKind {
+    /// The value.
+    type Value;
+    /// What `--help` calls it.
+    const NAME: &'static str;
+
+    /// Reads it, or says why it is none.
+    fn read(&self, scalar: Scalar<'_>) -> Result<Self::Value, String>;
+
+    /// As a file would write it; nothing if there is no value.
+    fn write(&self, value: &Self::Value) -> Option<String>;
+
+    /// What the schema says of it.
+    fn values(&self) -> ValueKind;
+
+    /// The bounds, as the reference says them.
+    fn bounds(&self) -> String {
+        self.values().bounds()
+    }
+
+    /// What the reference says in place of a default.
+    fn unset(&self) -> &'static str {
+        ""
+    }
+
+    /// What a value of the file means, which may depend on where the file is.
+    fn in_file(&self, value: Self::Value, _report: &MistakeReport) -> Self::Value {
+        value
+    }
+}
+
+/// True or false.
+pub(crate) struct Boolean;
+/// One of a few words.
+pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
+/// A part of one.
+pub(crate) struct Ratio;
+/// A share of all keys.
+pub(crate) struct PartOfKeys;
+/// A path. One in the file is relative to its directory.
+pub(crate) struct FilePath;
+/// Nothing, or a value; and what the reference calls nothing.
+pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
+
+impl SettingKind for Boolean {
+    type Value = bool;
+    const NAME: &'static str = "BOOL";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<bool, String> {
+        boolean(scalar)
+    }
+
+    fn write(&self, value: &bool) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Boolean
+    }
+}
+
+impl<T: Copy + PartialEq> SettingKind for Words<T> {
+    type Value = T;
+    const NAME: &'static str = "WORD";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<T, String> {
+        choice(scalar, self.0)
+    }
+
+    fn write(&self, value: &T) -> Option<String> {
+        self.0.iter().find(|(_, meaning)| meaning == value).map(|(word, _)| (*word).to_owned())
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Words(self.0.iter().map(|(word, _)| *word).collect())
+    }
+}
+
+impl SettingKind for Ratio {
+    type Value = f32;
+    const NAME: &'static str = "PART";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<f32, String> {
+        let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
+        let plain = |text: &str| matches!(digits(text), Digits::Number(_));
+        let ratio = scalar.text.parse::<f32>().ok().filter(|_| plain(whole) && plain(fraction));
+        match ratio {
+            Some(ratio) if ratio <= 1.0 => Ok(ratio),
+            _ => Err(format!("{} is not a part of one, from 0 to 1, such as 0.8", quote(scalar.text))),
+        }
+    }
+
+    fn write(&self, value: &f32) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Part
+    }
+}
+
+impl SettingKind for PartOfKeys {
+    type Value = KeyShare;
+    const NAME: &'static str = "PART";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<KeyShare, String> {
+        let (whole, fraction) = scalar.text.split_once('.').unwrap_or((scalar.text, "0"));
+        let plain = |text: &str| matches!(digits(text), Digits::Number(_)) && !text.contains('_');
+        let part = scalar.text.parse::<f64>().ok();
+        let part = part.filter(|_| plain(whole) && plain(fraction) && !scalar.quoted);
+        part.and_then(KeyShare::new)
+            .ok_or_else(|| format!("{} is not a part of one, from 0 to 1, such as 0.01", quote(scalar.text)))
+    }
+
+    fn write(&self, value: &KeyShare) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Part
+    }
+}
+
+impl SettingKind for FilePath {
+    type Value = PathBuf;
+    const NAME: &'static str = "PATH";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<PathBuf, String> {
+        text_within(scalar, MAX_PATH).map(PathBuf::from)
+    }
+
+    fn write(&self, value: &PathBuf) -> Option<String> {
+        Some(value.display().to_string())
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Text(1, MAX_PATH)
+    }
+
+    fn bounds(&self) -> String {
+        format!("path of {}", self.values().bounds())
+    }
+
+    fn in_file(&self, value: PathBuf, report: &MistakeReport) -> PathBuf {
+        report.resolve(&value)
+    }
+}
+
+impl<K: SettingKind> SettingKind for Optional<K> {
+    type Value = Option<K::Value>;
+    const NAME: &'static str = K::NAME;
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<Self::Value, String> {
+        self.0.read(scalar).map(Some)
+    }
+
+    fn write(&self, value: &Self::Value) -> Option<String> {
+        value.as_ref().and_then(|value| self.0.write(value))
+    }
+
+    fn values(&self) -> ValueKind {
+        self.0.values()
+    }
+
+    fn bounds(&self) -> String {
+        self.0.bounds()
+    }
+
+    fn unset(&self) -> &'static str {
+        self.1
+    }
+
+    fn in_file(&self, value: Self::Value, report: &MistakeReport) -> Self::Value {
+        value.map(|value| self.0.in_file(value, report))
+    }
+}

@@ -1,0 +1,164 @@
+//! The table's section `server.limits`: what callers can make the server hold or do.
+
+use weir_units::Micros;
+
+use super::kinds::Optional;
+use super::numbers::{ByteSize, Count, Span};
+use super::{Applies, Outside, section};
+
+/// The most connections. Each is an open file, and no process has more than this.
+const MAX_CONNECTIONS: usize = 1_000_000;
+
+/// The most streams or resets of one connection; RFC 9113 allows more, nobody needs them.
+const MAX_STREAMS: usize = 100_000;
+
+/// The most open streams of a process: as many as a hundred connections may have calls.
+const MAX_OPEN_STREAMS: usize = 10_000_000;
+
+/// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
+pub const MAX_BATCH_BYTES: usize = 1 << 20;
+
+const SHORTEST_WAIT: Micros = Micros::from_millis(100);
+const LONGEST_WAIT: Micros = Micros::from_secs(3600);
+const LONGEST_AGE: Micros = Micros::from_secs(7 * 86_400);
+
+section! {
+    /// Bounds of what callers can make the server hold or do.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServerLimits {
+        before: [],
+
+        /// Open connections; further ones are closed at once.
+        pub max_connections: usize = 10_000 => {
+            kind: Count(1, MAX_CONNECTIONS),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "Each takes an open file and some memory. Callers notice a closed connection sooner than a full \
+                   queue. `weir_connections_refused_total` counts them. If the limit does not fit into the limit of \
+                   [open files](#open-files), Weir logs a warning at the start.",
+        }
+        /// Calls in flight on one connection.
+        pub max_streams: u32 = 1024 => {
+            kind: Count(1, MAX_STREAMS as u32),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "The limit is announced to clients (SETTINGS_MAX_CONCURRENT_STREAMS), and calls above it are refused. \
+                   A client that needs more opens another connection.",
+        }
+        /// Open calls of streaming methods other than ShouldAllowStream, on one connection.
+        pub max_side_streams: usize = 64 => {
+            kind: Count(1, MAX_STREAMS),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "They are Subscribe, Health/Watch and reflection. Further ones get RESOURCE_EXHAUSTED. A client needs \
+                   a few of them. Unary calls, also a Take that waits, are bounded by `max_streams`.",
+        }
+        /// Open calls of all streaming methods, of all connections.
+        pub max_open_streams: usize = 32_768 => {
+            kind: Count(1, MAX_OPEN_STREAMS),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "Further ones get RESOURCE_EXHAUSTED. As many streams of decisions take `max_buffered_bytes`. \
+                   `weir_stream_refusals_total` counts what this bound and the one before refuse, `weir_open_streams` \
+                   the open ones.",
+        }
+        /// Bytes of the headers of one call.
+        // From what HTTP/2 clients send anyway to more than any of them should.
+        pub max_header_bytes: u32 = 16 << 10 => {
+            kind: ByteSize(1_u32 << 10, 1 << 20),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "Callers need a few hundred bytes; the rest is for what proxies add (tokens, trace contexts). A \
+                   larger header list ends its call but not its connection.",
+        }
+        /// Bytes of one message, in either direction.
+        // A request with every field at its bound fits; gRPC's own default is 4 MiB.
+        pub max_message_bytes: usize = 64 << 10 => {
+            kind: ByteSize(32_usize << 10, 4 << 20),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "A single decision with every field at its bound takes about 18 KiB. A larger message is refused \
+                   before it is read.",
+        }
+        /// Calls that a client may cancel before the server has begun them; above it the connection ends.
+        pub max_pending_resets: usize = 1024 => {
+            kind: Count(1, MAX_STREAMS),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "It is a bound on rapid resets (CVE-2023-44487). The count decays to 0 within 10 s. When the server \
+                   stalls, a client with deadlines cancels all its calls at once, so this should be at least \
+                   `max_streams`.",
+        }
+        /// Calls that the server may reset for faults of the client; above it the connection ends.
+        pub max_local_resets: usize = 1024 => {
+            kind: Count(1, MAX_STREAMS),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "It is a bound on resets that a client provokes (CVE-2025-8671, MadeYouReset). The count decays to 0 \
+                   within 10 s.",
+        }
+        /// Bytes that all connections together may hold; at least twice the largest message.
+        pub max_buffered_bytes: usize = 64 << 20 => {
+            kind: ByteSize(2_usize << 20, 1 << 40),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "They are open calls (see [below](#what-open-calls-hold)), messages that are incomplete or wait for \
+                   their decisions, retained headers, and unsent answers. When the budget is full, a new stream, or a \
+                   call of a method that is not of decisions, gets RESOURCE_EXHAUSTED. The connection that holds most \
+                   loses its oldest incomplete message (RESOURCE_EXHAUSTED); if it has none, the stream with the most \
+                   unsent bytes; then its newest calls without a message, and its newest streams. No message waits for \
+                   space. A message must arrive within 10 s. `weir_buffer_refusals_total` counts these ends. While a \
+                   connection of another worker frees its bytes, the total may be up to an eighth above the budget.",
+        }
+        /// How long a new connection may take to begin to speak HTTP/2.
+        pub handshake_timeout: Micros = Micros::from_secs(10) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "A connection that sends nothing is closed.",
+        }
+        /// How long the first message of a call may take to begin, after its headers.
+        pub first_message_timeout: Micros = Micros::from_secs(10) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "Otherwise the call ends with DEADLINE_EXCEEDED (`weir_message_timeouts_total`). Streams that have \
+                   sent a message may be silent for as long as they like.",
+        }
+        /// How often the server asks a peer with a PING whether it is still there.
+        pub keepalive_interval: Micros = Micros::from_secs(20) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "",
+        }
+        /// How long the peer may take to answer that.
+        pub keepalive_timeout: Micros = Micros::from_secs(10) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "Then the connection is closed. With the defaults, the connections of a lost machine are closed \
+                   within half a minute.",
+        }
+        /// How old a connection may become.
+        pub max_connection_age: Option<Micros> = None => {
+            kind: Optional(Span(Micros::from_secs(1), LONGEST_AGE), "none"),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "After this time the server sends GOAWAY, and the client opens another connection. Calls in flight \
+                   finish. The time of each connection differs by up to 10 % in either direction, so that they do not \
+                   all move at once. Set it if a load balancer distributes connections, so that new servers get their \
+                   share.",
+        }
+        /// How long the calls of a connection may take to finish once it has reached its age.
+        pub max_connection_age_grace: Micros = Micros::from_secs(10) => {
+            kind: Span(Micros::ZERO, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "Then the connection ends, with all streams and watches that are still open.",
+        }
+
+        after: [],
+        others: {}
+    }
+}

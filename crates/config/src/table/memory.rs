@@ -1,0 +1,74 @@
+//! The table's section `store.memory`: bounds of the memory store.
+
+use super::super::quantities::size;
+use super::super::schema::ValueKind;
+use super::super::stores::WhenFull;
+use super::super::values::Scalar;
+use super::kinds::{Optional, Words};
+use super::numbers::ByteSizeFrom;
+use super::{Applies, Outside, SettingKind, section};
+
+/// The least memory that a store can do something useful with.
+const MIN_BUDGET: usize = 1 << 20;
+
+/// The least share of a strategy: about a thousand keys.
+pub(crate) const MIN_SHARE: usize = 64 << 10;
+
+/// A number of bytes whose upper bound is the budget; the reader of the section compares them.
+struct BudgetPart;
+
+impl SettingKind for BudgetPart {
+    type Value = usize;
+    const NAME: &'static str = "SIZE";
+
+    fn read(&self, scalar: Scalar<'_>) -> Result<usize, String> {
+        size(scalar)
+    }
+
+    fn write(&self, value: &usize) -> Option<String> {
+        ByteSizeFrom(MIN_SHARE).write(value)
+    }
+
+    fn values(&self) -> ValueKind {
+        ValueKind::Size(MIN_SHARE, usize::MAX)
+    }
+
+    fn bounds(&self) -> String {
+        "64KiB to `budget`".to_owned()
+    }
+}
+
+section! {
+    /// Bounds of the memory store.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct MemoryConfig {
+        before: [],
+
+        /// Bytes that keys may use in the memory store.
+        pub budget: usize = 512 << 20 => {
+            kind: ByteSizeFrom(MIN_BUDGET),
+            outside: Outside::Flag("budget"),
+            applies: Applies::AtRestart,
+            more: "",
+        }
+        /// What happens to a new key when the budget is used up and no key has expired.
+        pub when_full: WhenFull = WhenFull::Evict => {
+            kind: Words(&[("evict", WhenFull::Evict), ("refuse", WhenFull::Refuse)]),
+            outside: Outside::Flag("when_full"),
+            applies: Applies::AtRestart,
+            more: "`evict`: of the next 64 keys, the one that would be full again soonest is evicted, of a strategy above \
+                   its share if there is one; exhausted keys are never evicted. `refuse`: no key is evicted, and the \
+                   strategy's `on_store_failure` answers for new keys.",
+        }
+        /// Bytes that a strategy and its overrides may hold when the budget is nearly used up.
+        pub share: Option<usize> = None => {
+            kind: Optional(BudgetPart, "the budget divided by the number of strategies, at least a tenth of it"),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "Rules of Envoy's files are counted by domain.",
+        }
+
+        after: [],
+        others: {}
+    }
+}

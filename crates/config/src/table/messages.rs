@@ -1,0 +1,46 @@
+//! The table's section `messages`: the sentences on denial.
+
+use super::texts::Sentence;
+use super::{Applies, Outside, section};
+
+/// The longest sentence on denial, in bytes. It is sent with every denial.
+pub(super) const MAX_MESSAGE: usize = 512;
+
+section! {
+    /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
+    /// `{cost}` and `{limit}` the numbers of the call.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DenialMessages {
+        before: [],
+
+        /// The text if waiting helps.
+        pub limited: String = "Rate limit exceeded. Try again in {wait}".to_owned() => {
+            kind: Sentence(&["wait", "seconds", "cost", "limit"]),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "`{wait}` is \"4 seconds\", `{seconds}` only the number, `{cost}` and `{limit}` the numbers of the \
+                   call.",
+        }
+        /// The text if a lease is refused until others end.
+        // The wait is not known.
+        pub unknown: String = "All {limit} permits are in use. Try again when one is free".to_owned() => {
+            kind: Sentence(&["cost", "limit"]),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "It may contain `{cost}` and `{limit}`.",
+        }
+        /// The text if the cost is above a limit.
+        // No wait helps here, so the sentence may not name one.
+        pub never: String =
+            "Rate limit exceeded. A cost of {cost} is above the limit of {limit} and can never pass".to_owned()
+        => {
+            kind: Sentence(&["cost", "limit"]),
+            outside: Outside::No,
+            applies: Applies::AtReload,
+            more: "It may contain `{cost}` and `{limit}`.",
+        }
+
+        after: [],
+        others: {}
+    }
+}

@@ -1,0 +1,240 @@
+//! The table's sections `store.redis` and `store.redis.tls`: where Redis is, who we are to it, how long we wait.
+
+use weir_core::key::{MAX_SHARDS, Namespace, Placements};
+use weir_units::Micros;
+
+use super::super::nodes::MAX_NODES;
+use super::super::schema::ValueKind;
+use super::super::stores::{ClientFiles, Login, Sentinel, Topology};
+use super::kinds::{Boolean, FilePath, Optional, Words};
+use super::numbers::{Count, Span};
+use super::texts::{Name, Password, Username};
+use super::{Applies, Entry, Outside, Setting, section};
+
+const SHORTEST_WAIT: Micros = Micros::from_millis(1);
+const LONGEST_WAIT: Micros = Micros::from_secs(60);
+
+/// The most decisions that may wait for one node. Each holds memory, and its caller's patience.
+const MAX_WAITING: usize = 1_000_000;
+
+/// The longest name of a master, in bytes.
+const MAX_NAME: usize = 256;
+
+section! {
+    /// How Redis is reached.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct RedisConfig {
+        before: [nodes(), TOPOLOGY.row(), SHARDS.row()],
+
+        /// How long one decision may wait for Redis.
+        // What a caller can be made to wait when Redis hangs.
+        pub deadline: Micros = Micros::from_millis(50) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::Flag("deadline"),
+            applies: Applies::AtReload,
+            more: "Then `on_store_failure` answers. A healthy Redis answers in a hundredth of the default.",
+        }
+        /// How long connecting to Redis may take.
+        pub connect_timeout: Micros = Micros::from_millis(200) => {
+            kind: Span(SHORTEST_WAIT, LONGEST_WAIT),
+            outside: Outside::Flag("connect_timeout"),
+            applies: Applies::AtReload,
+            more: "",
+        }
+        /// Decisions that may wait for one node of Redis, per worker.
+        pub max_waiting: usize = 4096 => {
+            kind: Count(1, MAX_WAITING),
+            outside: Outside::Flag("max_waiting"),
+            applies: Applies::AtReload,
+            more: "For decisions above this number, `on_store_failure` answers at once.",
+        }
+        /// Denial cache: how long a denial is answered without asking Redis again, at most.
+        pub denials_max_age: Micros = Micros::from_secs(1) => {
+            kind: Span(Micros::ZERO, LONGEST_WAIT),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "Until a cost of 1 would pass, but at most for this time, the same call is denied. `0s` turns the \
+                   cache off. [redis.md](redis.md#what-a-cached-denial-shows) says how old its numbers may be.",
+        }
+        /// Coalescing: whether decisions on the same keys share one call while another is in flight.
+        pub coalesce: bool = true => {
+            kind: Boolean,
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "They wait for it, and share the next call in the order in which they arrived. Each gets its own \
+                   answer. So each worker asks Redis for a key at most once per round trip. `max_waiting` bounds the \
+                   decisions that wait. Coalescing does not change what is admitted.",
+        }
+
+        after: [
+            USERNAME.row(),
+            PASSWORD.row(),
+            PASSWORD_FILE.row(),
+            Setting::other("tls", "Certificates for `rediss:`, and only for it.", ValueKind::Section(tls_rows)),
+            MASTER_NAME.row(),
+            SENTINEL_USERNAME.row(),
+            SENTINEL_PASSWORD.row(),
+            SENTINEL_PASSWORD_FILE.row(),
+        ],
+        others: {
+            /// The first part of every key.
+            pub namespace: Namespace = Namespace::DEFAULT,
+            /// Where routing groups lie that must lie apart.
+            pub placements: Placements = Placements::default(),
+            /// Addresses, `redis://host:port` (or `rediss:`) each: the server, seeds of the cluster, or sentinels.
+            pub nodes: Vec<String> = Vec::new(),
+            /// Which of these they are.
+            pub topology: Topology = Topology::Single,
+            /// Who we are to Redis; `None` is its default user.
+            pub login: Option<Login> = None,
+            /// Certificates, if Redis is reached over TLS; then nothing is ever sent without.
+            pub tls: Option<ClientFiles> = None,
+            /// What the sentinels are asked, where `nodes` are sentinels.
+            pub sentinel: Option<Sentinel> = None,
+        }
+    }
+}
+
+/// The addresses. Their flag is that of the store.
+fn nodes() -> Setting {
+    const NODE: ValueKind = ValueKind::Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
+    let about =
+        "The server, some nodes of the cluster, or the sentinels: `redis://HOST:PORT`, or `rediss:` for TLS.";
+    let more = "Weir asks nodes of a cluster for the others. Either all use TLS or none does. An address may contain a \
+                user and a password: `redis://USER:PASSWORD@HOST`.";
+    Setting {
+        more,
+        required: true,
+        unset: "needed",
+        ..Setting::other("nodes", about, ValueKind::Set(&NODE, 1, MAX_NODES))
+    }
+}
+
+pub(crate) const TOPOLOGY: Entry<Words<Topology>> = Entry {
+    key: "topology",
+    about: "What the nodes of Redis are.",
+    default: Topology::Single,
+    kind: Words(&[
+        ("single", Topology::Single),
+        ("cluster", Topology::Cluster),
+        ("sentinel", Topology::Sentinel),
+    ]),
+    outside: Outside::Flag("topology"),
+    applies: Applies::AtRestart,
+    more: "",
+};
+
+pub(crate) const SHARDS: Entry<Optional<Count<u16>>> = Entry {
+    key: "shards",
+    about: "How many masters the cluster has; only with `topology: cluster`.",
+    default: None,
+    kind: Optional(Count(1, MAX_SHARDS), "none"),
+    outside: Outside::No,
+    applies: Applies::AtRestart,
+    more: "[`groups`](#groups) needs it.",
+};
+
+pub(crate) const USERNAME: Entry<Optional<Username>> = Entry {
+    key: "username",
+    about: "The user at Redis.",
+    default: None,
+    kind: Optional(Username, "its default user"),
+    outside: Outside::Flag("redis_username"),
+    applies: Applies::AtRestart,
+    more: "",
+};
+
+pub(crate) const PASSWORD: Entry<Optional<Password>> = Entry {
+    key: "password",
+    about: "The password at Redis.",
+    default: None,
+    kind: Optional(Password, "none"),
+    outside: Outside::Variable("redis_password"),
+    applies: Applies::AtRestart,
+    more: "Prefer its variable or a file.",
+};
+
+pub(crate) const PASSWORD_FILE: Entry<Optional<FilePath>> = Entry {
+    key: "password_file",
+    about: "A file with the password for Redis, read for each connection.",
+    default: None,
+    kind: Optional(FilePath, "none"),
+    outside: Outside::Flag("redis_password_file"),
+    applies: Applies::AtRestart,
+    more: "So a new password needs no restart. A line break at its end is ignored. It cannot stand beside `password`.",
+};
+
+pub(crate) const MASTER_NAME: Entry<Optional<Name>> = Entry {
+    key: "master_name",
+    about: "The name of the master at the sentinels.",
+    default: None,
+    kind: Optional(Name(MAX_NAME), "needed with sentinels"),
+    outside: Outside::Flag("redis_master_name"),
+    applies: Applies::AtRestart,
+    more: "",
+};
+
+pub(crate) const SENTINEL_USERNAME: Entry<Optional<Username>> = Entry {
+    key: "sentinel_username",
+    about: "The user at the sentinels, if they require one.",
+    default: None,
+    kind: Optional(Username, "their default user"),
+    outside: Outside::Flag("redis_sentinel_username"),
+    applies: Applies::AtRestart,
+    more: "",
+};
+
+pub(crate) const SENTINEL_PASSWORD: Entry<Optional<Password>> = Entry {
+    key: "sentinel_password",
+    about: "The password at the sentinels.",
+    default: None,
+    kind: Optional(Password, "none"),
+    outside: Outside::Variable("redis_sentinel_password"),
+    applies: Applies::AtRestart,
+    more: "Prefer its variable or a file.",
+};
+
+pub(crate) const SENTINEL_PASSWORD_FILE: Entry<Optional<FilePath>> = Entry {
+    key: "sentinel_password_file",
+    about: "A file with the password for the sentinels, read for each connection.",
+    default: None,
+    kind: Optional(FilePath, "none"),
+    outside: Outside::Flag("redis_sentinel_password_file"),
+    applies: Applies::AtRestart,
+    more: "It cannot stand beside `sentinel_password`.",
+};
+
+pub(crate) const CA_FILE: Entry<Optional<FilePath>> = Entry {
+    key: "ca_file",
+    about: "The trusted certificate authorities for `rediss:`, in PEM.",
+    default: None,
+    kind: Optional(FilePath, "the system's"),
+    outside: Outside::Flag("redis_ca_file"),
+    applies: Applies::AtRestart,
+    more: "If it is set, only these are trusted.",
+};
+
+pub(crate) const CERT_FILE: Entry<Optional<FilePath>> = Entry {
+    key: "cert_file",
+    about: "Weir's client certificate, in PEM, if Redis requires one; with `key_file`.",
+    default: None,
+    kind: Optional(FilePath, "none"),
+    outside: Outside::Flag("redis_cert_file"),
+    applies: Applies::AtRestart,
+    more: "",
+};
+
+pub(crate) const KEY_FILE: Entry<Optional<FilePath>> = Entry {
+    key: "key_file",
+    about: "The private key of that certificate, in PEM.",
+    default: None,
+    kind: Optional(FilePath, "none"),
+    outside: Outside::Flag("redis_key_file"),
+    applies: Applies::AtRestart,
+    more: "",
+};
+
+/// The keys of `store.redis.tls`.
+pub(crate) fn tls_rows() -> Vec<Setting> {
+    vec![CA_FILE.row(), CERT_FILE.row(), KEY_FILE.row()]
+}

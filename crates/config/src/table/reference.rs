@@ -1,0 +1,39 @@
+//! The tables of `docs/configuration.md`.
+
+use super::{SECTIONS, Setting};
+
+/// The table of each section, under the heading that it has in `docs/configuration.md`.
+#[must_use]
+pub fn reference() -> Vec<(&'static str, String)> {
+    SECTIONS.map(|(section, rows)| (section, table(&rows()))).into()
+}
+
+fn table(settings: &[Setting]) -> String {
+    let mut table = "| key | default | bounds | meaning |\n|---|---|---|---|\n".to_owned();
+    for setting in settings {
+        let cells = [
+            format!("`{}`", setting.key),
+            setting.default.clone().unwrap_or_else(|| setting.unset.to_owned()),
+            setting.bounds.clone(),
+            meaning(setting),
+        ];
+        for cell in cells {
+            table += if cell.is_empty() { "|" } else { "| " };
+            table += &cell;
+            table += " ";
+        }
+        table += "|\n";
+    }
+    table
+}
+
+/// Its text, and what it is called on the command line.
+fn meaning(setting: &Setting) -> String {
+    let outside = match (setting.flag(), setting.variable()) {
+        (Some(flag), _) => format!("Flag: `--{flag}`."),
+        (None, Some(variable)) => format!("Variable: `{variable}`."),
+        (None, None) => String::new(),
+    };
+    let parts = [setting.about, setting.more, &outside];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,120 @@
+//! The table's section `server`: sockets, workers, and how a node starts and stops.
+
+use std::net::SocketAddr;
+
+use weir_units::Micros;
+
+use super::super::TransportKind;
+use super::super::listen::ListenAddress;
+use super::super::schema::ValueKind;
+use super::kinds::{Boolean, Words};
+use super::limits::ServerLimits;
+use super::numbers::{Count, Span};
+use super::texts::{Listen, Mode, SocketAddress};
+use super::{Applies, Outside, Setting, section};
+
+/// The most workers. More than any machine has cores for is a slip of the pen.
+const MAX_WORKERS: usize = 1024;
+
+/// The longest time to wait before draining, and the longest that calls in flight may take to finish.
+const MAX_DRAIN: Micros = Micros::from_secs(600);
+
+fn limits() -> Setting {
+    let about = "Bounds on what callers can make the server hold or do.";
+    Setting::other("limits", about, ValueKind::Section(ServerLimits::rows))
+}
+
+section! {
+    /// Sockets, workers and bounds of the server.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServerConfig {
+        before: [],
+
+        /// The address for gRPC.
+        pub listen: ListenAddress = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))) => {
+            kind: Listen,
+            outside: Outside::Flag("listen"),
+            applies: Applies::AtRestart,
+            more: "`[::1]:8081` for IPv6. Port 0 picks a free port, which Weir prints. See [Unix sockets](#unix-sockets).",
+        }
+        /// The file mode of a Unix socket.
+        pub listen_mode: u32 = 0o660 => {
+            kind: Mode,
+            outside: Outside::Flag("listen_mode"),
+            applies: Applies::AtRestart,
+            more: "Write it in quotes. It has no effect on a port.",
+        }
+        /// The address for `/metrics`, `/livez`, `/readyz` and `/ui`.
+        pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)) => {
+            kind: SocketAddress,
+            outside: Outside::Flag("admin"),
+            applies: Applies::AtRestart,
+            more: "It cannot be that of `listen`. Whoever reaches [`/ui`](usage.md#in-a-browser) sees names of consumers.",
+        }
+        /// What serves HTTP/2: Weir's own transport, or tonic's server.
+        pub transport: TransportKind = TransportKind::Fast => {
+            kind: Words(&[("fast", TransportKind::Fast), ("tonic", TransportKind::Tonic)]),
+            outside: Outside::Flag("transport"),
+            applies: Applies::AtRestart,
+            more: "`tonic` is the reference: it gives the same answers, takes several times the CPU time per call and \
+                   has fewer protections. `crates/grpc/README.md` has the table of differences.",
+        }
+        /// Threads that serve connections; 0 is one per core.
+        pub workers: usize = 0 => {
+            kind: Count(0, MAX_WORKERS),
+            outside: Outside::Flag("workers"),
+            applies: Applies::AtRestart,
+            more: "Each connection belongs to one thread.",
+        }
+        /// Whether tools such as grpcurl can list the services (server reflection).
+        pub reflection: bool = true => {
+            kind: Boolean,
+            outside: Outside::Flag("reflection"),
+            applies: Applies::AtRestart,
+            more: "",
+        }
+        /// Whether `weir.v1.AdminService` is served, to all clients of `listen`.
+        pub admin_service: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("admin_service"),
+            applies: Applies::AtRestart,
+            more: "If it is, everyone who reaches `listen` can reset limits.",
+        }
+        /// Whether requests may bring limits with their numbers along.
+        pub inline_limits: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("inline_limits"),
+            applies: Applies::AtReload,
+            more: "See [limits in the request](api.md#limits-in-the-request). If it is true, no strategy can be named \
+                   `inline`.",
+        }
+        /// Whether a node is not ready while no Redis node can decide.
+        pub ready_needs_store: bool = false => {
+            kind: Boolean,
+            outside: Outside::Flag("ready_needs_store"),
+            applies: Applies::AtReload,
+            more: "If false, the node stays ready, `on_store_failure` answers, and `/readyz` says `degraded:`, \
+                   [the reason and what to do](redis.md#what-weir-says-of-redis).",
+        }
+        /// How long calls are still served after SIGTERM, while the node reports that it is not ready.
+        pub drain_delay: Micros = Micros::from_secs(5) => {
+            kind: Span(Micros::ZERO, MAX_DRAIN),
+            outside: Outside::Flag("drain_delay"),
+            applies: Applies::AtReload,
+            more: "Set it longer than your load balancer takes to notice.",
+        }
+        /// How long calls in flight may take to finish after that.
+        pub drain_timeout: Micros = Micros::from_secs(10) => {
+            kind: Span(Micros::ZERO, MAX_DRAIN),
+            outside: Outside::Flag("drain_timeout"),
+            applies: Applies::AtReload,
+            more: "",
+        }
+
+        after: [limits()],
+        others: {
+            /// What one connection, and all of them, may ask for.
+            pub limits: ServerLimits = ServerLimits::default(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The table's section `store`: which store, and what all of them have.
+
+use weir_core::key::Namespace;
+
+use super::super::schema::ValueKind;
+use super::kinds::Optional;
+use super::texts::{KeySecretText, NamespaceText};
+use super::{Applies, Entry, MemoryConfig, Outside, Setting};
+
+/// What chooses the store from outside: no key of the file, but the section.
+pub(crate) const STORE: Outside = Outside::HiddenFlag("store");
+
+/// The entry of [`STORE`].
+pub(crate) fn choice() -> Setting {
+    let about = "Where state lives: `memory`, or `redis://HOST:PORT`, several with commas.";
+    Setting {
+        default: Some("memory".to_owned()),
+        value_name: "STORE",
+        outside: STORE,
+        ..Setting::other("store", about, ValueKind::Defined("store"))
+    }
+}
+
+pub(crate) const KEY_SECRET: Entry<Optional<KeySecretText>> = Entry {
+    key: "key_secret",
+    about: "The secret for the hash tags of keys, the same on all nodes.",
+    default: None,
+    kind: Optional(KeySecretText, "a built-in one"),
+    outside: Outside::HiddenFlag("key_secret"),
+    applies: Applies::AtRestart,
+    more: "The built-in secret is public: clients can choose names that overload one slot. With your own secret they \
+           cannot. Prefer the variable `WEIR_KEY_SECRET`.",
+};
+
+pub(crate) const NAMESPACE: Entry<NamespaceText> = Entry {
+    key: "namespace",
+    about: "The first part of every key in Redis.",
+    default: Namespace::DEFAULT,
+    kind: NamespaceText,
+    outside: Outside::No,
+    applies: Applies::AtRestart,
+    more: "Deployments with different namespaces can share a Redis. If you change it, all limits start full.",
+};
+
+/// The keys of `store`.
+pub(crate) fn rows() -> Vec<Setting> {
+    let memory = "State in this process. It is lost when the process ends.";
+    let redis = "State on Redis (6.2 or later) or Valkey, shared by any number of nodes.";
+    vec![
+        KEY_SECRET.row(),
+        NAMESPACE.row(),
+        Setting::other("memory", memory, ValueKind::Section(MemoryConfig::rows)),
+        Setting::other("redis", redis, ValueKind::Defined("redis")),
+    ]
+}

@@ -1,0 +1,270 @@
+//! Each setting works in every way in which it can be given, and each of its bounds holds. The variables themselves are
+//! tried with the program: `tests/operations/config/variables.rs`.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use weir_core::key::{KeySecret, Namespace};
+use weir_units::Micros;
+
+use super::{Setting, settings};
+use crate::quantities::{written_duration, written_size};
+use crate::schema::ValueKind;
+use crate::{
+    Config, ConfigOverrides, DecisionLogConfig, DenialMessages, EnvoyConfig, ServerConfig, StoreConfig,
+    UsageConfig,
+};
+
+/// What becomes of a file, or its mistakes.
+type ReadOutcome = Result<Read, String>;
+
+/// Everything that settings say.
+#[derive(Debug, PartialEq)]
+struct Read {
+    server: ServerConfig,
+    store: StoreConfig,
+    key_secret: Option<KeySecret>,
+    namespace: Namespace,
+    envoy: EnvoyConfig,
+    usage: UsageConfig,
+    messages: DenialMessages,
+    decision_log: DecisionLogConfig,
+}
+
+fn read(file: &str, overrides: &ConfigOverrides) -> ReadOutcome {
+    let config = Config::parse(file, "weir.yaml", overrides).map_err(|errors| errors.to_string())?;
+    let Config { server, store, key_secret, namespace, envoy, usage, messages, decision_log, .. } = config;
+    Ok(Read { server, store, key_secret, namespace, envoy, usage, messages, decision_log })
+}
+
+/// A setting, and a file that is there for whatever needs one.
+struct Tried {
+    path: String,
+    setting: Setting,
+    there: tempfile::NamedTempFile,
+}
+
+impl Tried {
+    /// Every setting that is a single value of the file.
+    fn all() -> Vec<Self> {
+        let is_value = |setting: &Setting| {
+            !matches!(setting.values, ValueKind::Section(_) | ValueKind::Set(..))
+                && !matches!(setting.values, ValueKind::Defined("store" | "redis"))
+        };
+        let values = settings().into_iter().filter(|(_, setting)| is_value(setting));
+        values.map(|(path, setting)| Self { path, setting, there: there() }).collect()
+    }
+
+    fn existing(&self) -> String {
+        self.there.path().display().to_string()
+    }
+
+    /// A file in which it has this value, or none, with what it needs beside it so that it means something.
+    fn file(&self, value: Option<&str>) -> String {
+        let existing = self.existing();
+        let mut root = json!({ "strategies": { "a": { "limits": [
+            { "name": "each", "per": ["consumer"], "uniform": { "interval": "1s" } },
+        ] } } });
+        if self.path.starts_with("store.redis") || self.path == "usage.timeseries" {
+            let scheme = if self.path.contains(".tls.") { "rediss" } else { "redis" };
+            root["store"] = json!({ "redis": { "nodes": [format!("{scheme}://a")] } });
+        }
+        let (sections, key) = self.path.rsplit_once('.').unwrap();
+        let mut section = &mut root;
+        for name in sections.split('.') {
+            section = &mut section[name];
+        }
+        let beside = match self.path.as_str() {
+            "store.redis.shards" => json!({ "topology": "cluster" }),
+            "store.redis.username" => json!({ "password": "p" }),
+            "store.redis.master_name" => json!({ "topology": "sentinel" }),
+            "store.redis.sentinel_username" => {
+                json!({ "topology": "sentinel", "master_name": "m", "sentinel_password": "p" })
+            }
+            "store.redis.sentinel_password" | "store.redis.sentinel_password_file" => {
+                json!({ "topology": "sentinel", "master_name": "m" })
+            }
+            "store.redis.tls.cert_file" => json!({ "key_file": existing }),
+            "store.redis.tls.key_file" => json!({ "cert_file": existing }),
+            "log.decisions.file" | "log.decisions.denied_file" => json!({ "denied": true }),
+            "log.decisions.max_bytes" | "log.decisions.max_files" => json!({ "keys": 1, "file": existing }),
+            _ => json!({}),
+        };
+        for (key, value) in beside.as_object().unwrap() {
+            section[key] = value.clone();
+        }
+        if let Some(value) = value {
+            section[key] = match self.setting.values {
+                ValueKind::Count(..) | ValueKind::Boolean | ValueKind::Part => {
+                    serde_json::from_str(value).unwrap_or_else(|_| value.into())
+                }
+                _ => value.into(),
+            };
+        }
+        root.to_string()
+    }
+
+    /// Values that it takes; its bounds are among them.
+    fn good(&self) -> Vec<String> {
+        match (&self.setting.values, self.path.as_str()) {
+            (ValueKind::Count(min, max), _) => vec![min.to_string(), max.to_string()],
+            (ValueKind::Span(min, max), _) => vec![written_duration(*min), written_duration(*max)],
+            (ValueKind::Size(min, usize::MAX), _) => vec![min.to_string(), (2 * min).to_string()],
+            (ValueKind::Size(min, max), _) => vec![min.to_string(), max.to_string()],
+            (ValueKind::Boolean, _) => vec!["true".to_owned(), "false".to_owned()],
+            (ValueKind::Part, _) => vec!["0".to_owned(), "0.5".to_owned(), "1".to_owned()],
+            (ValueKind::Words(words), _) => words.iter().map(|word| (*word).to_owned()).collect(),
+            (_, path) if path.ends_with("_file") => vec![self.existing()],
+            (ValueKind::Text(_, max), _) => vec!["x".to_owned(), "x".repeat(*max)],
+            (_, "server.listen" | "server.admin") => vec!["127.0.0.1:0".to_owned(), "[::1]:9".to_owned()],
+            (_, "server.listen_mode") => vec!["600".to_owned(), "0666".to_owned()],
+            (_, "store.namespace") => vec!["n".to_owned(), "n".repeat(32)],
+            (_, "usage.node") => vec!["n".to_owned(), "n".repeat(64)],
+            (values, path) => panic!("{path} needs values to try: {values:?}"),
+        }
+    }
+
+    /// Values that it refuses, and what the mistake says: the value and the bound.
+    fn bad(&self) -> Vec<(String, String)> {
+        let word = |reason: String| vec![("zzz".to_owned(), format!("\"zzz\" {reason}"))];
+        let outside = |below: Option<String>, above: String, bounds: String| {
+            let values = below.into_iter().chain([above]);
+            values.map(|value| (value.clone(), format!("{value} is out of bounds: {bounds}"))).collect()
+        };
+        let long = |most: usize| {
+            let text = "x".repeat(most + 1);
+            vec![(text, format!("is {} bytes long: at most {most}", most + 1))]
+        };
+        match (&self.setting.values, self.path.as_str()) {
+            (ValueKind::Count(min, max), _) => outside(
+                min.checked_sub(1).map(|below| below.to_string()),
+                (max + 1).to_string(),
+                format!("it must be from {min} to {max}"),
+            ),
+            (ValueKind::Span(min, max), _) => outside(
+                min.0.checked_sub(1).map(|below| Micros(below).to_string()),
+                Micros(max.0 + 1).to_string(),
+                format!("it must be from {min} to {max}"),
+            ),
+            (ValueKind::Size(min, usize::MAX), _) => {
+                let (below, least) = (min - 1, written_size(*min as u64));
+                let reason = format!("{below} bytes is out of bounds: it must be at least {least}");
+                vec![(below.to_string(), reason)]
+            }
+            (ValueKind::Size(min, max), _) => outside(
+                Some((min - 1).to_string()),
+                (max + 1).to_string(),
+                format!("it must be from {min} to {max}"),
+            ),
+            (ValueKind::Boolean, _) => word("is neither true nor false".to_owned()),
+            (ValueKind::Part, _) => {
+                vec![("1.001".to_owned(), "\"1.001\" is not a part of one, from 0 to 1".to_owned())]
+            }
+            (ValueKind::Words(words), _) => word(format!("is not one of {}", words.join(", "))),
+            (ValueKind::Text(1, max), _) => {
+                let mut bad = long(*max);
+                bad.push((String::new(), "must not be empty".to_owned()));
+                bad
+            }
+            (ValueKind::Text(_, max), _) => long(*max),
+            (_, "server.listen" | "server.admin") => word("is not an IP address with a port".to_owned()),
+            (_, "server.listen_mode") => {
+                word("is not the mode of a file; write three octal digits".to_owned())
+            }
+            (_, "store.namespace") => {
+                let long = "n".repeat(33);
+                let reason = format!("\"{long}\" is no namespace: a namespace has 1 to 32 of the characters");
+                vec![(long, reason)]
+            }
+            (_, "usage.node") => vec![("n".repeat(65), "is no name of a node: 1 to 64 letters".to_owned())],
+            (values, path) => panic!("{path} needs values to try: {values:?}"),
+        }
+    }
+}
+
+/// A file for whatever needs one: a password, or a certificate that nobody looks into here.
+fn there() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "something").unwrap();
+    file
+}
+
+fn outside(name: &str, value: &str) -> ConfigOverrides {
+    ConfigOverrides::default().with(name, value)
+}
+
+#[test]
+fn every_setting_does_the_same_from_the_file_and_from_outside() {
+    let none = ConfigOverrides::default();
+    for tried in Tried::all() {
+        let path = &tried.path;
+        let without = read(&tried.file(None), &none);
+        if let (Some(default), Ok(without)) = (&tried.setting.default, &without) {
+            let written = read(&tried.file(Some(default)), &none);
+            assert_eq!(written.as_ref(), Ok(without), "the default of {path} is not {default}");
+        }
+        let mut changes = 0;
+        for value in tried.good() {
+            let from_file = read(&tried.file(Some(&value)), &none);
+            changes += usize::from(from_file != without);
+            if let Some(name) = tried.setting.outside.name() {
+                let from_outside = read(&tried.file(None), &outside(name, &value));
+                assert_eq!(from_outside, from_file, "{path} as {value:?} from outside and from the file");
+                // It goes before the file, whatever that says.
+                for other in tried.good() {
+                    let both = read(&tried.file(Some(&other)), &outside(name, &value));
+                    assert_eq!(
+                        both, from_file,
+                        "{path} as {value:?} from outside, and {other:?} in the file"
+                    );
+                }
+            }
+            let is_taken = from_file.is_ok() || path == "store.redis.topology";
+            assert!(is_taken, "{path} does not take {value:?}: {from_file:?}");
+        }
+        assert!(changes > 0, "no value of {path} changes anything");
+    }
+}
+
+#[test]
+fn every_bound_is_refused_with_the_field_the_value_and_the_bound() {
+    let none = ConfigOverrides::default();
+    for tried in Tried::all() {
+        let path = &tried.path;
+        for (value, reason) in tried.bad() {
+            let has = |errors: &str, begin: &str| {
+                let named = |line: &str| {
+                    let (place, rest) = line.split_once(&format!(": {path}: ")).unwrap_or_default();
+                    place.starts_with(begin) && rest.contains(&reason)
+                };
+                assert!(errors.lines().any(named), "{path} as {value:?}, which is not {reason}:\n{errors}");
+            };
+            let errors = read(&tried.file(Some(&value)), &none).unwrap_err();
+            has(&errors, "weir.yaml:1:");
+            if let Some(name) = tried.setting.outside.name() {
+                let errors = read(&tried.file(None), &outside(name, &value)).unwrap_err();
+                has(&errors, &tried.setting.outside.label());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_setting_has_a_text_and_a_name_of_its_own() {
+    let (mut paths, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for (path, setting) in settings() {
+        assert!(setting.about.ends_with('.') && !setting.about.contains('|'), "{path}: {}", setting.about);
+        assert!(setting.more.is_empty() || setting.more.ends_with('.'), "{path}: {}", setting.more);
+        assert!(paths.insert(path.clone()), "{path} is there twice");
+        if let Some(name) = setting.outside.name() {
+            assert!(names.insert(name), "two settings are called {name}");
+        }
+    }
+    assert!(paths.len() > 70 && names.len() > 30, "{} settings, {} outside", paths.len(), names.len());
+}
+
+#[test]
+fn a_name_that_no_setting_has_is_a_mistake() {
+    let errors = read(&Tried::all()[0].file(None), &outside("drain_timeut", "1s")).unwrap_err();
+    assert_eq!(errors, "drain_timeut: no setting has this name");
+}
