@@ -53,23 +53,25 @@ fn generate_servers(descriptors: &FileDescriptorSet, out: &Path) -> Result<(), B
     Ok(())
 }
 
-/// `grpc.health.v1`, whose messages are those of tonic-health. Its own server has buffers that are many times as large
+/// `grpc.health.v1`, whose messages are those of tonic-health, which does not know `List` yet. Its own server has buffers that are many times as large
 /// as a watch.
 fn health() -> Service {
-    let method = |name: &str| {
+    let method = |name: &str, request: &str, response: &str| {
         Method::builder()
             .name(snake_case(name))
             .route_name(name)
-            .input_type("tonic_health::pb::HealthCheckRequest")
-            .output_type("tonic_health::pb::HealthCheckResponse")
+            .input_type(request)
+            .output_type(response)
             .codec_path("crate::CompactCodec")
     };
-    let watch = method("Watch").server_streaming().build();
+    let (request, response) =
+        ("tonic_health::pb::HealthCheckRequest", "tonic_health::pb::HealthCheckResponse");
     Service::builder()
         .name("Health")
         .package("grpc.health.v1")
-        .method(method("Check").build())
-        .method(watch)
+        .method(method("Check", request, response).build())
+        .method(method("List", "super::HealthListRequest", "super::HealthListResponse").build())
+        .method(method("Watch", request, response).server_streaming().build())
         .build()
 }
 

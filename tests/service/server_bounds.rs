@@ -4,7 +4,7 @@
 use std::error::Error as _;
 use std::io::{ErrorKind, Read as _};
 use std::iter;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use tonic::{Code, Request, Status};
@@ -13,7 +13,8 @@ use tonic_health::pb::health_client::HealthClient;
 use weir_config::{Config, ServerConfig, ServerLimits};
 use weir_units::Micros;
 
-use crate::support::frames::{self, ObservedEnd, PREFACE, Raw, rst_stream};
+use crate::support::command::Serve;
+use crate::support::frames::{self, CONTINUATION, HEADERS, ObservedEnd, PREFACE, Raw, frame, rst_stream};
 use crate::support::server::{Server, ask, ask_under, config, config_on_fast};
 use crate::support::{SOON, eventually, eventually_async};
 
@@ -246,6 +247,31 @@ async fn flood(server: &Server, attack: impl Fn(u32) -> Vec<u8> + Send + 'static
     assert!(matches!(end, ObservedEnd::Closed(None | Some(ENHANCE_YOUR_CALM))), "{end:?}");
     eventually(SOON, "the attacker's connection is closed", || connections(server) == 1);
     assert!(longest < Duration::from_secs(10), "another client waited {longest:?}");
+}
+
+/// Operators saw that there was a flood, but not whose; and one chunk a worker stayed counted without any connection.
+#[test]
+fn the_line_of_a_flood_names_its_peer_once_a_minute() {
+    let serve = Serve::start(&["--transport", "fast", "--workers", "1"]);
+    let address: SocketAddr = serve.server.strip_prefix("http://").unwrap().parse().unwrap();
+    let block = |stream| {
+        let frames = frame(CONTINUATION, 0, stream, &[0; 16_384]).repeat(17);
+        [frame(HEADERS, 0, stream, &[0; 16_384]), frames].concat()
+    };
+    let mut peers = Vec::new();
+    for _ in 0..3 {
+        let mut raw = Raw::open(address);
+        peers.push(raw.stream().local_addr().unwrap());
+        raw.try_send(&block(1));
+        assert!(matches!(raw.end(), ObservedEnd::Closed(_)));
+    }
+    let page = serve.get("/metrics");
+    assert!(page.contains("\nweir_floods_total 3\n"), "{page}");
+    eventually(SOON, "nothing is held", || serve.get("/metrics").contains("\nweir_buffered_bytes 0\n"));
+    let log = serve.stop("TERM").1;
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("its client sends too much")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains(&peers[0].to_string()) && lines[0].contains("256 KiB"), "{lines:?}");
 }
 
 /// A watch goes on for as long as its connection once did, whatever deadline its caller had set.

@@ -11,6 +11,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use weir_config::{Config, ServerConfig};
 use weir_core::algorithm::{Verdict, VerdictSink as _};
+use weir_proto::health::{HealthListRequest, HealthListResponse};
 use weir_store::{Answers, Decision, Store, Verdicts};
 use weir_units::Micros;
 
@@ -53,6 +54,28 @@ fn health_of(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }
 }
 
+macro_rules! services_by_reflection {
+    ($server:expr, $version:ident) => {{
+        use tonic_reflection::pb::$version::server_reflection_client::ServerReflectionClient;
+        use tonic_reflection::pb::$version::server_reflection_request::MessageRequest;
+        use tonic_reflection::pb::$version::server_reflection_response::MessageResponse;
+        let request = tonic_reflection::pb::$version::ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::ListServices(String::new())),
+        };
+        let mut client = ServerReflectionClient::new($server.channel().await);
+        match client.server_reflection_info(tokio_stream::once(request)).await {
+            Err(status) => Err(status.code()),
+            Ok(answers) => match answers.into_inner().next().await.unwrap().unwrap().message_response {
+                Some(MessageResponse::ListServicesResponse(list)) => {
+                    Ok(list.service.into_iter().map(|service| service.name).collect::<Vec<_>>())
+                }
+                other => panic!("{other:?}"),
+            },
+        }
+    }};
+}
+
 #[tokio::test]
 async fn health_tells_alive_from_ready() {
     let server = Server::with_store(config(), Gated::closed);
@@ -76,6 +99,36 @@ async fn health_tells_alive_from_ready() {
     assert_eq!(next().await, ServingStatus::Serving);
     let mut unknown = client.watch(health_of("no.such.Service")).await.unwrap().into_inner();
     assert_eq!(unknown.next().await.unwrap().unwrap().status(), ServingStatus::ServiceUnknown);
+}
+
+/// A channel whose health checks ask for QueueService never became ready.
+#[tokio::test]
+async fn health_knows_every_service_that_is_on() {
+    let on = ServerConfig { admin_service: true, ..config().server };
+    let server = Server::start(Config { server: on, ..config() });
+    let mut client = HealthClient::new(server.channel().await);
+    let names = services_by_reflection!(server, v1).unwrap();
+    let asked = names.iter().filter(|name| !name.contains("reflection"));
+    for name in asked.clone() {
+        let answer = client.check(health_of(name)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(answer.get_ref().status(), ServingStatus::Serving, "{name}");
+        let mut watch = client.watch(health_of(name)).await.unwrap().into_inner();
+        assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving, "{name}");
+    }
+    assert!(names.iter().any(|name| name == "weir.v1.QueueService"), "{names:?}");
+    // The newer proto has List.
+    server.readiness.set(Err("redis is away".to_owned()));
+    let mut grpc = tonic::client::Grpc::new(server.channel().await);
+    grpc.ready().await.unwrap();
+    let path = http::uri::PathAndQuery::from_static("/grpc.health.v1.Health/List");
+    let codec = tonic_prost::ProstCodec::<HealthListRequest, HealthListResponse>::default();
+    let listed = grpc.unary(tonic::Request::new(HealthListRequest {}), path, codec).await.unwrap();
+    let statuses = listed.into_inner().statuses;
+    for (name, answer) in &statuses {
+        let expected = if name.is_empty() { ServingStatus::Serving } else { ServingStatus::NotServing };
+        assert_eq!(answer.status(), expected, "{name}");
+    }
+    assert!(asked.into_iter().all(|name| statuses.contains_key(name)), "{statuses:?}");
 }
 
 #[tokio::test]
@@ -218,28 +271,6 @@ async fn a_worker_that_dies_ends_the_server_with_an_error() {
     let mut server = Server::with_store(config(), || -> Panics { panic!("a bug that this test planted") });
     let error = server.ended().unwrap_err();
     assert!(error.contains("ended unexpectedly"), "{error}");
-}
-
-macro_rules! services_by_reflection {
-    ($server:expr, $version:ident) => {{
-        use tonic_reflection::pb::$version::server_reflection_client::ServerReflectionClient;
-        use tonic_reflection::pb::$version::server_reflection_request::MessageRequest;
-        use tonic_reflection::pb::$version::server_reflection_response::MessageResponse;
-        let request = tonic_reflection::pb::$version::ServerReflectionRequest {
-            host: String::new(),
-            message_request: Some(MessageRequest::ListServices(String::new())),
-        };
-        let mut client = ServerReflectionClient::new($server.channel().await);
-        match client.server_reflection_info(tokio_stream::once(request)).await {
-            Err(status) => Err(status.code()),
-            Ok(answers) => match answers.into_inner().next().await.unwrap().unwrap().message_response {
-                Some(MessageResponse::ListServicesResponse(list)) => {
-                    Ok(list.service.into_iter().map(|service| service.name).collect::<Vec<_>>())
-                }
-                other => panic!("{other:?}"),
-            },
-        }
-    }};
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The request body of one stream, as the services read it.
 
 use std::collections::VecDeque;
+use std::error::Error;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -52,14 +54,31 @@ struct InflatedBody {
 }
 
 /// Why a body cannot be read to its end.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum BodyFault {
     /// The client has reset the stream or closed the connection.
-    #[error(transparent)]
-    ClientGone(#[from] ClientGone),
+    ClientGone(ClientGone),
     /// A compressed message cannot be read.
-    #[error("a message cannot be read")]
-    Message(#[source] Box<Status>),
+    Message(Box<Status>),
+}
+
+impl fmt::Display for BodyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClientGone(gone) => gone.fmt(f),
+            Self::Message(status) => write!(f, "a message cannot be read: {}", status.message()),
+        }
+    }
+}
+
+/// Servers of tonic look for a status among the sources of an error. A box of one is another type.
+impl Error for BodyFault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::ClientGone(gone) => Some(gone),
+            Self::Message(status) => Some(&**status),
+        }
+    }
 }
 
 /// The client has reset the stream or closed the connection.

@@ -52,6 +52,8 @@ struct WorkerShare {
     budget: BufferBudget,
     /// Bytes that the worker has taken and no connection holds.
     spare: AtomicUsize,
+    /// Connections with an account. Without any, nothing is spare.
+    accounts: AtomicUsize,
 }
 
 /// Bytes that are held until this is dropped: for servers whose connections have no accounts.
@@ -102,10 +104,14 @@ impl BufferBudget {
     /// The part of one more worker.
     #[must_use]
     pub fn worker(&self) -> WorkerBudget {
-        WorkerBudget(Arc::new(WorkerShare { budget: self.clone(), spare: AtomicUsize::new(0) }))
+        WorkerBudget(Arc::new(WorkerShare {
+            budget: self.clone(),
+            spare: AtomicUsize::new(0),
+            accounts: AtomicUsize::new(0),
+        }))
     }
 
-    /// Bytes that workers have taken: what connections hold, and at most two chunks for each worker.
+    /// Bytes that workers have taken: what connections hold, and at most two chunks for each worker that has any.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.0.taken.load(Relaxed)
@@ -164,6 +170,7 @@ impl WorkerBudget {
 
     /// An account for one connection.
     pub(crate) fn open(&self) -> Account {
+        self.0.accounts.fetch_add(1, Relaxed);
         let holder = Arc::new(Holder::default());
         let key = self.0.budget.0.connections.lock().insert(Arc::clone(&holder));
         Account { worker: self.clone(), holder, key, held: 0 }
@@ -209,9 +216,15 @@ impl Drop for HeldBytes {
     }
 }
 
+impl WorkerShare {
+    fn give_spare_back(&self) {
+        self.budget.0.taken.fetch_sub(self.spare.swap(0, Relaxed), Relaxed);
+    }
+}
+
 impl Drop for WorkerShare {
     fn drop(&mut self) {
-        self.budget.0.taken.fetch_sub(self.spare.load(Relaxed), Relaxed);
+        self.give_spare_back();
     }
 }
 
@@ -302,6 +315,9 @@ impl Drop for Account {
     fn drop(&mut self) {
         self.worker.put_back(self.held);
         self.worker.0.budget.0.connections.lock().try_remove(self.key);
+        if self.worker.0.accounts.fetch_sub(1, Relaxed) == 1 {
+            self.worker.0.give_spare_back();
+        }
     }
 }
 
@@ -331,8 +347,11 @@ mod tests {
         assert_eq!(budget.taken(), CHUNK.1, "nothing shared was touched");
         account.set_exactly(10 << 20);
         assert!(budget.taken() >= 10 << 20);
+        let other = worker.open();
         drop(account);
-        assert!(budget.taken() <= 2 * CHUNK.1);
+        assert!(budget.taken() > 0 && budget.taken() <= 2 * CHUNK.1, "{}", budget.taken());
+        drop(other);
+        assert_eq!(budget.taken(), 0, "without connections nothing is spare");
         drop(worker);
         assert_eq!(budget.taken(), 0);
     }

@@ -5,6 +5,7 @@
 
 mod compact;
 mod encoded;
+pub mod health;
 
 pub use compact::CompactCodec;
 pub use encoded::{Encoded, EncodedCodec};
@@ -52,12 +53,6 @@ pub mod envoy {
             include!(concat!(env!("OUT_DIR"), "/envoy.r#type.v3.rs"));
         }
     }
-}
-
-/// The server of package `grpc.health.v1`, for the messages of tonic-health.
-#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
-pub mod health {
-    include!(concat!(env!("OUT_DIR"), "/grpc.health.v1.Health.rs"));
 }
 
 /// The descriptors of everything in `proto/`, encoded: for server reflection and proto-JSON.

@@ -2,9 +2,10 @@
 
 use std::io::Write as _;
 
-use http::{HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use prost::Message as _;
 use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
+use weir_proto::v1::ShouldAllowRequest;
 
 use super::client::{Call, Outcome};
 use super::{BATCH, CHECK, RATE_LIMIT, REFUND, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
@@ -58,6 +59,8 @@ async fn what_is_not_grpc_is_refused_by_one_and_served_by_the_other() {
     let json = HeaderValue::from_static("application/json");
     let (fast, tonic) = both(Call { content_type: Some(json), ..call.clone() }).await;
     assert_eq!((http_of(&fast), http_of(&tonic)), (415, 200));
+    let text = String::from_utf8(fast.body).unwrap();
+    assert!(text.contains("speaks gRPC") && text.contains("server.admin"), "{text}");
     let (fast, tonic) = both(Call { verb: Method::PUT, ..call }).await;
     assert_eq!((http_of(&fast), http_of(&tonic)), (405, 200));
 }
@@ -141,6 +144,27 @@ async fn compressed_requests_have_the_same_answers() {
         assert_eq!(fast[0], fast[1], "{path}");
         assert_eq!(tonic[0], tonic[1], "{path}");
         assert_eq!(fast[0].body, tonic[0].body, "{path}");
+    }
+}
+
+/// Programs had only the text of an error to go by.
+#[tokio::test]
+async fn errors_have_the_same_details() {
+    for (consumer, resource, strategy, part) in [
+        ("c".repeat(600), "burst/x", "", "google.rpc.BadRequest"),
+        ("bob".to_owned(), "burst/x", "nothing", "UNKNOWN_STRATEGY"),
+        ("bob".to_owned(), "nothing at all", "", "UNKNOWN_RESOURCE"),
+    ] {
+        let asked = ShouldAllowRequest { strategy: strategy.to_owned(), ..peek(resource, &consumer) };
+        for path in [SHOULD_ALLOW, REFUND] {
+            let (fast, tonic) = both(unary(path, &asked)).await;
+            let details = fast.metadata.get("grpc-status-details-bin").expect("there are details");
+            assert_eq!(Some(details), tonic.metadata.get("grpc-status-details-bin"), "{path}");
+            let fields = [("grpc-status", "3"), ("grpc-status-details-bin", details)];
+            let fields = fields.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+            let status = tonic::Status::from_header_map(&HeaderMap::from_iter(fields)).unwrap();
+            assert!(String::from_utf8_lossy(status.details()).contains(part), "{path}: {part}");
+        }
     }
 }
 

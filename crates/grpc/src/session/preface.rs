@@ -34,9 +34,14 @@ impl Session {
     }
 }
 
+/// What somebody is told who does not speak gRPC.
+pub(super) fn wrong_port(hint: &str) -> String {
+    format!("This port speaks gRPC, which is HTTP/2. {hint}\n")
+}
+
 /// A client that speaks HTTP/1.1 would be shown the bytes of a GOAWAY otherwise.
 fn http1_response(hint: &str) -> String {
-    let text = format!("This port speaks gRPC, which is HTTP/2. {hint}\n");
+    let text = wrong_port(hint);
     let length = text.len();
     format!(
         "HTTP/1.1 505 HTTP Version Not Supported\r\n\

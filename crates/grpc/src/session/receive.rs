@@ -124,6 +124,10 @@ impl Session {
                 self.answer_unknown_path(id, end_stream);
                 return Ok(());
             }
+            Err(HeaderFault::NotGrpc(StatusCode::UNSUPPORTED_MEDIA_TYPE)) => {
+                self.answer_not_grpc(id, end_stream);
+                return Ok(());
+            }
             Err(HeaderFault::NotGrpc(status)) => {
                 let allowed = (status == StatusCode::METHOD_NOT_ALLOWED)
                     .then(|| (http::header::ALLOW, HeaderValue::from_static("POST")));

@@ -9,6 +9,7 @@ use crate::error_code::ErrorCode;
 use crate::frames::{self, LARGEST_PAYLOAD, flag, kind};
 use crate::in_flight::StreamingResponse;
 use crate::reply::{Reply, ResponseBody};
+use crate::session::preface::wrong_port;
 use crate::session::{Session, UnreadRequest};
 use crate::stream::{AfterData, QueuedData};
 
@@ -151,6 +152,27 @@ impl Session {
             fields.insert(HeaderName::from_static("grpc-message"), why);
         }
         self.refuse(id, end_stream, StatusCode::OK, &fields);
+    }
+
+    /// Answers a request with another content-type than gRPC's: people and programs that have found the wrong port read
+    /// it. Without a window for the text there is only the status.
+    pub(super) fn answer_not_grpc(&mut self, id: u32, end_stream: bool) {
+        const STATUS: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        let text = wrong_port(self.limits.http1_hint);
+        let length = text.len() as i64;
+        if length > self.send_window.min(self.initial_send_window) {
+            return self.refuse(id, end_stream, STATUS, &HeaderMap::new());
+        }
+        let fields = [
+            (http::header::CONTENT_TYPE, HeaderValue::from_static("text/plain")),
+            (http::header::CONTENT_LENGTH, HeaderValue::from(text.len())),
+        ];
+        self.response_headers.response(&mut self.output, id, STATUS, &HeaderMap::from_iter(fields), false);
+        self.send_window -= length;
+        frames::write(&mut self.output, kind::DATA, flag::END_STREAM, id, text.as_bytes());
+        if !end_stream {
+            self.linger(id, UnreadRequest::new(None, -length));
+        }
     }
 
     /// Answers headers that begin no call.

@@ -56,7 +56,8 @@ impl Caller {
             13 => settings(&[setting(script), setting(script)][..script.below(3)]),
             14 => frame(PING, 0, 0, [script.byte(); 8]),
             _ => match script.below(3) {
-                0 => frame(PRIORITY, 0, 1 + script.below(50) as u32, [0, 0, 0, script.byte(), 9]),
+                // A stream cannot depend on itself.
+                0 => frame(PRIORITY, 0, 1 + script.below(50) as u32, [0, 0, 0, 0x80 | script.byte(), 9]),
                 1 => frame(0x20, script.byte(), script.below(9) as u32, vec![7; script.below(300)]),
                 _ => self.cancel(script),
             },

@@ -38,6 +38,6 @@ impl<S: Store> ConnectionServer<S> {
         stream: I,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
-        self.connections.one(stream, OpenConnection::count(&self.open), stop)
+        self.connections.one(stream, None, OpenConnection::count(&self.open), stop)
     }
 }

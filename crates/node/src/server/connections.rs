@@ -1,5 +1,6 @@
 //! The connections of one worker, from the handshake to their end.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,8 @@ use tokio::time::timeout;
 
 use weir_config::{ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::{
-    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, Http2Connection, WorkerBudget,
+    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, ErrorCode, Http2Connection,
+    WorkerBudget,
 };
 use weir_store::Store;
 
@@ -96,13 +98,15 @@ impl<S: Store> Connections<S> {
         stop: &watch::Receiver<()>,
     ) {
         let stop = stop.clone();
-        let begun =
-            match stream {
-                Accepted::Tcp(stream) => TcpStream::from_std(stream)
-                    .map(|stream| drop(open.spawn(self.one(stream, counted, stop)))),
-                Accepted::Unix(stream) => UnixStream::from_std(stream)
-                    .map(|stream| drop(open.spawn(self.one(stream, counted, stop)))),
-            };
+        let begun = match stream {
+            Accepted::Tcp(stream) => {
+                let peer = stream.peer_addr().ok();
+                TcpStream::from_std(stream)
+                    .map(|stream| drop(open.spawn(self.one(stream, peer, counted, stop))))
+            }
+            Accepted::Unix(stream) => UnixStream::from_std(stream)
+                .map(|stream| drop(open.spawn(self.one(stream, None, counted, stop)))),
+        };
         if let Err(error) = begun {
             tracing::debug!(%error, "a connection could not be taken over");
         }
@@ -113,6 +117,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
+        peer: Option<SocketAddr>,
         counted: OpenConnection,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
@@ -127,7 +132,11 @@ impl<S: Store> Connections<S> {
                 TransportKind::Fast => {
                     let (close, closing) = watch::channel(());
                     let connection = Http2Connection::new(stream, services, &shared, closing);
-                    life.serve(connection, close).await.map_err(|error| error.to_string())
+                    let floods = Arc::clone(&life.metrics);
+                    life.serve(connection, close).await.map_err(|error| {
+                        name_flooding_peer(&error, peer, &floods);
+                        error.to_string()
+                    })
                 }
                 // Boxed, so that connections of the other one are not as large.
                 TransportKind::Tonic => {
@@ -140,6 +149,16 @@ impl<S: Store> Connections<S> {
                 tracing::debug!(error, "a connection ended with an error");
             }
         }
+    }
+}
+
+/// Operators need the peer of a flood. One without an address came through a Unix socket.
+fn name_flooding_peer(error: &ConnectionEnd, peer: Option<SocketAddr>, metrics: &TransportMetrics) {
+    if let ConnectionEnd::Protocol(error) = error
+        && error.code == ErrorCode::EnhanceYourCalm
+    {
+        let peer = peer.map_or_else(|| "a Unix socket".to_owned(), |peer| peer.to_string());
+        metrics.flooded(&peer, error.reason);
     }
 }
 

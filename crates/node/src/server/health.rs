@@ -1,8 +1,8 @@
 //! `grpc.health.v1`, from [`Readiness`].
 //!
 //! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
-//! orchestrator restarts nodes because their store is down. `weir.v1.RateLimitService` is readiness, and so
-//! are Envoy's service and `ratelimit`, the name that its reference implementation has.
+//! orchestrator restarts nodes because their store is down. The full name of each service that is on is readiness, and so
+//! is `ratelimit`, the name that the reference implementation of Envoy's service has.
 //! A watch says at once when the node goes away, and ends when its connection does: an open one would hold up the
 //! shutdown, and one that ended before would be opened again and again.
 
@@ -14,20 +14,26 @@ use tokio_stream::wrappers::WatchStream;
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
-use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
-use weir_proto::health::health_server;
+use weir_proto::health::{HealthListRequest, HealthListResponse, health_server};
 use weir_proto::v1::rate_limit_service_server::SERVICE_NAME;
 
 use crate::readiness::{Readiness, State};
 
 /// The health service.
-pub(super) struct HealthApi(Readiness);
+pub(super) struct HealthApi {
+    readiness: Readiness,
+    /// The full names of all services that are on.
+    services: Vec<&'static str>,
+}
+
+/// The name of the reference implementation of Envoy's service.
+const REFERENCE: &str = "ratelimit";
 
 /// What can be asked about.
 #[derive(Clone, Copy)]
 enum HealthName {
     Process,
-    Decisions,
+    Service,
     Unknown,
 }
 
@@ -40,8 +46,19 @@ pub(super) struct HealthWatch {
 }
 
 impl HealthApi {
-    pub(super) fn new(readiness: Readiness) -> Self {
-        Self(readiness)
+    /// Of these services, which are on.
+    pub(super) const fn new(readiness: Readiness, services: Vec<&'static str>) -> Self {
+        Self { readiness, services }
+    }
+
+    fn named(&self, name: &str) -> HealthName {
+        if name.is_empty() {
+            HealthName::Process
+        } else if name == REFERENCE || self.services.contains(&name) {
+            HealthName::Service
+        } else {
+            HealthName::Unknown
+        }
     }
 }
 
@@ -53,35 +70,34 @@ impl health_server::Health for HealthApi {
         &self,
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
-        match HealthName::named(&request.get_ref().service) {
+        match self.named(&request.get_ref().service) {
             HealthName::Unknown => Err(Status::not_found(format!(
-                "service: there is no such service; ask for \"\" (alive) or \"{SERVICE_NAME}\" (ready)"
+                "service: there is no such service; ask for \"\" (alive) or \"{SERVICE_NAME}\" (ready), or List"
             ))),
-            service => Ok(Response::new(response(service.status(&self.0.state())))),
+            service => Ok(Response::new(response(service.status(&self.readiness.state())))),
         }
     }
 
+    async fn list(&self, _: Request<HealthListRequest>) -> Result<Response<HealthListResponse>, Status> {
+        let state = self.readiness.state();
+        let names = self.services.iter().copied().chain(["", REFERENCE]);
+        let statuses = names.map(|name| (name.to_owned(), response(self.named(name).status(&state))));
+        Ok(Response::new(HealthListResponse { statuses: statuses.collect() }))
+    }
+
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthWatch>, Status> {
-        let service = HealthName::named(&request.get_ref().service);
-        let states = WatchStream::new(self.0.subscribe());
+        let service = self.named(&request.get_ref().service);
+        let states = WatchStream::new(self.readiness.subscribe());
         Ok(Response::new(HealthWatch { service, states, last: None, over: false }))
     }
 }
 
 impl HealthName {
-    fn named(name: &str) -> Self {
-        match name {
-            "" => Self::Process,
-            SERVICE_NAME | envoy_service::SERVICE_NAME | "ratelimit" => Self::Decisions,
-            _ => Self::Unknown,
-        }
-    }
-
     fn status(self, state: &State) -> ServingStatus {
         match (self, state) {
             (Self::Unknown, _) => ServingStatus::ServiceUnknown,
             (_, State::Draining | State::Closing)
-            | (Self::Decisions, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::NotServing,
+            | (Self::Service, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::NotServing,
             (_, State::Ready | State::Degraded(_))
             | (Self::Process, State::NotReady(_) | State::WithoutStore(_)) => ServingStatus::Serving,
         }

@@ -52,7 +52,8 @@ pub(super) fn services<S: Store>(
     let leases = stores.leases.map(|store| Leases::new(Arc::clone(rules), store, Arc::clone(&recorder)));
     let node = parts.readiness.subscribe();
     let queues = stores.queues.map(|store| Queues::new(Arc::clone(&parts.queues), store, recorder, node));
-    let health = HealthServer::new(HealthApi::new(parts.readiness.clone()));
+    let on = services_that_are_on(parts, config, leases.is_some(), queues.is_some());
+    let health = HealthServer::new(HealthApi::new(parts.readiness.clone(), on.clone()));
     let largest = config.limits.max_message_bytes;
     let decisions = DecisionService::new(limiter, Arc::clone(&parts.templates), largest);
     let EnvoyParts { live, rules, answers, metrics } = parts.envoy.clone();
@@ -61,7 +62,6 @@ pub(super) fn services<S: Store>(
     let mut routes = Routes::new(health.max_decoding_message_size(MAX_SIDE_MESSAGE_BYTES))
         .add_service(DecisionsApi::server(&decisions))
         .add_service(EnvoyService::server(&envoy));
-    let (has_leases, has_queues) = (leases.is_some(), queues.is_some());
     if let Some(leases) = leases {
         routes = routes.add_service(ConcurrencyApi::server(leases, Arc::clone(&parts.templates)));
     }
@@ -75,14 +75,7 @@ pub(super) fn services<S: Store>(
         routes = routes.add_service(AdminApi::server(&decisions));
     }
     if config.reflection {
-        let own = [
-            (has_leases, concurrency_service_server::SERVICE_NAME),
-            (has_queues, queue_service_server::SERVICE_NAME),
-            (parts.usage.is_some(), usage_service_server::SERVICE_NAME),
-            (config.admin_service, admin_service_server::SERVICE_NAME),
-        ];
-        routes =
-            with_reflection(routes, own.into_iter().filter(|(served, _)| *served).map(|(_, name)| name))?;
+        routes = with_reflection(routes, on.into_iter())?;
     }
     let largest_other = if parts.queues.is_empty() { largest } else { largest.max(MAX_QUEUE_MESSAGE) };
     let methods = methods(largest, largest_other);
@@ -93,21 +86,38 @@ pub(super) fn services<S: Store>(
     Ok(Services { decisions, envoy, router: Router::new(routes), methods })
 }
 
+/// The full names of the services that are on, beside reflection.
+fn services_that_are_on<S>(
+    parts: &Parts<S>,
+    config: &ServerConfig,
+    has_leases: bool,
+    has_queues: bool,
+) -> Vec<&'static str> {
+    let all = [
+        (true, rate_limit_service_server::SERVICE_NAME),
+        (true, envoy_service::SERVICE_NAME),
+        (true, health_server::SERVICE_NAME),
+        (has_leases, concurrency_service_server::SERVICE_NAME),
+        (has_queues, queue_service_server::SERVICE_NAME),
+        (parts.usage.is_some(), usage_service_server::SERVICE_NAME),
+        (config.admin_service, admin_service_server::SERVICE_NAME),
+    ];
+    all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
+}
+
 /// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.
 fn with_reflection(
     routes: Routes,
-    further: impl Iterator<Item = &'static str> + Clone,
+    services: impl Iterator<Item = &'static str> + Clone,
 ) -> Result<Routes, ServerError> {
+    let health = weir_proto::health::descriptors();
     let failed = |error: tonic_reflection::server::Error| ServerError::Grpc(error.to_string());
     let builder = |own_name| {
         let builder = Builder::configure()
             .register_encoded_file_descriptor_set(weir_proto::DESCRIPTORS)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-            .with_service_name(rate_limit_service_server::SERVICE_NAME)
-            .with_service_name(envoy_service::SERVICE_NAME)
-            .with_service_name(health_server::SERVICE_NAME)
+            .register_encoded_file_descriptor_set(&health)
             .with_service_name(own_name);
-        further.clone().fold(builder, Builder::with_service_name)
+        services.clone().fold(builder, Builder::with_service_name)
     };
     let v1 = builder("grpc.reflection.v1.ServerReflection").build_v1().map_err(failed)?;
     let v1alpha = builder("grpc.reflection.v1alpha.ServerReflection").build_v1alpha().map_err(failed)?;

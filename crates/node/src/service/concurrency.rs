@@ -167,7 +167,7 @@ fn span(field: &'static str, given: &Duration) -> Result<Micros, Status> {
 }
 
 fn invalid(field: &'static str, value: String, bound: String) -> Status {
-    Status::invalid_argument(InvalidField { field, value, bound }.to_string())
+    status::invalid(&InvalidField { field, value, bound })
 }
 
 fn expires_after(outcome: &LeaseOutcome) -> Option<Duration> {

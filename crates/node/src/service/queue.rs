@@ -172,7 +172,7 @@ fn item_ids(ids: &[String]) -> Result<Vec<ItemId>, Status> {
         id.parse().map_err(|error: NoItemId| {
             let value = format!("\"{}\"", shown(id));
             let invalid = InvalidField { field: "ids", value, bound: error.to_string() };
-            Status::invalid_argument(invalid.to_string())
+            status::invalid(&invalid)
         })
     };
     ids.iter().map(read).collect()

@@ -3,37 +3,65 @@
 //! What the caller reads here is not what the log says: a store's own words (addresses, server
 //! errors) stay inside; the caller learns the kind of failure and what can be done about it.
 
+mod details;
+
 use tonic::Status;
+use weir_core::strategy::Unknown;
 use weir_store::StoreError;
 
 use super::wire::Malformed;
 use crate::leases::LeaseError;
-use crate::limiter::LimiterError;
+use crate::limiter::{InvalidField, LimiterError};
 use crate::queues::QueueFailure;
 
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     match error.into() {
-        LimiterError::Invalid(invalid) => Status::invalid_argument(invalid.to_string()),
-        LimiterError::Incomplete(what) => Status::invalid_argument(what),
-        LimiterError::Unknown(unknown) => Status::not_found(unknown.to_string()),
+        LimiterError::Invalid(field) => invalid(&field),
+        // The sentence begins with the name of what is missing.
+        LimiterError::Incomplete(what) => {
+            details::invalid(what.split([' ', ':']).next().unwrap_or(""), what.clone())
+        }
+        LimiterError::Unknown(unknown) => {
+            let (reason, name) = match &unknown {
+                Unknown::Strategy { name, .. } => ("UNKNOWN_STRATEGY", ("strategy", &**name)),
+                Unknown::Resource { name, .. } => ("UNKNOWN_RESOURCE", ("resource", &**name)),
+            };
+            details::unknown(reason, name, unknown.to_string())
+        }
         LimiterError::Unsupported(why) => Status::failed_precondition(why),
         error @ LimiterError::OtherCost(_) => Status::already_exists(error.to_string()),
         LimiterError::NotDone(StoreError::Unsupported(why)) => Status::failed_precondition(why),
         LimiterError::NotCounted(StoreError::Unsupported(why)) => Status::failed_precondition(why),
         LimiterError::NotCounted(error) => {
-            Status::unavailable(format!("the store could not count ({}); try again later", error.kind()))
+            without_store(&error, |kind| format!("the store could not count ({kind}); try again later"))
         }
         LimiterError::NotDone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
-        LimiterError::NotDone(error) => Status::unavailable(format!(
-            "the store could not do it ({}), or its answer was lost; try again later, under the same id",
-            error.kind()
-        )),
-        LimiterError::Store { whose, error } => Status::unavailable(format!(
-            "the store could not decide ({}); try again later, or set `on_store_failure` of {whose} to allow \
-             or deny, which answers without the store",
-            error.kind()
-        )),
+        LimiterError::NotDone(error) => without_store(&error, |kind| {
+            format!(
+                "the store could not do it ({kind}), or its answer was lost; try again later, under the same id"
+            )
+        }),
+        LimiterError::Store { whose, error } => without_store(&error, |kind| {
+            format!(
+                "the store could not decide ({kind}); try again later, or set `on_store_failure` of {whose} to \
+                 allow or deny, which answers without the store"
+            )
+        }),
     }
+}
+
+/// Of a field that breaks its bound.
+pub(super) fn invalid(field: &InvalidField) -> Status {
+    details::invalid(field.field, field.to_string())
+}
+
+/// Of a call that another node, or this one later, may do.
+pub(super) fn busy(text: String) -> Status {
+    details::unavailable("BUSY", "busy", text)
+}
+
+fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> Status {
+    details::unavailable("STORE_UNAVAILABLE", error.kind(), text(error.kind()))
 }
 
 /// Of a call about a lease.
@@ -41,24 +69,29 @@ pub(super) fn of_lease(error: LeaseError) -> Status {
     match error {
         LeaseError::Question(error) => of(error),
         LeaseError::OtherWeight { .. } => Status::already_exists(error.to_string()),
-        LeaseError::NotDone(error) => Status::unavailable(format!(
-            "the store could not do it ({}), or its answer was lost; the same call can be made again",
-            error.kind()
-        )),
+        LeaseError::NotDone(error) => without_store(&error, |kind| {
+            format!(
+                "the store could not do it ({kind}), or its answer was lost; the same call can be made again"
+            )
+        }),
     }
 }
 
 /// Of a call about a queue.
 pub(super) fn of_queue(error: QueueFailure) -> Status {
     match error {
-        QueueFailure::Invalid(_) => Status::invalid_argument(error.to_string()),
-        QueueFailure::Unknown(_) => Status::not_found(error.to_string()),
+        QueueFailure::Invalid(field) => invalid(&field),
+        QueueFailure::Unknown(unknown) => {
+            details::unknown("UNKNOWN_QUEUE", ("queue", &unknown.name), unknown.to_string())
+        }
         QueueFailure::Unsupported(why) => Status::failed_precondition(why),
         QueueFailure::TooManyWait(_) => Status::resource_exhausted(error.to_string()),
-        QueueFailure::Store(error) => Status::unavailable(format!(
-            "the store could not do it ({}), or its answer was lost; items that are put under ids can be put again",
-            error.kind()
-        )),
+        QueueFailure::Store(error) => without_store(&error, |kind| {
+            format!(
+                "the store could not do it ({kind}), or its answer was lost; items that are put under ids can be put \
+                 again"
+            )
+        }),
     }
 }
 

@@ -9,7 +9,7 @@ use weir_proto::v1::{
 };
 use weir_units::Micros;
 
-use super::span;
+use super::{span, status};
 use crate::limiter::{InvalidField, shown};
 use crate::telemetry::MAX_TALLIES;
 use crate::usage::{
@@ -178,12 +178,12 @@ fn timestamp(second: u64) -> Timestamp {
 }
 
 fn invalid(error: InvalidField) -> Status {
-    Status::invalid_argument(error.to_string())
+    status::invalid(&error)
 }
 
 fn failed(error: UsageError) -> Status {
     match error {
         UsageError::Invalid(error) => invalid(error),
-        error @ UsageError::Busy => Status::unavailable(error.to_string()),
+        error @ UsageError::Busy => status::busy(error.to_string()),
     }
 }

@@ -1,4 +1,5 @@
-//! What happens to connections: counters, and a log line for each kind of event, at most one in ten seconds.
+//! What happens to connections: counters, and a log line for each kind of event, at most one in ten seconds; of floods one a
+//! minute, which names the peer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,6 +13,9 @@ use weir_time::clock::monotonic;
 
 /// Between two log lines of one kind.
 const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// The same of floods, whose lines name a peer.
+const LOG_FLOODS_EVERY: Duration = Duration::from_secs(60);
 
 const STREAM_REFUSALS: &str = "weir_stream_refusals_total";
 
@@ -95,6 +99,20 @@ impl TransportMetrics {
     pub(crate) fn aged(&self) {
         self.aged.add("connections end because of their age; their clients connect again");
     }
+
+    /// The connection of this peer ended with ENHANCE_YOUR_CALM. Floods have been counted by then.
+    pub(crate) fn flooded(&self, peer: &str, reason: &str) {
+        if let Some(more) = self.floods.turn_to_log(LOG_FLOODS_EVERY) {
+            let metric = self.floods.name;
+            tracing::warn!(
+                peer,
+                reason,
+                metric,
+                more_since_last_line = more,
+                "a connection was ended: its client sends too much"
+            );
+        }
+    }
 }
 
 impl ConnectionObserver for TransportMetrics {
@@ -109,7 +127,7 @@ impl ConnectionObserver for TransportMetrics {
                     self.protocol_errors.add(reason);
                 }
             }
-            ConnectionEvent::Flood => self.floods.add(reason),
+            ConnectionEvent::Flood => self.floods.count.inc(),
             ConnectionEvent::ResetInFlight => self.resets_in_flight.add(reason),
             ConnectionEvent::BudgetRefusal => self.budget_refusals.add(reason),
             ConnectionEvent::StreamRefusal(StreamBound::Side) => self.side_refusals.add(reason),
@@ -126,19 +144,25 @@ impl Counted {
 
     fn add(&self, reason: &'static str) {
         self.count.inc();
+        if let Some(more) = self.turn_to_log(LOG_EVERY) {
+            tracing::info!(reason, metric = self.name, more_since_last_line = more, "connections");
+        }
+    }
+
+    /// How many events had no line since the last one, if this one has.
+    fn turn_to_log(&self, every: Duration) -> Option<u64> {
         // Somebody else is logging if the lock is held.
         let Some(mut logged) = self.logged.try_lock() else {
             self.unlogged.fetch_add(1, Relaxed);
-            return;
+            return None;
         };
         let now = monotonic();
-        if logged.is_some_and(|logged| now.saturating_duration_since(logged) < LOG_EVERY) {
+        if logged.is_some_and(|logged| now.saturating_duration_since(logged) < every) {
             self.unlogged.fetch_add(1, Relaxed);
-            return;
+            return None;
         }
         *logged = Some(now);
         drop(logged);
-        let more = self.unlogged.swap(0, Relaxed);
-        tracing::info!(reason, metric = self.name, more_since_last_line = more, "connections");
+        Some(self.unlogged.swap(0, Relaxed))
     }
 }

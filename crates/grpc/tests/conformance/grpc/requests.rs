@@ -200,6 +200,14 @@ fn others() -> Vec<Case> {
         .echo(1, "a"),
         call("Authority", ":authority is accepted", &[&[(":authority", "a:1")][..], &CALL].concat())
             .echo(1, "a"),
+        case("Content-Type", "another content type is told which port this is")
+            .send(headers(1, END_STREAM, &[&CALL[..3], &[("content-type", "application/json")]].concat()))
+            .http_with(1, "415", "content-type", "text/plain"),
+        case("Content-Type", "without a window for the text there is the status")
+            .send(settings(&[(INITIAL_WINDOW_SIZE, 0)]))
+            .acks(1)
+            .send(headers(1, END_STREAM, &[&CALL[..3], &[("content-type", "application/json")]].concat()))
+            .http(1, "415"),
         case("Call-Definition", "a request that is not POST gets an Allow header")
             .send(headers(1, END_STREAM, &with(":method", "GET")))
             .http_with(1, "405", "allow", "POST"),

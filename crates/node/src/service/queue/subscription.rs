@@ -122,7 +122,7 @@ impl Subscription {
                 let value = format!("{credit}, beside {} that are not used", self.credit);
                 let bound = format!("together they must be at most {MAX_CREDIT}");
                 let invalid = InvalidField { field: "credit", value, bound };
-                Err(Status::invalid_argument(invalid.to_string()))
+                Err(status::invalid(&invalid))
             }
         }
     }

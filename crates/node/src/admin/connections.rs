@@ -1,0 +1,135 @@
+//! The connections of the admin port: a bounded number of them, and each with deadlines.
+//!
+//! At the bound, the connection is closed whose caller keeps it waiting longest, and never a new one refused: probes and
+//! scrapes are new, and ask at once. Silent and slow callers keep nobody out.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+
+use super::progress::{ObservedSocket, Progress};
+
+/// Between two looks for a deadline that has passed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Between two tries to accept where the system has nothing for a connection.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// The connections that are open.
+pub(super) struct AdminConnections {
+    most: usize,
+    open: Mutex<Vec<Arc<AdminConnection>>>,
+}
+
+struct AdminConnection {
+    peer: IpAddr,
+    progress: Arc<Progress>,
+    closed: Notify,
+}
+
+impl AdminConnections {
+    /// At most `most` connections, half of them from one address.
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, open: Mutex::new(Vec::new()) })
+    }
+
+    /// Serves `router` until dropped. What is wrong with one connection ends only that one.
+    pub(super) async fn serve(self: Arc<Self>, listener: TcpListener, router: Router) -> Infallible {
+        loop {
+            let Ok((socket, peer)) = listener.accept().await else {
+                tokio::time::sleep(RETRY_AFTER).await;
+                continue;
+            };
+            let connection = Arc::new(AdminConnection {
+                peer: peer.ip().to_canonical(),
+                progress: Arc::new(Progress::new(Instant::now())),
+                closed: Notify::new(),
+            });
+            self.admit(&connection);
+            tokio::spawn(Arc::clone(&self).run(connection, socket, router.clone()));
+            // A new connection is read before the next one is accepted: it may be a probe, which the next would close.
+            yield_now().await;
+        }
+    }
+
+    /// Closes another connection where there are too many.
+    fn admit(&self, new: &Arc<AdminConnection>) {
+        let mut open = self.open.lock();
+        let of_peer = open.iter().filter(|one| one.peer == new.peer).count();
+        let from_same = of_peer >= (self.most / 2).max(1);
+        if from_same || open.len() >= self.most {
+            let waiting = open.iter().enumerate().filter(|(_, one)| !from_same || one.peer == new.peer);
+            if let Some((place, _)) = waiting.min_by_key(|(_, one)| one.progress.since()) {
+                open.swap_remove(place).closed.notify_one();
+            }
+        }
+        open.push(Arc::clone(new));
+    }
+
+    async fn run(self: Arc<Self>, connection: Arc<AdminConnection>, socket: TcpStream, router: Router) {
+        let observed = ObservedSocket { socket, progress: Arc::clone(&connection.progress) };
+        let served = http1::Builder::new()
+            .serve_connection(TokioIo::new(observed), TowerToHyperService::new(router.into_service()));
+        tokio::select! {
+            ended = served => {
+                if let Err(error) = ended {
+                    tracing::debug!(peer = %connection.peer, %error, "a connection to the admin port failed");
+                }
+            }
+            () = connection.closed.notified() => {
+                tracing::debug!(peer = %connection.peer, "too many connections to the admin port: this one waited longest");
+            }
+            () = late(&connection.progress) => {
+                tracing::debug!(peer = %connection.peer, "a caller of the admin port was too slow");
+            }
+        }
+        self.open.lock().retain(|one| !Arc::ptr_eq(one, &connection));
+    }
+}
+
+/// Ends when a deadline has passed.
+async fn late(progress: &Progress) {
+    while !progress.is_late(Instant::now()) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(peer: &str, since: Instant) -> Arc<AdminConnection> {
+        let progress = Arc::new(Progress::new(since));
+        Arc::new(AdminConnection { peer: peer.parse().unwrap(), progress, closed: Notify::new() })
+    }
+
+    /// At the bound the connection that waits longest goes: of the same address where that has half of all.
+    #[test]
+    fn a_new_connection_takes_the_place_of_the_one_that_waits_longest() {
+        let start = Instant::now();
+        let at = |second| start + Duration::from_secs(second);
+        let connections = AdminConnections::new(4);
+        let is_open = |one: &Arc<AdminConnection>| connections.open.lock().iter().any(|it| Arc::ptr_eq(it, one));
+        let (other, first, second) = (connection("10.0.0.9", at(0)), connection("10.0.0.1", at(1)), connection("10.0.0.1", at(2)));
+        for one in [&other, &first, &second] {
+            connections.admit(one);
+        }
+        let third = connection("10.0.0.1", at(3));
+        connections.admit(&third);
+        assert!(!is_open(&first) && is_open(&other) && is_open(&second) && is_open(&third));
+        let (fourth, fifth) = (connection("10.0.0.2", at(4)), connection("10.0.0.3", at(5)));
+        connections.admit(&fourth);
+        connections.admit(&fifth);
+        assert!(!is_open(&other) && is_open(&second) && is_open(&fourth) && is_open(&fifth));
+    }
+}

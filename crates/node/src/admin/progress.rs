@@ -1,0 +1,143 @@
+//! How far a connection to the admin port is: whether its caller keeps it waiting.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// The longest time for the headers of a request, and for the writing of its answer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest time between two requests.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The phase of a connection, and since when it is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// A request is awaited, or has not arrived whole.
+    Request(Instant),
+    /// Its answer is written, and the caller does not take it yet.
+    Blocked(Instant),
+    /// What was written has been taken. The next bytes are a new request, or more of the answer.
+    Written { first: Instant, last: Instant },
+}
+
+/// Shared by the socket of a connection and by who ends it.
+#[derive(Debug)]
+pub(super) struct Progress(Mutex<Phase>);
+
+impl Progress {
+    pub(super) fn new(now: Instant) -> Self {
+        Self(Mutex::new(Phase::Request(now)))
+    }
+
+    /// Since when the caller keeps the connection as it is.
+    pub(super) fn since(&self) -> Instant {
+        match *self.0.lock() {
+            Phase::Request(since) | Phase::Blocked(since) => since,
+            Phase::Written { last, .. } => last,
+        }
+    }
+
+    /// True if a deadline has passed.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        match *self.0.lock() {
+            Phase::Request(since) | Phase::Blocked(since) => now >= since + REQUEST_TIMEOUT,
+            Phase::Written { last, .. } => now >= last + IDLE_TIMEOUT,
+        }
+    }
+
+    fn read(&self, now: Instant) {
+        let mut phase = self.0.lock();
+        if matches!(*phase, Phase::Written { .. }) {
+            *phase = Phase::Request(now);
+        }
+    }
+
+    fn wrote(&self, now: Instant) {
+        let mut phase = self.0.lock();
+        *phase = Phase::Written { first: phase.first_write(now), last: now };
+    }
+
+    fn blocked(&self, now: Instant) {
+        let mut phase = self.0.lock();
+        *phase = Phase::Blocked(phase.first_write(now));
+    }
+}
+
+impl Phase {
+    /// When the answer that is written now was begun: a caller who takes a byte now and then gets no more time.
+    fn first_write(self, now: Instant) -> Instant {
+        match self {
+            Self::Request(_) => now,
+            Self::Blocked(first) | Self::Written { first, .. } => first,
+        }
+    }
+}
+
+/// A socket that tells its progress.
+pub(super) struct ObservedSocket {
+    pub(super) socket: TcpStream,
+    pub(super) progress: Arc<Progress>,
+}
+
+impl AsyncRead for ObservedSocket {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        let before = buf.filled().len();
+        let result = Pin::new(&mut self.socket).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.progress.read(Instant::now());
+        }
+        result
+    }
+}
+
+impl AsyncWrite for ObservedSocket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        match result {
+            Poll::Pending => self.progress.blocked(Instant::now()),
+            Poll::Ready(Ok(_)) => self.progress.wrote(Instant::now()),
+            Poll::Ready(Err(_)) => {}
+        }
+        result
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn callers_who_keep_a_connection_waiting_are_late() {
+        let start = Instant::now();
+        let progress = Progress::new(start);
+        // Half a request, byte by byte.
+        progress.read(start + 4 * SECOND);
+        assert!(!progress.is_late(start + 4 * SECOND) && progress.is_late(start + 5 * SECOND));
+        // Its answer, and the time until the next request.
+        progress.wrote(start + 6 * SECOND);
+        assert!(!progress.is_late(start + 65 * SECOND) && progress.is_late(start + 66 * SECOND));
+        // An answer that is taken byte by byte.
+        progress.read(start + 70 * SECOND);
+        progress.wrote(start + 71 * SECOND);
+        progress.blocked(start + 72 * SECOND);
+        progress.wrote(start + 75 * SECOND);
+        progress.blocked(start + 76 * SECOND);
+        assert!(progress.is_late(start + 76 * SECOND));
+    }
+}

@@ -1,0 +1,125 @@
+//! What programs read of an error: messages of `google.rpc`, in `grpc-status-details-bin`.
+//!
+//! INVALID_ARGUMENT has a BadRequest with the field, NOT_FOUND an ErrorInfo with what is unknown, and UNAVAILABLE an ErrorInfo
+//! and a RetryInfo. Their few fields are declared here: all that a client needs to generate them is Google's own protos.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use prost_types::{Any, Duration};
+use tonic::{Code, Status};
+
+/// The domain of the reasons.
+const DOMAIN: &str = "weir.v1";
+
+/// After what time a call that met no store should be made again. Clients that have a backoff of their own keep to it.
+const RETRY_DELAY: Duration = Duration { seconds: 1, nanos: 0 };
+
+/// `google.rpc.Status`.
+#[derive(Clone, PartialEq, Message)]
+struct RichStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+/// `google.rpc.BadRequest`.
+#[derive(Clone, PartialEq, Message)]
+struct BadRequest {
+    #[prost(message, repeated, tag = "1")]
+    field_violations: Vec<FieldViolation>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct FieldViolation {
+    #[prost(string, tag = "1")]
+    field: String,
+    #[prost(string, tag = "2")]
+    description: String,
+}
+
+/// `google.rpc.ErrorInfo`.
+#[derive(Clone, PartialEq, Message)]
+struct ErrorInfo {
+    #[prost(string, tag = "1")]
+    reason: String,
+    #[prost(string, tag = "2")]
+    domain: String,
+    #[prost(btree_map = "string, string", tag = "3")]
+    metadata: BTreeMap<String, String>,
+}
+
+/// `google.rpc.RetryInfo`.
+#[derive(Clone, PartialEq, Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<Duration>,
+}
+
+/// INVALID_ARGUMENT for a field.
+pub(in crate::service) fn invalid(field: &str, text: String) -> Status {
+    let violation = FieldViolation { field: field.to_owned(), description: text.clone() };
+    let request = BadRequest { field_violations: vec![violation] };
+    with_details(Code::InvalidArgument, text, vec![any("BadRequest", &request)])
+}
+
+/// NOT_FOUND for a name.
+pub(in crate::service) fn unknown(reason: &str, (what, name): (&str, &str), text: String) -> Status {
+    with_details(Code::NotFound, text, vec![info(reason, (what, name))])
+}
+
+/// UNAVAILABLE, with the kind of the failure.
+pub(in crate::service) fn unavailable(reason: &str, kind: &str, text: String) -> Status {
+    let retry = RetryInfo { retry_delay: Some(RETRY_DELAY) };
+    with_details(Code::Unavailable, text, vec![info(reason, ("kind", kind)), any("RetryInfo", &retry)])
+}
+
+fn info(reason: &str, (key, value): (&str, &str)) -> Any {
+    let metadata = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    any("ErrorInfo", &ErrorInfo { reason: reason.to_owned(), domain: DOMAIN.to_owned(), metadata })
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any { type_url: format!("type.googleapis.com/google.rpc.{name}"), value: message.encode_to_vec() }
+}
+
+fn with_details(code: Code, message: String, details: Vec<Any>) -> Status {
+    let rich = RichStatus { code: code.into(), message: message.clone(), details };
+    Status::with_details(code, message, rich.encode_to_vec().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn details(status: &Status) -> RichStatus {
+        let rich = RichStatus::decode(status.details()).unwrap();
+        assert_eq!((rich.code, &*rich.message), (status.code() as i32, status.message()));
+        rich
+    }
+
+    #[test]
+    fn a_field_that_breaks_its_bound_is_named() {
+        let rich = details(&invalid("consumer", "consumer is too long".to_owned()));
+        assert_eq!(rich.details[0].type_url, "type.googleapis.com/google.rpc.BadRequest");
+        let request = BadRequest::decode(&rich.details[0].value[..]).unwrap();
+        assert_eq!(request.field_violations[0].field, "consumer");
+    }
+
+    #[test]
+    fn what_is_unknown_and_what_failed_is_named() {
+        let rich = details(&unknown("UNKNOWN_QUEUE", ("queue", "jobs"), "no such queue".to_owned()));
+        let info = ErrorInfo::decode(&rich.details[0].value[..]).unwrap();
+        assert_eq!(
+            (&*info.reason, &*info.domain, &*info.metadata["queue"]),
+            ("UNKNOWN_QUEUE", DOMAIN, "jobs")
+        );
+        let rich = details(&unavailable("STORE", "timeout", "later".to_owned()));
+        assert_eq!(rich.details.len(), 2);
+        let retry = RetryInfo::decode(&rich.details[1].value[..]).unwrap();
+        assert_eq!(retry.retry_delay, Some(RETRY_DELAY));
+    }
+}
