@@ -6,7 +6,7 @@ use tonic::transport::Endpoint;
 use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
-use crate::support::command::Serve;
+use crate::support::command::{Serve, WEIR};
 use crate::support::server::ask;
 use crate::support::{RedisServer, SOON, eventually, eventually_async, scratch};
 
@@ -32,14 +32,14 @@ fn the_limit_is_raised_and_what_does_not_fit_is_said() {
         let (code, log) = serve.stop("TERM");
         assert_eq!(code, Some(0), "{log}");
         assert_eq!(!log.contains(NO_FIT), fits, "{log}");
-        // 64 of 300 are reserved, and some are open already.
+        // 16 and the 64 of the admin port are reserved of 300, and some are open already.
         let said = log.lines().find(|line| line.contains(NO_FIT)).map(|line| {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             (line["limit"].as_u64(), line["reserve"].as_u64(), line["fitting"].as_u64().unwrap())
         });
         assert!(
             said.is_none_or(|(limit, reserve, fitting)| {
-                (limit, reserve) == (Some(300), Some(64)) && (150..236).contains(&fitting)
+                (limit, reserve) == (Some(300), Some(80)) && (150..220).contains(&fitting)
             }),
             "{said:?}"
         );
@@ -74,17 +74,32 @@ async fn clients_cannot_use_up_the_files_that_others_need() {
     };
     let seen = || metric("weir_connections") + metric("weir_connections_refused_total");
     eventually(SOON, "all have been accepted or refused", || seen() == LIMIT + 51);
-    // 64 and, for each of two workers and the watcher, two connections to Redis; and two timers for each worker.
-    let reserve = 64 + 2 * (2 + 1) + 2 * 2;
+    // 16, 64 for the admin port, and, for each of two workers and the watcher, two connections to Redis; and two timers for each worker.
+    let reserve = 16 + 64 + 2 * (2 + 1) + 2 * 2;
     assert!(metric("process_open_fds") <= LIMIT - reserve + 10, "{}", metric("process_open_fds"));
     assert!(metric("weir_connections") > (LIMIT - reserve) / 2, "{}", metric("weir_connections"));
 
     redis.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
     eventually_async(SOON, "Redis is reached again", &mut decided).await;
     let scrapers: Vec<TcpStream> = (0..32).map(|_| TcpStream::connect(serve.admin()).unwrap()).collect();
-    assert!(serve.get("/readyz").contains(" 200 "), "{}", serve.get("/readyz"));
+    let page = serve.get("/readyz");
+    assert!(page.contains(" 503 ") && page.contains("clients have all open files"), "{page}");
     drop(scrapers);
     let log = serve.stop("TERM").1;
     assert_eq!(log.matches("as many open files as clients may use").count(), 1, "{log}");
     assert!(!log.contains("cannot accept"), "{log}");
+}
+
+/// With too few files for any client, the service used to start, and to say that it is ready.
+#[test]
+fn a_limit_that_leaves_no_connection_is_refused_at_the_start() {
+    for limit in [40, 64] {
+        let command =
+            format!("ulimit -n {limit} && exec {WEIR} serve --listen 127.0.0.1:0 --admin 127.0.0.1:0");
+        let ended = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        let wanted = format!("the limit of open files is {limit}, and Weir needs at least ");
+        assert!(said.contains(&wanted), "{said}");
+    }
 }

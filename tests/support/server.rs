@@ -79,7 +79,7 @@ impl Server {
         readiness.set(Ok(()));
         Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
-            let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), None);
+            let admin = Admin::start(listeners.admin, 64, metrics.clone(), readiness.clone(), None);
             let _admin = admin.unwrap();
             let parts = Parts {
                 rules: Arc::new(config.rules),

@@ -301,12 +301,14 @@ impl Strategy {
 
     /// The limits, in the order they are judged and reported. None, where it limits permits.
     #[must_use]
+    #[inline]
     pub fn limits(&self) -> &[Limit] {
         self.rates().map_or(&[], RateLimits::limits)
     }
 
     /// The limits' algorithms, in the same order.
     #[must_use]
+    #[inline]
     pub fn algorithms(&self) -> &[Algorithm] {
         self.rates().map_or(&[], RateLimits::algorithms)
     }
@@ -340,12 +342,14 @@ impl Strategy {
 
     /// The longest wait that a reservation may ask for.
     #[must_use]
+    #[inline]
     pub fn max_reservation(&self) -> Micros {
         self.rates().map_or(MAX_RESERVATION, |rates| rates.max_reservation)
     }
 
     /// Whether a limit makes its callers wait for their turn.
     #[must_use]
+    #[inline]
     pub fn paces(&self) -> bool {
         self.rates().is_some_and(RateLimits::paces)
     }

@@ -1,8 +1,11 @@
 //! What operators and orchestrators ask over HTTP: metrics, liveness, readiness. On a thread of its
 //! own, so that no scrape ever delays a decision.
 
+mod connections;
+mod progress;
 mod ui;
 
+use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
@@ -16,6 +19,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
 
+use self::connections::AdminConnections;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::usage::UsageHandle;
@@ -40,9 +44,10 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves on `listener`, with `/ui` where there is somebody to ask about usage.
+    /// Serves on `listener`, at most `max_connections` connections at a time, with `/ui` where there is somebody to ask about usage.
     pub fn start(
         listener: TcpListener,
+        max_connections: usize,
         metrics: Metrics,
         readiness: Readiness,
         usage: Option<UsageHandle>,
@@ -53,10 +58,8 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    result = serve(listener, metrics, readiness, usage) => {
-                        if let Err(error) = result {
-                            tracing::error!(%error, "the admin server ended");
-                        }
+                    Err(error) = serve(listener, max_connections, metrics, readiness, usage) => {
+                        tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
                 }
@@ -79,10 +82,11 @@ impl Drop for Admin {
 
 async fn serve(
     listener: TcpListener,
+    max_connections: usize,
     metrics: Metrics,
     readiness: Readiness,
     usage: Option<UsageHandle>,
-) -> std::io::Result<()> {
+) -> std::io::Result<Infallible> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut router = Router::new()
         .route("/", get(INDEX))
@@ -92,7 +96,7 @@ async fn serve(
     if let Some(usage) = usage {
         router = router.merge(ui::routes(usage, readiness));
     }
-    axum::serve(listener, router).await
+    Ok(AdminConnections::new(max_connections).serve(listener, router).await)
 }
 
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {

@@ -265,7 +265,13 @@ impl App {
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());
-        let admin = Admin::start(listeners.admin, metrics.clone(), readiness.clone(), shown);
+        let admin = Admin::start(
+            listeners.admin,
+            config.server.limits.admin_max_connections,
+            metrics.clone(),
+            readiness.clone(),
+            shown,
+        );
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
             rules: Arc::new(config.rules),

@@ -11,7 +11,8 @@
 
 mod troubles;
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -27,7 +28,12 @@ pub struct Readiness {
     notes: Arc<Mutex<Troubles>>,
     /// Whether a node whose store is away is not ready.
     needs_store: bool,
+    accepts: Accepts,
 }
+
+/// Tells whether a client that connects now is served.
+#[derive(Clone, Default)]
+struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
 
 /// What a node says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +52,28 @@ pub enum State {
     Closing,
 }
 
+impl fmt::Debug for Accepts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Accepts")
+    }
+}
+
 impl Readiness {
     /// A node that is still starting. If it does not need its store, it is ready without.
     #[must_use]
     pub fn starting(needs_store: bool) -> Self {
         let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
-        Self { state, notes: Arc::new(Mutex::new(Vec::new().into())), needs_store }
+        Self {
+            state,
+            notes: Arc::new(Mutex::new(Vec::new().into())),
+            needs_store,
+            accepts: Accepts::default(),
+        }
+    }
+
+    /// Says how to find out whether a client that connects now is served. The first one counts.
+    pub fn accepts_if(&self, accepts: impl Fn() -> bool + Send + Sync + 'static) {
+        let _ = self.accepts.0.set(Box::new(accepts));
     }
 
     /// Says whether decisions can be made, and if not, why. A node that drains stays so.
@@ -95,7 +117,11 @@ impl Readiness {
     /// Whether calls are answered, and what to tell people: the state, and what makes answers worse.
     #[must_use]
     pub fn page(&self) -> (bool, String) {
+        let accepts = self.accepts.0.get().is_none_or(|accepts| accepts());
         let (is_ready, text) = match self.state() {
+            State::Ready | State::Degraded(_) if !accepts => {
+                (false, "not ready: clients have all open files that they may use\n".to_owned())
+            }
             State::Ready => (true, "ready\n".to_owned()),
             State::Degraded(troubles) => {
                 (true, format!("degraded: {troubles}\non_store_failure answers where Redis does not\n"))

@@ -37,8 +37,8 @@ use weir_store::{LeaseHandle, QueueHandle, Store};
 use self::accept::Acceptor;
 pub use self::connection_server::ConnectionServer;
 pub use self::listener::{Listener, SocketFile};
-use self::open_files::OpenFiles;
 pub use self::open_files::raise_open_files;
+use self::open_files::{OpenFiles, TooFewFiles};
 use self::worker::Workers;
 use crate::limiter::envoy::{EnvoyRules, Loaded};
 use crate::queues::SharedQueues;
@@ -127,6 +127,9 @@ pub enum ServerError {
     /// The gRPC server itself failed.
     #[error("the gRPC server failed: {0}")]
     Grpc(String),
+    /// The limit of open files is too low.
+    #[error(transparent)]
+    OpenFiles(#[from] TooFewFiles),
     /// A worker ended although it was not asked to.
     #[error("worker {0} ended unexpectedly: this is a bug in weir; see the log lines before this one")]
     WorkerLost(usize),
@@ -158,8 +161,9 @@ pub fn run<S: Store>(
     let (stop, stopped) = watch::channel(());
     let refused = parts.metrics.connections_refused();
     let max_connections = config.limits.max_connections;
-    let files = OpenFiles::of_process(parts.store_files);
-    files.compare(max_connections, worker_count(config));
+    let files = OpenFiles::of_process(parts.store_files + config.limits.admin_max_connections);
+    files.compare(max_connections, worker_count(config))?;
+    readiness.accepts_if(move || files.has_place());
     let ServerLimits { max_buffered_bytes, max_open_streams, .. } = config.limits;
     let budget = BufferBudget::with_streams(max_buffered_bytes, worker_count(config), max_open_streams);
     parts.metrics.show_budget(budget.clone());

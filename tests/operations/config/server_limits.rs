@@ -10,10 +10,11 @@ fn every_limit_has_its_place() {
     let config = accepted(&section(
         "server: { limits: { max_connections: 5, max_streams: 6, max_header_bytes: 8KiB, \
          max_message_bytes: 1MiB, max_pending_resets: 7, max_local_resets: 8, max_buffered_bytes: 9MiB, \
-         max_side_streams: 9, max_open_streams: 10, first_message_timeout: 5s, handshake_timeout: 1s, \
+         max_side_streams: 9, max_open_streams: 10, admin_max_connections: 11, first_message_timeout: 5s, handshake_timeout: 1s, \
          keepalive_interval: 2s, keepalive_timeout: 3s, max_connection_age: 1h, max_connection_age_grace: 4s } }",
     ));
     let expected = ServerLimits {
+        admin_max_connections: 11,
         max_connections: 5,
         max_streams: 6,
         max_side_streams: 9,

@@ -37,6 +37,15 @@ section! {
                    queue. `weir_connections_refused_total` counts them. If the limit does not fit into the limit of \
                    [open files](#open-files), Weir logs a warning at the start.",
         }
+        /// Open connections to the admin port, half of them from one address.
+        pub admin_max_connections: usize = 64 => {
+            kind: Count(2, 10_000_usize),
+            outside: Outside::No,
+            applies: Applies::AtRestart,
+            more: "At the bound the connection is closed whose caller keeps it waiting longest, never a new one. A request \
+                   must arrive, and its answer be read, within 5 s; between two requests a connection may be silent for \
+                   60 s. As many open files are kept free for them.",
+        }
         /// Calls in flight on one connection.
         pub max_streams: u32 = 1024 => {
             kind: Count(1, MAX_STREAMS as u32),
@@ -69,7 +78,9 @@ section! {
             outside: Outside::No,
             applies: Applies::AtRestart,
             more: "Callers need a few hundred bytes; the rest is for what proxies add (tokens, trace contexts). A \
-                   larger header list ends its call but not its connection.",
+                   larger header list ends its call but not its connection (RESOURCE_EXHAUSTED; on `tonic` HTTP 431). \
+                   Blocks of up to 256 KiB, or twice this bound where that is more, are read for that. A larger block \
+                   ends the connection.",
         }
         /// Bytes of one message, in either direction.
         // A request with every field at its bound fits; gRPC's own default is 4 MiB.
@@ -85,17 +96,18 @@ section! {
             kind: Count(1, MAX_STREAMS),
             outside: Outside::No,
             applies: Applies::AtRestart,
-            more: "It is a bound on rapid resets (CVE-2023-44487). The count decays to 0 within 10 s. When the server \
-                   stalls, a client with deadlines cancels all its calls at once, so this should be at least \
-                   `max_streams`.",
+            more: "It is a bound on rapid resets (CVE-2023-44487). When the server stalls, a client with deadlines \
+                   cancels all its calls at once, so this should be at least `max_streams`. Beside it, a client may \
+                   cancel 256 × `max_streams` calls within 10 s, begun or not.",
         }
         /// Calls that the server may reset for faults of the client; above it the connection ends.
         pub max_local_resets: usize = 1024 => {
             kind: Count(1, MAX_STREAMS),
             outside: Outside::No,
             applies: Applies::AtRestart,
-            more: "It is a bound on resets that a client provokes (CVE-2025-8671, MadeYouReset). The count decays to 0 \
-                   within 10 s.",
+            more: "It is a bound on resets that a client provokes (CVE-2025-8671, MadeYouReset). DATA that arrives late, \
+                   after the client's own RST_STREAM, does not count (on `tonic` it does). The count decays to 0 within \
+                   10 s.",
         }
         /// Bytes that all connections together may hold; at least twice the largest message.
         pub max_buffered_bytes: usize = 64 << 20 => {

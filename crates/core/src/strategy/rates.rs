@@ -58,18 +58,22 @@ impl RateLimits {
         }
     }
 
+    #[inline]
     pub(super) fn limits(&self) -> &[Limit] {
         &self.limits
     }
 
+    #[inline]
     pub(super) fn algorithms(&self) -> &[Algorithm] {
         &self.algorithms
     }
 
+    #[inline]
     pub(super) fn identity(&self, index: usize) -> &[u8] {
         self.identities.get(index).map_or(&[], |identity| identity)
     }
 
+    #[inline]
     pub(super) fn paces(&self) -> bool {
         self.paces
     }

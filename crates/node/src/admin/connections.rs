@@ -119,8 +119,10 @@ mod tests {
         let start = Instant::now();
         let at = |second| start + Duration::from_secs(second);
         let connections = AdminConnections::new(4);
-        let is_open = |one: &Arc<AdminConnection>| connections.open.lock().iter().any(|it| Arc::ptr_eq(it, one));
-        let (other, first, second) = (connection("10.0.0.9", at(0)), connection("10.0.0.1", at(1)), connection("10.0.0.1", at(2)));
+        let is_open =
+            |one: &Arc<AdminConnection>| connections.open.lock().iter().any(|it| Arc::ptr_eq(it, one));
+        let (other, first, second) =
+            (connection("10.0.0.9", at(0)), connection("10.0.0.1", at(1)), connection("10.0.0.1", at(2)));
         for one in [&other, &first, &second] {
             connections.admit(one);
         }

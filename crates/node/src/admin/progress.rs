@@ -86,7 +86,11 @@ pub(super) struct ObservedSocket {
 }
 
 impl AsyncRead for ObservedSocket {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
         let before = buf.filled().len();
         let result = Pin::new(&mut self.socket).poll_read(cx, buf);
         if buf.filled().len() > before {
@@ -97,7 +101,11 @@ impl AsyncRead for ObservedSocket {
 }
 
 impl AsyncWrite for ObservedSocket {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
         let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
         match result {
             Poll::Pending => self.progress.blocked(Instant::now()),

@@ -14,13 +14,16 @@
 //! that all of them are free for everything else.
 
 use std::fmt;
+use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For what does not depend on the configuration: connections to the admin port, files that are read again,
-/// look-ups of names.
-const STANDING_RESERVE: u64 = 64;
+/// For what does not depend on the configuration: files that are read again, look-ups of names.
+const STANDING_RESERVE: u64 = 16;
+
+/// With fewer connections than this a server is of no use.
+const FEWEST_CONNECTIONS: u64 = 16;
 
 /// Files of a worker's runtime: its queue of events, two handles to it, and what wakes it.
 const FILES_PER_WORKER: u64 = 4;
@@ -32,6 +35,18 @@ pub(super) struct OpenFiles {
     limit: Option<u64>,
     /// How many of them clients never get.
     reserve: u64,
+}
+
+/// The limit of open files leaves hardly a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the limit of open files is {limit}, and Weir needs at least {needed}: {standing} are open without a client, and half \
+     of the limit is kept for Redis and the admin port; raise the limit (`ulimit -n`, LimitNOFILE=)"
+)]
+pub struct TooFewFiles {
+    limit: u64,
+    needed: u64,
+    standing: u64,
 }
 
 /// Raises the limit of open files to the most that the system allows this process. Best effort: a process that may
@@ -48,14 +63,14 @@ pub fn raise_open_files() {
 }
 
 impl OpenFiles {
-    /// What this process may open now, with `for_store` files that its store may need.
-    pub(super) fn of_process(for_store: usize) -> Self {
-        Self::with_limit(getrlimit(Resource::Nofile).current, for_store)
+    /// What this process may open now, with a reserve for as many files of the store and the admin port.
+    pub(super) fn of_process(reserved: usize) -> Self {
+        Self::with_limit(getrlimit(Resource::Nofile).current, reserved)
     }
 
     /// Under a very low limit, the reserve and the clients get a half each.
-    fn with_limit(limit: Option<u64>, for_store: usize) -> Self {
-        let wanted = STANDING_RESERVE + for_store as u64;
+    fn with_limit(limit: Option<u64>, reserved: usize) -> Self {
+        let wanted = STANDING_RESERVE + reserved as u64;
         Self { limit, reserve: limit.map_or(wanted, |limit| wanted.min(limit / 2)) }
     }
 
@@ -69,11 +84,20 @@ impl OpenFiles {
         self.limit.is_none_or(|limit| number < limit - self.reserve)
     }
 
-    /// Warns when there cannot be `max_connections` connections.
-    pub(super) fn compare(&self, max_connections: usize, workers: usize) {
-        let Some(limit) = self.limit else { return };
+    /// True if a client that connects now gets a file.
+    pub(super) fn has_place(&self) -> bool {
+        File::open("/dev/null").is_ok_and(|file| self.has_place_for(&file))
+    }
+
+    /// Warns when there cannot be `max_connections` connections. With hardly any, it is an error.
+    pub(super) fn compare(&self, max_connections: usize, workers: usize) -> Result<(), TooFewFiles> {
+        let Some(limit) = self.limit else { return Ok(()) };
         let standing = open_now() + FILES_PER_WORKER * workers as u64;
         let fitting = (limit - self.reserve).saturating_sub(standing);
+        if fitting < FEWEST_CONNECTIONS {
+            // Up to here the reserve is half of the limit.
+            return Err(TooFewFiles { limit, needed: 2 * (standing + FEWEST_CONNECTIONS), standing });
+        }
         if (max_connections as u64) > fitting {
             tracing::warn!(
                 max_connections,
@@ -84,6 +108,7 @@ impl OpenFiles {
                  (`ulimit -n`, LimitNOFILE=), or lower max_connections"
             );
         }
+        Ok(())
     }
 }
 
@@ -109,11 +134,16 @@ mod tests {
     #[test]
     fn the_reserve_is_the_end_of_the_numbers() {
         let files = OpenFiles::with_limit(Some(1024), 36);
-        assert_eq!(files.reserve, 100);
-        assert!(files.allows(923) && !files.allows(924));
+        assert_eq!(files.reserve, 52);
+        assert!(files.allows(971) && !files.allows(972));
         // A low limit is shared.
         let files = OpenFiles::with_limit(Some(100), 36);
         assert!(files.allows(49) && !files.allows(50));
+        // Hardly anything is left of a very low one, and the error says what is needed.
+        let TooFewFiles { limit, needed, .. } =
+            OpenFiles::with_limit(Some(16), 36).compare(1, 2).unwrap_err();
+        assert!(limit == 16 && needed >= 2 * (FEWEST_CONNECTIONS + 8), "{needed}");
+        assert_eq!(OpenFiles::with_limit(Some(needed + 100), 36).compare(1, 2), Ok(()));
         assert!(OpenFiles::with_limit(None, 36).allows(RawFd::MAX));
     }
 }
