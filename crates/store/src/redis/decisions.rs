@@ -164,8 +164,13 @@ impl ScriptRequest for DecisionRequest {
     /// their keys.
     fn arrange(calls: &mut [ScriptCall<Self>]) {
         let family = |call: &ScriptCall<Self>| call.first().map(|first| first.strategy.family());
+        // Mostly all are of one family, whose overrides have the same engines.
+        let is_like = |a: &_, b: &_| family(a) == family(b);
+        if calls.windows(2).all(|pair| pair[0].form == pair[1].form && is_like(&pair[0], &pair[1])) {
+            return;
+        }
         calls.sort_by_key(family);
-        for family in calls.chunk_by_mut(|a, b| family(a) == family(b)) {
+        for family in calls.chunk_by_mut(is_like) {
             // Where an override has other engines, all go together, and so in order.
             if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
                 family.iter_mut().for_each(|call| call.form = Form::Any);

@@ -1,6 +1,7 @@
 //! Joining calls that are ready at the same moment.
 
 use super::{ScriptCall, ScriptRequest};
+use crate::redis::callers::append;
 
 /// What keys one call may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +20,22 @@ impl<R: ScriptRequest> ScriptCall<R> {
         if calls.len() < 2 {
             return;
         }
-        calls.sort_by_key(|call| call.lane(slots));
+        // Mostly there is one lane, and then nothing is sorted.
+        if calls.windows(2).any(|pair| pair[0].lane(slots) != pair[1].lane(slots)) {
+            calls.sort_by_key(|call| call.lane(slots));
+        }
         for lane in calls.chunk_by_mut(|a, b| a.lane(slots) == b.lane(slots)) {
             R::arrange(lane);
         }
         let mut grouped: Vec<Self> = Vec::with_capacity(4);
+        // The lane of the call at hand, and where the calls of it begin.
+        let (mut lane, mut begin) = (None, 0);
         for mut call in calls.drain(..) {
-            let lane = call.lane(slots);
-            let mut same_lane = grouped.iter_mut().rev().take_while(|open| open.lane(slots) == lane);
+            let own = Some(call.lane(slots));
+            if own != lane {
+                (lane, begin) = (own, grouped.len());
+            }
+            let mut same_lane = grouped.iter_mut().skip(begin).rev();
             // Only the last call of its kind: what came later must not be done earlier.
             match same_lane.find(|open| open.is_like(&call)).filter(|open| open.has_room_for(&call)) {
                 Some(open) => open.join(&mut call),
@@ -39,7 +48,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
     /// Calls of different lanes are never joined: the slot of a call that must be of one slot, and whether the node is
     /// asked on behalf of another one.
     fn lane(&self, slots: CallSlots) -> (Option<u16>, bool) {
-        let is_apart = slots != CallSlots::Together || self.alone;
+        let is_apart = slots == CallSlots::Apart || (slots == CallSlots::Together && self.alone);
         (self.first().filter(|_| is_apart).map(R::slot), self.asking)
     }
 
@@ -54,7 +63,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
 
     fn join(&mut self, other: &mut Self) {
         self.spans |= self.first().map(R::slot) != other.first().map(R::slot);
-        self.requests.append(&mut other.requests);
+        append(&mut self.requests, &mut other.requests);
         self.callers.append(&mut other.callers);
     }
 }
