@@ -5,7 +5,7 @@ use std::io::Write as _;
 use http::{HeaderMap, HeaderValue, Method};
 use prost::Message as _;
 use weir_config::{Config, ServerConfig, ServerLimits, TransportKind};
-use weir_proto::v1::ShouldAllowRequest;
+use weir_proto::v1::{RefundRequest, ShouldAllowRequest};
 
 use super::client::{Call, Outcome};
 use super::{BATCH, CHECK, RATE_LIMIT, REFUND, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
@@ -156,8 +156,11 @@ async fn errors_have_the_same_details() {
         ("bob".to_owned(), "nothing at all", "", "UNKNOWN_RESOURCE"),
     ] {
         let asked = ShouldAllowRequest { strategy: strategy.to_owned(), ..peek(resource, &consumer) };
-        for path in [SHOULD_ALLOW, REFUND] {
-            let (fast, tonic) = both(unary(path, &asked)).await;
+        let (resource, consumer, strategy) = (resource.to_owned(), consumer, strategy.to_owned());
+        let refund = RefundRequest { resource, consumer, strategy, ..RefundRequest::default() };
+        for call in [unary(SHOULD_ALLOW, &asked), unary(REFUND, &refund)] {
+            let path = call.path.clone();
+            let (fast, tonic) = both(call).await;
             let details = fast.metadata.get("grpc-status-details-bin").expect("there are details");
             assert_eq!(Some(details), tonic.metadata.get("grpc-status-details-bin"), "{path}");
             let fields = [("grpc-status", "3"), ("grpc-status-details-bin", details)];

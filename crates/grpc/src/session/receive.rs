@@ -167,24 +167,6 @@ impl Session {
         Ok(())
     }
 
-    /// HEADERS on a stream that is not open any more.
-    fn headers_of_ended(&mut self, id: u32, valid: bool) -> FrameResult {
-        if self.rest_of_headers(id, valid)? || self.reset_streams.contains(id) || self.is_cancelled(id) {
-            return Ok(());
-        }
-        Err(ConnectionError::new(ErrorCode::StreamClosed, "it sent headers on a stream that has ended"))
-    }
-
-    /// Whether the client has reset this stream. Its late frame is a stream error (RFC 9113, 5.1), and those behind it
-    /// are ignored.
-    fn is_cancelled(&mut self, id: u32) -> bool {
-        let is_known = self.cancelled_streams.forget(id);
-        if is_known {
-            self.send_reset(id, ErrorCode::StreamClosed);
-        }
-        is_known
-    }
-
     fn data(&mut self, frame: &Frame<'_>) -> FrameResult {
         self.check_opened(frame.stream)?;
         sized(frame, frame.payload.len() >= fixed_fields(frame))?;
@@ -222,20 +204,6 @@ impl Session {
             self.add_stream_credit(frame.stream, length - content.len());
         }
         if valid { Ok(()) } else { self.reset(frame.stream, ErrorCode::Protocol) }
-    }
-
-    /// DATA on a stream that is not open any more.
-    fn data_of_ended(&mut self, frame: &Frame<'_>, bytes: usize) -> FrameResult {
-        let id = frame.stream;
-        // Streams that follow the last one of our GOAWAY are ignored.
-        if id > self.last_stream_id
-            || self.rest_of_body(id, bytes, frame.has(flag::END_STREAM))?
-            || self.reset_streams.contains(id)
-            || self.is_cancelled(id)
-        {
-            return Ok(());
-        }
-        self.reset(id, ErrorCode::StreamClosed)
     }
 
     fn window_update(&mut self, frame: &Frame<'_>) -> FrameResult {

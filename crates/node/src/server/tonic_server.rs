@@ -4,8 +4,8 @@
 //! What this server cannot do is in the table of differences of `crates/grpc/README.md`.
 
 mod front;
-mod inflated_body;
 mod open_calls;
+mod plain_body;
 mod request_body;
 mod socket;
 

@@ -14,8 +14,8 @@ use weir_grpc::{GZIP, Methods, deadline_exceeded, unknown_encoding};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-use super::inflated_body::InflatedBody;
 use super::open_calls::{CallBounds, HeldBody};
+use super::plain_body::PlainBody;
 use super::request_body::CountedBody;
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
@@ -84,7 +84,7 @@ impl Service<http::Request<Body>> for Front {
         let largest = self.methods.largest_message_of(path);
         let inflater = inflated.then(|| self.bounds.inflater(largest));
         let counted = |body| CountedBody::new(body, largest, inflated, &self.bounds);
-        let request = request.map(|body| InflatedBody::of(counted(body), inflater));
+        let request = request.map(|body| PlainBody::of(counted(body), inflater));
         let response = self.router.call(request);
         let deadlines = self.deadlines.clone();
         Box::pin(async move {

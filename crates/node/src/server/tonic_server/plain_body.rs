@@ -13,12 +13,12 @@ use weir_grpc::Inflater;
 use super::request_body::CountedBody;
 
 /// A request's body with plain messages.
-pub(super) struct InflatedBody {
+pub(super) struct PlainBody {
     body: CountedBody,
     inflater: Inflater,
 }
 
-impl InflatedBody {
+impl PlainBody {
     /// Inflates `body` with `inflater`, if there is one.
     pub(super) fn of(body: CountedBody, inflater: Option<Inflater>) -> Body {
         match inflater {
@@ -28,7 +28,7 @@ impl InflatedBody {
     }
 }
 
-impl http_body::Body for InflatedBody {
+impl http_body::Body for PlainBody {
     type Data = Bytes;
     type Error = Status;
 
