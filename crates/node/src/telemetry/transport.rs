@@ -1,4 +1,4 @@
-//! What happens to connections: counters, and a log line for each kind of event, at most one in ten seconds.
+//! Connection events: counters, and a log line per kind, at most one in ten seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,12 +10,12 @@ use weir_grpc::{ConnectionEvent, ConnectionObserver, ErrorCode, StreamBound};
 
 use weir_time::clock::monotonic;
 
-/// Between two log lines of one kind.
+/// Time between two log lines of one kind.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 const STREAM_REFUSALS: &str = "weir_stream_refusals_total";
 
-/// Every code that a GOAWAY of ours may have, and its name in RFC 9113.
+/// Error codes of GOAWAY frames that we send, with their names in RFC 9113.
 const CODES: [(ErrorCode, &str); 9] = [
     (ErrorCode::NoError, "NO_ERROR"),
     (ErrorCode::Protocol, "PROTOCOL_ERROR"),
@@ -41,7 +41,7 @@ pub struct TransportMetrics {
     aged: Counted,
 }
 
-/// A counter, and when its last log line was written.
+/// A counter, and the time of its last log line.
 struct Counted {
     name: &'static str,
     count: IntCounter,
@@ -91,7 +91,7 @@ impl TransportMetrics {
         }))
     }
 
-    /// A connection has reached its age.
+    /// Counts a connection that reached its maximum age.
     pub(crate) fn aged(&self) {
         self.aged.add("connections end because of their age; their clients connect again");
     }
@@ -126,7 +126,7 @@ impl Counted {
 
     fn add(&self, reason: &'static str) {
         self.count.inc();
-        // Somebody else is logging if the lock is held.
+        // If the lock is held, another thread is logging.
         let Some(mut logged) = self.logged.try_lock() else {
             self.unlogged.fetch_add(1, Relaxed);
             return;
