@@ -62,12 +62,12 @@ pub struct Algorithm {
     ceiling: u64,
     /// The level up to which forced debits charge; `u64::MAX` where only the ceiling bounds them.
     debt_level: u64,
-    /// Whether denied attempts are charged too.
+    /// True if denied attempts are charged too.
     count_denied: bool,
-    /// Whether it has nothing particular: no shortest gap, held starts, counted denials, waits or debts of costs. It
-    /// spares the decisions of nearly all limits a question about each.
+    /// True without special features: shortest gap, held starts, counted denials, paced waits, costs paid afterwards.
+    /// Saves nearly all decisions a check for each.
     is_plain: bool,
-    /// Whether it never denies: it is judged, and charged only where it would admit.
+    /// True in shadow mode: never denies; it is judged, and charged only where it would admit.
     is_shadow: bool,
     engine: Engine,
 }
@@ -158,7 +158,7 @@ impl EngineKind {
     }
 }
 
-/// What a stored state means now. Numbers only: the driver carries them from reading to writing.
+/// A stored state as of now, as plain numbers that the driver carries from reading to writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     /// How much is used, in the engine's own units.
@@ -204,7 +204,7 @@ impl Engine {
         self.kind().name()
     }
 
-    /// Whether its states hold bytes beside their own, which no room for a key provides for.
+    /// True if its states allocate memory beyond their own size, which a key's slot does not include.
     #[must_use]
     pub const fn is_boxed(&self) -> bool {
         matches!(self, Self::Log(_) | Self::Sliding(_) | Self::Slots(_) | Self::WarmUp(_))
@@ -230,7 +230,7 @@ impl Algorithm {
         self.ceiling
     }
 
-    /// Whether denied attempts are charged too.
+    /// True if denied attempts are charged too.
     #[must_use]
     pub const fn counts_denied(&self) -> bool {
         self.count_denied
@@ -242,13 +242,13 @@ impl Algorithm {
         &self.engine
     }
 
-    /// Whether its windows start at a time of each key's own, see [`Cells::phase`].
+    /// True if each key's windows start at a time of its own, see [`Cells::phase`].
     #[must_use]
     pub const fn is_spread(&self) -> bool {
         matches!(self.engine, Engine::Window(Window { grid: Grid::Spread, .. }))
     }
 
-    /// The level above which nothing is admitted: what the limit takes, or the burst where calls pay afterwards.
+    /// The level above which nothing is admitted: the capacity, or the burst where calls pay afterwards.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
@@ -314,7 +314,7 @@ impl Algorithm {
                 *state = log.write_held(&mut entries, reading, level).then_some(State::Log(entries));
             }
             _ if level == 0 => *state = None,
-            // What is written over holds nothing that would have to be dropped.
+            // An overwritten plain state needs no drop.
             Engine::Bucket(bucket) => match state {
                 Some(State::Bucket(state)) => *state = bucket.write(reading, level),
                 _ => *state = Some(State::Bucket(bucket.write(reading, level))),

@@ -37,16 +37,16 @@ use crate::strategy::{Attributes, Field};
 /// The longest resource, consumer, strategy or attribute that a request may name, in bytes.
 pub const MAX_PART: usize = 512;
 
-/// What a request is about: the fields that scopes can name.
+/// Subject of a request: the fields that scopes can name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Subject<'a> {
-    /// What is used.
+    /// The resource.
     pub resource: &'a str,
-    /// Who uses it.
+    /// The consumer.
     pub consumer: &'a str,
     /// The routing group of the resource, if it has one.
     pub group: Option<&'a str>,
-    /// Further facts, by name.
+    /// Attributes by name.
     pub attributes: Attributes<'a>,
 }
 

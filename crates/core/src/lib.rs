@@ -1,13 +1,13 @@
-//! What Weir decides, as pure functions of their arguments.
+//! Decisions of Weir, as pure functions of their arguments.
 //!
-//! * [`algorithm`]: what every limit means.
-//! * [`strategy`]: which limits apply.
-//! * [`key`]: the names of their states.
-//! * [`lease`]: permits that callers hold for a time, and limits that follow what the holders report.
-//! * [`queue`]: work that waits for workers.
-//! * [`envoy`]: which rule of Envoy's files a descriptor matches.
+//! * [`algorithm`]: rate limits.
+//! * [`strategy`]: resolution of a request into limits.
+//! * [`key`]: names of states.
+//! * [`lease`]: permits that callers hold for a time, and limits that adapt to what the holders report.
+//! * [`queue`]: work queues.
+//! * [`envoy`]: matching of descriptors with the rules of Envoy's files.
 //!
-//! Nothing here reads a clock, holds a lock, does I/O, or knows where states are kept and how questions arrive.
+//! Nothing here reads a clock, holds a lock, does I/O, or depends on a store or a transport.
 
 pub mod algorithm;
 pub mod envoy;

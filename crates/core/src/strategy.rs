@@ -43,7 +43,7 @@ pub const LONGEST_RESERVATION: Micros = Micros::from_secs(3600);
 /// The longest name that a strategy or a limit may have, in bytes.
 pub const MAX_NAME: usize = 128;
 
-/// What the only limit of a strategy that limits concurrency is called, in keys and messages.
+/// Name of the only limit of a concurrency strategy, in keys and messages.
 pub const CONCURRENCY: &str = "concurrency";
 
 /// A named rule, and how the keys of its counters are made.
@@ -73,11 +73,11 @@ pub struct Limit {
     pub name: Box<str>,
     /// Which fields of a request make this limit's key.
     pub scope: Scope,
-    /// What it allows.
+    /// Its algorithm.
     pub algorithm: Algorithm,
 }
 
-/// What answers when the store cannot.
+/// Failure policy: the answer when the store cannot decide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// The call goes ahead, marked degraded.
@@ -211,7 +211,7 @@ impl Strategy {
         })
     }
 
-    /// What it limits: rates or permits.
+    /// Its rule: rates or permits.
     #[must_use]
     #[inline]
     pub fn rule(&self) -> &StrategyRule {
@@ -235,7 +235,7 @@ impl Strategy {
         }
     }
 
-    /// What distinguishes it from every other strategy of the process.
+    /// Id that is unique among all strategies of the process.
     #[must_use]
     pub fn id(&self) -> StrategyId {
         self.id
@@ -247,14 +247,13 @@ impl Strategy {
         &self.fields
     }
 
-    /// Whether some limit counts by fewer fields than another, so that decisions with other keys share its
-    /// counters.
+    /// True if some limit counts by fewer fields than another, so that decisions with other keys share its counters.
     #[must_use]
     pub fn shares_counters(&self) -> bool {
         self.shares_counters
     }
 
-    /// Whether the tag has every field that its limits count by, where no routing group stands for one.
+    /// True if the tag has every field that its limits count by, unless a routing group replaces one.
     #[must_use]
     pub fn tag_is_whole(&self) -> bool {
         self.tag_is_whole
@@ -313,19 +312,19 @@ impl Strategy {
         self.rates().map_or(&[], RateLimits::algorithms)
     }
 
-    /// What the identities of the keys of limit number `index` begin with ([`write_identity`](crate::key::write_identity)).
+    /// Prefix of the identities of the keys of limit number `index` ([`write_identity`](crate::key::write_identity)).
     #[inline]
     pub(crate) fn identity(&self, index: usize) -> &[u8] {
         self.rates().map_or(&[], |rates| rates.identity(index))
     }
 
-    /// What all keys of one decision have in common.
+    /// Hash tag of all keys of one decision.
     #[must_use]
     pub fn tag(&self) -> &Tag {
         &self.tag
     }
 
-    /// What answers when the store cannot.
+    /// The failure policy.
     #[must_use]
     pub fn on_store_failure(&self) -> FailurePolicy {
         self.on_store_failure
@@ -347,14 +346,14 @@ impl Strategy {
         self.rates().map_or(MAX_RESERVATION, |rates| rates.max_reservation)
     }
 
-    /// Whether a limit makes its callers wait for their turn.
+    /// True if a limit makes its callers wait for their turn.
     #[must_use]
     #[inline]
     pub fn paces(&self) -> bool {
         self.rates().is_some_and(RateLimits::paces)
     }
 
-    /// Whether a request must name its consumer.
+    /// True if a request must name its consumer.
     #[must_use]
     pub fn names_consumer(&self) -> bool {
         self.fields.has(Field::Consumer)

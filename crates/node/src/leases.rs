@@ -1,4 +1,4 @@
-//! The use case of leases: which strategy, what the store says, what answers when the store cannot, one event.
+//! The use case of leases: resolves the strategy, asks the store, applies the failure policy, records one event.
 //!
 //! [`Leases::acquire`] is a decision: access lists come first, and the failure policy answers for a store that is away.
 //! Renewing and releasing concern a lease that somebody holds already, so lists and policies have no say in them.
@@ -26,7 +26,7 @@ pub struct Leases {
     recorder: Arc<Recorder>,
 }
 
-/// Which lease is meant.
+/// A question about one lease.
 #[derive(Debug, Clone)]
 pub struct LeaseQuestion<'a> {
     /// Resource, consumer, strategy, attributes and deadline; the rest says nothing of leases.
@@ -35,16 +35,16 @@ pub struct LeaseQuestion<'a> {
     pub id: &'a str,
 }
 
-/// What the store said to a caller who wants permits.
+/// The store's answer to an acquisition.
 #[derive(Debug, Clone, Copy)]
 pub struct PermitsDecision {
-    /// Whether they were granted, and how the strategy stands.
+    /// Tells if the permits were granted, and the state of the strategy.
     pub answer: LeaseAnswer,
-    /// The most permits that there ever are.
+    /// The limit of the strategy: the most permits that can be held at once.
     pub most: u64,
 }
 
-/// Whether permits were granted. There is a lease only where the store decided.
+/// Outcome of an acquisition. There is a lease only where the store decided.
 pub type Acquired = Outcome<PermitsDecision>;
 
 /// Why there is no answer.
@@ -58,9 +58,9 @@ pub enum LeaseError {
     OtherWeight {
         /// The id, fit to be shown.
         id: String,
-        /// What the lease holds.
+        /// The permits that the lease holds.
         held: u64,
-        /// What was asked for.
+        /// The permits that were asked for.
         weight: u64,
     },
     /// The store could not renew or release.
@@ -163,7 +163,7 @@ impl Leases {
         answer
     }
 
-    /// The strategy that applies and how many permits it has, if the question can be asked at all.
+    /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
     fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
         let resolved = self.checked(limiter::resolve_any(&self.rules, &question.asked))?;
         self.checked(bounds::check_id(question.id))?;
@@ -177,7 +177,7 @@ impl Leases {
         }
     }
 
-    /// Counts a question that cannot be asked.
+    /// Counts a question that was rejected.
     fn checked<T>(&self, checked: Result<T, impl Into<LimiterError>>) -> Result<T, LeaseError> {
         checked.map_err(|error| {
             let error = error.into();
@@ -189,7 +189,7 @@ impl Leases {
         })
     }
 
-    /// The one event of an acquisition.
+    /// Records an acquisition: counts, log, sample of consumers.
     fn record(
         &self,
         question: &LeaseQuestion<'_>,
@@ -218,7 +218,7 @@ impl Leases {
     }
 }
 
-/// What the store's answer, or its absence, means for the caller.
+/// Turns the store's answer or error into the caller's outcome, by the failure policy.
 fn granted(
     asked: Result<LeaseAnswer, StoreError>,
     question: &LeaseQuestion<'_>,

@@ -1,4 +1,4 @@
-//! The use case: which strategy, what its limits say, what answers when the store cannot, one event.
+//! The use case of decisions: resolves the strategy, asks the store, applies the failure policy, records one event.
 
 mod adjust;
 mod advice;
@@ -59,12 +59,12 @@ impl<S: Store> Limiter<S> {
         deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))
     }
 
-    /// The strategy that applies, if the question can be asked at all.
+    /// Resolves the strategy. Counts the question as rejected if it is invalid.
     fn resolve(&self, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
         resolve(&self.rules, question).map_err(|error| self.refused(error))
     }
 
-    /// Counts a question that cannot be asked.
+    /// Counts a question that was rejected.
     #[cold]
     pub(crate) fn refused(&self, error: LimiterError) -> LimiterError {
         self.recorder.rejected(match error {
@@ -91,7 +91,7 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// What decides a question under `rules`, if it can be asked at all: a strategy of rate limits.
+/// Resolves a question under `rules` into a strategy of rate limits. Fails if the question is invalid.
 pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
     let resolved = resolve_any(rules, question)?;
     of_rates(resolved)
@@ -114,8 +114,8 @@ fn has_permits(strategy: &Strategy) -> LimiterError {
     ))
 }
 
-/// The strategy of a question under `rules`, of whatever kind. A question that lacks something is
-/// refused for every consumer: a list must not hide a caller's mistake.
+/// Resolves a question under `rules` into a strategy of either kind. Fields are checked before access lists, so that
+/// a list does not hide a caller's mistake.
 pub fn resolve_any<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
     bounds::check(question)?;
     let resolved = rules.resolve_for(question.resource, question.consumer, question.strategy);

@@ -1,7 +1,7 @@
-//! What operators see: metrics on a registry that main hands down, and logs.
+//! Telemetry: metrics on a registry that main hands down, and logs.
 //!
-//! No label takes a value from a request: strategies, outcomes and kinds of errors are all that vary,
-//! and every series exists from the start, at 0.
+//! No label takes a value from a request: only strategies, outcomes and kinds of errors vary. Every series exists
+//! from the start, at 0.
 
 mod consumers;
 mod decision_log;
@@ -59,7 +59,7 @@ pub struct Metrics {
     connections: Arc<Mutex<Vec<Arc<AtomicUsize>>>>,
     connections_refused: Arc<AtomicU64>,
     transport: Arc<TransportMetrics>,
-    /// Of the server, once it runs.
+    /// The server's budget, once it runs.
     budget: Arc<ArcSwapOption<BufferBudget>>,
 }
 
@@ -117,23 +117,23 @@ impl Metrics {
         self.decisions.recorder()
     }
 
-    /// What all workers have counted of decisions so far; some of it may come in several parts.
+    /// Decisions counted by all workers so far. One row may be reported in several parts.
     pub fn totals(&self, each: impl FnMut(CountedTotal)) {
         self.decisions.totals(each);
     }
 
-    /// How many decisions took how long so far.
+    /// Histogram of decision times so far.
     #[must_use]
     pub fn latency(&self) -> LatencyCounts {
         self.decisions.latency()
     }
 
-    /// Looks at the consumer of one of `rate` decisions from now on, or of none.
+    /// Samples the consumer of one in `rate` decisions from now on; 0 disables.
     pub fn sample_consumers(&self, rate: u32) {
         self.decisions.sample_consumers(rate);
     }
 
-    /// The consumers that all workers have looked at since the last time.
+    /// Takes the samples of consumers of all workers since the last call.
     #[must_use]
     pub fn take_consumers(&self) -> ConsumerSummary {
         self.decisions.take_consumers()
@@ -165,7 +165,7 @@ impl Metrics {
         Arc::clone(&self.connections_refused)
     }
 
-    /// The counters of what happens to connections.
+    /// The counters of connection events.
     #[must_use]
     pub fn transport(&self) -> Arc<TransportMetrics> {
         Arc::clone(&self.transport)
@@ -183,7 +183,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Shows what `stats` says of the memory store.
+    /// Registers the metrics of the memory store.
     pub fn show_memory(
         &self,
         stats: impl Fn() -> MemoryStats + Send + Sync + 'static,
@@ -195,7 +195,7 @@ impl Metrics {
         self.registry.register(Box::new(Sampled::new(MEMORY, read)?))
     }
 
-    /// Shows what the Redis store counts: calls to nodes of a cluster that get one for each slot.
+    /// Registers the Redis store's counter of calls to cluster nodes that are sent one per slot.
     pub fn show_redis(
         &self,
         single_slot_calls: impl Fn() -> u64 + Send + Sync + 'static,
@@ -203,12 +203,12 @@ impl Metrics {
         self.registry.register(Box::new(Sampled::new(REDIS, move || [single_slot_calls() as f64])?))
     }
 
-    /// Shows what is known of the Redis nodes.
+    /// Registers the health of the Redis nodes.
     pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(StoreMetrics::new(health)?))
     }
 
-    /// Shows what happens to the items of queues.
+    /// Registers the counters of queues.
     pub fn show_queues(&self, queues: &QueueMetrics) -> Result<(), prometheus::Error> {
         match queues.collector()? {
             Some(collector) => self.registry.register(Box::new(collector)),

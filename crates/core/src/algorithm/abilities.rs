@@ -4,7 +4,7 @@ use super::{Algorithm, Bucket, Engine, WarmUp};
 use weir_units::Micros;
 
 impl Engine {
-    /// Whether its limits are judged by their level alone.
+    /// True if its limits are judged by their level alone.
     pub(super) const fn is_plain(&self) -> bool {
         match self {
             Self::Bucket(bucket) => bucket.undelayed.is_none(),
@@ -16,14 +16,14 @@ impl Engine {
 }
 
 impl Algorithm {
-    /// Whether it never denies, and is charged only where it would admit.
+    /// True if it never denies, and is charged only where it would admit.
     #[inline]
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.is_shadow
     }
 
-    /// Whether a call waits only for what earlier calls have used, and the next one pays for it.
+    /// True if a call waits only for the use of earlier calls, and the next one pays for it.
     #[must_use]
     pub const fn charges_after(&self) -> bool {
         self.upfront == 0
@@ -37,7 +37,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether [`Op::Refund`](super::Op::Refund) and [`Op::Force`](super::Op::Force) are defined for it.
+    /// True if [`Op::Refund`](super::Op::Refund) and [`Op::Force`](super::Op::Force) are defined for it.
     #[must_use]
     pub const fn is_adjustable(&self) -> bool {
         self.warms_up().is_none()
@@ -52,7 +52,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether [`Op::Reserve`](super::Op::Reserve) is defined for a strategy of this limit alone.
+    /// True if [`Op::Reserve`](super::Op::Reserve) is defined for a strategy of this limit alone.
     #[must_use]
     pub const fn reserves(&self) -> bool {
         match self.engine {
@@ -64,7 +64,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether [`Op::Cancel`](super::Op::Cancel) is defined for its reservations.
+    /// True if [`Op::Cancel`](super::Op::Cancel) is defined for its reservations.
     #[must_use]
     pub const fn cancels(&self) -> bool {
         self.reserves() && !self.charges_after()
@@ -79,13 +79,13 @@ impl Algorithm {
         }
     }
 
-    /// Whether it accepts reservations that are held beside it, under a key of their own.
+    /// True if it accepts reservations, which are held beside it under a key of their own.
     #[must_use]
     pub const fn is_held(&self) -> bool {
         self.holds().is_some()
     }
 
-    /// What a forced debit of `cost` charges to this limit, which was at `level_before`.
+    /// The units that a forced debit of `cost` charges to this limit, which was at `level_before`.
     #[must_use]
     pub const fn debited(&self, level_before: u64, cost: u64) -> u64 {
         let most = if self.debt_level < self.ceiling { self.debt_level } else { self.ceiling };

@@ -1,4 +1,4 @@
-//! What clients are advised of a limit beside its answer: how long its window is, and when it gets the next unit.
+//! Advice to clients on a limit beside its answer: length of its window, and time until the next unit.
 
 use super::{Algorithm, Cause, Engine, Grid, LimitVerdict, Op, Verdict, Window};
 use weir_units::{Micros, Retry};
@@ -69,7 +69,7 @@ impl Algorithm {
                 NextUnit::After(Micros(said.reset_after.0.saturating_sub(later)))
             }
             Engine::Log(_) | Engine::Sliding(_) | Engine::Slots(_) => NextUnit::Unknown,
-            // What it stores comes back in no even steps.
+            // Its stored permits do not return in even steps.
             Engine::WarmUp(_) => NextUnit::None,
         }
     }

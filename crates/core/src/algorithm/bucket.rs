@@ -36,7 +36,7 @@ pub struct Bucket {
     pub undelayed: Option<u64>,
 }
 
-/// What is stored of one bucket.
+/// Stored state of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// Ticks in the bucket at `at`.
@@ -72,7 +72,7 @@ impl Bucket {
         excess.div_ceil(self.drain)
     }
 
-    /// What to store after the level became `level`.
+    /// The state to store at the new `level`.
     pub(super) fn write(&self, reading: &Reading, level: u64) -> State {
         State { level, at: reading.at, per_token: self.per_token }
     }

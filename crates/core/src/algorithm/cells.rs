@@ -1,4 +1,4 @@
-//! What a decision is made on, and where its answer goes: the driver's two seams.
+//! The driver's two seams: states in, verdicts out.
 
 use std::convert::Infallible;
 
@@ -66,16 +66,16 @@ impl<C: Cells> Cells for &mut C {
     }
 }
 
-/// What a store needs to know of a state it keeps.
+/// Expiry of a state, for the store that keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
     /// From now until the state is as good as absent, by the store's clock.
     pub lasts: Micros,
-    /// Whether nothing remains: dropping such a state would make its limit full again.
+    /// True if nothing remains: dropping such a state would make its limit full again.
     pub exhausted: bool,
 }
 
-/// Where the answer to a decision goes.
+/// Receiver of a decision's answer.
 pub trait VerdictSink {
     /// One limit says this; called for each, in order.
     fn limit(&mut self, verdict: LimitVerdict);

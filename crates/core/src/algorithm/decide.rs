@@ -29,7 +29,7 @@ use super::{
 };
 use weir_units::{CEILING, LATEST, Micros, Retry};
 
-/// What comes of one limit, step by step.
+/// Intermediate result for one limit.
 struct Judged<'l> {
     limit: &'l Algorithm,
     reading: Reading,
@@ -72,7 +72,7 @@ pub fn decide<C: Cells>(
     }
 }
 
-/// What is asked, and what it comes to.
+/// The question, and the decision so far.
 struct DecisionParts {
     op: Op,
     cost: u64,
@@ -175,7 +175,7 @@ impl DecisionParts {
         Ok(())
     }
 
-    /// Whether a limit in shadow mode would admit what is granted. Changes that are forced apply to it too.
+    /// True if a limit in shadow mode would admit the granted cost. Forced changes apply to it too.
     #[cold]
     fn shadow_fits(&self, one: &mut Judged<'_>, state: Option<&State>, granted: u64) -> bool {
         if self.op == Op::AtMost {
@@ -206,7 +206,7 @@ impl Algorithm {
         let before = reading.level;
         let add = |units: u64| before.saturating_add(units.saturating_mul(self.weight)).min(self.ceiling);
         match op {
-            // What nearly every decision does.
+            // The path of nearly every decision.
             Op::Charge if self.is_plain && allowed && cost > 0 => Some(add(granted)),
             Op::Peek | Op::Cancel | Op::Count { .. } => None,
             Op::Reset => Some(0),
@@ -228,7 +228,7 @@ impl Algorithm {
         }
     }
 
-    /// What the newest parts of a bucketed window hold; nothing for other limits.
+    /// Use in the newest parts of a bucketed window; 0 for other limits.
     fn newest(&self, state: Option<&State>, reading: &Reading, parts: u64) -> u64 {
         match (&self.engine, state) {
             (Engine::Slots(slots), Some(State::Slots(state))) => slots.newest(Some(state), reading, parts),
@@ -240,7 +240,7 @@ impl Algorithm {
     pub(super) fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
         let behind = reading.at.saturating_sub(now.0);
         let room = self.capacity().saturating_sub(reading.level);
-        // What warms up denies as long as it has a backlog.
+        // A limit that warms up denies as long as it has a backlog.
         let exhausted = if self.warms_up().is_some() { reading.origin > 0 } else { room < self.weight };
         Kept { lasts: Micros(behind + reset_after.0), exhausted }
     }

@@ -28,7 +28,7 @@ pub(super) const FORGET: u64 = u64::MAX;
 pub(super) struct HeldStart {
     start: u64,
     cost: u64,
-    /// What a cancellation names it by.
+    /// Number by which a cancellation names it.
     number: u64,
 }
 
@@ -49,7 +49,7 @@ impl Algorithm {
 }
 
 impl Log {
-    /// What the log's reading becomes with the starts that are held beside it.
+    /// Adds the starts held beside the log to its reading.
     pub(super) fn read_held(&self, state: &State, mut reading: Reading) -> Reading {
         let Some(last) = state.held().back() else { return reading };
         reading.span = last.start.saturating_sub(reading.at + self.span);
@@ -84,7 +84,7 @@ impl Log {
         frees.next().map_or(first, |(at, _)| at + self.span)
     }
 
-    /// Whether a start lies ahead.
+    /// True if a start lies ahead.
     pub(super) fn is_held(state: Option<&State>, reading: &Reading) -> bool {
         let last = state.and_then(|state| last_start(state, reading));
         last.is_some_and(|last| last > reading.at)

@@ -21,22 +21,22 @@ pub struct Interval {
     pub refill: u64,
     /// Microseconds between refills.
     pub period: u64,
-    /// Whether refills fall on multiples of the period since the epoch.
+    /// True if refills fall on multiples of the period since the epoch.
     pub aligned: bool,
 }
 
-/// What is stored of one bucket.
+/// Stored state of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// The last refill that is accounted for.
     pub last: u64,
-    /// What was spent and has not come back.
+    /// Units that were spent and not refilled yet.
     pub spent: u64,
 }
 
 impl Interval {
-    /// What is spent now. `origin` is the last refill; `ceiling` bounds a debt so that its end is
-    /// still an exact time, also when it was written under a shorter period.
+    /// Units spent as of now. `origin` is the last refill; `ceiling` bounds a debt so that its end is still an exact
+    /// time, also if it was written under a shorter period.
     pub(super) fn read(&self, state: Option<&State>, now: u64, ceiling: u64) -> Reading {
         let Some(state) = state else { return Reading::fresh(now, self.grid(now)) };
         let spent = state.spent.min(ceiling);
@@ -69,7 +69,7 @@ impl Interval {
         reading.origin + self.refills(excess) * self.period - reading.at
     }
 
-    /// What to store after the spent units became `level`.
+    /// The state to store at the new `level` of spent units.
     pub(super) fn write(reading: &Reading, level: u64) -> State {
         State { last: reading.origin, spent: level }
     }

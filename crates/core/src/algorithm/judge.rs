@@ -1,10 +1,10 @@
-//! What one limit says of a cost before anything is written, and what remains of it. Twins: the functions of the
+//! Judges a cost against one limit before anything is written, and computes the rest. Twins: the functions of the
 //! same names in `lua/decide.lua` and `lua/limit.lua`.
 
 use super::{Algorithm, Bucket, Cause, Engine, Log, Op, Reading, State, WarmUp, log};
 use weir_units::{Micros, Retry};
 
-/// What one limit says before anything is written.
+/// Judgement of one limit, before anything is written.
 #[derive(Clone, Copy)]
 pub(super) struct Judgement {
     pub(super) cause: Option<Cause>,
@@ -24,7 +24,7 @@ impl Judgement {
 }
 
 impl Algorithm {
-    /// Whether `cost` fits on top of the level, and how long until it does.
+    /// Judges if `cost` fits on top of the level, and how long until it does.
     #[inline(always)] // nearly every decision is about a plain limit where it fits
     pub(super) fn judge(&self, state: Option<&State>, reading: &Reading, cost: u64) -> Judgement {
         let fits = cost <= self.limit && reading.level + cost * self.weight <= self.capacity;
@@ -113,14 +113,14 @@ impl Algorithm {
         self.capacity().saturating_sub(reading.level) / self.weight
     }
 
-    /// What remains of a log that counts denied attempts is given with the attempt of a peek counted.
+    /// The rest after the operation. For a log that counts denied attempts, a peek's own attempt is deducted.
     #[inline]
     pub(super) fn remaining_after(&self, reading: &Reading, op: Op, cost: u64) -> u64 {
         let peeked = if op == Op::Peek { self.attempt(cost) } else { 0 };
         self.remaining(reading).saturating_sub(peeked)
     }
 
-    /// What a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
+    /// Units that a log that counts denied attempts records of one, admitted or not; 0 for any other limit.
     pub(super) fn attempt(&self, cost: u64) -> u64 {
         match self.engine {
             _ if self.is_plain => 0,
@@ -138,7 +138,7 @@ impl Algorithm {
         }
     }
 
-    /// What is left of the shortest time since the newest charge.
+    /// Rest of the shortest gap since the newest charge.
     fn gap(&self, reading: &Reading) -> u64 {
         if self.is_plain || reading.level == 0 {
             return 0;

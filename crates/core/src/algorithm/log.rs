@@ -46,11 +46,11 @@ pub struct Log {
     /// How many of the newest units are kept: one above the limit where denied attempts are charged,
     /// and all, where not.
     pub keep: u64,
-    /// Whether it accepts reservations, which are held beside it.
+    /// True if it accepts reservations, which are held beside it.
     pub hold: bool,
 }
 
-/// What is stored of one log.
+/// Stored state of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     base: u64,
@@ -67,9 +67,9 @@ struct LogEntry {
 }
 
 impl Log {
-    /// What counts now. `origin` is the newest entry's time, `extra` how many entries no longer
-    /// count. A log whose newest entry is further ahead than a span is read as if moved back to now
-    /// (`shift`), each entry keeping its distance to the others.
+    /// The log as of now. `origin` is the newest entry's time, `extra` the number of entries that no longer count. A
+    /// log whose newest entry is further ahead than a span is read as if moved back to now (`shift`), each entry
+    /// keeping its distance to the others.
     pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
         let Some((state, newest)) = state.and_then(|state| Some((state, state.entries.back()?))) else {
             let fresh = Reading::fresh(now, now);

@@ -235,7 +235,7 @@ impl Algorithm {
                          use token_bucket or fixed_window above it";
             return Err(invalid("limit", limit, bound));
         }
-        // What is kept of denied attempts is one unit more than the limit.
+        // Denied attempts are kept up to one unit above the limit.
         if count_denied && limit == MAX_ENTRIES {
             return Err(invalid("limit", limit, "with `count_denied` it is at most 9999"));
         }

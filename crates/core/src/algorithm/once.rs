@@ -27,14 +27,14 @@ pub const RECORD_LASTS: Micros = Micros::from_secs(60);
 /// How long a forced debit is remembered.
 pub const DEBIT_LASTS: Micros = Micros::from_secs(24 * 3600);
 
-/// What is remembered of a decision that was made under an id.
+/// Record of a decision that was made under an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnceRecord {
-    /// What was asked for.
+    /// Requested cost.
     pub cost: u64,
-    /// What was charged.
+    /// Charged cost.
     pub granted: u64,
-    /// Whether it fitted.
+    /// True if the cost fitted.
     pub fitted: bool,
     /// When the call starts.
     pub start: u64,
@@ -42,25 +42,25 @@ pub struct OnceRecord {
     pub wait: u64,
     /// When the record no longer counts.
     pub until: u64,
-    /// What else is remembered.
+    /// Details by kind of decision.
     pub detail: OnceDetail,
 }
 
-/// What is remembered of one kind of decision beside what all have.
+/// Details of one kind of decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnceDetail {
-    /// Nothing more: of a charge.
+    /// None: a charge.
     None,
-    /// Of a reservation.
+    /// A reservation's.
     Reserved {
-        /// The level after it, or the number of what is held.
+        /// The level after it, or the number of its held start.
         level: u64,
         /// When `level` was true.
         at: u64,
         /// The numbers of the limit then.
         numbers: [u64; 4],
     },
-    /// Of a forced debit: the units that it charged to each limit.
+    /// A forced debit's: the units charged to each limit.
     Debited([u64; MAX_LIMITS]),
 }
 
@@ -241,8 +241,8 @@ impl Algorithm {
         [self.limit, self.weight, first, second]
     }
 
-    /// What a record has of a reservation that was just made: the level, or the number of what is held, and when that
-    /// was true.
+    /// The reservation's part of a record: the level, or the number of its held start, and the time when that was
+    /// true.
     fn reserved(&self, state: Option<&State>, reading: &Reading, record: &OnceRecord) -> (u64, u64) {
         let level = match self.holds() {
             None => reading.level,

@@ -27,22 +27,22 @@ pub struct Sliding {
     pub span: u64,
 }
 
-/// What is stored of two windows.
+/// Stored state of two windows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// When the newer window started.
     pub start: u64,
-    /// What was charged in it.
+    /// Cost charged in it.
     pub current: u64,
-    /// What was charged in the one before.
+    /// Cost charged in the one before.
     pub previous: u64,
     /// The windows' own length.
     pub span: u64,
 }
 
 impl Sliding {
-    /// What counts now. `origin` is the start of the window in force, `extra` what the one before held,
-    /// `span` the length of both.
+    /// The windows as of now. `origin` is the start of the current window, `extra` the cost in the one before, `span`
+    /// the length of both.
     pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
         let Some(&State { mut start, mut current, mut previous, span }) = state else {
             return self.opening(now);
@@ -63,7 +63,7 @@ impl Sliding {
         }
         if span != self.span {
             let origin = if current > 0 { start } else { start.saturating_sub(span) };
-            // What is written of it is one window.
+            // It is written back as a single window.
             let level = (current + previous).min(CEILING);
             return Reading { level, at, origin, extra: 0, shift, span };
         }
@@ -88,7 +88,7 @@ impl Sliding {
         }
     }
 
-    /// What to store after the level became `level`.
+    /// The state to store at the new `level`.
     pub(super) fn write(&self, reading: &Reading, level: u64) -> State {
         let (span, start) = (reading.span, reading.origin);
         if span != self.span {
@@ -108,7 +108,7 @@ impl Sliding {
         current.saturating_sub(cost) + self.weighted(reading.extra, reading.at - reading.origin)
     }
 
-    /// What this window holds.
+    /// The cost in the current window.
     fn current(&self, reading: &Reading) -> u64 {
         reading.level.saturating_sub(self.weighted(reading.extra, reading.at - reading.origin))
     }

@@ -34,7 +34,7 @@ pub struct Slots {
     pub count: u64,
 }
 
-/// What is stored of the slots that were hit, oldest first.
+/// Stored state: the slots that were hit, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     slots: Slots,
@@ -49,7 +49,7 @@ struct Hit {
 }
 
 impl Slots {
-    /// What counts now. `origin` is the newest slot's start, `span` how long it counts.
+    /// The slots as of now. `origin` is the newest slot's start, `span` how long it counts.
     pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
         let Some((state, newest)) = state.and_then(|state| Some((state, state.hit.last()?))) else {
             return self.opening(now);
@@ -112,7 +112,7 @@ impl Slots {
         reading.origin = state.hit.last().map_or(reading.origin, |newest| newest.start);
     }
 
-    /// What was charged in the newest `parts` slots, the one that is now included.
+    /// Cost charged in the newest `parts` slots, including the current one.
     pub(super) fn newest(&self, state: Option<&State>, reading: &Reading, parts: u64) -> u64 {
         let Some(state) = state else { return 0 };
         let back = parts.clamp(1, self.count) - 1;
@@ -124,7 +124,7 @@ impl Slots {
         state.hit.iter().filter(counts).map(|hit| hit.hits).sum()
     }
 
-    /// Whether there are so many slots that Redis keeps them in the other layout.
+    /// True if there are so many slots that Redis keeps them in the other layout.
     pub(super) const fn is_many(&self) -> bool {
         self.count > MOST_WHOLE
     }

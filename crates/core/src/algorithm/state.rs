@@ -1,9 +1,9 @@
-//! What a store keeps for one key, whatever its engine.
+//! The stored state of one key, for any engine.
 
 use super::{Algorithm, Engine, OnceRecord, bucket, interval, log, sliding, slots, warm_up, window};
 use weir_units::Micros;
 
-/// What a store keeps for one key.
+/// The stored state of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Of a [`Bucket`](super::Bucket).

@@ -1,4 +1,4 @@
-//! What is asked of a set of limits, and what they answer.
+//! The operations on a set of limits, and their verdicts.
 
 use super::Algorithm;
 use weir_units::{Micros, Retry};
@@ -6,7 +6,7 @@ use weir_units::{Micros, Retry};
 /// The most limits that one strategy may have, and so one decision.
 pub const MAX_LIMITS: usize = 8;
 
-/// What a decision does with its cost.
+/// Operation of a decision on its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Charges every limit, if all of them admit.
@@ -44,25 +44,24 @@ pub enum Op {
 pub struct Verdict {
     /// The store's own time, which every wait counts from.
     pub now: Micros,
-    /// Whether the call may go ahead (after `wait`).
+    /// True if the call may go ahead (after `wait`).
     pub allowed: bool,
-    /// Whether the cost fitted into every limit before the charge; differs from `allowed` only for
-    /// [`Op::Force`].
+    /// True if the cost fitted into every limit before the charge; differs from `allowed` only for [`Op::Force`].
     pub fitted: bool,
-    /// What was charged or given back: the cost, or less for [`Op::AtMost`]; the most that a limit was charged for
-    /// [`Op::Force`]; 0 when denied, and for a refund that has happened before.
+    /// Cost charged or given back: the requested one, or less for [`Op::AtMost`]; for [`Op::Force`] the most that a
+    /// limit was charged; 0 when denied, and for a repeated refund.
     pub granted: u64,
     /// How long the caller must wait before it goes ahead: after [`Op::Reserve`], and where a limit paces its calls.
     pub wait: Micros,
-    /// Whether this call did it: false for a denial, and for what had been done before under the same id. Of
-    /// [`Op::Cancel`]: whether the reservation was there, and its start had not come.
+    /// True if this call made the change: false for a denial, and if it was made before under the same id. For
+    /// [`Op::Cancel`]: true if the reservation existed and had not started.
     pub applied: bool,
 }
 
-/// What one limit says within a decision.
+/// Verdict of one limit within a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitVerdict {
-    /// Why this limit would not let the call pass; `None` where it would. Of a limit in shadow mode, too, which denies
+    /// Why this limit would deny the call; `None` if it would not. Also set for a limit in shadow mode, which denies
     /// nothing.
     pub cause: Option<Cause>,
     /// The largest cost that would pass now; uncharged when the decision was denied.
@@ -77,12 +76,12 @@ pub struct LimitVerdict {
     pub level_before: u64,
 }
 
-/// What within a limit denies.
+/// Cause of a denial within a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Too much is used. It is the cause also where the gap is too short besides.
+    /// The limit is used up. Takes precedence over a gap that is too short.
     Count,
-    /// The call before was too short a time ago.
+    /// The previous call was too recent.
     MinGap,
     /// The cost is above the limit.
     Never,
@@ -95,14 +94,14 @@ impl LimitVerdict {
         self.level_before.div_ceil(algorithm.weight())
     }
 
-    /// Whether this limit alone would let the call pass.
+    /// True if this limit alone would let the call pass.
     #[must_use]
     pub const fn fits(&self) -> bool {
         self.cause.is_none()
     }
 }
 
-/// What all limits of a decision say together.
+/// Summary of all limits of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
     /// The smallest of the limits' limits.

@@ -34,7 +34,7 @@ pub struct WarmUp {
     pub cold_factor: u64,
 }
 
-/// What is stored of one limit.
+/// Stored state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// How long after `at` the next call may start, in microseconds.
@@ -51,7 +51,7 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permits(u64);
 
-/// What the numbers come to.
+/// The curve that the parameters define.
 struct Curve {
     fresh: f64,
     threshold: f64,
@@ -74,7 +74,7 @@ impl WarmUp {
         (most < CEILING as f64).then_some(most as u64)
     }
 
-    /// Whether the time of such a cost can be counted, also of a cold limit.
+    /// True if the time of such a cost can be represented, even for a cold limit.
     pub(super) fn can_take(&self, cost: u64) -> bool {
         cost < CEILING && cost as f64 * self.fresh() * (self.cold_factor as f64) < CEILING as f64
     }
@@ -88,8 +88,8 @@ impl WarmUp {
         Curve { fresh, threshold, most, slope, each: warm_up / most }
     }
 
-    /// What the state means now: `origin` is the backlog, `extra` has the stored permits, and the level is the time
-    /// until the limit is cold.
+    /// The state as of now: `origin` is the backlog, `extra` has the stored permits, and the level is the time until
+    /// the limit is cold.
     pub(super) fn read(&self, state: Option<&State>, now: u64) -> Reading {
         let curve = self.curve();
         let cold = Reading { extra: curve.most.to_bits(), ..Reading::fresh(now, 0) };
@@ -125,12 +125,12 @@ impl WarmUp {
         reading(until_cold - elapsed, now, backlog.saturating_sub(elapsed), stored, 0)
     }
 
-    /// What is stored, in whole permits.
+    /// Stored permits, rounded down.
     pub(super) fn remaining(reading: &Reading) -> u64 {
         f64::from_bits(reading.extra).floor() as u64
     }
 
-    /// How long a call of `cost` keeps the next ones waiting.
+    /// How long a call of `cost` delays the next one.
     pub(super) fn time_of(&self, reading: &Reading, cost: u64) -> u64 {
         self.curve().spend(f64::from_bits(reading.extra), cost).1
     }
@@ -144,7 +144,7 @@ impl WarmUp {
         reading.origin + curve.until_cold(stored)
     }
 
-    /// What to store of what was read and spent.
+    /// The state to store after reading and spending.
     pub(super) fn write(&self, reading: &Reading) -> State {
         let most = Permits(self.curve().most.to_bits());
         State { backlog: reading.origin, stored: Permits(reading.extra), at: reading.at, most }
@@ -157,7 +157,7 @@ impl Curve {
         ((self.most - stored) * self.each).ceil().max(0.0) as u64
     }
 
-    /// What is stored after `cost` permits were taken, and how long they take.
+    /// Takes `cost` permits: returns the stored permits left, and the time they take.
     fn spend(&self, stored: f64, cost: u64) -> (f64, u64) {
         let cost = cost as f64;
         let taken = stored.min(cost);

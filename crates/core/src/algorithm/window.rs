@@ -46,12 +46,12 @@ pub enum Grid {
     },
 }
 
-/// What is stored of one window.
+/// Stored state of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// When the window started.
     pub start: u64,
-    /// What was charged in it.
+    /// Cost charged in it.
     pub hits: u64,
     /// The window's own length: a changed configuration lets it end as it began.
     pub span: u64,
@@ -87,7 +87,7 @@ impl Window {
         reading.origin + reading.extra - reading.at
     }
 
-    /// What to store after the hits became `level`.
+    /// The state to store at the new `level` of hits.
     pub(super) fn write(reading: &Reading, level: u64) -> State {
         State { start: reading.origin, hits: level, span: reading.extra }
     }

@@ -55,7 +55,7 @@ impl FromStr for Cidr {
 }
 
 impl Cidr {
-    /// Whether `address` is in it. An IPv4 address that is written as IPv6 is one of IPv4.
+    /// True if it contains `address`. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn holds(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -9,11 +9,11 @@ pub struct Descriptor {
     pub key: String,
     /// Which values it is for.
     pub matcher: Matcher,
-    /// Whether all values that it matches share a counter.
+    /// True if all values that it matches share a counter.
     pub share_threshold: bool,
-    /// Whether the reference would show the value in its metrics.
+    /// True if the reference would show the value in its metrics.
     pub value_to_metric: bool,
-    /// What the node itself allows; without it, the node only leads on.
+    /// The node's own rule; without one it only leads to the next level.
     pub rule: Option<Draft>,
     /// The next level.
     pub descriptors: Vec<Descriptor>,
@@ -34,7 +34,7 @@ pub enum Matcher {
     Regex(String),
 }
 
-/// What a rule will be, once its path is known.
+/// A rule before its path is known.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
     /// See [`super::Rule::name`].
@@ -54,7 +54,7 @@ pub struct Draft {
 }
 
 impl Matcher {
-    /// What it matches, in a word; nothing for any value.
+    /// Text of the matcher; empty for any value.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -80,7 +80,7 @@ impl Descriptor {
         }
     }
 
-    /// Whether it is for more than one value or key, of which the first in the file counts.
+    /// True if it matches more than one value or key. Of several patterns the first in the file applies.
     #[must_use]
     pub fn is_pattern(&self) -> bool {
         self.key.contains('*')

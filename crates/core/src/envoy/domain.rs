@@ -65,7 +65,7 @@ impl Domains {
         self.by_name.len()
     }
 
-    /// Whether there is no domain at all.
+    /// True if there is no domain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
@@ -102,8 +102,8 @@ impl Domain {
         Some(Matched { rule })
     }
 
-    /// What there is on the level that follows these entries, in the order of the file; nothing if one of
-    /// them matches nothing.
+    /// The choices on the level after these entries, in the order of the file; empty if one of the entries matches
+    /// nothing.
     pub fn choices<'d, 'e>(
         &'d self,
         entries: impl IntoIterator<Item = (&'e str, &'e str)>,

@@ -8,16 +8,16 @@ use super::affixes::Affixes;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: Box<str>,
-    /// What every match begins with.
+    /// Text before the first `*`.
     prefix: Box<str>,
-    /// What every match ends with.
+    /// Text after the last `*`.
     suffix: Box<str>,
-    /// What every match has between these, in this order.
+    /// Texts between two `*`, in order.
     between: Box<[Box<str>]>,
 }
 
 impl Glob {
-    /// The pattern that `text` is; `None` if it has no `*` and so is no pattern.
+    /// Parses a pattern; `None` if `text` has no `*`.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let (prefix, rest) = text.split_once('*')?;
@@ -26,7 +26,7 @@ impl Glob {
         Some(Self { text: text.into(), prefix: prefix.into(), suffix: suffix.into(), between })
     }
 
-    /// Whether all of `value` matches.
+    /// True if the whole `value` matches.
     #[must_use]
     pub fn matches(&self, value: &str) -> bool {
         let rest = value.strip_prefix(&*self.prefix);

@@ -44,7 +44,7 @@ pub struct Step<'a> {
     pub path: &'a str,
     /// Why it was.
     pub how: How,
-    /// Whether it has a rule, which counts if nothing follows.
+    /// True if it has a rule, which applies if nothing follows.
     pub has_rule: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a rule allows: so many requests per unit of time, and how they are counted.
+//! Limit of a rule: requests per unit of time, and the algorithm that counts them.
 
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ pub enum Unit {
 pub enum Kind {
     /// In windows that begin at multiples of their length: what the reference does.
     FixedWindow {
-        /// Whether denied requests are charged too.
+        /// True if denied requests are charged too.
         count_rejected: bool,
     },
     /// In a window that slides, estimated from two counters.
     SlidingWindow,
     /// In a window that slides, exactly.
     SlidingLog {
-        /// Whether denied requests are charged too.
+        /// True if denied requests are charged too.
         count_rejected: bool,
     },
     /// In a token bucket that refills evenly.
@@ -200,13 +200,13 @@ impl RateLimit {
         self.kind
     }
 
-    /// Whether what a descriptor says in its own `hits_addend` is charged above the limit too.
+    /// True if a descriptor's own `hits_addend` is charged above the limit too.
     #[must_use]
     pub const fn bills(&self) -> bool {
         self.bills
     }
 
-    /// What decides: one limit, in a counter per resource. Its failure policy is the rule's.
+    /// The strategy: one limit with a counter per resource. Its failure policy is the rule's.
     #[must_use]
     pub const fn strategy(&self) -> &Arc<Strategy> {
         &self.strategy

@@ -1,4 +1,4 @@
-//! What a file says about a rule beside its limit; it goes back to Envoy with the answer.
+//! Metadata of a rule, returned to Envoy with the answer.
 
 /// A value of a descriptor's `metadata`.
 #[derive(Debug, Clone, PartialEq)]

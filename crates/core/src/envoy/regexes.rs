@@ -8,7 +8,7 @@ use super::values::SiblingIndex;
 /// The longest expression, in bytes.
 pub const MAX_REGEX: usize = 512;
 
-/// What one expression, or all of one automaton, may take when compiled, in bytes.
+/// Bound of one compiled expression, or of one automaton, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
 
 /// Why a text cannot be a regular expression here.
@@ -22,12 +22,12 @@ pub enum InvalidRegex {
     Refused(String),
 }
 
-/// Whether `text` can be used.
+/// Checks if `text` is a valid expression within the bounds.
 pub fn check_regex(text: &str) -> Result<(), InvalidRegex> {
     if text.len() > MAX_REGEX {
         return Err(InvalidRegex::TooLong(text.len()));
     }
-    // By itself first: `a)(b` must not become right by what is put around it.
+    // Checked alone first: `a)(b` must not become valid by the parentheses that are put around it.
     let alone = Regex::builder().configure(config()).build(text).map_err(Box::new);
     let regex = alone.and_then(|_| compile(std::iter::once(text)));
     regex.map(drop).map_err(|error| {

@@ -17,23 +17,23 @@ pub struct Rule {
     pub name: Box<str>,
     /// Names of rules that do not count where this one is in the same request.
     pub replaces: Box<[Box<str>]>,
-    /// Whether what is over the limit passes all the same.
+    /// True if requests over the limit pass all the same.
     pub shadow_mode: bool,
-    /// Whether it denies only together with all other such rules of a request.
+    /// True if it denies only together with all other such rules of a request.
     pub quota_mode: bool,
-    /// Whether the reference would count it by the values of requests.
+    /// True if the reference would count it by the values of requests.
     pub detailed_metric: bool,
     /// One per entry of a matching descriptor.
     pub entries: Box<[RuleEntry]>,
-    /// What goes back to Envoy beside the answer.
+    /// Returned to Envoy beside the answer.
     pub metadata: Option<Metadata>,
-    /// What it allows; `None` is unlimited.
+    /// The limit; `None` is unlimited.
     pub limit: Option<RateLimit>,
 }
 
 impl Rule {
-    /// `key=value,key2`: what leads to the rule within its domain, as metrics name it. No two rules of a domain
-    /// look alike, and none looks like a single word of `reserved`.
+    /// Label in metrics: the rule's path within its domain, as in `key=value,key2`. Labels are unique within a
+    /// domain, and none equals a single word of `reserved`.
     #[must_use]
     pub fn label(&self, reserved: &[&str]) -> String {
         let mut label = String::new();
@@ -42,7 +42,7 @@ impl Rule {
                 label.push(',');
             }
             push_word(&mut label, &entry.key);
-            // What follows the key and `_` is the value, or what stands for many.
+            // After the key and `_` comes the value, or the pattern.
             if let Some(value) = entry.path.strip_prefix(&*entry.key).and_then(|rest| rest.strip_prefix('_'))
             {
                 label.push('=');
@@ -62,7 +62,7 @@ fn push_word(label: &mut String, text: &str) {
     }
 }
 
-/// What a rule says about one entry of a descriptor.
+/// One entry of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleEntry {
     /// `key` or `key_value`, as it is configured.
@@ -73,11 +73,11 @@ pub struct RuleEntry {
     /// [`RuleEntry::key`] stands for every key too. It is no value of a request: a counter's key must tell the
     /// two apart even where they read alike.
     pub shared: Option<Box<str>>,
-    /// Whether the reference would show the value of the entry in its metrics.
+    /// True if the reference would show the value of the entry in its metrics.
     pub value_to_metric: bool,
 }
 
-/// What a descriptor matched.
+/// Match of a descriptor.
 #[derive(Debug, Clone, Copy)]
 pub struct Matched<'a> {
     /// The rule.

@@ -1,4 +1,4 @@
-//! What is configured for the values of one key at one level.
+//! The configured values of one key on one level.
 
 use std::collections::HashMap;
 

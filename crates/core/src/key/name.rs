@@ -80,10 +80,10 @@ fn write_once(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id:
     }
 }
 
-/// What is done once under an id. Ids of different operations are different.
+/// Operations that an id makes idempotent. Ids of different operations are different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// A charge, of all of its cost or of as much as fits.
+    /// A charge, of all its cost or of as much as fits.
     Charge,
     /// A forced debit.
     Debit,

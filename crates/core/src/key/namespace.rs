@@ -57,8 +57,8 @@ impl Namespace {
         format!("{self}:{{key_secret}}:fingerprint")
     }
 
-    /// What nodes write of their usage, and read of others': `name` is made of their own names, never of a caller's.
-    /// The tag is none of a decision, because a hash has no other letters than a to f.
+    /// Key of usage data that nodes share: `name` is made of their own names, never of a caller's. The hash tag
+    /// cannot be a decision's, because a digest has no letters after f.
     #[must_use]
     pub fn usage_key(&self, name: &str) -> String {
         format!("{self}:{{usage}}:{name}")

@@ -13,7 +13,7 @@ use crate::strategy::{Field, Strategy};
 pub struct KeySecret([u8; 16]);
 
 impl KeySecret {
-    /// What is used when nothing is configured. It is public, so it protects from nothing.
+    /// Default secret. It is public, so it protects nothing.
     pub const BUILT_IN: Self = Self(*b"weir built-in id");
 
     /// A secret from a text of any length.

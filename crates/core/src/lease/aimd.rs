@@ -8,7 +8,7 @@ use weir_units::Micros;
 /// The numbers of an AIMD limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AimdRule {
-    /// What the limit is multiplied by when work was dropped or took too long.
+    /// Factor of the limit after work that was dropped or timed out.
     pub backoff: f64,
     /// Work that takes longer counts as dropped.
     pub timeout: Micros,

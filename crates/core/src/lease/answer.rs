@@ -1,8 +1,8 @@
-//! What is asked of leases, and what they answer.
+//! Operations on leases, and their answers.
 
 use weir_units::Micros;
 
-/// What is done with a lease.
+/// Operation on a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseOp {
     /// Takes `weight` permits for `ttl`.
@@ -28,14 +28,14 @@ pub enum LeaseOp {
     Sample {
         /// How long the work took.
         rtt: Micros,
-        /// What was in flight when it began.
+        /// Permits in flight when it began.
         in_flight: u64,
-        /// Whether it failed for want of capacity.
+        /// True if it failed for lack of capacity.
         dropped: bool,
     },
 }
 
-/// How the work under a lease went, for the controller.
+/// Outcome of the work under a lease, for the controller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WorkOutcome {
     /// It was done; its time is a sample.
@@ -47,12 +47,12 @@ pub enum WorkOutcome {
     Dropped,
 }
 
-/// What leases answer.
+/// Answer to an operation on a lease.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeaseAnswer {
     /// The store's time.
     pub now: Micros,
-    /// What happened.
+    /// Outcome of the operation.
     pub outcome: LeaseOutcome,
     /// How many permits there are now.
     pub limit: u64,
@@ -64,14 +64,14 @@ pub struct LeaseAnswer {
     pub estimate: f64,
 }
 
-/// What happened to a lease.
+/// Outcome of an operation on a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseOutcome {
     /// The lease is held.
     Held {
         /// Until its end, if nobody renews or releases it.
         expires_after: Micros,
-        /// Whether this call acquired it; false if it was held before.
+        /// True if this call acquired it; false if it was held before.
         is_new: bool,
     },
     /// The lease was held, and its permits are given back.

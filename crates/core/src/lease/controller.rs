@@ -20,7 +20,7 @@ pub struct AdaptiveRule {
     pub max: u64,
     /// How it follows.
     pub controller: ControllerRule,
-    /// Whether samples are collected first. `None`: each release is a sample.
+    /// Settings of the sample window. `None`: each release is a sample.
     pub sampling: Option<SamplingRule>,
     /// How long after its last lease a key remembers its limit.
     pub idle: Micros,
@@ -44,20 +44,20 @@ pub struct LimitRange {
     max: f64,
 }
 
-/// What one release says.
+/// Sample of one release.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     /// How long the work took, in microseconds; at least 1.
     pub(super) rtt: f64,
-    /// What was in flight when it began, its own weight included.
+    /// Permits in flight when it began, its own weight included.
     pub(super) in_flight: f64,
-    /// Whether it failed for want of capacity.
+    /// True if it failed for lack of capacity.
     pub(super) dropped: bool,
     /// A number from a half to one that differs from release to release.
     pub(super) jitter: f64,
 }
 
-/// What a key remembers for its limit.
+/// State of a key's adaptive limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AdaptiveState {
     limit: f64,
@@ -137,12 +137,12 @@ impl AdaptiveState {
             (ControllerRule::Gradient2(rule), ControllerMemory::Gradient2(state)) => {
                 state.next(rule, limit, range, sample)
             }
-            // What another controller remembers was dropped before.
+            // Another controller's memory was dropped before.
             (ControllerRule::Vegas(_) | ControllerRule::Gradient2(_), _) => limit,
         };
     }
 
-    /// Whether a controller of this kind wrote it.
+    /// True if this kind of controller wrote it.
     pub(super) fn is_of(&self, rule: &AdaptiveRule) -> bool {
         matches!(
             (&rule.controller, &self.memory),

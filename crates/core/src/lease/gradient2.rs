@@ -20,7 +20,7 @@ pub struct Gradient2Rule {
     pub tolerance: f64,
 }
 
-/// What is known between samples.
+/// State between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Gradient2State {
     samples: f64,

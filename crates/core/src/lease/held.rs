@@ -11,14 +11,14 @@ use super::{
 };
 use weir_units::{LATEST, Micros};
 
-/// What leases are asked.
+/// A call about a lease.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseCall<'a> {
     /// The store's time.
     pub now: Micros,
     /// Which lease.
     pub id: &'a str,
-    /// What is done with it.
+    /// Operation.
     pub op: LeaseOp,
     /// The caller's partition, if the limit has any.
     pub partition: Option<Partition<'a>>,
@@ -35,7 +35,7 @@ pub struct LeaseSet {
     in_flight: u64,
     /// The bytes of all ids.
     id_bytes: usize,
-    /// What each partition holds; those that hold nothing are left out.
+    /// Permits held by each partition; empty ones are left out.
     partitions: HashMap<Box<str>, u64>,
     adaptive: Option<AdaptiveState>,
     /// When the last lease ended, if there is none now.
@@ -45,7 +45,7 @@ pub struct LeaseSet {
 #[derive(Debug, Clone)]
 struct Lease {
     weight: u64,
-    /// What was held when it was acquired, its own weight included.
+    /// Permits in flight when it was acquired, its own weight included.
     in_flight: u64,
     acquired: Micros,
     ends: Micros,
@@ -74,7 +74,7 @@ impl LeaseSet {
         self.leases.len()
     }
 
-    /// Whether there is no lease.
+    /// True if there is no lease.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.leases.is_empty()
@@ -105,7 +105,7 @@ impl LeaseSet {
         });
     }
 
-    /// Whether nothing would be lost if it were gone.
+    /// True if dropping it would lose nothing.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.leases.is_empty() && self.adaptive.is_none()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// The most partitions that a limit may have.
 pub const MAX_PARTITIONS: usize = 100;
 
-/// What a whole limit is, in the unit of shares.
+/// The whole limit, in the unit of shares.
 const WHOLE: u64 = 1000;
 
 /// Which callers have which part of a limit.
@@ -55,7 +55,7 @@ impl Partitions {
 }
 
 impl Partition<'_> {
-    /// What this partition may always have of a limit: max(1, ⌈limit · share⌉), exactly.
+    /// Guaranteed permits of this partition: max(1, ⌈limit · share⌉), exactly.
     #[must_use]
     pub fn guaranteed(&self, limit: u64) -> u64 {
         let (whole, rest) = (limit / WHOLE, limit % WHOLE);

@@ -41,7 +41,7 @@ pub struct ConcurrencyError {
     pub field: &'static str,
     /// Its value.
     pub value: String,
-    /// What is wrong with it.
+    /// The bound that it breaks.
     pub bound: String,
 }
 

@@ -28,7 +28,7 @@ pub enum ProbeRule {
     PerPermit(f64),
 }
 
-/// What is known between samples.
+/// State between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct VegasState {
     /// The shortest round trip; 0 before the first sample.

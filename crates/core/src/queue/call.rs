@@ -1,4 +1,4 @@
-//! What is asked of a queue, and what it answers.
+//! Operations on a queue, and their answers.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl From<Micros> for QueueTime {
     }
 }
 
-/// What is asked.
+/// Operation on a queue.
 #[derive(Debug, Clone, Copy)]
 pub enum QueueOp<'a> {
     /// Puts all items into the queue, or none.
@@ -50,7 +50,7 @@ pub enum QueueOp<'a> {
     Ack {
         /// Which items.
         ids: &'a [ItemId],
-        /// What came of it; may be empty.
+        /// Outcome of the work; may be empty.
         outcome: &'a str,
     },
     /// These items are to be delivered again.
@@ -81,11 +81,11 @@ pub struct NewItem<'a> {
 pub struct QueueAnswer {
     /// How many items hold a place, after the call.
     pub depth: u64,
-    /// What was done.
+    /// Result of the operation.
     pub reply: QueueReply,
 }
 
-/// What a queue has done.
+/// Result of an operation on a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueueReply {
     /// The items are in the queue.
@@ -150,10 +150,10 @@ pub struct Redelivery {
     pub taker: Box<str>,
 }
 
-/// What ended the delivery before.
+/// Cause of a redelivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedeliveryCause {
-    /// The worker gave it back.
+    /// The worker nacked it.
     Nack,
     /// The worker did not ack it in time.
     Visibility,
@@ -170,7 +170,7 @@ pub struct QueueStats {
     pub dead_depth: u64,
     /// How long ago the oldest item came.
     pub oldest_age: Option<Micros>,
-    /// What has happened since the queue was made.
+    /// Totals since the queue was created.
     pub totals: QueueTotals,
     /// Outcomes that are kept.
     pub outcomes: u64,
@@ -178,7 +178,7 @@ pub struct QueueStats {
     pub newest: Vec<OutcomeRecord>,
 }
 
-/// What came of an item.
+/// Outcome of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeRecord {
     /// When it was acked: the id of the record.
@@ -189,6 +189,6 @@ pub struct OutcomeRecord {
     pub deliveries: u64,
     /// Who had it.
     pub taker: Box<str>,
-    /// What its worker said.
+    /// The worker's text.
     pub text: Box<str>,
 }

@@ -2,7 +2,7 @@
 
 use super::{QueuePart, QueueRule};
 
-/// What the name of dead letters ends with.
+/// Suffix of the names of dead-letter queues.
 const DEAD: &str = ":dead";
 
 /// The queues of a configuration. There may be none.
@@ -24,7 +24,7 @@ pub struct NamedQueue<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("queue: there is no queue `{name}`{}", or_near(near))]
 pub struct UnknownQueue {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// At most three names that look like it.
     pub near: Vec<String>,

@@ -11,7 +11,8 @@ pub struct QueuePace {
     pub period: Micros,
 }
 
-/// What has left lately. An item adds the period, and `count` drains in each microsecond: nothing is rounded.
+/// Recent deliveries as a bucket. An item adds the period, and `count` drains in each microsecond: nothing is
+/// rounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct PaceState {
     level: u64,
@@ -33,7 +34,7 @@ impl PaceState {
         Micros(self.level.div_ceil(pace.count.max(1)))
     }
 
-    /// Whether the clock has stepped back since it was kept.
+    /// True if the clock has stepped back since it was stored.
     pub(super) fn is_after(self, now: Micros) -> bool {
         now < self.at
     }

@@ -10,7 +10,7 @@ use super::ItemId;
 use super::pace::PaceState;
 use super::records::OutcomeLog;
 
-/// What has happened to the items of a queue since it was made.
+/// Totals of a queue since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueTotals {
     /// Items that were accepted.
@@ -57,7 +57,7 @@ pub(super) struct StoredItem {
 pub(super) struct DeliveryRecord {
     pub(super) deliveries: u64,
     pub(super) due: Micros,
-    /// Whether the worker gave it back.
+    /// True if the worker nacked it.
     pub(super) nacked: bool,
     pub(super) taker: Box<str>,
 }
@@ -77,7 +77,7 @@ impl PartState {
         id
     }
 
-    /// Whether an item of so many bytes fits.
+    /// True if an item of so many bytes fits.
     pub(super) fn fits(&self, bytes: u64, capacity: u64, max_bytes: u64) -> bool {
         self.depth() < capacity && self.bytes.saturating_add(bytes) <= max_bytes
     }

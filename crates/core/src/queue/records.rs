@@ -1,4 +1,4 @@
-//! What a queue remembers beside its items: ids under which items were accepted, and outcomes.
+//! Records of a queue beside its items: ids of accepted items, and outcomes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +28,7 @@ impl KnownIds {
         self.order.push_back((id.into(), until));
     }
 
-    /// Whether so many more may be remembered, after those that have expired are dropped.
+    /// True if so many more ids fit, after expired ones are dropped.
     pub(super) fn has_place(&mut self, more: usize, now: Micros, capacity: u64) -> bool {
         let places = usize::try_from(capacity.saturating_mul(OUTCOMES_PER_PLACE)).unwrap_or(usize::MAX);
         let places = places.max(MAX_KNOWN_IDS);
@@ -50,7 +50,7 @@ impl KnownIds {
     }
 }
 
-/// What came of items, for a time.
+/// Outcomes of items, kept for a time.
 #[derive(Debug, Default)]
 pub(super) struct OutcomeLog {
     /// Each with the millisecond of the steady clock at which it came.

@@ -16,7 +16,7 @@ pub struct QueueRule {
 /// The numbers that a [`QueueRule`] is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueNumbers {
-    /// What taking an item means.
+    /// Delivery guarantee.
     pub kind: QueueKind,
     /// The most items.
     pub capacity: u64,
@@ -33,7 +33,7 @@ pub struct QueueNumbers {
     pub outcomes: Micros,
 }
 
-/// What taking an item means.
+/// Delivery guarantee of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
     /// At least once: an item holds its place until it is acked.

@@ -1,4 +1,4 @@
-//! What workers say of items that they have.
+//! Acks and Nacks of delivered items.
 
 use weir_units::{LATEST, Micros};
 

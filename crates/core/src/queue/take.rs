@@ -11,7 +11,7 @@ use super::{
     QueuePart, QueueReply, QueueTime, Redelivery, RedeliveryCause,
 };
 
-/// What one call hands out.
+/// Items that one call delivers.
 struct Handing<'a> {
     taker: &'a str,
     most: usize,
@@ -60,7 +60,7 @@ impl BoundedQueue {
             if hands {
                 drained.charge(pace);
             }
-            // What has drained since is not written for its own sake.
+            // The drain since then is not written for its own sake.
             if hands || state.pace.is_after(now) {
                 state.pace = drained;
             }

@@ -12,7 +12,7 @@ pub struct Access {
     allow: Patterns<()>,
 }
 
-/// What being on a list means.
+/// Effect of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
     /// Nothing passes.
@@ -28,7 +28,7 @@ pub struct Listing<'a> {
     pub listed: Listed,
     /// The entry that matches.
     pub pattern: Pattern<'a>,
-    /// Whether the list is the strategy's own, and not that of all strategies.
+    /// True if the list is the strategy's own, not that of all strategies.
     pub own: bool,
 }
 
@@ -43,7 +43,7 @@ impl Access {
         }
     }
 
-    /// Whether both lists are empty.
+    /// True if both lists are empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

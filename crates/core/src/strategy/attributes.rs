@@ -73,7 +73,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -111,7 +111,7 @@ pub(super) fn needed<'l>(
     }
 }
 
-/// Whether `name` can be an attribute of a scope: `[a-z][a-z0-9_-]{0,63}`, and no field's own name.
+/// True if `name` can be an attribute of a scope: `[a-z][a-z0-9_-]{0,63}`, and not a field's own name.
 pub fn is_attribute_name(name: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
     name.len() <= MAX_ATTRIBUTE_NAME

@@ -1,4 +1,4 @@
-//! What distinguishes strategies within a process, also those that have come and gone.
+//! Ids of strategies, unique within a process and over time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::{FailurePolicy, Field, Limit, Owner, Scope, Strategy, StrategyError, check_name};
 use crate::algorithm::Algorithm;
 
-/// What all inline limits together are called in metrics, and as an owner of keys.
+/// Name of all inline limits together in metrics, and as an owner of keys.
 pub const INLINE: &str = "inline";
 
 /// The longest name of an inline limit, in bytes.
 pub const MAX_INLINE_NAME: usize = 64;
 
-/// What the inline limits of a process have in common.
+/// Settings that all inline limits of a process share.
 #[derive(Debug, Clone)]
 pub struct InlineLimits {
     owner: Arc<Owner>,

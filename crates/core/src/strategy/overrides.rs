@@ -21,7 +21,7 @@ pub struct Override {
     pub consumer: String,
     /// The resources that it is for; `*` means all of them.
     pub resource: String,
-    /// What decides instead.
+    /// The strategy that decides instead.
     pub strategy: Strategy,
 }
 
@@ -32,7 +32,7 @@ pub struct Applied<'a> {
     pub consumer: Pattern<'a>,
     /// Its pattern of resources.
     pub resource: Pattern<'a>,
-    /// What decides.
+    /// The strategy that decides.
     pub(super) strategy: &'a Arc<Strategy>,
 }
 
@@ -78,7 +78,7 @@ impl Overrides {
         Self(Patterns::new(grouped))
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -104,7 +104,7 @@ impl OverrideError {
         Self::Unknown { strategy: strategy.into(), limits: limits.join(", ") }
     }
 
-    /// Whether a limit that counts by `scope` may have other numbers.
+    /// Checks if a limit that counts by `scope` can be overridden.
     pub fn check(strategy: &str, limit: &str, scope: &Scope) -> Result<(), Self> {
         match scope.has(Field::Consumer) {
             true => Ok(()),
@@ -116,7 +116,7 @@ impl OverrideError {
 }
 
 impl Strategy {
-    /// Whether an override may have other numbers for limit `name`.
+    /// Checks if limit `name` can be overridden.
     pub fn check_override(&self, name: &str) -> Result<(), OverrideError> {
         match self.limits().iter().find(|limit| *limit.name == *name) {
             Some(limit) => OverrideError::check(&self.name, name, &limit.scope),

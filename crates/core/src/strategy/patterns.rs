@@ -60,7 +60,7 @@ impl<T> Patterns<T> {
         Self { exact, prefixes }
     }
 
-    /// What is configured for `name`, if any pattern matches it: exact, else the longest prefix.
+    /// The value for `name`, if any pattern matches it: exact, else the longest prefix.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<(Pattern<'_>, &T)> {
         if self.is_empty() {
@@ -82,12 +82,12 @@ impl<T> Patterns<T> {
         exact.into_iter().chain(prefixes)
     }
 
-    /// What is configured for any name, in no order.
+    /// All values, in no order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.exact.values().map(|(_, value)| value).chain(self.prefixes.iter().map(|prefix| &prefix.value))
     }
 
-    /// All patterns with what is configured for them, in no order.
+    /// All patterns with their values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (Pattern<'_>, &T)> {
         let exact = self.exact.iter();
         let exact =
@@ -101,7 +101,7 @@ impl<T> Patterns<T> {
         self.exact.len() + self.prefixes.len()
     }
 
-    /// Whether there is no pattern at all.
+    /// True if there is no pattern.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

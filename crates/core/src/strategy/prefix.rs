@@ -1,8 +1,8 @@
-//! What the machine names of states begin with. `key` appends the fields of a request to it.
+//! Prefixes of key identities. `key` appends the fields of a request.
 
 use super::Limit;
 
-/// What the identities of all keys of one limit begin with.
+/// Prefix of the identities of all keys of one limit.
 pub(super) fn identity_prefix(strategy: &str, limit: &Limit) -> Box<[u8]> {
     let mut out = Vec::new();
     write_sized(&mut out, b's', strategy);

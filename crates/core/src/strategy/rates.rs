@@ -1,4 +1,4 @@
-//! What a strategy of rate limits has, and one of permits has not.
+//! The rules of a strategy: rate limits or permits.
 
 use super::prefix::identity_prefix;
 use super::{Limit, MAX_RESERVATION};
@@ -6,12 +6,12 @@ use crate::algorithm::Algorithm;
 use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
 
-/// What a strategy limits.
+/// Rule of a strategy.
 #[derive(Debug, Clone)]
 pub enum StrategyRule {
-    /// How much is charged in a time.
+    /// Rate limits.
     Rates(RateLimits),
-    /// How many permits the holders of leases have at a time.
+    /// Permits: how many the holders of leases have at a time.
     Permits(Box<ConcurrencyRule>),
 }
 
@@ -20,10 +20,10 @@ pub enum StrategyRule {
 pub struct RateLimits {
     limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
-    /// What the identities of each limit's keys begin with.
+    /// Prefix of the identities of each limit's keys.
     identities: Vec<Box<[u8]>>,
     pub(super) max_reservation: Micros,
-    /// Whether a limit makes its callers wait for their turn.
+    /// True if a limit makes its callers wait for their turn.
     paces: bool,
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::algorithm::EngineKind;
 
-/// What the configuration says of the resources that one pattern matches.
+/// Configuration of the resources that one pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
     /// Index of the strategy in [`Rules`].
@@ -48,13 +48,13 @@ struct Exceptions {
     overrides: Overrides,
 }
 
-/// What a caller named and the configuration does not know.
+/// A name that the configuration does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     /// No strategy of that name.
     #[error("strategy: there is no strategy `{name}`{}", or_near(near))]
     Strategy {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// At most three configured names that look like it.
         near: Vec<String>,
@@ -65,7 +65,7 @@ pub enum Unknown {
         or_near(near)
     )]
     Resource {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// At most three configured strategies.
         near: Vec<String>,
@@ -130,14 +130,14 @@ impl Rules {
         self
     }
 
-    /// Whether any strategy has a shadow, or a limit in shadow mode.
+    /// True if any strategy has a shadow, or a limit in shadow mode.
     #[inline]
     #[must_use]
     pub fn has_shadows(&self) -> bool {
         self.has_shadows
     }
 
-    /// What is decided beside strategy number `live`.
+    /// The shadows of strategy number `live`.
     #[must_use]
     pub fn shadows(&self, live: usize) -> &[Shadow] {
         self.shadows.get(live).map_or(&[], Vec::as_slice)
@@ -149,7 +149,7 @@ impl Rules {
         self.shadow_limits.get(live).map_or(&[], Vec::as_slice)
     }
 
-    /// What all shadows are counted as, in the order of their numbers: the live strategy, and the shadow.
+    /// Label pairs of all shadows, in the order of their numbers: the live strategy, and the shadow.
     pub fn shadow_names(&self) -> impl Iterator<Item = [&str; 2]> {
         let shadows = self.strategies.iter().zip(&self.shadows);
         let shadows = shadows.flat_map(|(live, all)| all.iter().map(|shadow| [live.name(), shadow.name()]));
@@ -157,7 +157,7 @@ impl Rules {
         shadows.chain(limits.flat_map(|(live, all)| all.iter().map(|limit| [live.name(), &*limit.label])))
     }
 
-    /// What a shadow decides by for `consumer`, or the list that answers.
+    /// The shadow's strategy for `consumer`, or the list that applies.
     #[must_use]
     pub fn shadow_for<'a>(
         &'a self,
@@ -179,7 +179,7 @@ impl Rules {
         self
     }
 
-    /// What limits that requests bring along have in common, where they may.
+    /// Settings of inline limits; `None` if they are off.
     #[must_use]
     pub fn inline_limits(&self) -> Option<&InlineLimits> {
         self.inline.as_ref()
@@ -210,7 +210,7 @@ impl Rules {
         self.engines.iter().copied()
     }
 
-    /// Whether any strategy has leases.
+    /// True if any strategy has leases.
     #[must_use]
     pub fn has_leases(&self) -> bool {
         self.strategies.iter().any(|strategy| strategy.permits().is_some())
@@ -222,8 +222,7 @@ impl Rules {
         &self.resources
     }
 
-    /// What decides for `consumer`: deny lists, allow lists, overrides, and then the strategy of the
-    /// resource.
+    /// Resolves the rule for `consumer`: deny lists, allow lists, overrides, then the strategy of the resource.
     pub fn resolve_for(
         &self,
         resource: &str,
@@ -233,7 +232,7 @@ impl Rules {
         Ok(self.excepted(self.resolve(resource, strategy)?, resource, consumer))
     }
 
-    /// What decides for `consumer`, if `resolved` decides for consumers without an exception on the same resource.
+    /// Applies the exceptions for `consumer` to `resolved`, the rule of other consumers on the same resource.
     #[inline]
     #[must_use]
     pub fn excepted<'a>(&'a self, resolved: Resolved<'a>, resource: &str, consumer: &str) -> Resolved<'a> {
@@ -268,8 +267,7 @@ impl Rules {
         })
     }
 
-    /// What decides for `consumer` where the request brings `strategy` along: lists for all strategies, and then its
-    /// limit.
+    /// Resolves the rule for `consumer` and an inline limit: lists of all strategies, then the limit.
     #[must_use]
     pub fn resolve_inline<'a>(
         &'a self,
@@ -335,12 +333,12 @@ pub struct Resolved<'a> {
     pub applied: Option<Applied<'a>>,
 }
 
-/// What a shadow says of a call.
+/// Resolution of a shadow.
 #[derive(Debug, Clone, Copy)]
 pub struct ResolvedShadow<'a> {
-    /// The limits, with the numbers that the consumer has.
+    /// The limits, with the consumer's overrides.
     pub strategy: &'a Arc<Strategy>,
-    /// The list that answers instead.
+    /// The access list that applies instead.
     pub listed: Option<Listed>,
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 /// A field of a request that a scope can name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
-    /// What is used.
+    /// The resource.
     Resource,
-    /// Who uses it.
+    /// The consumer.
     Consumer,
     /// An attribute, by its name.
     Attribute(Arc<str>),
@@ -34,7 +34,7 @@ impl Scope {
         &self.0
     }
 
-    /// Whether it names `field`.
+    /// True if it names `field`.
     #[must_use]
     pub fn has(&self, field: Field) -> bool {
         self.0.contains(&field)

@@ -32,7 +32,7 @@ pub struct ShadowLimit {
     pub place: usize,
     /// Its number among all shadows.
     pub pair: usize,
-    /// What it is counted as: `limit:NAME`, which no strategy is called.
+    /// Label: `limit:NAME`, which no strategy can be called.
     pub label: Box<str>,
 }
 
@@ -84,7 +84,7 @@ impl Shadow {
         self.pair
     }
 
-    /// What decides for those who are not excepted.
+    /// The strategy for consumers without an exception.
     #[must_use]
     pub fn strategy(&self) -> &Arc<Strategy> {
         &self.strategy

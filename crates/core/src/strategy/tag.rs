@@ -1,4 +1,4 @@
-//! What all keys of one decision have in common, and so what one hash tag can hold.
+//! Hash tags: the part that all keys of one decision share, so that they are in one slot.
 //!
 //! The tag is the fields that all scopes share: `[resource]` with `[resource, consumer]` gives the
 //! resource, only `[resource, consumer]` gives both, so that such strategies spread over a whole
@@ -6,7 +6,7 @@
 
 use super::{Field, Limit, Scope, StrategyError};
 
-/// What the hash tag of a strategy's keys is made of.
+/// Content of the hash tag of a strategy's keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
     /// These fields of the request.

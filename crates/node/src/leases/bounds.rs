@@ -1,12 +1,11 @@
-//! What a call about a lease may hold, besides what every question may. Every error names the field, the value and the
-//! bound that it breaks.
+//! Bounds of the fields that only calls about leases have. Every error names the field, the value and the bound.
 
 use weir_core::lease::{ConcurrencyRule, MAX_LEASE_ID};
 use weir_units::{LONGEST_SPAN, Micros};
 
 use crate::limiter::{InvalidField, shown};
 
-/// The longest time that work can be said to have taken.
+/// Longest reported duration of work.
 pub const MAX_RTT: Micros = LONGEST_SPAN;
 
 pub(super) fn check_id(id: &str) -> Result<(), InvalidField> {

@@ -1,6 +1,6 @@
-//! Debits of what was used already, and cancelled reservations.
+//! Debits of actual use, and cancelled reservations.
 //!
-//! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
+//! Neither is a decision, so the failure policy does not apply: a failed store is an error.
 
 use smallvec::SmallVec;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
@@ -13,10 +13,10 @@ use super::{Limiter, LimiterError, Question, bounds};
 /// How limits stand after a debit or a cancellation.
 #[derive(Debug, Clone)]
 pub struct Adjusted<'a> {
-    /// Whether this call changed anything: false where a debit with its id was made before, and where no reservation
-    /// was there to cancel.
+    /// True if this call changed anything. False for a debit whose id was charged before, and for a cancellation
+    /// without a reservation.
     pub applied: bool,
-    /// Of a debit: whether it fitted.
+    /// Debits only: true if the cost fitted.
     pub fitted: bool,
     /// The limits, in the order of the strategy, each with what the debit charged to it, now or when it was made.
     pub limits: Vec<(&'a Limit, LimitVerdict, u64)>,
@@ -41,7 +41,7 @@ impl<S: Store> Limiter<S> {
         let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {
             let charged = match op {
                 Op::Force if verdict.applied => limit.algorithm.debited(one.level_before, question.cost),
-                // It was made before; this is what it charged then.
+                // It was made before; `level_before` is what it charged then.
                 Op::Force => one.level_before,
                 _ => 0,
             };

@@ -1,4 +1,4 @@
-//! What a client is advised of one limit of a decision: the binding one.
+//! Advice to a client on the binding limit of a decision.
 
 use std::cmp::Ordering;
 use std::slice;
@@ -26,7 +26,7 @@ pub struct Advice {
     pub next_unit: Option<Micros>,
 }
 
-/// What must be known of a question to find out what its client is advised.
+/// Owned fields of a question, from which advice is computed later.
 pub(super) struct AdviceWanted {
     subject: OwnedSubject,
     op: Op,
@@ -34,11 +34,11 @@ pub(super) struct AdviceWanted {
     deadline: Option<Instant>,
 }
 
-/// What a client is advised, as far as it is known at once.
+/// Advice, or the pending peek that completes it.
 pub(super) enum AdviceBegun {
-    /// It is known; nothing where no limit was asked.
+    /// Complete; `None` if no limit was asked.
     Known(Option<Advice>),
-    /// The store says later when the limit at this place gets its next unit.
+    /// Index of the binding limit, and the pending answer that has the time of its next unit.
     Later(usize, LaterVerdicts),
 }
 
@@ -99,7 +99,7 @@ impl AdviceWanted {
         }
     }
 
-    /// What a peek of one unit more tells. If there is no answer, the time is left out: the decision stands.
+    /// Builds the advice from a peek of one unit more. Without an answer the time is omitted: the decision stands.
     pub(super) fn of_peek(binding: usize, peeked: &Result<Verdicts, StoreError>) -> Advice {
         let retry =
             peeked.as_ref().ok().and_then(|verdicts| verdicts.limits.first()).map(|limit| limit.retry);
@@ -122,12 +122,12 @@ fn binding(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Option<usize> {
     denies_longest.or_else(scarcest).map(|(place, _)| place)
 }
 
-/// Whether the wait `one` is longer than `other`.
+/// True if the wait `one` is longer than `other`.
 fn is_longer(one: Retry, other: Retry) -> bool {
     one != other && one.max(other) == one
 }
 
-/// Whether a smaller part of the first limit remains. The products are exact.
+/// True if a smaller part of the first limit remains. The products are exact.
 fn is_scarcer(one: (&Algorithm, &LimitVerdict), other: (&Algorithm, &LimitVerdict)) -> bool {
     let part = |(_, said): (&Algorithm, &LimitVerdict), (limit, _): (&Algorithm, &LimitVerdict)| {
         u128::from(said.remaining) * u128::from(limit.limit().max(1))

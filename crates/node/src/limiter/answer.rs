@@ -1,4 +1,4 @@
-//! What becomes of a question, and why there may be no answer.
+//! Answers to questions, and the errors that replace them.
 
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Strategy, Unknown};
@@ -11,31 +11,31 @@ use super::waiting::Waiting;
 use crate::settle::{Outcome, StoreDecision};
 use crate::telemetry::CountedOutcome;
 
-/// What becomes of a question at first.
+/// Result of a question's first step.
 pub enum Begun<'a, 'l> {
-    /// It has an answer.
+    /// Answered at once.
     Answered(Result<Answer<'a, 'l>, LimiterError>),
-    /// The store must be waited for.
+    /// Pending in the store.
     Waiting(Waiting),
 }
 
-/// An answer, and the strategy that it is under. What its limits say is borrowed.
+/// An answer and its strategy. The verdicts of its limits are borrowed.
 #[derive(Debug, Clone)]
 pub struct Answer<'a, 'l> {
     /// The strategy that applied.
     pub strategy: &'a Strategy,
-    /// What it says.
+    /// The outcome: decided by the store, a policy or a list.
     pub outcome: Outcome<LimitsDecision<'l>>,
-    /// Of the binding limit, where the question asks for it and limits were asked.
+    /// Advice on the binding limit; `None` unless the question asks for it and limits were asked.
     pub advice: Option<Advice>,
 }
 
-/// What the store decided over the limits of a strategy.
+/// The store's decision over the limits of a strategy.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitsDecision<'l> {
-    /// Over all limits.
+    /// The verdict over all limits.
     pub verdict: Verdict,
-    /// Of each limit, in the order of the strategy.
+    /// The verdict of each limit, in the order of the strategy.
     pub limits: &'l [LimitVerdict],
 }
 
@@ -45,13 +45,13 @@ pub enum LimiterError {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// The request lacks something.
+    /// A required field is missing.
     #[error("{0}")]
     Incomplete(String),
     /// The configuration does not know what was named.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// The store could not decide, and the policy is to say so.
+    /// The store failed, and the failure policy is to return the error.
     #[error("{whose}: {error}")]
     Store {
         /// Whose policy: "strategy `name`", or "rule `name`" of Envoy's.
@@ -59,10 +59,10 @@ pub enum LimiterError {
         /// Why the store could not decide.
         error: StoreError,
     },
-    /// What was asked for means nothing for these limits.
+    /// The operation is not defined for these limits.
     #[error("{0}")]
     Unsupported(String),
-    /// The id is that of a decision with another cost.
+    /// The id belongs to a decision with another cost.
     #[error("id is known with another cost, {0}; a call with another cost needs another id")]
     OtherCost(u64),
     /// The store could not debit, cancel, refund or reset.
@@ -87,7 +87,7 @@ impl StoreDecision for LimitsDecision<'_> {
 }
 
 impl LimiterError {
-    /// The store could not decide under `strategy`, and no policy did.
+    /// An error of the store under `strategy` that no policy replaced.
     #[cold]
     pub(crate) fn of_store(strategy: &Strategy, error: StoreError) -> Self {
         match error {

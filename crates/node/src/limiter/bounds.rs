@@ -1,4 +1,4 @@
-//! What a question may hold. Every error names the field, the value and the bound that it breaks.
+//! Bounds of a question's fields. Every error names the field, the value and the bound.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub struct InvalidField {
     pub bound: String,
 }
 
-/// Checks what holds whatever the strategy.
+/// Checks the bounds that do not depend on the strategy.
 pub(super) fn check(question: &Question<'_>) -> Result<(), InvalidField> {
     if question.resource.is_empty() {
         return Err(invalid("resource", "", format!("it must be 1 to {MAX_PART} bytes")));
@@ -40,7 +40,7 @@ pub(super) fn check(question: &Question<'_>) -> Result<(), InvalidField> {
     check_attributes(&question.attributes)
 }
 
-/// Checks that the request has whatever a limit counts by.
+/// Checks that the request has each field that a limit counts by.
 pub(super) fn check_needed(question: &Question<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
     if question.consumer.is_empty() && strategy.names_consumer() {
         let bound = format!(
@@ -86,13 +86,13 @@ pub fn check_batch(count: usize) -> Result<(), InvalidField> {
     Err(InvalidField { field: "requests", value, bound })
 }
 
-/// Checks what a refund holds beside its question.
+/// Checks the fields of a refund that a question lacks.
 pub(super) fn check_refund(cost: u64, id: &str) -> Result<(), InvalidField> {
     check_some_cost(cost, "nothing cannot be given back")?;
     check_id(id)
 }
 
-/// Checks what a debit holds beside its question.
+/// Checks the fields of a debit that a question lacks.
 pub(super) fn check_debit(cost: u64, id: &str) -> Result<(), InvalidField> {
     check_some_cost(cost, "nothing was used that could be charged")?;
     check_id(id)
@@ -122,7 +122,7 @@ pub(super) fn check_needed_id(id: &str) -> Result<(), InvalidField> {
     check_id(id)
 }
 
-/// Checks what a question holds that is no plain one.
+/// Checks the optional fields of a question: at_most, id, max_wait.
 #[cold]
 pub(super) fn check_shaping(question: &Question<'_>, strategy: &Strategy) -> Result<(), InvalidField> {
     let Some(shaping) = question.shaping.as_deref() else { return Ok(()) };
@@ -170,7 +170,7 @@ pub(super) fn unknown_limit(strategy: &Strategy, name: &str) -> InvalidField {
     invalid("limit", name, bound)
 }
 
-/// No name, where the strategy has several limits.
+/// Error for a missing name of a limit where the strategy has several.
 pub(super) fn unnamed_limit(strategy: &Strategy) -> InvalidField {
     let bound =
         format!("strategy `{}` has several limits; name one of {}", strategy.name(), limit_names(strategy));
@@ -192,7 +192,7 @@ pub fn interval(span: Option<(i64, i32)>) -> Result<Micros, InvalidField> {
     Ok(Micros(micros))
 }
 
-/// A reset that names no limits, of a strategy that has none which are meant then.
+/// Error for a reset that names no limits, of a strategy without limits by consumer.
 pub(super) fn no_limit_by_consumer(strategy: &Strategy) -> InvalidField {
     let bound = format!(
         "no limit of strategy `{}` counts by consumer, so those that are meant must be named: {}",

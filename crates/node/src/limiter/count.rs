@@ -1,6 +1,6 @@
-//! How much was used lately: the sum over the newest parts of a bucketed window.
+//! Recent use: the sum over the newest parts of a bucketed window.
 //!
-//! It is no decision, so no failure policy answers for the store: what cannot be counted is an error.
+//! This is no decision, so the failure policy does not apply: a failed store is an error.
 
 use weir_core::algorithm::{Engine, Op, Slots};
 use weir_core::strategy::Strategy;
@@ -11,12 +11,12 @@ use weir_units::Micros;
 use super::{Limiter, LimiterError, Question, bounds};
 use crate::telemetry::Rejection;
 
-/// What was used in the newest parts of a bucketed window.
+/// Use in the newest parts of a bucketed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedParts {
-    /// The sum of what was charged in them.
+    /// Sum of the charges in these parts.
     pub used: u64,
-    /// The time since the oldest of them began.
+    /// Time since the oldest of these parts began.
     pub span: Micros,
 }
 

@@ -1,16 +1,16 @@
-//! How long the store may take, so that its absence can still be answered in time.
+//! The store's share of a call's deadline. The rest is for the failure policy's answer.
 
 use std::time::{Duration, Instant};
 
-/// What the policy's answer needs at least: the timer ends some 0.1 ms late, and the way from the client and back
+/// Least time reserved for the policy's answer: the timer fires some 0.1 ms late, and the round trip to the client
 /// takes as long as the machines are busy. `docs/configuration.md` has the table that follows from these numbers.
 const LEAST: Duration = Duration::from_millis(2);
-/// Enough for an answer to reach a caller on the same continent. A caller that waits so long that this
-/// is the smaller part is served by the store's own deadline anyway.
+/// Most time reserved for the policy's answer: enough to reach a caller on the same continent. A caller with so long
+/// a deadline that this is less than a tenth of it is bounded by the store's own timeout anyway.
 const MOST: Duration = Duration::from_millis(25);
 
-/// The caller's deadline less a tenth of the time that is left (2 ms at least, 25 ms at most, and
-/// never more than half): what the failure policy needs to answer before the caller has gone.
+/// The caller's deadline less a tenth of the remaining time (2 ms at least, 25 ms at most, never more than half), so
+/// that the failure policy can answer before the caller gives up.
 pub(crate) fn for_store(deadline: Instant, now: Instant) -> Instant {
     let left = deadline.saturating_duration_since(now);
     now + (left - (left / 10).clamp(LEAST, MOST).min(left / 2))

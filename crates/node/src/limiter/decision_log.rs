@@ -1,7 +1,7 @@
-//! What the decision log says of a decision.
+//! Lines of the decision log.
 //!
-//! Events are the operations that charge or give back: peeks and counts are none. A decision is logged where it is
-//! counted, in the order in which its worker has settled it; its time is that of the store.
+//! Events are the operations that charge or give back; peeks and counts are not logged. A decision is logged where it
+//! is counted, in the order in which its worker settled it. Its timestamp is the store's.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{Limiter, Question};
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedOutcome, DecisionLine, is_denial};
 
-/// A decision that waits for the store, if it is to be logged.
+/// Owned fields of a pending decision that will be logged.
 pub(super) struct PendingLogLine {
     strategy: Arc<Strategy>,
     subject: OwnedSubject,
@@ -39,7 +39,7 @@ impl PendingLogLine {
     }
 }
 
-/// What is logged of an operation; nothing of one that changes nothing.
+/// The name of an operation in the log; `None` if it changes nothing.
 const fn name_of(op: Op) -> Option<&'static str> {
     match op {
         Op::Charge => Some("charge"),
@@ -54,7 +54,7 @@ const fn name_of(op: Op) -> Option<&'static str> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// A copy of a decision that waits, if it may be logged.
+    /// Returns an owned copy of a pending decision, if it may be logged.
     #[inline]
     pub(super) fn logged_later(
         &self,
@@ -67,7 +67,7 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Logs a decision that is answered, and whether the request left the strategy to the configuration.
+    /// Logs an answered decision. `is_for_default` is true if the request left the strategy to the configuration.
     #[cold]
     pub(super) fn log_decision(
         &self,
@@ -83,7 +83,7 @@ impl<S: Store> Limiter<S> {
         self.log_line(decision, is_for_default, counted.name(), verdict);
     }
 
-    /// The same of one that has waited.
+    /// Logs a decision that was pending.
     #[cold]
     pub(super) fn log_waited(
         &self,
@@ -167,12 +167,12 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// Whether it was done now: a refund that had been made before gives back nothing.
+/// True if this call made the change. A repeated refund gives back nothing.
 fn is_applied(op: Op, verdict: &Verdict) -> bool {
     verdict.applied && (verdict.granted > 0 || op != Op::Refund)
 }
 
-/// The limits that a refund or a reset has named: nothing where it is about those that are meant without a name.
+/// Names of the limits that a refund or a reset named; empty if they are the operation's default ones.
 pub(super) fn named<'s>(strategy: &'s Strategy, op: Op, part: Option<&Part<'_>>) -> SmallVec<[&'s str; 4]> {
     let meant = |limit: &weir_core::strategy::Limit| op != Op::Reset || limit.scope.has(Field::Consumer);
     let limits = || strategy.limits().iter().enumerate();

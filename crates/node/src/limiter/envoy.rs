@@ -1,4 +1,4 @@
-//! Envoy's question: which rules the descriptors of a request match, and whether any is over its limit.
+//! Envoy's question: finds the rules that the descriptors of a request match, and decides each of them.
 //!
 //! Every descriptor is a decision of its own. All of them are put to the store at once, and one that is
 //! over does not keep the others from being charged: that is what the reference service does too. Unlike
@@ -45,16 +45,16 @@ pub const MAX_ENTRIES: usize = 64;
 /// The longest domain, key or value, in bytes.
 pub const MAX_TEXT: usize = 64 << 10;
 
-/// What holds for every request.
+/// Settings that apply to every request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EnvoyRules {
-    /// Whether limits that requests bring along are used.
+    /// True if limits in requests override the rules.
     pub overrides_in_request: bool,
     /// The share of a limit above which hits count as near.
     pub near_limit_ratio: f32,
-    /// Whether every request passes; statuses still say what would not have.
+    /// True if every request passes; the statuses still show which would not have.
     pub shadow_mode: bool,
-    /// Whether every rule denies only together with all others of its request.
+    /// True if every rule denies only together with all others of its request.
     pub quota_mode: bool,
 }
 
@@ -69,14 +69,14 @@ impl From<&EnvoyConfig> for EnvoyRules {
     }
 }
 
-/// The rules of one set of files, with where their hits are counted. A reload is another one.
+/// The rules of one set of files, and the counters of their hits. A reload makes a new one.
 #[derive(Debug)]
 pub struct Loaded {
     domains: Arc<Domains>,
     counts: FileCounts,
 }
 
-/// What one worker needs to answer Envoy, beside its limiter.
+/// State of one worker for Envoy's requests, beside its limiter.
 #[derive(Debug)]
 pub struct EnvoyLimiter {
     rules: EnvoyRules,
@@ -87,13 +87,13 @@ pub struct EnvoyLimiter {
 /// One request.
 #[derive(Debug, Clone)]
 pub struct RateLimitAsk<'a> {
-    /// Whose rules apply.
+    /// Domain whose rules apply.
     pub domain: &'a str,
-    /// What is counted.
+    /// Descriptors to count.
     pub descriptors: SmallVec<[DescriptorAsk<'a>; 2]>,
-    /// The hits of descriptors that do not say themselves; 0 is 1.
+    /// Hits of descriptors that have no number of their own; 0 counts as 1.
     pub hits_addend: u32,
-    /// When the caller stops waiting.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
 }
 
@@ -102,11 +102,11 @@ pub struct RateLimitAsk<'a> {
 pub struct DescriptorAsk<'a> {
     /// Keys and values.
     pub entries: SmallVec<[(&'a str, &'a str); 4]>,
-    /// A limit that is used instead of what is configured; its unit as the wire numbers it.
+    /// Limit that overrides the configured one: requests per unit, and the unit's number on the wire.
     pub limit: Option<(u32, i32)>,
-    /// Its own hits. They are work that is done, and so charged even above the limit.
+    /// Its own hits. They are work already done, so they are charged even above the limit.
     pub hits: Option<u64>,
-    /// Whether the hits are given back.
+    /// True if the hits are given back.
     pub refund: bool,
 }
 
@@ -122,19 +122,19 @@ pub struct RateLimitAnswer<'a> {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RateLimitError {
-    /// No domain.
+    /// The domain is empty.
     #[error("rate limit domain must not be empty")]
     NoDomain,
-    /// No descriptor.
+    /// There are no descriptors.
     #[error("rate limit descriptor list must not be empty")]
     NoDescriptors,
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// A refund of a limit that counts what it denied.
+    /// A refund of a limit that counts denied hits.
     #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
     NoRefund(Box<str>),
-    /// The store could not decide, and the rule's policy is to say so.
+    /// The store failed, and the rule's policy is to return the error.
     #[error("rule `{rule}`: {error}")]
     Store {
         /// The rule.
@@ -145,7 +145,7 @@ pub enum RateLimitError {
 }
 
 impl RateLimitError {
-    /// The code that the caller gets.
+    /// The status code for the caller.
     fn code(&self) -> AnswerCode {
         match self {
             Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => AnswerCode::InvalidArgument,
@@ -168,7 +168,7 @@ impl From<RateLimitError> for LimiterError {
     }
 }
 
-/// Counts how a request ended, also where it was given up before there was an answer.
+/// Counts how a request ended, also if it was cancelled before there was an answer.
 struct EndOfRequest<'e> {
     recorder: &'e EnvoyRecorder,
     domain: Option<&'e DomainCounts>,
@@ -194,7 +194,7 @@ struct DescriptorQuestion<'a> {
     hits: u64,
 }
 
-/// What the store decided over the one limit of a descriptor.
+/// The store's decision over the one limit of a descriptor.
 #[derive(Clone, Copy)]
 struct DescriptorDecision {
     verdict: Verdict,
@@ -236,7 +236,7 @@ impl EnvoyLimiter {
         self.recorder.answered(None, code);
     }
 
-    /// One worker's.
+    /// State for one worker.
     #[must_use]
     pub fn new(rules: EnvoyRules, recorder: EnvoyRecorder) -> Self {
         Self { rules, given: Given::default(), recorder }
@@ -272,7 +272,7 @@ impl<S: Store> Limiter<S> {
         let started = clock::monotonic();
         let decided = self.decide_all(envoy, &questions, ask.deadline, started).await;
         let took = clock::monotonic().saturating_duration_since(started);
-        // What answers at once is timed once; the others have been timed for themselves.
+        // Stores that answer at once are timed once here; pending answers are timed each.
         let answered = decided.iter().flatten().flatten();
         let answered = answered.filter(|one| S::AT_ONCE && matches!(one, Outcome::Decided(_))).count();
         self.recorder.took(CountedMethod::ShouldRateLimit, took, 1, answered as u64);

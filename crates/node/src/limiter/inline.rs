@@ -1,4 +1,4 @@
-//! Limits that questions bring along.
+//! Inline limits: limits inside requests.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use weir_store::Store;
 use super::answer::LimiterError;
 use super::{InvalidField, Limiter, Question, bounds};
 
-/// A limit that a question brings along.
+/// A limit inside a request.
 #[derive(Debug, Clone)]
 pub enum InlineLimit<'a> {
     /// As it arrived: an encoded `weir.v1.InlineLimit`.
@@ -19,13 +19,13 @@ pub enum InlineLimit<'a> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// What limits that questions bring along have in common; an error where they may bring none.
+    /// Settings that all inline limits share. Fails if inline limits are off.
     pub fn inline_limits(&self) -> Result<&InlineLimits, LimiterError> {
         self.rules.inline_limits().ok_or_else(|| self.refused(off()))
     }
 }
 
-/// What decides a question that brings its limit along.
+/// Resolves a question with an inline limit.
 #[cold]
 pub(super) fn resolve<'a>(
     rules: &'a Rules,

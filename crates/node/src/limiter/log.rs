@@ -1,4 +1,4 @@
-//! What the log line of a decision says of its question.
+//! Fields of a decision's log line.
 
 use weir_core::algorithm::Op;
 use weir_core::strategy::Strategy;
@@ -6,7 +6,7 @@ use weir_store::Decision;
 
 use super::Question;
 
-/// The fields, borrowed.
+/// Borrowed fields.
 pub(super) struct LogFields<'a> {
     pub(super) strategy: &'a Strategy,
     pub(super) resource: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct LogFields<'a> {
     pub(super) peek: bool,
 }
 
-/// The same for a question that waits.
+/// Owned fields, for a pending question.
 pub(super) struct OwnedLogFields {
     resource: String,
     consumer: String,
@@ -36,7 +36,7 @@ impl<'a> LogFields<'a> {
         Self { strategy, resource: subject.resource, consumer: subject.consumer, cost, peek }
     }
 
-    /// A copy, if there is a log that takes such lines.
+    /// Returns an owned copy, if the log takes lines of this level.
     pub(super) fn owned_if_logged(&self) -> Option<OwnedLogFields> {
         tracing::enabled!(tracing::Level::DEBUG).then(|| OwnedLogFields {
             resource: self.resource.to_owned(),

@@ -1,4 +1,4 @@
-//! A question, as the limiter takes it. Its texts stay where they arrived.
+//! A question as the limiter takes it. Its strings are borrowed from the request.
 
 use std::time::Instant;
 
@@ -11,66 +11,66 @@ use weir_units::Micros;
 
 use super::inline::InlineLimit;
 
-/// What a call takes when it does not say.
+/// Cost of a call that names none.
 pub const DEFAULT_COST: u64 = 1;
 
 /// May this consumer use this resource now?
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
-    /// What is used.
+    /// The resource that is used.
     pub resource: &'a str,
     /// Who uses it; may be empty where no limit is scoped to the consumer.
     pub consumer: &'a str,
     /// A configured strategy; empty means the resource's own.
     pub strategy: &'a str,
-    /// How much the call takes; 0 looks.
+    /// Cost of the call; 0 only reads the state.
     pub cost: u64,
     /// Answer as if charged, and charge nothing.
     pub peek: bool,
-    /// What few questions ask besides; boxed, because questions are moved about.
+    /// Rarely used fields; boxed, because questions are moved by value.
     pub shaping: Option<Box<Shaping<'a>>>,
     /// Further facts, by name, each name once; scopes may count by them.
     pub attributes: SmallVec<[(&'a str, &'a str); 2]>,
-    /// Whether the answer says what an HTTP client is advised.
+    /// True if the answer includes advice for an HTTP client.
     pub headers: bool,
     /// When the store must have answered, see [`Limiter::store_deadline`](super::Limiter::store_deadline).
     pub deadline: Option<Instant>,
 }
 
-/// What of a question the fields of its answer depend on.
+/// Fields of a question on which the fields of its answer depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskedFields {
     /// The cost.
     pub cost: u64,
-    /// Whether the answer says how much was granted: where only a part may be, and where `applied` is.
+    /// True if the answer has `granted`: if part of the cost may be granted, and if it has `applied`.
     pub granted: bool,
-    /// Whether the answer says if this call was charged.
+    /// True if the answer tells whether this call was charged.
     pub applied: bool,
 }
 
 impl AskedFields {
-    /// Those of a plain question.
+    /// Fields of a plain question.
     #[must_use]
     pub const fn plain(cost: u64) -> Self {
         Self { cost, granted: false, applied: false }
     }
 }
 
-/// What a question asks beside a charge or a peek.
+/// Rarely used fields of a question.
 #[derive(Debug, Clone, Default)]
 pub struct Shaping<'a> {
-    /// Take as much of the cost as there is room for.
+    /// Takes as much of the cost as there is room for.
     pub at_most: bool,
-    /// Of a reservation: the longest wait until the call starts.
+    /// Reservations only: the longest wait until the call starts.
     pub max_wait: Option<Micros>,
-    /// The id under which it happens once, if it has one.
+    /// The idempotency id, and the limits to charge under it.
     pub once: Option<Part<'a>>,
-    /// The limit that it brings along, instead of a configured strategy.
+    /// An inline limit, instead of a configured strategy.
     pub inline: Option<InlineLimit<'a>>,
 }
 
 impl<'a> Shaping<'a> {
-    /// That of a question under `id`; an empty one is none.
+    /// Shaping under `id`; an empty id is none.
     #[must_use]
     pub fn under(id: &'a str) -> Self {
         let once = (!id.is_empty()).then_some(Part { limits: LimitSet::ALL, id });
@@ -79,7 +79,7 @@ impl<'a> Shaping<'a> {
 }
 
 impl Question<'_> {
-    /// A question about nothing yet, of the cost that calls have by default.
+    /// An empty question with the default cost.
     #[inline(always)] // so that it is made in its place
     #[must_use]
     pub fn until(deadline: Option<Instant>) -> Self {
@@ -96,20 +96,20 @@ impl Question<'_> {
         }
     }
 
-    /// Its subject, where the resource is of this routing group.
+    /// The subject, with the routing group of its resource.
     #[inline]
     pub(crate) fn subject<'q>(&'q self, group: Option<&'q str>) -> Subject<'q> {
         let attributes = Attributes::of_pairs(&self.attributes);
         Subject { resource: self.resource, consumer: self.consumer, group, attributes }
     }
 
-    /// Whether it is a charge or a peek under a configured strategy and without an id, as nearly all are.
+    /// True for a charge or peek under a configured strategy without an id, as nearly all questions are.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
         self.shaping.is_none()
     }
 
-    /// What is done with its cost.
+    /// The operation.
     #[inline]
     pub(super) fn op(&self) -> Op {
         match self.shaping.as_deref() {
@@ -120,12 +120,12 @@ impl Question<'_> {
         }
     }
 
-    /// Whether it leaves the strategy to the configuration.
+    /// True if it leaves the strategy to the configuration.
     pub(super) fn is_for_default(&self) -> bool {
         self.strategy.is_empty() && self.inline().is_none()
     }
 
-    /// The limit that it brings along.
+    /// The inline limit.
     pub(super) fn inline(&self) -> Option<&InlineLimit<'_>> {
         self.shaping.as_deref().and_then(|shaping| shaping.inline.as_ref())
     }
@@ -135,13 +135,13 @@ impl Question<'_> {
         self.part().map_or("", |part| part.id)
     }
 
-    /// What remembers its charge.
+    /// The part under which its charge is remembered.
     #[inline]
     pub(super) fn part(&self) -> Option<&Part<'_>> {
         self.shaping.as_deref().and_then(|shaping| shaping.once.as_ref())
     }
 
-    /// What of the question its answer depends on.
+    /// The fields on which its answer depends.
     #[inline]
     #[must_use]
     pub fn asked(&self) -> AskedFields {

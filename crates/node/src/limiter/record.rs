@@ -7,8 +7,8 @@ use super::log::LogFields;
 use crate::settle::Outcome;
 use crate::telemetry::CountedOutcome as Counted;
 
-/// What a decision counts as cost: what was charged, or of a call that was not allowed, what it asked for. Peeks and
-/// repeated calls charge nothing.
+/// The cost that is counted: the granted cost, or the requested one if the call was not allowed. Peeks and repeated
+/// calls count 0.
 #[inline]
 pub(super) fn cost_of(
     outcome: &Result<Outcome<LimitsDecision<'_>>, LimiterError>,

@@ -24,16 +24,16 @@ use super::{Limiter, Question, bounds, inline, record};
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome as Counted, TotalsRow};
 
-/// Decides in the order it is asked. What it has done is counted when it is dropped; until then only
-/// errors and refusals are. Each decision counts as long as the round took: none is answered earlier.
+/// Decides questions in order. Counts when it is dropped; until then only errors and rejections are counted. Each
+/// decision is timed as the whole round, because none is answered earlier.
 pub struct Round<'a, S: Store> {
     limiter: &'a Limiter<S>,
     started: Instant,
     decided: u64,
     store_answers: u64,
-    /// The decisions since the last that ended otherwise or under another strategy.
+    /// Consecutive decisions of one strategy with one outcome, not counted yet.
     run: SameOutcomes,
-    /// What the store last answered; kept for its memory.
+    /// Answers of the store; kept to reuse the memory.
     answers: Answers,
 }
 
@@ -45,18 +45,17 @@ struct SameOutcomes {
     cost: u64,
 }
 
-/// A question, in its turn.
+/// A question in its slot.
 enum RoundSlot<'q, 'm> {
-    /// The next one that the store is asked, and where it is counted.
+    /// Takes the store's next answer; with the row that counts it.
     Asked(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>),
-    /// It needs no store.
+    /// Decided by an access list.
     Listed(TotalsRow, &'q Arc<Strategy>, &'q Question<'m>, Listed),
-    /// It cannot be asked.
+    /// Rejected.
     Refused(LimiterError),
 }
 
-/// The resource and the strategy that a question has named, and what they are: the next question mostly
-/// names the same.
+/// Cache of the last resolution: consecutive questions mostly name the same resource and strategy.
 struct Named<'a, 'q> {
     resource: &'q str,
     strategy: &'q str,
@@ -73,19 +72,19 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<'a, S: Store> Round<'a, S> {
-    /// The limiter whose round it is.
+    /// The limiter of this round.
     pub(super) fn limiter(&self) -> &'a Limiter<S> {
         self.limiter
     }
 
-    /// When the store must have answered a caller with this deadline.
+    /// Deadline of the store for a caller with this deadline.
     #[inline]
     pub fn store_deadline(&self, deadline: Option<Instant>) -> Option<Instant> {
         self.limiter.store_deadline(deadline, self.started)
     }
 
-    /// Decides several questions, each for itself, and gives `each` what becomes of them in their order. More than
-    /// [`TOGETHER`] at a time save nothing more.
+    /// Decides several questions, and calls `each` with their results in order. More than [`TOGETHER`] at a time save
+    /// nothing more.
     pub fn decide<'q, 'm: 'q>(
         &mut self,
         questions: impl Iterator<Item = &'q Question<'m>>,
@@ -100,7 +99,7 @@ impl<'a, S: Store> Round<'a, S> {
         }
     }
 
-    /// The same without shadows.
+    /// Decides without shadows.
     #[inline(always)]
     pub(super) fn decide_live<'q, 'm: 'q>(
         &mut self,
@@ -161,7 +160,7 @@ impl<'a, S: Store> Round<'a, S> {
         self.answers = answers;
     }
 
-    /// Appends what becomes of a question; what the store is asked goes to `decisions`.
+    /// Resolves a question into a slot. Questions for the store are appended to `decisions`.
     #[inline(always)]
     fn resolve<'q, 'm: 'q>(
         &self,
@@ -204,7 +203,7 @@ impl<'a, S: Store> Round<'a, S> {
         Ok(())
     }
 
-    /// What decides for everybody where the question names what it names.
+    /// The rule before lists and overrides; cached while names repeat.
     #[inline(always)]
     fn named<'q>(
         &self,
@@ -259,7 +258,7 @@ impl<'a, S: Store> Round<'a, S> {
         self.record(row, strategy, &LogFields::of(question, strategy), outcome)
     }
 
-    /// The answer with what a client is advised. Where the store must be waited for that, the answer waits too.
+    /// Adds advice to the answer. If the store answers later, the answer is pending too.
     #[cold]
     fn advised<'s, 'l>(
         &self,
@@ -290,7 +289,7 @@ impl<'a, S: Store> Round<'a, S> {
         Begun::Waiting(Waiting { row, peek, cost, strategy, asked, stage, notes, advice })
     }
 
-    /// What the store said, or its strategy instead. `limits` begins with what its limits say.
+    /// Turns the store's answer or error into an outcome. Splits the strategy's verdicts off the front of `limits`.
     #[inline(always)]
     fn outcome<'l>(
         &mut self,
@@ -309,7 +308,7 @@ impl<'a, S: Store> Round<'a, S> {
         }
     }
 
-    /// What is said when the store has failed.
+    /// Counts the store's failure, and applies the failure policy.
     #[cold]
     fn failed<'l>(
         &mut self,
@@ -321,7 +320,7 @@ impl<'a, S: Store> Round<'a, S> {
         settle::settle(strategy, Err(error)).map_err(|error| LimiterError::of_store(strategy, error))
     }
 
-    /// The one event of a decision.
+    /// Records a decision: counts, sample of consumers, log.
     #[inline(always)]
     fn record<'s, 'l>(
         &mut self,
@@ -374,8 +373,8 @@ impl Named<'_, '_> {
     }
 }
 
-/// Whether both are the same text. Mostly they lie at the same place; and an empty text may lie nowhere,
-/// where some C libraries are slow to compare none of its bytes.
+/// True if both texts are equal. Pointers are compared first, because they mostly match. Empty texts are not
+/// compared: some C libraries are slow even for 0 bytes.
 #[inline]
 fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && (one.is_empty() || one.as_ptr() == other.as_ptr() || one == other)

@@ -1,8 +1,8 @@
 //! Shadow strategies: decided beside the live one, counted and compared, and never enforced.
 //!
-//! A shadow is decided for every call that the live strategy has decided, whatever that said, also where a denial was
-//! known. Nobody waits for it. Where the store answers later, both are put to it before the runtime goes on, so that it
-//! gets them together.
+//! A shadow is decided for every call that the live strategy has decided, whatever the outcome, also if the denial
+//! was cached. Nobody waits for it. If the store answers later, both are sent before the runtime goes on, so that the
+//! store gets them together.
 
 use std::sync::Arc;
 
@@ -20,39 +20,39 @@ use super::{Limiter, Question, Round, bounds};
 use crate::settle::{Outcome, StoreDecision as _};
 use crate::telemetry::{CountedOutcome, Recorder};
 
-/// Tells the shadows of a call that waits whether it was let through.
+/// Senders that tell the shadows of a pending call its outcome.
 pub(super) struct LiveWaits {
-    /// Of the live strategy.
+    /// Index of the live strategy.
     index: usize,
     shadows: SmallVec<[oneshot::Sender<bool>; 1]>,
 }
 
-/// What became of the live call.
+/// State of the live call.
 enum LiveCall {
-    /// It was not decided, and neither are its shadows.
+    /// Not decided; its shadows are not decided either.
     NotAsked,
-    /// It was let through or denied; nothing where the store has failed.
+    /// Allowed or denied; `None` if the store failed.
     Ended(Option<bool>),
-    /// It waits. There is a receiver for each shadow.
+    /// Pending, with a receiver for each shadow.
     Waits(SmallVec<[oneshot::Receiver<bool>; 1]>),
 }
 
-/// When it is known whether the live call was let through.
+/// Outcome of the live call, or the receiver of it.
 enum LiveAllowed {
     Now(Option<bool>),
     Later(oneshot::Receiver<bool>),
 }
 
-/// A shadow and what is needed to count what it says.
+/// A shadow, and the means to count its outcome.
 struct ShadowCount {
     rules: Arc<Rules>,
     recorder: Arc<Recorder>,
-    /// Of the live strategy, and of the shadow among its shadows.
+    /// Index of the live strategy, and of the shadow among its shadows.
     place: (usize, usize),
 }
 
 impl LiveWaits {
-    /// Tells what became of the call; nothing where the store has failed.
+    /// Sends the outcome; sends nothing if the store failed.
     pub(super) fn ended<S: Store>(
         self,
         limiter: &Limiter<S>,
@@ -62,14 +62,14 @@ impl LiveWaits {
         limiter.count_shadow_limits(self.index, outcome);
         let allowed = outcome.is_allowed();
         for shadow in self.shadows {
-            // A shadow that has given up compares nothing.
+            // A shadow that was cancelled compares nothing.
             let _ = shadow.send(allowed);
         }
     }
 }
 
 impl LiveCall {
-    /// What becomes of `begun`, which is under strategy number `index` of `rules`.
+    /// The state of `begun`, which is under strategy number `index` of `rules`.
     fn of(begun: &mut Begun<'_, '_>, index: usize, rules: &Rules) -> Self {
         match begun {
             Begun::Answered(Ok(answer)) => Self::Ended(Some(answer.outcome.is_allowed())),
@@ -88,7 +88,7 @@ impl LiveCall {
         }
     }
 
-    /// For each shadow what it is compared with; `None` if there is nothing to decide.
+    /// The outcome to compare the next shadow with; `None` if there is nothing to decide.
     fn take(&mut self) -> Option<LiveAllowed> {
         match self {
             Self::NotAsked => None,
@@ -266,7 +266,8 @@ impl ShadowCount {
     }
 }
 
-/// The limits of a shadow that a change is about: those of the same names, or those that are meant without a name.
+/// The limits of a shadow that a refund or reset changes: those with the given names, or the operation's default
+/// ones.
 fn meant(strategy: &Strategy, op: Op, names: &[&str]) -> LimitSet {
     if !matches!(op, Op::Refund | Op::Reset) {
         return LimitSet::ALL;
@@ -281,7 +282,7 @@ fn meant(strategy: &Strategy, op: Op, names: &[&str]) -> LimitSet {
     limits.fold(LimitSet::NONE, |set, (index, _)| set.with(index))
 }
 
-/// No policy answers for a shadow.
+/// Shadows have no failure policy.
 fn outcome_of(result: &Result<Verdicts, StoreError>) -> CountedOutcome {
     let decided = result.as_ref().ok().and_then(|verdicts| verdicts.get(0));
     decided.map_or(CountedOutcome::Error, |(verdict, limits)| {
@@ -289,9 +290,9 @@ fn outcome_of(result: &Result<Verdicts, StoreError>) -> CountedOutcome {
     })
 }
 
-/// Goes on with `work` on this worker. What waits for the store is bounded by the store.
+/// Runs `work` on this worker. The store bounds how long it waits.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
-    // Without a runtime the worker stops.
+    // Without a runtime the worker is stopping.
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(work);
     }

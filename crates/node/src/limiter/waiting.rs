@@ -1,4 +1,4 @@
-//! A question whose answer the store gives later.
+//! A pending question: the store answers later.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,41 +16,41 @@ use super::{Limiter, record};
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, TotalsRow};
 
-/// Kept small: the enum that it is part of is moved by value. It owns its data, so it belongs to one call alone. Dropped before its first poll, it has asked nothing. Dropped later, only its
-/// own answer is lost.
+/// A pending question. Kept small: the enum that it is part of is moved by value. It owns its data, so it belongs to
+/// one call only. If it is dropped before its first poll, the store is not asked; later, only its own answer is lost.
 pub struct Waiting {
-    /// Where it is counted.
+    /// The row that counts it.
     pub(super) row: TotalsRow,
     pub(super) peek: bool,
-    /// What was asked for.
+    /// The requested cost.
     pub(super) cost: u64,
     pub(super) strategy: Arc<Strategy>,
     pub(super) asked: Instant,
     pub(super) stage: WaitingStage,
-    /// Where it is logged.
+    /// Rarely used fields.
     pub(super) notes: Option<Box<WaitingNotes>>,
-    /// What is to be found out for the client besides.
+    /// Set if the answer needs advice.
     pub(super) advice: Option<Box<AdviceWanted>>,
 }
 
-/// Rarely used fields of a question that waits.
+/// Rarely used fields of a pending question.
 #[derive(Default)]
 pub(super) struct WaitingNotes {
-    /// Where decisions are logged to the service's own log.
+    /// For the service's own log, if it takes such lines.
     pub(super) log: Option<OwnedLogFields>,
-    /// Where this one is logged to the decision log.
+    /// For the decision log.
     pub(super) decision_log: Option<PendingLogLine>,
-    /// The consumer, where it is counted.
+    /// The consumer, if calls are sampled.
     pub(super) sampled: Option<Box<str>>,
-    /// Where its strategy has shadows.
+    /// Set if its strategy has shadows.
     pub(super) live: Option<LiveWaits>,
 }
 
-/// What is waited for.
+/// The pending step.
 pub(super) enum WaitingStage {
     /// The decision.
     Decision(LaterVerdicts),
-    /// It is made and counted; only the time of the next unit of the limit at this place is not known.
+    /// Decided and counted. Pending is the time of the next unit of the limit at this index.
     Advice(usize, LaterVerdicts, Box<Verdicts>),
 }
 
@@ -95,7 +95,7 @@ impl<S: Store> Limiter<S> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Writes a decision that has waited to the logs that it is for, and tells its shadows.
+    /// Writes the log lines of a pending decision, and tells its shadows.
     fn note(
         &self,
         notes: &mut WaitingNotes,

@@ -23,7 +23,7 @@ use crate::leases::{Acquired, LeaseQuestion, Leases, PermitsDecision};
 use crate::limiter::{InvalidField, Question};
 use crate::settle::Outcome;
 
-/// What a lease holds if its caller does not say.
+/// Weight of a lease whose caller names none.
 const DEFAULT_WEIGHT: u64 = 1;
 
 /// The service over one worker's leases.

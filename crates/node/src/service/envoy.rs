@@ -26,17 +26,17 @@ pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
 /// Bytes of an ordinary status.
 const STATUS_BYTES: usize = 32;
 
-/// What an answer holds beside its statuses.
+/// Optional parts of an answer.
 #[derive(Debug, Clone, Default)]
 pub struct EnvoyAnswers {
-    /// The names of headers with the client's limit, if answers have any.
+    /// Names of the headers with the client's limit; `None` leaves them out.
     pub headers: Option<HeaderNames>,
-    /// Whether answers have dynamic metadata for Envoy's other filters.
+    /// True if answers have dynamic metadata for Envoy's other filters.
     pub dynamic_metadata: bool,
 }
 
-/// The service over the same limiter as other decisions. Like them it is answered from the bytes of the
-/// request to those of the answer.
+/// The service, over the limiter of all decisions. Like them it maps the bytes of a request to the bytes of an
+/// answer.
 pub struct EnvoyRateLimit<S> {
     decisions: Arc<DecisionService<S>>,
     envoy: EnvoyLimiter,

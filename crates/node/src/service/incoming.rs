@@ -1,4 +1,4 @@
-//! Calls of tonic's traits as the functions of the services take them, and replies as tonic takes them.
+//! Adapter between tonic's traits and the functions of the services.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,12 +12,12 @@ use weir_grpc::{CallContext, IncomingCall, Messages, PREFIX, Reply, ResponseBody
 
 use weir_proto::Encoded;
 
-/// Changes when the connection of a call is about to end: an extension of requests from servers that do not
-/// say so otherwise.
+/// Changes when the connection of a call is about to end. An extension of requests, for servers that have no other
+/// signal.
 #[derive(Debug, Clone)]
 pub struct Closing(pub watch::Receiver<()>);
 
-/// What is known of a call: an extension of its request, on every transport.
+/// The context of a call: an extension of its request, on every transport.
 pub(super) fn context<T>(request: &mut Request<T>) -> CallContext {
     request.extensions_mut().remove().unwrap_or_default()
 }
@@ -28,7 +28,7 @@ pub(super) fn incoming<T>(mut request: Request<Encoded<T>>, largest: usize) -> R
     Ok(IncomingCall { context, messages: Messages::one(request.into_inner().into_bytes(), largest)? })
 }
 
-/// A call of many messages, of at most `largest` bytes each, and what changes when its connection ends.
+/// A call of many messages, of at most `largest` bytes each, and the signal that its connection ends.
 pub(super) fn incoming_stream<T: 'static>(
     mut request: Request<Streaming<Encoded<T>>>,
     largest: usize,

@@ -1,4 +1,4 @@
-//! Limits that requests bring along: from their bytes to a strategy, which is built once and kept.
+//! Inline limits: decoded into a strategy, which is cached.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use super::status;
 use super::wire::Malformed;
 use crate::limiter::{InlineLimit, InvalidField, LimiterError, Question, shown};
 
-/// The most that a worker keeps. Beyond that, it builds them again.
+/// Capacity of a worker's cache. A full cache is cleared.
 const MAX_KEPT: usize = 1024;
 
-/// The longest encoding that is kept. None of a limit within its bounds is longer, if nothing is said twice.
+/// Longest encoding that is cached. Every limit within its bounds fits, unless a field is encoded twice.
 const MAX_KEPT_BYTES: usize = 160;
 
-/// The largest limit of a log: it keeps an entry for each call.
+/// Largest limit of a log, because a log keeps an entry for each call.
 const MAX_LOG: u64 = 1000;
 
-/// What a span of time may be.
+/// Bound of a span of time, in error texts.
 const SPAN_BOUND: &str = "it must be from 1us to 100 years";
 
-/// The strategies of one worker's inline limits, by their encodings.
+/// Cache of one worker's inline limits, by their encodings.
 #[derive(Default)]
 pub(super) struct InlineStrategies(Mutex<HashMap<Box<[u8]>, Arc<Strategy>>>);
 
 impl<S: Store> DecisionService<S> {
-    /// Builds the limit that a question brings along, or finds it.
+    /// Replaces the encoded limit of a question by its strategy, from the cache or newly built.
     #[cold]
     pub(super) fn build_inline(&self, question: &mut Question<'_>) -> Result<(), Status> {
         let limit = question.shaping.as_deref_mut().and_then(|shaping| shaping.inline.as_mut());
@@ -71,7 +71,7 @@ impl InlineStrategies {
         }
         let mut kept = self.0.lock();
         if kept.len() >= MAX_KEPT {
-            // Those that are in use come back at once.
+            // Those in use are cached again at their next call.
             kept.clear();
         }
         kept.insert(bytes.into(), Arc::clone(strategy));

@@ -1,4 +1,4 @@
-//! Sentences for people, from the templates of the configuration. Parsed once, filled per denial.
+//! Denial messages: templates of the configuration, parsed once and filled in per denial.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use weir_config::DenialMessages;
 
 use weir_units::Retry;
 
-/// What to say of a denial.
+/// Templates of denial messages.
 #[derive(Debug, Clone)]
 pub struct Templates {
     limited: Template,
@@ -17,7 +17,7 @@ pub struct Templates {
 /// The numbers of one denial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// How long to wait.
+    /// Time until a retry can succeed.
     pub(crate) retry: Retry,
     pub(crate) cost: u64,
     pub(crate) limit: u64,
@@ -36,7 +36,7 @@ enum Piece {
 }
 
 impl Templates {
-    /// The templates of a configuration. What looks like a placeholder and is none stays as it is.
+    /// Parses the templates of a configuration. Unknown placeholders stay as text.
     #[must_use]
     pub fn new(messages: &DenialMessages) -> Self {
         Self {

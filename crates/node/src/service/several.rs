@@ -1,4 +1,4 @@
-//! Questions that have arrived in one message, answered as many at a time as are worth it.
+//! Questions of one message, decided in groups.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,9 +11,9 @@ use super::wire::TextsBefore;
 use super::{DecisionService, status, wire};
 use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
 
-/// A question of a message whose answer the store gives later.
+/// A pending question of a message.
 pub(super) struct LaterResult {
-    /// Where its result belongs among the bytes of those that are there.
+    /// Offset of its result among the encoded results.
     pub(super) at: usize,
     id: u64,
     asked: AskedFields,
@@ -23,9 +23,9 @@ pub(super) struct LaterResult {
 }
 
 impl<S: Store> DecisionService<S> {
-    /// Decides the next questions of a message, `most` of them, each with its id. The results that are there are
-    /// appended to `out`, the others to `later`. Says how many questions there were. More than [`TOGETHER`] at a time
-    /// save nothing more. `field` is the number of the response's field in a result.
+    /// Decides up to `most` next questions of a message, each with its id. Encoded results are appended to `out`,
+    /// pending ones to `later`. Returns the number of questions. More than [`TOGETHER`] at a time save nothing more.
+    /// `field` is the number of the response's field in a result.
     pub(super) fn decide_next<'a: 'q, 'q>(
         &'a self,
         round: &mut Round<'a, S>,
@@ -40,7 +40,7 @@ impl<S: Store> DecisionService<S> {
         let mut unread = None;
         let mut before = TextsBefore::default();
         let store_deadline = round.store_deadline(deadline);
-        // What a client is advised is found out before the next question is decided.
+        // Advice is computed before the next question is decided.
         let wants_advice = |last: &Question<'_>| last.headers;
         while questions.len() < most
             && !questions.last().is_some_and(wants_advice)
@@ -82,7 +82,7 @@ impl<S: Store> DecisionService<S> {
         count
     }
 
-    /// The result of a question, once the store has answered.
+    /// Waits for the store, and encodes the result.
     pub(super) async fn result(self: Arc<Self>, mut later: LaterResult) -> Vec<u8> {
         let LaterResult { id, asked, field, .. } = later;
         let mut verdicts = Verdicts::default();
@@ -92,8 +92,7 @@ impl<S: Store> DecisionService<S> {
         out
     }
 
-    /// Appends how a question ended: its `id`, which is 0 where there is none, then the response, or the error in the
-    /// field after it.
+    /// Appends a result: its `id` (omitted if 0), then the response, or the error in the field after it.
     #[inline]
     fn push(
         &self,

@@ -1,7 +1,7 @@
-//! `ShouldAllowStream`: questions for as long as the stream is open, answered in their order.
+//! `ShouldAllowStream`: answers questions in order while the stream is open.
 //!
-//! It is a body that decides when it is asked for more of itself: HTTP/2 asks when the caller's window
-//! allows it. If the caller stops reading answers, no more of its questions are read, so buffers stay bounded.
+//! The body decides when it is polled: HTTP/2 polls when the caller's send window has room. If the caller stops
+//! reading answers, its questions are no longer read, so buffers stay bounded.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -23,38 +23,38 @@ use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
 use super::{DecisionService, status};
 
-/// A message of answers is sent when it has so many bytes, or when no further answer is there.
+/// A message of answers is sent at this size, or when no further answer is ready.
 const ENOUGH_BYTES: usize = 16 << 10;
 
-/// Questions of one stream that may wait for the store at a time.
+/// Pending questions per stream.
 const MAX_IN_FLIGHT: usize = 1000;
 
-/// Where a result has its response, and after that its error.
+/// Field number of the response in a result; the error's is the next one.
 const RESPONSE_FIELD: u32 = 2;
 
-/// The results of questions that wait for the store, encoded.
+/// Encoded results of pending questions.
 type InFlight = FuturesOrdered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>;
 
-/// A stream from its first question to its trailers.
+/// State of a stream.
 struct DecisionStream<S> {
     service: Arc<DecisionService<S>>,
     messages: Messages,
-    /// What is left of the message that is being decided.
+    /// Unread rest of the current message.
     rest: Bytes,
-    /// Messages behind it that had arrived when the connection began to end.
+    /// Messages after it that had arrived when the connection began to end.
     last: VecDeque<Bytes>,
     in_flight: InFlight,
     deadline: Option<(Instant, Pin<Box<Sleep>>)>,
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// No more is read; this is how it ends when all that was read is answered.
+    /// Set when no more is read: the status to send after the last answer.
     end: Option<Result<(), Status>>,
-    /// Bytes of the last message of answers.
+    /// Size of the last message of answers.
     usual: usize,
     over: bool,
 }
 
 impl<S: Store> DecisionService<S> {
-    /// Answers questions until the caller has no more, or `closing`'s sender is dropped.
+    /// Answers questions until the caller closes its side, or `closing`'s sender is dropped.
     pub fn should_allow_stream(
         self: &Arc<Self>,
         call: IncomingCall,
@@ -62,7 +62,7 @@ impl<S: Store> DecisionService<S> {
     ) -> Call {
         let IncomingCall { context, mut messages } = call;
         if !S::AT_ONCE {
-            // Questions in flight are parts of their messages.
+            // Pending questions borrow from their messages.
             messages.hold();
         }
         let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
@@ -117,7 +117,7 @@ impl<S: Store> Body for DecisionStream<S> {
 }
 
 impl<S: Store> DecisionStream<S> {
-    /// Whether the deadline has passed, or the connection is to end.
+    /// Checks if the deadline has passed or the connection is to end.
     fn look_for_the_end(&mut self, context: &mut Context<'_>) {
         if let Some((_, timer)) = &mut self.deadline
             && timer.as_mut().poll(context).is_ready()
@@ -136,8 +136,8 @@ impl<S: Store> DecisionStream<S> {
         }
     }
 
-    /// Takes the messages that have arrived, all at once, so that the caller cannot keep the stream open by sending
-    /// more. They are bounded by the stream's flow-control window.
+    /// Reads the messages that have arrived, at one moment, so that the caller cannot keep the stream open by sending
+    /// more. The stream's flow-control window bounds them.
     fn take_what_has_arrived(&mut self, context: &mut Context<'_>) {
         while self.end.is_none()
             && let Poll::Ready(next) = self.messages.poll_next(context)
@@ -150,11 +150,11 @@ impl<S: Store> DecisionStream<S> {
         }
     }
 
-    /// Appends the next answers that are there or can be had at once.
+    /// Appends answers that are ready or can be decided at once.
     fn answer_more(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         loop {
             self.decide_next(out, context);
-            // At the end of a turn as well: what was just put in flight asks the store when it is first polled.
+            // Also at the end of a turn: a question just put in flight asks the store at its first poll.
             if out.len() >= ENOUGH_BYTES {
                 return;
             }
@@ -165,7 +165,7 @@ impl<S: Store> DecisionStream<S> {
         }
     }
 
-    /// Decides questions that have arrived, as long as there is a place for their answers.
+    /// Decides questions that have arrived while there is room for their answers.
     fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         let (service, deadline) = (Arc::clone(&self.service), self.deadline());
         let mut round = None;
@@ -193,8 +193,8 @@ impl<S: Store> DecisionStream<S> {
         }
     }
 
-    /// Puts results that are there and those that come later in flight, in their order. `start` is where those that
-    /// are there stood. Questions in flight are parts of their `message`, which so counts as buffered.
+    /// Puts ready and pending results in flight, in order. `start` is the offset of the ready ones. Pending questions
+    /// borrow from their `message`, so it counts as buffered.
     fn put_in_flight(&mut self, message: &Bytes, there: Vec<u8>, start: usize, later: Vec<LaterResult>) {
         let mut from = 0;
         for later in later {
@@ -225,7 +225,7 @@ impl<S: Store> DecisionStream<S> {
         out.len() < ENOUGH_BYTES && turn::remaining() > 0
     }
 
-    /// Whether there is something left of a message, this one or the next.
+    /// True if a message has unread questions; takes the next message if necessary.
     fn has_more(&mut self, context: &mut Context<'_>) -> bool {
         while self.rest.is_empty() {
             if let Some(message) = self.last.pop_front() {
@@ -245,7 +245,7 @@ impl<S: Store> DecisionStream<S> {
         !self.rest.is_empty()
     }
 
-    /// The next question of a message. One that cannot be read any further is the end of the stream.
+    /// The next question of a message. A malformed one ends the stream.
     fn next_in<'a>(&mut self, fields: &mut MessageFields<'a>) -> Option<&'a [u8]> {
         loop {
             match fields.next() {
@@ -264,7 +264,7 @@ impl<S: Store> DecisionStream<S> {
     }
 }
 
-/// A question's id, and the question, or why that cannot be read.
+/// Splits an entry into its id and its question, or the error that made it unreadable.
 fn identified(streamed: &[u8]) -> (u64, Result<&[u8], Status>) {
     let (mut id, mut question) = (0, [].as_slice());
     let mut fields = MessageFields::of(streamed);

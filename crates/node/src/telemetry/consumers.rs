@@ -1,7 +1,7 @@
-//! Who calls most: a sample of a worker's decisions, in a sketch of fixed size.
+//! Heavy hitters: samples a worker's decisions into a sketch of fixed size.
 //!
-//! Of every `rate` decisions one is looked at. Which one is random, so that no pattern of calls hides from it. Between
-//! two of them a decision costs a count and a branch.
+//! One in `rate` decisions is sampled, at random, so that no pattern of calls evades it. Between two samples a
+//! decision costs a counter and a branch.
 
 mod sketch;
 mod summary;
@@ -16,16 +16,16 @@ use self::sketch::SpaceSaving;
 pub use self::summary::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 use super::recorder::CountedOutcome;
 
-/// Takes the sample of one worker.
+/// Sampler of one worker.
 #[derive(Debug)]
 pub(super) struct ConsumerSampler {
-    /// One of so many decisions; 0 is none.
+    /// Samples one in so many decisions; 0 disables.
     rate: AtomicU32,
-    /// Decisions until the next one of the sample.
+    /// Decisions until the next sample.
     until_next: AtomicU32,
-    /// The state of a generator of random numbers.
+    /// State of the random number generator.
     random: AtomicU64,
-    /// Locked by its worker alone, but for a moment every ten seconds.
+    /// Contended only for a moment every ten seconds.
     sketch: Mutex<SpaceSaving>,
 }
 
@@ -41,13 +41,13 @@ impl Default for ConsumerSampler {
 }
 
 impl ConsumerSampler {
-    /// Looks at one of `rate` decisions from now on.
+    /// Samples one in `rate` decisions from now on.
     pub(super) fn set_rate(&self, rate: u32) {
         self.rate.store(rate, Relaxed);
         self.until_next.store(if rate == 0 { u32::MAX } else { 1 }, Relaxed);
     }
 
-    /// Whether this decision is one of the sample.
+    /// True if this decision is sampled.
     #[inline]
     pub(super) fn takes(&self) -> bool {
         let until_next = self.until_next.load(Relaxed).wrapping_sub(1);
@@ -55,7 +55,7 @@ impl ConsumerSampler {
         until_next == 0 && self.begin_next()
     }
 
-    /// Draws how many decisions are passed over next: `rate` on average.
+    /// Draws the distance to the next sample: `rate` on average.
     #[cold]
     fn begin_next(&self) -> bool {
         let rate = self.rate.load(Relaxed);
@@ -75,7 +75,7 @@ impl ConsumerSampler {
         true
     }
 
-    /// Puts a decision of the sample into the sketch. One that ended with an error is neither allowed nor denied.
+    /// Adds a sampled decision to the sketch. One that ended in an error is ignored.
     #[cold]
     pub(super) fn add(&self, strategy: u32, outcome: CountedOutcome, consumer: &str) {
         if let Some(allowed) = outcome.is_allowed().filter(|_| !consumer.is_empty()) {
@@ -83,7 +83,7 @@ impl ConsumerSampler {
         }
     }
 
-    /// What was put in since the last time.
+    /// Takes the samples since the last call.
     pub(super) fn take(&self) -> ConsumerSummary {
         let taken = std::mem::take(&mut *self.sketch.lock());
         taken.into_summary(self.rate.load(Relaxed))

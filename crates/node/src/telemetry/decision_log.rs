@@ -1,8 +1,8 @@
-//! The decision log: what was asked and answered, a JSON line each.
+//! The decision log: a JSON line for each decision.
 //!
-//! It is sampled by key, a resource and a consumer: a key is in it completely or not at all, so that what another
-//! configuration would have decided can be computed from it. A second log may have every denial. Lines are numbered in
-//! the order of the file, before it is known whether they fit: a line that was dropped is a gap.
+//! It is sampled by key (resource and consumer): a key is logged completely or not at all, so that the decisions of
+//! another configuration can be computed from it. A second log may have every denial. Lines are numbered in the order
+//! of the file, before it is known if they fit: a dropped line leaves a gap.
 
 mod line;
 mod sink;
@@ -24,7 +24,7 @@ use self::sink::DecisionSink;
 use super::decisions::{counter, family};
 use super::lines::LineWriter;
 
-/// Bytes of lines that may wait to be written: some ten thousand lines. As many again may be in the thread's hand.
+/// Capacity of the queue in bytes: some ten thousand lines. The writing thread may hold as many again.
 const QUEUE: usize = 4 << 20;
 
 /// A file of the log cannot be opened.
@@ -48,14 +48,14 @@ struct NumberedLines {
     name: &'static str,
     writer: LineWriter,
     written: AtomicU64,
-    /// What every line begins with; its number follows.
+    /// Prefix of every line, up to its number.
     head: Vec<u8>,
 }
 
 impl DecisionLog {
-    /// Opens what `config` says. Decisions that no store has timed have the time of `clock`.
+    /// Opens the logs of `config`. Decisions without the store's time are stamped by `clock`.
     pub fn open(config: &DecisionLogConfig, clock: Clock) -> Result<Arc<Self>, DecisionLogError> {
-        // The standard library seeds its hashers with what the system has of randomness.
+        // The standard library seeds its hashers from the system's randomness.
         let incarnation = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let open = |name: &'static str, thread: &str, to: &LogTarget, keys: KeyShare| {
             let opened = DecisionSink::open(to, config.max_bytes, config.max_files)
@@ -72,13 +72,13 @@ impl DecisionLog {
         Ok(Arc::new(Self { share: config.keys, decisions, denied, clock }))
     }
 
-    /// Whether a line about this key is wanted, where its call is or may be `denied`. It costs a hash at most.
+    /// True if a call with this key is logged; `denied` is true if it is or may be denied. Costs a hash at most.
     #[must_use]
     pub fn wants(&self, resource: &str, consumer: &str, denied: bool) -> bool {
         denied && self.denied.is_some() || self.share.has(resource, consumer)
     }
 
-    /// Logs a line where it belongs.
+    /// Writes a line to the logs that want it.
     pub fn write(&self, line: &DecisionLine<'_>) {
         let sampled = || self.share.has(line.subject.resource, line.subject.consumer);
         let decisions = self.decisions.as_ref().filter(|_| sampled());

@@ -1,4 +1,4 @@
-//! The metrics of decisions: the workers' counters, added up when the metrics page is read.
+//! Metrics of decisions: sums of the workers' counters, taken at scrape time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -15,7 +15,7 @@ use super::histogram::{Histogram, LatencyCounts};
 use super::recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
 use super::totals::{CountedTotal, TotalsLayout};
 
-/// All workers' counters under the names that Prometheus knows.
+/// All workers' counters under their Prometheus names.
 pub(super) struct DecisionCounters {
     pub(super) layout: Arc<TotalsLayout>,
     /// Which strategies have leases.
@@ -24,12 +24,12 @@ pub(super) struct DecisionCounters {
     shadows: Vec<[String; 2]>,
     recorders: Mutex<Vec<Arc<Recorder>>>,
     log: OnceLock<Arc<DecisionLog>>,
-    /// Of the samples of consumers.
+    /// Sample rate of consumers.
     sample_rate: AtomicU32,
     descriptions: Vec<Desc>,
 }
 
-/// What a registry takes: it wants to own what it collects from.
+/// Collector for a registry, which must own it.
 pub(super) struct SharedDecisionCounters(Arc<DecisionCounters>);
 
 const FAMILIES: [(&str, &str, &[&str]); 8] = [
@@ -86,9 +86,9 @@ impl DecisionCounters {
         recorder
     }
 
-    /// The log that recorders know which are made from now on.
+    /// Sets the decision log for recorders created from now on.
     pub(super) fn log_to(&self, log: &Arc<DecisionLog>) {
-        // A second one is none: a process has one log.
+        // Later calls are ignored: a process has one log.
         let _ = self.log.set(Arc::clone(log));
     }
 
@@ -96,7 +96,7 @@ impl DecisionCounters {
         SharedDecisionCounters(self)
     }
 
-    /// Renewals and releases; nothing where no strategy has leases.
+    /// Renewals and releases; empty if no strategy has leases.
     fn of_leases(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
         let mut metrics = Vec::new();
         for &index in &self.leases {
@@ -115,7 +115,7 @@ impl DecisionCounters {
         metrics
     }
 
-    /// What shadows have decided; nothing where no strategy has any.
+    /// Outcomes of shadows; empty if there are none.
     fn of_shadows(&self, recorders: &[Arc<Recorder>]) -> Vec<Metric> {
         let of = |(number, [strategy, shadow]): (usize, &[String; 2])| {
             CountedOutcome::OF_SHADOWS.map(|outcome| {
@@ -130,7 +130,7 @@ impl DecisionCounters {
         self.shadows.iter().enumerate().flat_map(of).collect()
     }
 
-    /// What all workers have counted so far; some of it may come in several parts.
+    /// Decisions counted by all workers so far. One row may be reported in several parts.
     pub(super) fn totals(&self, mut each: impl FnMut(CountedTotal)) {
         let recorders = self.recorders.lock().clone();
         recorders.iter().for_each(|recorder| recorder.totals.each(&mut each));
@@ -225,7 +225,7 @@ impl Collector for SharedDecisionCounters {
     }
 }
 
-/// One family as the registry wants it. It refuses empty ones, so there is always a metric in it.
+/// A metric family. Registries refuse empty ones, so `metrics` has at least one.
 pub(super) fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
     let mut family = MetricFamily::default();
     family.set_name(name.to_owned());

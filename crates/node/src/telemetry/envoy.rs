@@ -1,7 +1,7 @@
-//! What is counted of Envoy's requests, across reloads of its files.
+//! Metrics of Envoy's requests, kept across reloads of its files.
 //!
-//! Labels are domains and rules of the files, never values of requests. A rule that is read again goes on with
-//! its counters; one that is gone leaves the page.
+//! Labels are domains and rules of the files, never values of requests. A rule that is loaded again keeps its
+//! counters; a removed one is no longer exported.
 
 mod domains;
 mod lines;
@@ -25,7 +25,7 @@ pub use self::rules::{Hits, RuleCounts};
 use super::decisions::{counter, family};
 use super::sampled::gauge;
 
-/// The counters of all rules, and of what no rule counts.
+/// Counters of all rules, domains and events.
 #[derive(Debug, Clone)]
 pub struct EnvoyMetrics(Arc<SharedEnvoyCounters>);
 
@@ -33,16 +33,16 @@ pub struct EnvoyMetrics(Arc<SharedEnvoyCounters>);
 struct SharedEnvoyCounters {
     workers: usize,
     live: Mutex<Live>,
-    /// Rules beyond the bound.
+    /// Shared by rules beyond `MAX_RULES`.
     other: Arc<RuleCounts>,
     unknown: Arc<DomainCounts>,
     events: Lines,
-    /// When the files were read last, in seconds; 0 is never.
+    /// Time of the last load of the files, in seconds; 0 if never.
     loaded_at: AtomicU64,
     descriptions: Vec<Desc>,
 }
 
-/// What the files that serve now have counters for.
+/// Counters of the files that serve now.
 #[derive(Debug, Default)]
 struct Live {
     rules: ByRule,
@@ -59,25 +59,25 @@ pub struct FileCounts {
     pub domains: Box<[Arc<DomainCounts>]>,
 }
 
-/// One worker's view.
+/// One worker's handle.
 #[derive(Debug, Clone)]
 pub struct EnvoyRecorder {
     metrics: EnvoyMetrics,
     worker: usize,
 }
 
-/// What is counted beside the hits of rules.
+/// Events counted besides hits on rules.
 #[derive(Debug, Clone, Copy)]
 pub enum EnvoyEvent {
-    /// A domain that no file has.
+    /// A request for an unknown domain.
     UnknownDomain,
-    /// A store that could not decide.
+    /// The store failed to decide.
     StoreError,
-    /// An answer that the global shadow mode turned.
+    /// The global shadow mode let a request over its limit pass.
     GlobalShadow,
-    /// Files that were read and are used.
+    /// Files were loaded.
     ConfigLoaded,
-    /// Files that were refused.
+    /// Files were rejected.
     ConfigRefused,
 }
 
@@ -129,13 +129,13 @@ impl EnvoyMetrics {
         })))
     }
 
-    /// The view of worker number `worker`.
+    /// The handle of worker number `worker`.
     #[must_use]
     pub fn recorder(&self, worker: usize) -> EnvoyRecorder {
         EnvoyRecorder { metrics: self.clone(), worker }
     }
 
-    /// The counters of `domains`, which from now on are those that the page shows.
+    /// The counters of `domains`, which are exported from now on.
     #[must_use]
     pub fn of(&self, domains: &Domains) -> FileCounts {
         let SharedEnvoyCounters { workers, live, other, .. } = &*self.0;
@@ -149,12 +149,12 @@ impl EnvoyMetrics {
         FileCounts { rules, domains: counts }
     }
 
-    /// Counts what happened outside of the workers.
+    /// Counts an event outside of the workers.
     pub fn happened(&self, event: EnvoyEvent) {
         self.0.events.add(0, event as usize, 1);
     }
 
-    /// Files were read at this time and are used from now on.
+    /// Records that files were loaded at this time.
     pub fn loaded(&self, now: Micros) {
         self.0.loaded_at.store(now.0 / 1_000_000, Relaxed);
         self.happened(EnvoyEvent::ConfigLoaded);
@@ -167,18 +167,18 @@ impl EnvoyRecorder {
         rule.add(self.worker, hits);
     }
 
-    /// Counts hits on a limit that a request of this domain brought along.
+    /// Counts hits on an override in a request for this domain.
     pub fn hit_given(&self, domain: &DomainCounts, hits: Hits) {
         domain.given.add(self.worker, hits);
     }
 
-    /// Counts how a request ended; `None` is a domain that no file has.
+    /// Counts how a request ended; `None` for an unknown domain.
     pub fn answered(&self, domain: Option<&DomainCounts>, code: AnswerCode) {
         let counts = domain.unwrap_or(&self.metrics.0.unknown);
         counts.answers.add(self.worker, code as usize, 1);
     }
 
-    /// Counts what happened.
+    /// Counts an event.
     pub fn happened(&self, event: EnvoyEvent) {
         self.metrics.0.events.add(self.worker, event as usize, 1);
     }

@@ -1,19 +1,19 @@
-//! A histogram of durations with fixed buckets: cheap to add to, summed up when it is read.
+//! A histogram of durations with fixed buckets, summed at scrape time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Upper bounds in microseconds: from a decision in memory to what a caller gives up at.
+/// Upper bounds in microseconds: from a decision in memory to a typical client timeout.
 const BOUNDS_US: [u64; 17] = [
     5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
     1_000_000,
 ];
 
-/// How many took how long: one count per bucket.
+/// Durations per bucket.
 pub type LatencyCounts = [u64; BOUNDS_US.len() + 1];
 
-/// What a part of all took at most, in microseconds, by a straight line through its bucket. What is longer than all
-/// bounds counts as the longest of them.
+/// The quantile `part` in microseconds, interpolated linearly within its bucket. Durations beyond the last bound
+/// count as that bound.
 #[must_use]
 pub fn quantile_us(counts: &LatencyCounts, part: f64) -> f64 {
     let wanted = part * counts.iter().sum::<u64>() as f64;
@@ -30,13 +30,13 @@ pub fn quantile_us(counts: &LatencyCounts, part: f64) -> f64 {
 
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
-    /// One per bound, and one for what is longer than all of them.
+    /// One per bound, and one for longer durations.
     counts: [AtomicU64; BOUNDS_US.len() + 1],
     sum_ns: AtomicU64,
 }
 
 impl Histogram {
-    /// Counts `count` times that each took so long.
+    /// Adds `count` durations of `took` each.
     pub(super) fn observe(&self, took: Duration, count: u64) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_US.iter().take_while(|&&bound| ns > bound * 1_000).count();
@@ -44,12 +44,12 @@ impl Histogram {
         self.sum_ns.fetch_add(ns.wrapping_mul(count), Relaxed);
     }
 
-    /// Adds its counts to others.
+    /// Adds its buckets to `sums`.
     pub(super) fn add_to(&self, sums: &mut LatencyCounts) {
         sums.iter_mut().zip(&self.counts).for_each(|(sum, count)| *sum += count.load(Relaxed));
     }
 
-    /// The sum of several histograms, as Prometheus counts: each bucket holds those before it.
+    /// The sum of several histograms, with cumulative buckets as Prometheus wants them.
     pub(super) fn sum<'a>(parts: impl Iterator<Item = &'a Self>) -> prometheus::proto::Histogram {
         let mut counts = [0_u64; BOUNDS_US.len() + 1];
         let mut sum_ns = 0_u64;

@@ -1,8 +1,8 @@
 //! A bounded queue of text lines, and a thread that writes them.
 //!
-//! A line never waits for its reader and never fails: what does not fit into the queue, or cannot be
-//! written, is dropped and counted. `tracing-appender` has such a queue too, but it does not count failed
-//! writes, bounds lines and not bytes, and prints to stdout when it shuts down while its reader is stalled.
+//! A writer of lines never blocks and never fails: lines that do not fit into the queue or cannot be written are
+//! dropped and counted. `tracing-appender` has such a queue too, but it does not count failed writes, bounds lines
+//! and not bytes, and prints to stdout when it shuts down while its reader is stalled.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Bytes that may wait to be written: some thousand log lines. As many again may be in the thread's hand.
+/// Capacity of the queue in bytes: some thousand log lines. The writing thread may hold as many again.
 const CAPACITY: usize = 1 << 20;
-/// Pause before the next attempt on a descriptor that is non-blocking because another process made it so.
+/// Pause before a retry on a descriptor that another process made non-blocking.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 /// Queues lines for a thread that writes them. Clones share the queue.
@@ -21,7 +21,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 pub struct LineWriter(Arc<LineQueue>);
 
 struct LineQueue {
-    /// Bytes that may wait.
+    /// Capacity in bytes.
     capacity: usize,
     pending: Mutex<Pending>,
     /// Signals that there is something to write.
@@ -34,9 +34,9 @@ struct LineQueue {
 #[derive(Default)]
 struct Pending {
     text: Vec<u8>,
-    /// How many numbers lines have got.
+    /// Last number given to a line.
     numbered: u64,
-    /// Whether the thread is writing what it took out before.
+    /// True while the thread writes text that it took.
     writing: bool,
 }
 
@@ -46,7 +46,7 @@ impl LineWriter {
         Self::spawn_with(thread, CAPACITY, sink)
     }
 
-    /// The same, where `capacity` bytes may wait.
+    /// Starts a thread with a queue of `capacity` bytes.
     pub fn spawn_with(thread: &str, capacity: usize, sink: impl Write + Send + 'static) -> io::Result<Self> {
         let queue = Arc::new(LineQueue {
             capacity,
@@ -73,8 +73,8 @@ impl LineWriter {
         self.0.filled.notify_one();
     }
 
-    /// Queues a line with its number between `head` and `tail`, or drops it. Numbers begin at 1 and follow the order of
-    /// the lines; one that is dropped uses its number up. Returns at once.
+    /// Queues a line with its number between `head` and `tail`, or drops it. Numbers begin at 1 and follow the order
+    /// of the lines; a dropped line uses up its number. Returns at once.
     pub fn push_numbered(&self, head: &[u8], tail: &[u8]) {
         const NUMBER: usize = 20;
         let mut pending = self.0.pending.lock();
@@ -92,20 +92,20 @@ impl LineWriter {
         self.0.filled.notify_one();
     }
 
-    /// How many lines were dropped.
+    /// Number of dropped lines.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Relaxed)
     }
 
-    /// Waits until everything has been written or dropped, but not longer than `wait`.
+    /// Waits until everything has been written or dropped, for at most `wait`.
     pub fn flush(&self, wait: Duration) {
         let busy = |pending: &mut Pending| pending.writing || !pending.text.is_empty();
         self.0.idle.wait_while_for(&mut self.0.pending.lock(), busy, wait);
     }
 }
 
-/// What `tracing-subscriber` writes its lines to: one line per call.
+/// Writer for `tracing-subscriber`: one line per call.
 impl Write for LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
@@ -118,7 +118,7 @@ impl Write for LineWriter {
 }
 
 impl LineQueue {
-    /// Writes what arrives. Never returns.
+    /// Writes queued text. Never returns.
     fn drain(&self, mut sink: Sink<impl Write>) {
         let mut text = Vec::new();
         loop {
@@ -143,21 +143,21 @@ impl LineQueue {
 
 struct Sink<W> {
     writer: W,
-    /// Whether the last line was cut short by an error.
+    /// True if an error cut the last line short.
     mid_line: bool,
 }
 
 impl<W: Write> Sink<W> {
-    /// Writes lines. Returns how many of them were not written to their end.
+    /// Writes lines. Returns the number of incomplete ones.
     fn write(&mut self, text: &[u8]) -> u64 {
         if self.mid_line {
-            // Lines after a cut one start at the beginning of a line. If this fails, they fail as well.
+            // Ends the cut line first. If this fails, the next lines fail as well.
             self.attempt(b"\n");
         }
         lines(self.attempt(text))
     }
 
-    /// Writes as much as can be written. Returns the rest.
+    /// Writes as much as possible. Returns the rest.
     fn attempt<'t>(&mut self, mut text: &'t [u8]) -> &'t [u8] {
         while !text.is_empty() {
             match self.writer.write(text) {
@@ -172,7 +172,7 @@ impl<W: Write> Sink<W> {
                 Err(_) => break,
             }
         }
-        // Standard output keeps the part of a line that has no end yet; text here ends with its line.
+        // Standard output buffers an unfinished line; here text always ends with a newline.
         let _ = self.writer.flush();
         text
     }

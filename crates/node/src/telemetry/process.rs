@@ -1,6 +1,6 @@
-//! The `process_` metrics that clients of Prometheus have on Linux, read from /proc when the page is.
+//! The usual `process_` metrics of Prometheus clients on Linux, read from /proc at scrape time.
 //!
-//! What cannot be read is left out. The other metrics are worth having without it.
+//! Values that cannot be read are omitted; the other metrics are worth having without them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

@@ -1,4 +1,4 @@
-//! The metrics of queues. Their labels are the names of the configuration, each with its dead letters.
+//! Metrics of queues. Labels are the configured names, each with its dead-letter queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use prometheus::proto::{Metric, MetricFamily, MetricType};
 use super::decisions::{counter, family, labelled};
 use super::sampled::gauge;
 
-/// What happened to an item.
+/// Event of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueEvent {
-    /// It was put into the queue.
+    /// Enqueued.
     Accepted,
-    /// There was no place for it.
+    /// Rejected: the queue was full.
     Full,
-    /// It came in a call that the queue can never hold.
+    /// Rejected: the call has more items than the queue can ever hold.
     Never,
-    /// It was delivered for the first time.
+    /// Delivered for the first time.
     Delivered,
-    /// It was delivered again after a Nack.
+    /// Delivered again after a Nack.
     RedeliveredNack,
-    /// It was delivered again because its worker did not ack it in time.
+    /// Delivered again because the worker did not ack it in time.
     RedeliveredVisibility,
-    /// It was acked.
+    /// Acked.
     Acked,
-    /// It was given back.
+    /// Nacked.
     Nacked,
-    /// It went to the dead letters.
+    /// Moved to the dead-letter queue.
     DeadLettered,
 }
 
@@ -37,9 +37,9 @@ pub enum QueueEvent {
 #[derive(Debug, Default)]
 pub struct QueueCounters {
     events: [AtomicU64; QueueEvent::ALL.len()],
-    /// As the last answer said.
+    /// Depth in the last answer.
     depth: AtomicU64,
-    /// Calls that wait for an item.
+    /// Calls waiting for an item.
     waiting: AtomicU64,
 }
 
@@ -77,23 +77,23 @@ impl QueueEvent {
 }
 
 impl QueueCounters {
-    /// Counts what happened to so many items.
+    /// Counts an event for `items` items.
     pub fn count(&self, event: QueueEvent, items: u64) {
         self.events[event as usize].fetch_add(items, Relaxed);
     }
 
-    /// Notes how many items hold a place.
+    /// Records the number of items that hold a place.
     pub fn saw_depth(&self, depth: u64) {
         self.depth.store(depth, Relaxed);
     }
 
-    /// How many items held a place when somebody looked last.
+    /// The depth that was recorded last.
     #[must_use]
     pub fn depth(&self) -> u64 {
         self.depth.load(Relaxed)
     }
 
-    /// One more call waits, or one less.
+    /// Counts one more waiting call, or one less.
     pub fn waits(&self, more: bool) {
         if more {
             self.waiting.fetch_add(1, Relaxed)
@@ -116,7 +116,7 @@ impl QueueMetrics {
         self.0.get(index).map(|(_, counters)| counters)
     }
 
-    /// What a registry collects; nothing where there are no queues, because it takes no empty families.
+    /// The collector; `None` without queues, because registries refuse empty families.
     pub(super) fn collector(&self) -> Result<Option<QueueCollector>, prometheus::Error> {
         if self.0.is_empty() {
             return Ok(None);
@@ -136,7 +136,7 @@ const FAMILIES: [(&str, &str, &[&str]); 3] = [
     ("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
 ];
 
-/// What a registry takes.
+/// Collector for a registry.
 pub(super) struct QueueCollector {
     metrics: QueueMetrics,
     descriptions: Vec<Desc>,

@@ -1,4 +1,4 @@
-//! One worker's counters. Nothing here allocates, locks, or looks a label up.
+//! One worker's counters. No allocation, lock or label lookup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use super::decision_log::DecisionLog;
 use super::histogram::Histogram;
 use super::totals::{Totals, TotalsLayout, TotalsRow};
 
-/// What one worker counts; [`super::Metrics`] adds the workers up when it is asked.
+/// One worker's counters; [`super::Metrics`] sums the workers at scrape time.
 #[derive(Debug)]
 pub struct Recorder {
     /// Decisions.
@@ -30,60 +30,60 @@ pub struct Recorder {
     decision_log: Option<Arc<DecisionLog>>,
 }
 
-/// How one shadow's decisions ended.
+/// Outcomes of one shadow.
 #[derive(Debug, Default)]
 pub(super) struct ShadowCounts {
     pub(super) outcomes: [AtomicU64; CountedOutcome::ALL.len()],
-    /// How many differ from the live call's.
+    /// Decisions that differ from the live call's.
     differences: AtomicU64,
 }
 
-/// How renewals, and releases, of one strategy's leases ended.
+/// Outcomes of renewals and of releases of one strategy's leases.
 #[derive(Debug, Default)]
 pub(super) struct LeaseCounts(pub(super) [[AtomicU64; CountedLease::ALL.len()]; 2]);
 
-/// How a decision ended.
+/// Outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedOutcome {
-    /// Every limit let the call pass.
+    /// All limits allowed the call.
     Allowed,
-    /// A limit was used up.
+    /// A limit was exhausted.
     Denied,
-    /// The cost was above a limit.
+    /// The cost exceeds a limit.
     Never,
-    /// The consumer was on a deny list.
+    /// The consumer is on a deny list.
     DenyList,
-    /// The consumer was on an allow list.
+    /// The consumer is on an allow list.
     AllowList,
-    /// The store failed; the policy let the call pass.
+    /// The store failed; the policy allowed the call.
     DegradedAllowed,
-    /// The store failed; the policy refused the call.
+    /// The store failed; the policy denied the call.
     DegradedDenied,
     /// The store failed; the caller got an error.
     Error,
 }
 
-/// What was called.
+/// Method whose time is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedMethod {
-    /// Decisions of `weir.v1`, those of a batch or a stream each for itself.
+    /// Decisions of `weir.v1`; each one of a batch or a stream counts.
     ShouldAllow,
-    /// Requests of Envoy's.
+    /// Requests of Envoy.
     ShouldRateLimit,
-    /// Permits that were asked for.
+    /// Acquisitions of permits.
     Acquire,
-    /// Leases that were to be renewed.
+    /// Renewals of leases.
     Renew,
-    /// Leases that were to be released.
+    /// Releases of leases.
     Release,
 }
 
-/// How the renewal or the release of a lease ended.
+/// Outcome of a lease's renewal or release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedLease {
     /// The lease was held.
     Held,
-    /// It had ended or was released before.
+    /// It had expired, or was released before.
     NotHeld,
     /// The store failed.
     Error,
@@ -92,7 +92,7 @@ pub enum CountedLease {
 impl CountedLease {
     pub(super) const ALL: [Self; 3] = [Self::Held, Self::NotHeld, Self::Error];
 
-    /// As the label has it.
+    /// Label value.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -106,7 +106,7 @@ impl CountedMethod {
     pub(super) const ALL: [Self; 5] =
         [Self::ShouldAllow, Self::ShouldRateLimit, Self::Acquire, Self::Renew, Self::Release];
 
-    /// As the label has it.
+    /// Label value.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::ShouldAllow => "ShouldAllow",
@@ -118,10 +118,10 @@ impl CountedMethod {
     }
 }
 
-/// Why a question was not decided at all.
+/// Reason for rejecting a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
-    /// A field broke its bound.
+    /// A field was out of bounds.
     Invalid,
     /// The strategy or resource is not configured.
     Unknown,
@@ -147,13 +147,13 @@ impl Recorder {
         }
     }
 
-    /// Where decisions are logged, if they are.
+    /// The decision log, if there is one.
     #[inline]
     pub fn decision_log(&self) -> Option<&DecisionLog> {
         self.decision_log.as_deref()
     }
 
-    /// Where decisions of this kind are counted.
+    /// The row that counts decisions of this kind.
     #[inline]
     pub fn row(&self, resolved: &Resolved<'_>) -> TotalsRow {
         self.totals.row(resolved)
@@ -172,7 +172,7 @@ impl Recorder {
         self.latency[method as usize].observe(took, 1);
     }
 
-    /// Counts decisions in `row`, what they cost together, and whose time [`Recorder::took`] counts.
+    /// Counts decisions and their total cost in `row`. [`Recorder::took`] counts their time.
     #[inline]
     pub fn ended(&self, row: TotalsRow, outcome: CountedOutcome, calls: u64, cost: u64) {
         if calls > 0 {
@@ -180,7 +180,7 @@ impl Recorder {
         }
     }
 
-    /// Whether the consumer of a decision is to be given to [`Recorder::sampled`].
+    /// True if this decision is sampled, so that its consumer is to be given to [`Recorder::sampled`].
     #[inline]
     pub fn samples(&self) -> bool {
         self.consumers.takes()
@@ -193,8 +193,8 @@ impl Recorder {
         }
     }
 
-    /// Counts what shadow number `shadow` says of a call. Of decisions that differ, says of the first and then of every
-    /// hundredth that it is to be logged.
+    /// Counts a decision of shadow number `shadow`. Returns true if it is to be logged: the first that differs, and
+    /// every hundredth after it.
     pub fn shadow_decided(&self, shadow: usize, outcome: CountedOutcome, differs: bool) -> bool {
         const LOGGED: u64 = 100;
         let Some(counts) = self.shadows.get(shadow) else { return false };
@@ -202,8 +202,7 @@ impl Recorder {
         differs && counts.differences.fetch_add(1, Relaxed).is_multiple_of(LOGGED)
     }
 
-    /// Counts the time of decisions that were made together in `took`, for which the store was called
-    /// `store_answers` times with success.
+    /// Counts the time of decisions made together in `took`, with `store_answers` successful calls of the store.
     pub fn took(&self, method: CountedMethod, took: Duration, decisions: u64, store_answers: u64) {
         self.latency[method as usize].observe(took, decisions);
         self.store_answers.fetch_add(store_answers, Relaxed);
@@ -222,7 +221,7 @@ impl Recorder {
         self.latency[method as usize].observe(took, 1);
     }
 
-    /// Counts a question that was not decided.
+    /// Counts a rejected question.
     pub fn rejected(&self, reason: Rejection) {
         self.rejections[reason as usize].fetch_add(1, Relaxed);
     }
@@ -256,12 +255,11 @@ impl CountedOutcome {
         Self::Error,
     ];
 
-    /// Those of shadows: for a shadow no policy answers. The store has failed, or the question lacks something, where it
-    /// ends in an error.
+    /// Outcomes of shadows, which have no failure policy. `Error`: the store failed, or the question lacks a field.
     pub const OF_SHADOWS: [Self; 6] =
         [Self::Allowed, Self::Denied, Self::Never, Self::DenyList, Self::AllowList, Self::Error];
 
-    /// Whether the call could go ahead; `None` where its caller got an error instead.
+    /// True if the call was allowed; `None` if its caller got an error.
     #[must_use]
     pub const fn is_allowed(self) -> Option<bool> {
         match self {

@@ -1,4 +1,4 @@
-//! What is known of the Redis nodes. Labels are the nodes that are probed now: one that has gone leaves the page.
+//! Health of the Redis nodes. Labels are the nodes that are probed now; a removed one is no longer exported.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use weir_store::redis::{NodeStatus, StoreHealth, StoreStatus};
 use super::decisions::{counter, family, labelled};
 use super::sampled::gauge;
 
-/// Metrics of what the monitor finds.
+/// Metrics of the monitor.
 pub(super) struct StoreMetrics {
     health: StoreHealth,
     descriptions: Vec<Desc>,

@@ -1,7 +1,7 @@
-//! What one worker counts of decisions: calls and cost by strategy, resource pattern and outcome.
+//! One worker's totals: calls and cost by strategy, resource pattern and outcome.
 //!
-//! A row belongs to a strategy and a pattern. Rows are found by arithmetic where the strategy is the pattern's own, and
-//! in a small table where a caller has named another one. So there are no more rows than [`TotalsLayout`] says.
+//! A row belongs to a strategy and a pattern. It is computed if the strategy is the pattern's own, and found in a
+//! small hash table if the caller named another one, so the number of rows is bounded by [`TotalsLayout`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,37 +10,37 @@ use weir_core::strategy::{Resolved, Rules};
 
 use super::recorder::CountedOutcome;
 
-/// Patterns that have a row of their own; in a configuration with more, the rest share the table.
+/// Most patterns with a row of their own; the rest use the table.
 const MAX_OWN: usize = 4096;
 
-/// Rows for strategies that callers name on resources of others. A power of two.
+/// Size of the table, for strategies named on another pattern. A power of two.
 const PAIRS: usize = 1024;
 
-/// How many places of the table are looked at before a pair counts under [`CountedPattern::Other`].
+/// Slots probed before a pair is counted under [`CountedPattern::Other`].
 const TRIES: usize = 8;
 
-/// The row in which a decision is counted.
+/// Index of the row that counts a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TotalsRow(u32);
 
-/// The pattern that a row is of.
+/// Pattern of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CountedPattern {
-    /// No pattern matches the resource; the caller has named the strategy.
+    /// No pattern matches the resource; the caller named the strategy.
     Unmatched,
-    /// One of those that found no row of their own.
+    /// Shared by pairs that found no slot in the table.
     Other,
-    /// The pattern at this place of the configuration.
+    /// The pattern with this index in the configuration.
     At(u32),
 }
 
-/// Where rows lie; the same for all workers.
+/// Layout of the rows; the same for all workers.
 #[derive(Debug)]
 pub(super) struct TotalsLayout {
     pub(super) strategies: Vec<Arc<str>>,
-    /// The patterns by their places, as they were configured.
+    /// The patterns by index, as configured.
     pub(super) patterns: Vec<Arc<str>>,
-    /// The strategy of each pattern that has a row of its own.
+    /// The strategy of each pattern with a row of its own.
     own: Vec<u32>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct TotalsLayout {
 pub(super) struct Totals {
     layout: Arc<TotalsLayout>,
     rows: Box<[TotalsCounts]>,
-    /// What the last rows are of: the strategy and the pattern, each plus one; 0 where nothing is.
+    /// Keys of the table: strategy and pattern, each plus one; 0 if free.
     pairs: Box<[AtomicU64]>,
 }
 
-/// Of one row. On cache lines of its own: it is written at every decision.
+/// Counts of one row. Aligned to cache lines: it is written at every decision.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct TotalsCounts {
@@ -61,23 +61,23 @@ struct TotalsCounts {
     cost: [AtomicU64; CountedOutcome::ALL.len()],
 }
 
-/// What was counted in one row under one outcome.
+/// Counts of one row under one outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedTotal {
-    /// The place of the strategy in the configuration.
+    /// Index of the strategy in the configuration.
     pub strategy: u32,
     /// The pattern.
     pub pattern: CountedPattern,
     /// The outcome.
     pub outcome: CountedOutcome,
-    /// How many decisions.
+    /// Number of decisions.
     pub calls: u64,
-    /// What they cost.
+    /// Their total cost.
     pub cost: u64,
 }
 
 impl TotalsRow {
-    /// The row that nothing was found for yet.
+    /// The row before any was resolved.
     pub const FIRST: Self = Self(0);
 }
 
@@ -98,8 +98,8 @@ impl TotalsLayout {
         Self { strategies, patterns, own }
     }
 
-    /// Rows before those of the table: of each strategy without a pattern, of each with other patterns, and of each
-    /// pattern under its own strategy.
+    /// Number of rows before the table: one per strategy without a pattern, one per strategy for other patterns, and
+    /// one per pattern under its own strategy.
     fn fixed(&self) -> usize {
         2 * self.strategies.len() + self.own.len()
     }
@@ -112,7 +112,7 @@ impl Totals {
         Self { layout, rows, pairs }
     }
 
-    /// The row of what decides a question.
+    /// The row of a resolution.
     #[inline]
     pub(super) fn row(&self, resolved: &Resolved<'_>) -> TotalsRow {
         let strategy = number(resolved.index);
@@ -124,7 +124,7 @@ impl Totals {
         self.row_of_pair(strategy, number(place))
     }
 
-    /// The row of a strategy on a resource of another one.
+    /// The row of a strategy on another pattern.
     #[cold]
     fn row_of_pair(&self, strategy: u32, place: u32) -> TotalsRow {
         let pair = (u64::from(strategy) + 1) << 32 | (u64::from(place) + 1);
@@ -148,12 +148,12 @@ impl Totals {
         }
     }
 
-    /// The strategy that a row is of.
+    /// The strategy of a row.
     pub(super) fn strategy_of(&self, row: TotalsRow) -> Option<u32> {
         self.key_of(row.0 as usize).map(|(strategy, _)| strategy)
     }
 
-    /// What a row is of, if anything.
+    /// Strategy and pattern of a row; `None` if the slot is free.
     fn key_of(&self, row: usize) -> Option<(u32, CountedPattern)> {
         let strategies = self.layout.strategies.len();
         if row < strategies {
@@ -171,7 +171,7 @@ impl Totals {
         (pair != 0).then(|| (strategy.saturating_sub(1), CountedPattern::At(place.saturating_sub(1))))
     }
 
-    /// Everything that was counted.
+    /// Reports all counts.
     pub(super) fn each(&self, mut each: impl FnMut(CountedTotal)) {
         for (row, counts) in self.rows.iter().enumerate() {
             let Some((strategy, pattern)) = self.key_of(row) else { continue };
@@ -186,7 +186,7 @@ impl Totals {
     }
 }
 
-/// Places are far fewer than fit.
+/// Saturates; real places are far fewer.
 #[inline]
 fn number(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)

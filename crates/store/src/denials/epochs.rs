@@ -12,15 +12,15 @@ use weir_core::key;
 use weir_core::strategy::{Field, StrategyId};
 
 thread_local! {
-    /// What a tag is the hash of is built here, hashed, and forgotten.
+    /// Scratch buffer for the text that a tag is the hash of.
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Those that share an epoch end one another's denials now and then, and nothing else.
+/// Number of epochs. Keys that collide may invalidate each other's entries; nothing else depends on it.
 pub(super) const EPOCHS: usize = 4096;
 
-/// Places for the states that were seen last, each for several sets of keys. If a set of keys has lost its place, the next
-/// answer ends its entries. About half a megabyte.
+/// Places for the last seen states, each for several sets of keys. If a set of keys was evicted, its next answer
+/// invalidates its entries. About half a megabyte.
 pub(super) const LAST_SEEN_PLACES: usize = 8192;
 
 /// Hashes of the states that the last answers for some sets of keys showed, by the hash of their fields; the newest first.
@@ -28,7 +28,7 @@ pub(super) const LAST_SEEN_PLACES: usize = 8192;
 pub(super) struct LastSeenStates([(u64, u64); 4]);
 
 impl LastSeenStates {
-    /// Whether the state of these keys is another one than was seen last.
+    /// True if the state of these keys differs from the last seen one. Records it.
     fn is_new(&mut self, keys: u64, state: u64) -> bool {
         let found = self.0.iter().position(|(of, _)| *of == keys);
         let is_new = found.and_then(|at| self.0.get(at)) != Some(&(keys, state));
@@ -43,24 +43,23 @@ impl LastSeenStates {
     }
 }
 
-/// What may change under a decision: its tag, which refunds and the like raise, and its keys, which charges
-/// do. Where other decisions share some of its counters only, both are the tag's. Numbers of places in
-/// [`DenialsShared`].
+/// Epochs of a decision: the tag's, which refunds, debits and resets raise, and the keys', which charges raise. They
+/// are the same one where other decisions share only some of its counters. Indexes into [`DenialsShared`].
 #[derive(Clone, Copy)]
 pub(super) struct Epochs {
-    /// Of the tag's epoch, and of its changes under way.
+    /// Index of the tag's epoch, and of its changes under way.
     tag: usize,
-    /// Of the keys' epoch.
+    /// Index of the keys' epoch.
     keys: usize,
-    /// Of the states that were seen last of its keys.
+    /// Index of the last seen states of its keys.
     last_seen: usize,
-    /// The hash of the fields of its keys.
+    /// Hash of the fields of its keys.
     fields: u128,
 }
 
 impl Epochs {
-    /// An override has its strategy's keys, but other numbers; and so has the same strategy of a configuration
-    /// that has changed. Each has a number of its own, which is never used again.
+    /// The key of the cache entry. The strategy's id is part of it, because an override, or the same strategy after a
+    /// reload, has the same keys but other numbers. Ids are never reused.
     pub(super) fn question(&self, strategy: StrategyId, cost: u64) -> KnownQuestion {
         KnownQuestion { fields: self.fields, strategy, cost }
     }
@@ -89,7 +88,7 @@ impl Epochs {
         is_raised
     }
 
-    /// The same number for the same state of the same keys, whenever it is seen and whatever was asked for.
+    /// Hash of the state of the keys. It does not depend on the time or on the cost.
     fn state((verdict, limits): (&Verdict, &[LimitVerdict])) -> u64 {
         let mix = |hash: u64, part: u64| (hash.rotate_left(29) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         limits.iter().fold(0, |hash, limit| {
@@ -97,20 +96,20 @@ impl Epochs {
         })
     }
 
-    /// By how much the sum grows when the epoch of the keys is raised.
+    /// Growth of the sum when the keys' epoch is raised.
     pub(super) fn step(&self) -> u64 {
         1 + u64::from(self.tag == self.keys)
     }
 }
 
-/// Something that may change a state. When it has ended, and before its caller gets the answer, it raises the epoch;
-/// also after an error, and for a caller that has gone, because it may have been executed.
+/// A change of state under way. It raises the epoch when it ends, before its caller gets the answer; also after an
+/// error or if the caller has gone, because it may have been executed.
 pub(super) struct StateChange {
     /// The worker's own.
     shared: Arc<DenialsShared>,
-    /// Which epoch is raised, if any is.
+    /// Index of the epoch to raise, if any.
     raises: Option<usize>,
-    /// Of a change of a tag, where it is counted until the epoch has been raised.
+    /// Changes of a tag: index of the counter of changes under way.
     under_way: Option<usize>,
 }
 
@@ -126,7 +125,7 @@ impl StateChange {
         Self { shared: Arc::clone(shared), raises: Some(tag), under_way: Some(tag) }
     }
 
-    /// Nothing has changed that is not seen otherwise.
+    /// Drops the change without raising an epoch: it is seen otherwise.
     pub(super) fn forget(mut self) {
         self.raises = None;
     }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   the decision is admitted                          retry_after
-//!   what remains of some limit may have grown         `unchanged_for`; if that is unknown, 10 ms at most
+//!   `remaining` of some limit may have grown          `unchanged_for`; if that is unknown, 10 ms at most
 //!   a limit that denies would admit a cost of 1       `admits_one`: from then on another node may charge it
 //! ```
 //!
@@ -17,10 +17,9 @@ use weir_core::algorithm::{Algorithm, Cause, Engine, LimitVerdict};
 use weir_core::strategy::Strategy;
 use weir_units::{Micros, Retry};
 
-/// How long an answer is cached whose numbers may change at any time. It is about as old as an answer from a distant
-/// Redis.
+/// Staleness bound where `remaining` may rise at any time. An answer from a distant Redis is about as old.
 const MAX_STALENESS: Duration = Duration::from_millis(10);
-/// Where what remains may grow, it is not cached for more than this part of the time after which a limit is full again.
+/// Where `remaining` may rise, it is cached for at most this part of the shortest time until a limit is full again.
 const STALENESS_PART: u32 = 16;
 
 /// How long a denial holds after it was asked for.
@@ -59,8 +58,8 @@ impl Until {
     }
 }
 
-/// Until when what remains of a limit cannot grow, but for what a wait that is over tells. Other limits may deny for
-/// longer than this one does.
+/// Earliest time `remaining` may rise, other than by `retry_after` passing. Other limits may deny for longer than
+/// this one does.
 fn unchanged_for(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     if says.remaining == limit.limit() {
         return Until::Never;

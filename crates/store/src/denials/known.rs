@@ -1,4 +1,4 @@
-//! The denials that one worker knows: a fixed number of places, some of which each question may have.
+//! One worker's denial cache: set-associative, with a fixed number of entries.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -8,15 +8,15 @@ use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::StrategyId;
 use weir_units::{Micros, Retry};
 
-/// Denials that a worker keeps: about four megabytes. A new one for which there is no place takes that of the
-/// one that ends first, which is then asked for again; nothing else depends on it.
+/// Entries per worker: about four megabytes. If a set is full, the entry that expires first is evicted, and only
+/// costs another call to the store.
 const PLACES: usize = 16_384;
 
-/// Places that a question may have. With one, two keys of the same flood would push each other out at every
-/// call: of 1,000 keys among 4,096 places every fifth did, and a flood kept a quarter of a Redis busy.
+/// Associativity. With 1, two keys of the same flood would evict each other at every call: of 1,000 keys among 4,096
+/// places every fifth did, and a flood kept a quarter of a Redis busy.
 const CHOICES: usize = 4;
 
-/// A decision that may be known.
+/// Key of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownQuestion {
     /// The hash of the fields of its keys.
@@ -25,23 +25,23 @@ pub(super) struct KnownQuestion {
     pub(super) cost: u64,
 }
 
-/// One denial.
+/// A cached denial.
 pub(super) struct Known {
-    /// Of its keys, before the store was asked.
+    /// The epoch of its keys, read before the store was asked.
     pub(super) epoch: u64,
     pub(super) received: Instant,
     pub(super) until: Instant,
     pub(super) answer: Verdicts,
 }
 
-/// A denial that holds, and how long ago it was received.
+/// A valid cache hit and its age.
 pub(super) struct Aged<'a> {
     answer: &'a Verdicts,
     cost: u64,
     age: Micros,
 }
 
-/// Denials by the place of their question.
+/// Entries by set.
 pub(super) struct DenialTable(Vec<Option<(KnownQuestion, Known)>>);
 
 impl Default for DenialTable {
@@ -51,7 +51,7 @@ impl Default for DenialTable {
 }
 
 impl KnownQuestion {
-    /// The first of its places. The fields' hash alone would do but for several costs of the same keys.
+    /// First entry of its set. Mixes in the cost, so that costs of one key spread over the sets.
     fn place(&self) -> usize {
         let spread = self.cost.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         (self.fields as u64 ^ spread ^ self.strategy.number()) as usize % (PLACES / CHOICES) * CHOICES
@@ -63,17 +63,17 @@ impl KnownQuestion {
 }
 
 impl DenialTable {
-    /// The answer that is known, as it is now.
+    /// Looks up a valid entry.
     pub(super) fn answer(&self, question: &KnownQuestion, epoch: u64, now: Instant) -> Option<Aged<'_>> {
         let (_, known) = self.0.get(question.places())?.iter().flatten().find(|(of, _)| of == question)?;
-        // A clock that is moved by hand may have been moved back.
+        // In tests the clock may be moved back.
         let in_time = (known.received..known.until).contains(&now);
         let holds = known.epoch == epoch && in_time;
         let age = || Micros::from(now.saturating_duration_since(known.received));
         holds.then(|| Aged { answer: &known.answer, cost: question.cost, age: age() })
     }
 
-    /// Keeps a denial in the place of the same question, or a free one, or that of what ends first.
+    /// Stores a denial over the same question, in a free entry, or over the entry that expires first.
     pub(super) fn keep(&mut self, question: KnownQuestion, known: Known) {
         let places = self.0.get_mut(question.places()).into_iter().flatten();
         let worth = |place: &&mut Option<(KnownQuestion, Known)>| match place {
@@ -88,14 +88,14 @@ impl DenialTable {
 }
 
 impl Aged<'_> {
-    /// The same verdict, later.
+    /// The verdict, aged.
     #[inline]
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let verdict = self.answer.decisions.first()?;
         Some(Verdict { now: Micros(verdict.now.0.saturating_add(self.age.0)), ..*verdict })
     }
 
-    /// What its limits say by now.
+    /// The limits, aged.
     #[inline]
     pub(super) fn limits(&self) -> impl Iterator<Item = LimitVerdict> {
         self.answer.limits.iter().map(|&limit| older(limit, self.cost, self.age))

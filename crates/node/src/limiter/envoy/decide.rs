@@ -1,4 +1,4 @@
-//! Puts the descriptors of a request to the store, all at once, and takes the policy's answer where it has none.
+//! Asks the store about all descriptors of a request at once, and applies the failure policy.
 
 use std::slice;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::settle::{self, Outcome};
 use crate::telemetry::EnvoyEvent;
 
 impl<S: Store> Limiter<S> {
-    /// One answer per question; none where no limit applies.
+    /// One answer per question; `None` where no limit applies.
     pub(super) async fn decide_all(
         &self,
         envoy: &EnvoyLimiter,
@@ -47,7 +47,7 @@ impl<S: Store> Limiter<S> {
         decided.into_iter().map(|(_, decided)| decided).collect()
     }
 
-    /// Puts the questions at these places to the store at once; says with each answer whose it is.
+    /// Asks the store about the questions at these places at once; returns each answer with its place.
     async fn decide_together(
         &self,
         envoy: &EnvoyLimiter,
@@ -102,7 +102,7 @@ impl<S: Store> Limiter<S> {
         decided
     }
 
-    /// What the store said, or the rule's policy instead.
+    /// Turns the store's answer or error into an outcome, by the rule's failure policy.
     fn settle(
         &self,
         envoy: &EnvoyLimiter,
@@ -134,7 +134,7 @@ impl<S: Store> Limiter<S> {
 }
 
 impl DescriptorQuestion<'_> {
-    /// What the store is asked, if a limit applies.
+    /// The decision for the store; `None` if no limit applies.
     fn decision<'q>(&'q self, deadline: Option<&'q Instant>) -> Option<Decision<'q>> {
         let subject = Subject { resource: &self.name, ..Subject::default() };
         let decision =

@@ -1,8 +1,8 @@
-//! In which order descriptors of one request are put to a store that answers later.
+//! Order in which descriptors of one request are sent to a store that answers later.
 //!
-//! Those with counters of their own go together. Of those that share a counter, equal ones go together too: the
-//! store decides them in their order. Where they differ (a limit of the request's own beside a rule, a refund
-//! before a hit) each waits for those before it.
+//! Descriptors with different counters go together. Of those that share a counter, equal ones go together too: the
+//! store decides them in their order. If they differ (an override beside a rule, a refund before a hit), each waits
+//! for those before it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 
 use super::DescriptorQuestion;
 
-/// Places of questions that go together.
+/// Places of questions that are sent together.
 pub(super) type EqualDescriptors = SmallVec<[usize; 2]>;
 
-/// The runs of each counter, one after the other; `None` where all questions can go together.
+/// The runs of each counter, to be sent one after the other; `None` if all questions can go together.
 pub(super) fn runs(questions: &[DescriptorQuestion<'_>]) -> Option<Vec<Vec<EqualDescriptors>>> {
     let mut places: SmallVec<[usize; 8]> = (0..questions.len()).collect();
     // The sort is stable, so that questions about one counter stay in their order.
@@ -38,7 +38,8 @@ pub(super) fn runs(questions: &[DescriptorQuestion<'_>]) -> Option<Vec<Vec<Equal
     waits.then_some(counters)
 }
 
-/// What questions about one counter have in common. What no limit applies to has none, and is like all such.
+/// Identifies a question's counter by name and unit. Questions without a limit have no unit, and are equal to one
+/// another.
 fn counter<'q>(questions: &'q [DescriptorQuestion<'_>], place: usize) -> (&'q str, Option<&'static str>) {
     let question = questions.get(place);
     let unit = question.and_then(|question| question.found.limit()).map(|limit| limit.unit().name());

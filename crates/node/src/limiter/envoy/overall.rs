@@ -5,16 +5,16 @@ use super::{DescriptorStatus, EnvoyRules};
 /// Over all descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overall {
-    /// Whether the request must not pass.
+    /// True if the request must not pass.
     pub over: bool,
-    /// Whether it would have been over but for the global shadow mode.
+    /// True if only the global shadow mode let the request pass.
     pub shadowed: bool,
 }
 
 impl Overall {
-    /// Over as soon as one descriptor is, but those in quota mode only together: they are groups of one
-    /// budget each, and it is enough that one of them has room. What is unlimited has no budget, and so is
-    /// no such room.
+    /// Over as soon as one descriptor is. Descriptors in quota mode count as over only if all of them are: each is a
+    /// group with a budget of its own, and one with room is enough. An unlimited descriptor has no budget, so it is
+    /// not such room.
     pub(super) fn of(rules: &EnvoyRules, statuses: &[DescriptorStatus<'_>]) -> Self {
         let is_quota = |status: &&DescriptorStatus<'_>| status.quota_mode;
         let alone = statuses.iter().any(|status| !is_quota(&status) && status.is_over());

@@ -1,4 +1,4 @@
-//! What applies to a descriptor: a rule of the files, a limit of the request's own, or nothing.
+//! Resolves a descriptor into a rule of the files, a limit of the request's own, or nothing.
 
 use std::sync::Arc;
 
@@ -9,20 +9,19 @@ use super::questions::unit;
 use super::{DescriptorAsk, EnvoyLimiter, RateLimitError};
 use crate::limiter::InvalidField;
 
-/// What applies to one descriptor.
+/// Resolution of one descriptor.
 #[derive(Debug, Clone)]
 pub(super) enum FoundLimit<'a> {
-    /// Nothing: it passes, and is not counted.
+    /// Nothing applies: it passes, and is not counted.
     Nothing,
-    /// A rule of the files.
+    /// A rule of the files matched.
     Rule(Matched<'a>),
-    /// A limit that the request brought along.
+    /// An override in the request.
     Given(Arc<RateLimit>),
 }
 
 impl<'a> FoundLimit<'a> {
-    /// What applies to `descriptor`. In a domain that no file has nothing does, not even a limit of the
-    /// request's own.
+    /// Resolves `descriptor`. In an unknown domain nothing applies, not even an override.
     pub(super) fn of(
         envoy: &EnvoyLimiter,
         domain: Option<&'a Domain>,
@@ -33,7 +32,7 @@ impl<'a> FoundLimit<'a> {
             let matched = domain.and_then(|domain| domain.find(descriptor.entries.iter().copied()));
             return Ok(matched.map_or(Self::Nothing, Self::Rule));
         };
-        // It is refused in any domain: a caller's mistake is one wherever it is made.
+        // An invalid override is rejected in any domain, so that the caller's mistake shows.
         let unit = unit(number)?;
         let Some(domain) = domain else { return Ok(Self::Nothing) };
         let limit =
@@ -45,7 +44,7 @@ impl<'a> FoundLimit<'a> {
         Ok(Self::Given(limit))
     }
 
-    /// The limit that counts, if there is one.
+    /// The limit to charge; `None` for an unlimited rule.
     pub(super) fn limit(&self) -> Option<&RateLimit> {
         match self {
             Self::Nothing => None,
@@ -67,14 +66,14 @@ impl<'a> FoundLimit<'a> {
         }
     }
 
-    /// What to call it.
+    /// Name of the rule in errors and metrics.
     pub(super) fn path(&self) -> &'a str {
         self.rule().map_or("override", |rule| &rule.path)
     }
 }
 
-/// Drops the rules that another rule of the same request replaces by their name. An unlimited one stays: it counts
-/// nothing that could be replaced, and keeps its status.
+/// Drops the rules that another rule of the same request replaces by name. An unlimited rule stays: it counts nothing
+/// that could be replaced, and keeps its status.
 pub(super) fn replace(found: &mut SmallVec<[FoundLimit<'_>; 2]>) {
     let replaced = |one: &FoundLimit<'_>, all: &[FoundLimit<'_>]| {
         let can_be = |rule: &&Arc<Rule>| !rule.name.is_empty() && rule.limit.is_some();

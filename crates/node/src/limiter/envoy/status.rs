@@ -1,4 +1,4 @@
-//! The status of one descriptor, and how its hits are counted.
+//! Status of one descriptor, and the count of its hits.
 
 use std::sync::Arc;
 
@@ -10,32 +10,32 @@ use super::{DescriptorDecision, DescriptorQuestion, EnvoyLimiter, FoundLimit, Lo
 use crate::settle::Outcome;
 use crate::telemetry::Hits;
 
-/// Whether a descriptor is over its limit.
+/// Status code of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// It is within, or has none.
+    /// Within its limit, or without one.
     Ok,
-    /// It is over.
+    /// Over its limit.
     OverLimit,
 }
 
 /// The status of one descriptor.
 #[derive(Debug, Clone)]
 pub struct DescriptorStatus<'a> {
-    /// Whether it is over.
+    /// Status code.
     pub code: Code,
     found: FoundLimit<'a>,
-    /// How many more hits would pass now; the largest number there is where the rule is unlimited.
+    /// Hits that would still pass now; `u32::MAX` where the rule is unlimited.
     pub remaining: u32,
-    /// Until the window ends or, for limits without windows, until the limit is as if never used. In whole
-    /// seconds, rounded up: Envoy shows no others, and a client that comes back then is not early.
+    /// Time until the window ends or, for limits without windows, until the limit is full again. In whole seconds,
+    /// rounded up: Envoy shows no fractions, and a client that waits this long is not early.
     pub until_reset_s: Option<u64>,
-    /// Whether it denies only together with all others of the request of which that is so.
+    /// True if it denies only together with all other descriptors in quota mode.
     pub quota_mode: bool,
 }
 
 impl<'a> DescriptorStatus<'a> {
-    /// Whether it is over.
+    /// True if it is over its limit.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.code == Code::OverLimit
@@ -47,14 +47,14 @@ impl<'a> DescriptorStatus<'a> {
         self.found.rule()
     }
 
-    /// The limit that counted; none if a policy answered, because then its state is not known.
+    /// The limit that was charged; `None` if a policy answered, because its state is then unknown.
     #[must_use]
     pub fn limit(&self) -> Option<&RateLimit> {
         self.until_reset_s.and_then(|_| self.found.limit())
     }
 }
 
-/// Makes the status of one descriptor, and counts its hits.
+/// Builds the status of one descriptor, and counts its hits.
 pub(super) fn status_of<'a>(
     envoy: &EnvoyLimiter,
     loaded: &Loaded,
@@ -66,7 +66,7 @@ pub(super) fn status_of<'a>(
     let rule = found.rule().map(|rule| &**rule);
     let quota_mode = envoy.rules.quota_mode || rule.is_some_and(|rule| rule.quota_mode);
     let (Some(limit), Some(decided)) = (found.limit(), decided) else {
-        // What is unlimited has no budget, and so is not the one that has room.
+        // An unlimited rule has no budget, so in quota mode it is not one with room.
         let (remaining, quota_mode) = if rule.is_some() { (u32::MAX, false) } else { (0, quota_mode) };
         return DescriptorStatus { code: Code::Ok, found, remaining, until_reset_s: None, quota_mode };
     };
@@ -85,7 +85,7 @@ pub(super) fn status_of<'a>(
                 let before = decision.limit.used_before(algorithm);
                 count(algorithm.limit(), before, hits, over, shadow, envoy.rules.near_limit_ratio)
             }
-            // That they were asked for is all that is known of them.
+            // The state of the limit is unknown, so only the total is counted.
             _ => Hits { total: hits, degraded: hits, ..Hits::default() },
         };
         match rule {
@@ -103,7 +103,7 @@ pub(super) fn status_of<'a>(
     DescriptorStatus { code, found, remaining, until_reset_s: until_reset.map(Micros::secs_ceil), quota_mode }
 }
 
-/// A fixed window ends whether it is used or not.
+/// A fixed window ends regardless of use.
 fn until_reset(limit: &RateLimit, verdict: &Verdict, one: &LimitVerdict) -> Micros {
     match limit.kind() {
         Kind::FixedWindow { .. } => {
@@ -114,8 +114,8 @@ fn until_reset(limit: &RateLimit, verdict: &Verdict, one: &LimitVerdict) -> Micr
     }
 }
 
-/// How the reference counts: hits that cross a line count on both sides of it, whether they were charged, forced
-/// or denied. `before` is what was used when they came.
+/// Splits the hits as the reference does: hits that cross a line count on both sides of it, whether they were
+/// charged, forced or denied. `before` is the use before them.
 fn count(limit: u64, before: u64, hits: u64, over: bool, shadow: bool, ratio: f32) -> Hits {
     let near_from = ((limit as f32 * ratio) as u64).min(limit);
     let after = before.saturating_add(hits);

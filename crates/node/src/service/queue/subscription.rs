@@ -1,4 +1,4 @@
-//! Subscriptions: items are sent as they come, as many as there is credit for.
+//! Subscriptions: items are pushed as they arrive, up to the worker's credit.
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, stream};
@@ -12,19 +12,19 @@ use crate::limiter::InvalidField;
 use crate::queues::{MAX_CREDIT, MAX_WAIT, QueueFailure, Queues, TakeQuestion, TakenItems};
 use crate::service::status;
 
-/// A worker that is sent items.
+/// State of one subscription.
 struct Subscription {
     queues: Queues,
     queue: String,
     consumer: String,
     credit: u32,
-    /// Gone once the worker has said all.
+    /// `None` once the worker has closed its side.
     messages: Option<Streaming<SubscribeRequest>>,
-    /// A question that is on its way. It is never dropped for a message, because it may have taken items.
+    /// A pending take. It is never cancelled for a message, because it may have taken items.
     taking: Option<BoxFuture<'static, Result<TakenItems, QueueFailure>>>,
 }
 
-/// What happens next.
+/// Next event of a subscription.
 enum SubscriptionEvent {
     Taken(Result<TakenItems, QueueFailure>),
     Message(Option<Result<SubscribeRequest, Status>>),

@@ -1,27 +1,27 @@
-//! The fields of a protobuf message, one after the other, borrowed from its bytes.
+//! Reads the fields of a protobuf message in order, borrowed from its bytes.
 
 use ascii::AsciiStr;
 use prost::encoding::decode_varint;
 
-/// How deep groups (a deprecated wire type) may be nested.
+/// Nesting bound of groups (a deprecated wire type).
 const DEEPEST_GROUP: usize = 16;
 
-/// What is left of a message.
+/// The unread rest of a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessageFields<'a>(&'a [u8]);
 
-/// A field's value as it is on the wire.
+/// A field's value on the wire.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FieldValue<'a> {
-    /// A number or a truth.
+    /// A varint: number or bool.
     Number(u64),
-    /// A text, bytes or a message.
+    /// Length-delimited: text, bytes or message.
     Bytes(&'a [u8]),
-    /// What no message of ours has.
+    /// Wire types that our messages do not use.
     Other,
 }
 
-/// Bytes that are no message of the type that was expected, and why.
+/// Bytes that are not a message of the expected type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the message cannot be read: {0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);
@@ -31,7 +31,7 @@ impl<'a> MessageFields<'a> {
         Self(message)
     }
 
-    /// How many bytes have not been looked at.
+    /// Number of unread bytes.
     pub(crate) const fn left(&self) -> usize {
         self.0.len()
     }
@@ -111,7 +111,7 @@ impl<'a> MessageFields<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// A number, or nothing else.
+    /// The value as a number, or an error.
     pub(crate) const fn number(self) -> Result<u64, Malformed> {
         match self {
             Self::Number(number) => Ok(number),
@@ -119,7 +119,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Bytes or a message, or nothing else.
+    /// The value as bytes, or an error.
     pub(crate) const fn bytes(self) -> Result<&'a [u8], Malformed> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
@@ -127,18 +127,18 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// A text, or nothing else.
+    /// The value as text, or an error.
     #[inline]
     pub(crate) fn text(self) -> Result<&'a str, Malformed> {
         let bytes = self.bytes()?;
-        // Nearly all names are ASCII, and short; to see that takes a third of the instructions of `from_utf8`.
+        // Nearly all names are short and ASCII; checking that takes a third of the instructions of `from_utf8`.
         match AsciiStr::from_ascii(bytes) {
             Ok(ascii) => Ok(ascii.as_str()),
             Err(_) => std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8")),
         }
     }
 
-    /// A text, or nothing else; the same one as `known`, if it is.
+    /// The value as text, or an error. Returns `known` itself if they are equal.
     #[inline]
     pub(crate) fn text_like(self, known: &'a str) -> Result<&'a str, Malformed> {
         match self {

@@ -1,7 +1,7 @@
 //! SpaceSaving (Metwally, Agrawal, El Abbadi: "Efficient computation of frequent and top-k elements in data streams").
 //!
-//! A sketch holds at most [`MAX_TALLIES`] keys. A key that is not among them takes the place of the one with the
-//! smallest count and goes on from there, so a count is too high by at most what it began with. No count is too low.
+//! A sketch holds at most [`MAX_TALLIES`] keys. A new key replaces the one with the smallest count and continues from
+//! that count, so a count is too high by at most the count it started with, and never too low.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,14 +13,14 @@ use super::summary::{ConsumerKey, ConsumerSummary, ConsumerTally, MAX_TALLIES};
 
 #[derive(Debug, Default)]
 pub(super) struct SpaceSaving {
-    /// The place of a key by the hash of it. Of two keys with one hash only the first is found.
+    /// Index of a key by its hash. If two keys share a hash, only the first is found.
     places: HashMap<u64, usize, RandomState>,
     tallies: Vec<(u64, ConsumerTally)>,
     hasher: RandomState,
     samples: u64,
     /// The smallest count, once the sketch is full.
     smallest: u64,
-    /// Where the search for a key with the smallest count goes on.
+    /// Where the search for the smallest count continues.
     hand: usize,
 }
 
@@ -49,7 +49,7 @@ impl SpaceSaving {
         }
     }
 
-    /// The place of a key with the smallest count, and this count.
+    /// Index of a key with the smallest count, and this count.
     ///
     /// Counts only grow. So a search goes on where the last one ended, and all counts are compared only when no key has
     /// the smallest count any more. Where each consumer calls rarely, that is once in [`MAX_TALLIES`] searches.
@@ -64,7 +64,7 @@ impl SpaceSaving {
         (self.hand, self.smallest)
     }
 
-    /// What it has found, by a sample of one decision in `rate`.
+    /// The summary of the sketch, scaled by the sample rate of one in `rate`.
     pub(super) fn into_summary(self, rate: u32) -> ConsumerSummary {
         let is_full = self.tallies.len() == MAX_TALLIES;
         let smallest = self.tallies.iter().map(|(_, tally)| tally.count).min().unwrap_or(0);

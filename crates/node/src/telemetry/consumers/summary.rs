@@ -1,42 +1,42 @@
-//! What sketches have found, and how several of them become one.
+//! Summaries of sketches, and how they are merged.
 
 use std::collections::HashMap;
 
-/// The most keys of a sketch, and of what becomes of several.
+/// Most keys of a sketch, and of a merged summary.
 pub const MAX_TALLIES: usize = 256;
 
-/// Whose calls are counted: one consumer's under one strategy, allowed or denied ones.
+/// Key of a tally: a consumer's allowed or denied calls under one strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConsumerKey<S = u32> {
-    /// The strategy: its place in the configuration, or its name.
+    /// The strategy's index in the configuration, or its name.
     pub strategy: S,
-    /// Whether the calls were allowed.
+    /// True for allowed calls.
     pub allowed: bool,
     /// The consumer.
     pub consumer: Box<str>,
 }
 
-/// An estimate of how many calls there were.
+/// Estimated number of calls of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerTally<S = u32> {
-    /// Whose.
+    /// The key.
     pub key: ConsumerKey<S>,
-    /// Not too low, but for what the sample does.
+    /// Never an underestimate, apart from sampling.
     pub count: u64,
-    /// By how much `count` may be too high.
+    /// The most by which `count` may be too high.
     pub error: u64,
 }
 
-/// What was found in one span of time. All counts are of calls: those of the sample, times its rate.
+/// Summary of one span of time. All counts are calls: samples times the sample rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerSummary<S = u32> {
     /// At most [`MAX_TALLIES`].
     pub tallies: Vec<ConsumerTally<S>>,
-    /// The most calls of a key that is not among them.
+    /// Upper bound of the calls of a key that is not among them.
     pub missing: u64,
     /// All calls.
     pub calls: u64,
-    /// One of so many calls was looked at.
+    /// Sample rate: one in so many calls.
     pub rate: u32,
 }
 
@@ -47,8 +47,8 @@ impl<S> Default for ConsumerSummary<S> {
 }
 
 impl<S: Clone + Eq + std::hash::Hash + Ord> ConsumerSummary<S> {
-    /// Several as one. A key that a part does not list may have as many calls there as that part says of those that
-    /// are missing: so much is added to its count and to its error.
+    /// Merges summaries. A key that a part does not list may have up to `missing` calls there; these are added to its
+    /// count and to its error.
     #[must_use]
     pub fn merged<'s>(parts: impl IntoIterator<Item = &'s Self>) -> Self
     where
@@ -83,14 +83,13 @@ impl<S: Clone + Eq + std::hash::Hash + Ord> ConsumerSummary<S> {
         Self { tallies, ..merged }
     }
 
-    /// By how much a count may be off because only a sample was looked at: five standard deviations, which less than
-    /// one count in a million exceeds.
+    /// Sampling error of a count: five standard deviations, exceeded by less than one count in a million.
     #[must_use]
     pub fn sampling_error(&self, count: u64) -> u64 {
         if self.rate <= 1 {
             return 0;
         }
-        // Of `count / rate` samples the deviation is its root at most; and one sample is `rate` calls.
+        // Among `count / rate` samples the deviation is at most its root, and one sample stands for `rate` calls.
         let rate = f64::from(self.rate);
         (5.0 * (count.max(u64::from(self.rate)) as f64 * rate).sqrt()).ceil() as u64
     }

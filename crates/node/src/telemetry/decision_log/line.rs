@@ -7,47 +7,47 @@ use weir_core::key::Subject;
 use weir_core::strategy::Limit;
 use weir_units::{Micros, Retry};
 
-/// What a line says. Fields that say nothing (no id, no attributes) are not written.
+/// Content of a line. Empty fields (no id, no attributes) are omitted.
 #[derive(Debug)]
 pub struct DecisionLine<'a> {
-    /// The time of the decision by the store's clock, where the store has answered.
+    /// Time of the decision by the store's clock, if the store answered.
     pub time: Option<Micros>,
-    /// What was done: `charge`, `at_most`, `reserve`, `cancel`, `debit`, `refund` or `reset`.
+    /// Operation: `charge`, `at_most`, `reserve`, `cancel`, `debit`, `refund` or `reset`.
     pub operation: &'static str,
     /// The strategy.
     pub strategy: &'a str,
-    /// Whether the request named none, so that it is the one of the resource.
+    /// True if the request named no strategy, so that the resource's own applied.
     pub is_for_default: bool,
-    /// The limit that the request brought along.
+    /// The request's inline limit.
     pub inline: Option<&'a Algorithm>,
-    /// Of what and whom.
+    /// Resource, consumer and attributes.
     pub subject: Subject<'a>,
-    /// What was asked for.
+    /// Requested cost.
     pub cost: u64,
-    /// What was charged or given back.
+    /// Cost that was charged or given back.
     pub granted: u64,
-    /// Of a reservation: how long it may wait.
+    /// Reservations only: the longest wait.
     pub max_wait: Option<Micros>,
-    /// The id under which it happens once; empty if there is none.
+    /// Idempotency id; empty if there is none.
     pub id: &'a str,
-    /// False where it had been done before under the same id.
+    /// False if it was done before under the same id.
     pub applied: bool,
-    /// How it ended.
+    /// Outcome, as in metrics.
     pub outcome: &'static str,
-    /// The limits that a refund or a reset has named.
+    /// Limits that a refund or a reset named.
     pub named: SmallVec<[&'a str; 4]>,
-    /// What each limit said.
+    /// Verdict of each limit.
     pub limits: SmallVec<[(&'a Limit, LimitVerdict); 4]>,
 }
 
-/// Whether a call that ended so was denied.
+/// True if this outcome is a denial.
 #[must_use]
 pub fn is_denial(outcome: &str) -> bool {
     matches!(outcome, "denied" | "never" | "deny_list" | "degraded_denied")
 }
 
 impl DecisionLine<'_> {
-    /// The line behind its number.
+    /// The rest of the line after its number.
     pub(super) fn text(&self, time: Micros) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         number(&mut out, "time_us", time.0);
@@ -78,12 +78,12 @@ impl DecisionLine<'_> {
         out
     }
 
-    /// Whether limits were asked to let something pass. Other operations are made whatever limits say.
+    /// True if the limits decided. Other operations are done regardless of limits.
     fn is_question(&self) -> bool {
         matches!(self.operation, "charge" | "at_most" | "reserve")
     }
 
-    /// In the order of their names, so that equal calls have equal lines.
+    /// Sorted by name, so that equal calls have equal lines.
     fn attributes(&self, out: &mut Vec<u8>) {
         if self.subject.attributes.is_empty() {
             return;
@@ -136,7 +136,7 @@ impl DecisionLine<'_> {
     }
 }
 
-/// The numbers of a limit that a request brought along, from which it can be made again.
+/// The parameters of an inline limit, from which it can be rebuilt.
 fn inline(out: &mut Vec<u8>, algorithm: &Algorithm) {
     key(out, "inline");
     out.extend_from_slice(br#"{"algorithm":""#);
@@ -156,7 +156,7 @@ fn inline(out: &mut Vec<u8>, algorithm: &Algorithm) {
         Engine::Sliding(sliding) => window(out, "sliding_window", Micros(sliding.span)),
         Engine::Log(log) => window(out, "sliding_log", Micros(log.span)),
         Engine::Window(fixed) => window(out, "fixed_window", Micros(fixed.span)),
-        // Requests bring no others along.
+        // Inline limits have no other algorithms.
         Engine::Interval(_) | Engine::Slots(_) | Engine::WarmUp(_) => out.push(b'"'),
     }
     out.push(b'}');

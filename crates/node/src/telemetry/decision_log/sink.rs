@@ -1,4 +1,4 @@
-//! Where the lines of a log end up: standard output, or a file that is followed by the next when it is full.
+//! Target of a log: standard output, or a rotated file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weir_config::LogTarget;
 
-/// What the thread of a log writes to. It gets whole lines, many at a time.
+/// Writer of a log. It gets many whole lines per call.
 pub(super) enum DecisionSink {
     Stdout,
     File(RotatingFile),
@@ -19,7 +19,7 @@ pub(super) struct RotatingFile {
     max_files: usize,
     file: File,
     size: u64,
-    /// Whether the last byte that was written ended a line.
+    /// True if the last byte written ended a line.
     ended: bool,
 }
 
@@ -60,7 +60,7 @@ impl RotatingFile {
         Ok(Self { path: path.to_owned(), max_bytes, max_files, file, size, ended: true })
     }
 
-    /// Writes as many whole lines as fit into the file, or at least one; first the next file begins where none fits.
+    /// Writes as many whole lines as fit into the file, at least one. Rotates first if none fits.
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let mut fits = self.fitting(text);
         if fits == 0 && self.ended && self.size > 0 {
@@ -75,16 +75,16 @@ impl RotatingFile {
         Ok(written)
     }
 
-    /// How many bytes of whole lines fit.
+    /// Length of the whole lines that fit.
     fn fitting(&self, text: &[u8]) -> usize {
         let space = usize::try_from(self.max_bytes.saturating_sub(self.size)).unwrap_or(usize::MAX);
         let (within, _) = text.split_at(space.min(text.len()));
         within.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
     }
 
-    /// Gives every file the name of the next older one. The oldest is replaced.
+    /// Renames every file to the next older name. The oldest is replaced.
     fn rotate(&mut self) -> io::Result<()> {
-        // The next file is there before any gets another name: if it cannot be made, all stay as they are.
+        // The next file is created before any is renamed: if that fails, all stay as they are.
         let next = if self.max_files > 1 { self.next_path() } else { self.path.clone() };
         // With one file there is no older one, so the file is emptied.
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(&next)?;
@@ -115,7 +115,7 @@ impl RotatingFile {
     }
 }
 
-/// Whether the last byte of a file that is not empty ends a line.
+/// True if a file that is not empty ends with a newline.
 fn ends_with_a_line(path: &Path) -> io::Result<bool> {
     let (mut file, mut last) = (File::open(path)?, [0]);
     file.seek(SeekFrom::End(-1))?;

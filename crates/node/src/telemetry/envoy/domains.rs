@@ -1,4 +1,4 @@
-//! What is counted by domain: answers by their gRPC code, and hits on limits that requests brought along.
+//! Counters by domain: answers by their gRPC code, and hits on overrides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use weir_core::envoy::Domains;
 use super::lines::Lines;
 use super::rules::RuleCounts;
 
-/// The label of every domain that no file has.
+/// Label of all unknown domains.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// How a request of Envoy's ended.
+/// Status code of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerCode {
-    /// With an answer, whatever it says.
+    /// Answered, over the limit or not.
     Ok,
-    /// A field broke its bound.
+    /// A field was out of bounds.
     InvalidArgument,
     /// There are no files, or hits cannot be given back.
     FailedPrecondition,
-    /// The store could not decide, and the policy is to say so.
+    /// The store failed, and the policy is to return the error.
     Unavailable,
-    /// The message could not be read.
+    /// The message could not be decoded.
     Internal,
-    /// The caller's deadline passed.
+    /// The deadline passed.
     DeadlineExceeded,
-    /// The caller went away.
+    /// The caller cancelled.
     Cancelled,
 }
 
@@ -41,7 +41,7 @@ impl AnswerCode {
         Self::Cancelled,
     ];
 
-    /// As gRPC spells it.
+    /// Name in gRPC.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Ok => "OK",
@@ -59,7 +59,7 @@ impl AnswerCode {
 #[derive(Debug)]
 pub struct DomainCounts {
     pub(super) answers: Lines,
-    /// Limits that requests brought along.
+    /// Hits on overrides in requests.
     pub(super) given: Arc<RuleCounts>,
 }
 
@@ -69,7 +69,7 @@ impl DomainCounts {
     }
 }
 
-/// Those of every domain of `domains`, by name; those of `before` go on. `unknown` is always there.
+/// Counters of every domain in `domains`, by name; those in `before` are kept. `unknown` is always included.
 pub(super) fn renewed(
     before: &BTreeMap<Box<str>, Arc<DomainCounts>>,
     domains: &Domains,

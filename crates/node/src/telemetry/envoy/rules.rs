@@ -1,4 +1,4 @@
-//! What is counted by rule.
+//! Counters by rule.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,33 +7,33 @@ use weir_core::envoy::Domains;
 
 use super::lines::Lines;
 
-/// Rules that have counters of their own.
+/// Most rules with counters of their own.
 pub(super) const MAX_RULES: usize = 10_000;
 
-/// The label of rules beyond the bound, as rule and as domain.
+/// Label of rules beyond the bound, as rule and as domain.
 pub(super) const OTHER: &str = "other";
 
-/// The label of limits that requests brought along.
+/// Label of overrides in requests.
 pub(super) const GIVEN: &str = "override";
 
 /// The counters of one rule.
 #[derive(Debug)]
 pub struct RuleCounts(pub(super) Lines);
 
-/// What hits did to a rule.
+/// Hits on a rule, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// All.
+    /// All hits.
     pub total: u64,
-    /// Those that were over the limit.
+    /// Hits over the limit.
     pub over: u64,
-    /// Those within it that came near.
+    /// Hits within the limit and near it.
     pub near: u64,
-    /// Those that passed.
+    /// Hits that passed.
     pub within: u64,
-    /// Those over it that passed all the same, because the rule is in shadow mode.
+    /// Hits over the limit that passed because the rule is in shadow mode.
     pub shadow: u64,
-    /// Those that a failure policy answered, because the store could not.
+    /// Hits answered by a failure policy, because the store failed.
     pub degraded: u64,
 }
 
@@ -61,11 +61,11 @@ impl RuleCounts {
     }
 }
 
-/// The counters of rules by their domain and label.
+/// Counters of rules by domain and label.
 pub(super) type ByRule = BTreeMap<(Box<str>, Box<str>), Arc<RuleCounts>>;
 
-/// Those of every rule of `domains`, and the same in the order of their index. Those of `before` go on;
-/// rules beyond the bound share `other`.
+/// Counters of every rule in `domains`, by name and in the order of their index. Those in `before` are kept; rules
+/// beyond the bound share `other`.
 pub(super) fn renewed(
     before: &ByRule,
     domains: &Domains,
