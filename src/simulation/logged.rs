@@ -32,35 +32,35 @@ pub struct LoggedDecision {
     pub place: (usize, u64),
     /// When it was decided, by the store's clock.
     pub time: Micros,
-    /// What was done.
+    /// Operation.
     pub operation: LoggedOperation,
     /// The strategy that decided.
     pub strategy: String,
-    /// Whether the request named none, so that it was the one of the resource.
+    /// True if the request named no strategy, so that the resource's own applied.
     pub is_for_default: bool,
-    /// The limit that the request brought along.
+    /// The request's inline limit.
     pub inline: Option<Algorithm>,
-    /// What was used.
+    /// The resource.
     pub resource: String,
-    /// Who used it.
+    /// The consumer.
     pub consumer: String,
-    /// Further facts.
+    /// Attributes.
     pub attributes: Vec<(String, String)>,
-    /// What was asked for.
+    /// Requested cost.
     pub cost: u64,
-    /// What was charged or given back.
+    /// Cost that was charged or given back.
     pub granted: u64,
-    /// The id; empty if there was none.
+    /// The idempotency id; empty if there was none.
     pub id: String,
-    /// The limits that a refund or a reset has named.
+    /// Limits that a refund or a reset named.
     pub named: Vec<String>,
-    /// How it ended, as the log says it.
+    /// Outcome, as in the log.
     pub outcome: String,
     incarnation: usize,
     sequence: u64,
 }
 
-/// What was done.
+/// Logged operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedOperation {
     /// A plain call.
@@ -74,7 +74,7 @@ pub enum LoggedOperation {
     },
     /// A reservation was cancelled.
     Cancel,
-    /// What was used already.
+    /// A debit of actual use.
     Debit,
     /// A cost was given back.
     Refund,
@@ -83,7 +83,8 @@ pub enum LoggedOperation {
 }
 
 impl LoggedDecision {
-    /// Whether the call was let through, where that was the question and the store or a policy has answered it.
+    /// True if the call was allowed; `None` if the operation was not a question, or neither the store nor a policy
+    /// answered.
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match self.outcome.as_str() {
@@ -108,7 +109,7 @@ pub struct ReplayRefused {
     pub reason: String,
 }
 
-/// What is wrong with a line: its column and the reason.
+/// A mistake in a line: its column and the reason.
 type Mistake = (usize, String);
 
 /// Reads the files of a log, of which the oldest comes first.
@@ -295,7 +296,7 @@ impl LogReader {
 }
 
 impl LoggedDecision {
-    /// Whether its time is the store's.
+    /// True if its time is the store's.
     fn limits_said(&self) -> bool {
         matches!(self.outcome.as_str(), "allowed" | "denied" | "never" | "done" | "known")
     }

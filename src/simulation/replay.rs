@@ -1,4 +1,4 @@
-//! What another configuration would have decided of the calls of a decision log.
+//! Replays a decision log under another configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::SimulationError;
 use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
 use super::run::limiter_on;
 
-/// What a replay has found.
+/// Results of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplayResult {
     /// By the strategy that the log names.
@@ -58,12 +58,12 @@ pub struct ReplayedDifference {
     pub after: ReplayedAnswer,
 }
 
-/// Whether a call is allowed, and how much it gets.
+/// Decision on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplayedAnswer {
-    /// Whether it is allowed.
+    /// True if it is allowed.
     pub allowed: bool,
-    /// What is charged.
+    /// Charged cost.
     pub granted: u64,
 }
 
@@ -80,9 +80,9 @@ pub enum ReplayError {
         strategy: String,
         /// Its limit.
         limit: String,
-        /// What it counts by.
+        /// Fields that it counts by.
         scope: String,
-        /// What the log has.
+        /// The share of keys in the log.
         keys: KeyShare,
     },
     /// The limiter cannot be made.
@@ -148,7 +148,7 @@ struct Replay<'r> {
     limiter: Limiter<MemoryStore>,
 }
 
-/// What becomes of a line.
+/// Result of replaying a line.
 enum ReplayStep {
     Answered(ReplayedAnswer),
     Done,
@@ -156,8 +156,8 @@ enum ReplayStep {
 }
 
 impl Replay<'_> {
-    /// What decides instead, and the name under which it is asked for: the strategy of the resource where the request
-    /// named none, else the one of the same name.
+    /// The rule that decides instead, and the strategy's name in its question: empty if the request named none, which
+    /// asks for the resource's strategy; else the logged one.
     fn strategy_of<'d>(&self, decision: &'d LoggedDecision) -> Option<(&'d str, Resolved<'_>)> {
         let name = if decision.is_for_default { "" } else { &*decision.strategy };
         Some((name, self.rules.resolve(&decision.resource, name).ok()?))

@@ -18,20 +18,20 @@ use super::{START, SimulatedCalls};
 /// Bytes that the keys of a simulation may use: it never evicts a key, which would change decisions.
 const BUDGET: usize = 1 << 32;
 
-/// What one strategy has decided.
+/// Results of one strategy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SimulatedStrategy {
     /// Its name.
     pub strategy: String,
-    /// Whether each call was admitted, in their order.
+    /// Admission of each call, in order.
     pub admitted: Vec<bool>,
-    /// How many calls were admitted, and what they cost.
+    /// Number of admitted calls.
     pub allowed: u64,
-    /// The costs of those that were admitted.
+    /// Their total cost.
     pub allowed_cost: u64,
-    /// How many calls were denied.
+    /// Number of denied calls.
     pub denied: u64,
-    /// How many of those no wait would have helped.
+    /// Denied calls that no wait would have helped.
     pub never: u64,
     /// The sum of the `retry_after` of denied calls.
     pub waits: u128,
@@ -72,7 +72,7 @@ pub(super) fn limiter_on(
     Ok(Limiter::new(Arc::clone(rules), store, recorder))
 }
 
-/// What `strategy` decides of `calls`, one after the other, on a store of its own.
+/// Decides `calls` in order under `strategy`, on a store of its own.
 pub fn simulate(
     rules: &Arc<Rules>,
     strategy: &str,

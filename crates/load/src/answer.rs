@@ -1,4 +1,4 @@
-//! What an answer says, as far as it is counted.
+//! Reads the counted fields of answers.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ pub(super) struct CountedAnswer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) by_code: BTreeMap<i32, u32>,
-    /// What the first of them says.
+    /// Message of the first of them.
     pub(super) message: String,
 }
 
-/// None when the message is not of that kind.
+/// `None` if the message is of another kind.
 pub(super) fn read(mode: CallMode, message: &[u8]) -> Option<CountedAnswer> {
     let mut answer = CountedAnswer::default();
     let whole = match mode {

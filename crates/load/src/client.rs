@@ -42,7 +42,7 @@ pub enum ClientError {
     /// The address is no URL.
     #[error("`{server}` is not the address of a server; expected HOST:PORT or http://HOST:PORT")]
     Address {
-        /// What was given.
+        /// The given address.
         server: String,
     },
     /// The connection was refused.
@@ -61,7 +61,7 @@ pub enum ClientError {
     Refused {
         /// The name of the gRPC status code, `NOT_FOUND` for example.
         code: &'static str,
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
 }
@@ -156,7 +156,7 @@ impl Client {
         self.answered(answer)
     }
 
-    /// What was decided in a span of time.
+    /// Gets the usage in a span of time.
     pub async fn get_usage(&mut self, request: GetUsageRequest) -> Result<GetUsageResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.usage.get_usage(request)).await;

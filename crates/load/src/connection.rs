@@ -40,22 +40,22 @@ impl LoadConnection {
         }
     }
 
-    /// Whether a further call can be made now.
+    /// True if a call can be made now.
     pub(super) fn has_room(&self) -> bool {
         !self.is_closing && self.outgoing.has_room(self.calls.unanswered())
     }
 
-    /// Whether no further call can ever be made, and none is waited for.
+    /// True if no call can ever be made again, and none is pending.
     pub(super) fn is_over(&self) -> bool {
         (self.is_closing || self.outgoing.is_used_up()) && self.unanswered() == 0
     }
 
-    /// Calls that wait for their answers.
+    /// Number of pending calls.
     pub(super) fn unanswered(&self) -> usize {
         self.calls.unanswered() + self.stream.unanswered()
     }
 
-    /// Whether the server has said anything that HTTP/2 allows.
+    /// True if the server has sent valid HTTP/2.
     pub(super) fn is_greeted(&self) -> bool {
         self.incoming.is_greeted
     }
@@ -79,12 +79,12 @@ impl LoadConnection {
         }
     }
 
-    /// What must be written to the socket; [`LoadConnection::written`] takes it off.
+    /// Bytes to write to the socket; [`LoadConnection::written`] removes them.
     pub(super) fn to_write(&self) -> &[u8] {
         self.outgoing.bytes()
     }
 
-    /// So many bytes of it have been.
+    /// Removes so many written bytes.
     pub(super) fn written(&mut self, count: usize) {
         self.outgoing.written(count);
     }
@@ -96,7 +96,7 @@ impl LoadConnection {
             self.incoming.forget(stream);
             sink(CallOutcome { call, result: Err(Failure::Timeout) });
         }
-        // What comes late on a stream holds up all that comes behind it.
+        // A late answer on a stream delays all that follow.
         if let Some(stream) = self.stream.id.filter(|_| self.stream.is_older(before_ns)) {
             self.outgoing.cancel(stream);
             self.stream.end(&Failure::Timeout, sink);

@@ -1,4 +1,4 @@
-//! What processes of this machine have used, from `/proc`. Other systems report nothing.
+//! CPU time and memory of processes on this machine, from `/proc`. Empty on other systems.
 
 use std::fs;
 

@@ -22,7 +22,7 @@ impl<'a> AnswerFields<'a> {
         Self { rest: message, broken: false }
     }
 
-    /// Whether nothing was left that could not be read.
+    /// True if everything could be read.
     pub(super) const fn is_whole(&self) -> bool {
         !self.broken
     }

@@ -24,7 +24,7 @@ pub(super) struct LoadLink {
     pub(super) connection: LoadConnection,
 }
 
-/// What became of a link that was looked after.
+/// State of a link after it was served.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinkEvent {
     /// It goes on.
@@ -51,7 +51,7 @@ impl LoadLink {
         self.is_connected
     }
 
-    /// Whether the server has said nothing at all for so long.
+    /// True if the server has sent nothing for so long.
     pub(super) fn is_silent(&self, now_ns: u64, span_ns: u64) -> bool {
         self.is_connected && !self.connection.is_greeted() && now_ns > self.since_ns + span_ns
     }
@@ -144,7 +144,7 @@ impl LoadLink {
     }
 }
 
-/// What speaks there, if its first words are none of HTTP/2's: those are a short frame.
+/// Recognizes another protocol by its first bytes. HTTP/2 begins with a short frame.
 fn foreign(bytes: &[u8]) -> Option<FrameFault> {
     const TLS_ALERT: &[u8] = &[0x15, 3];
     match bytes {

@@ -1,4 +1,4 @@
-//! What a run is to do.
+//! Parameters of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct Plan {
     pub authority: String,
     /// Which method is called.
     pub mode: CallMode,
-    /// What it is asked.
+    /// The question.
     pub ask: PlannedQuestion,
     /// Connections, shared out evenly among the threads.
     pub connections: usize,
@@ -22,7 +22,7 @@ pub struct Plan {
     pub in_flight: usize,
     /// Threads that make the load.
     pub threads: usize,
-    /// What a call waits for.
+    /// Pacing of calls.
     pub pace: Pace,
     /// The time before anything is counted.
     pub warm_up: Duration,
@@ -89,16 +89,16 @@ impl CallMode {
     }
 }
 
-/// What every call asks. In each of the texts, `{key}` stands for the number of the call's key.
+/// The question of every call. In each of its texts, `{key}` stands for the number of the call's key.
 #[derive(Debug, Clone)]
 pub struct PlannedQuestion {
-    /// What is used.
+    /// The resource.
     pub resource: String,
-    /// Who uses it.
+    /// The consumer.
     pub consumer: String,
     /// A configured strategy, or nothing.
     pub strategy: String,
-    /// Further facts, by name.
+    /// Attributes by name.
     pub attributes: Vec<(String, String)>,
     /// How much a call takes.
     pub cost: u64,
@@ -121,13 +121,13 @@ pub enum Spread {
     Zipf(f64),
 }
 
-/// What a call waits for.
+/// Pacing of calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// For an answer to an earlier one: as many as are in flight, as fast as they are answered.
+    /// Closed loop: a constant number in flight, each call waits for an earlier answer.
     Closed,
-    /// For its time: so many calls a second, whatever the server does. Latency counts from that time,
-    /// so a stall of the server shows in the latency of all calls that wait.
+    /// Open loop: so many calls per second, whatever the server does. Latency counts from the scheduled time, so a
+    /// stall of the server shows in the latency of all calls that wait.
     Open(f64),
 }
 

@@ -1,4 +1,4 @@
-//! What came of a run, and its JSON.
+//! Results of a run, and their JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::plan::{Pace, Plan, PlanEnd, Spread};
 use super::run::Usages;
 use super::tally::{Counts, Tally};
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct LoadReport {
-    /// What was done.
+    /// The plan that was run.
     pub plan: Plan,
     /// How long the counted part took.
     pub elapsed: Duration,
     /// How its calls ended.
     pub counts: Counts,
-    /// Requests that failed, by what they failed with: how many, and what the first of them said.
+    /// Failed requests by error: their number, and the message of the first.
     pub errors: BTreeMap<String, (u64, String)>,
     /// Of calls that were answered, from when they were due.
     pub latency: Latency,
@@ -83,7 +83,7 @@ pub struct ServerCpu {
     pub rss_growth_bytes: i64,
 }
 
-/// What was read from processes, and when the second time.
+/// Use by processes before and after, and the time of the second reading.
 pub(super) struct Measured {
     pub(super) until: Duration,
     pub(super) before: Usages,

@@ -1,4 +1,4 @@
-//! What a response says in its header blocks.
+//! Reads the header blocks of responses.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use weir_grpc::hpack::{Decoder, HeaderField};
 #[derive(Debug, Default)]
 pub(super) struct ResponseBlocks(Decoder);
 
-/// What a block says about its call.
+/// Status fields of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// The HTTP status; in a block of trailers there is none.
     pub(super) http: Option<u16>,
     /// The gRPC status; in the first of two blocks there is none.
     pub(super) grpc: Option<i32>,
-    /// What is wrong, for people.
+    /// Error text.
     pub(super) message: Option<Arc<str>>,
 }
 

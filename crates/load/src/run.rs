@@ -16,7 +16,7 @@ use super::tally::{Counts, Tally};
 use super::worker::{LoadShare, LoadWorker, Record, part};
 use weir_time::clock::monotonic;
 
-/// What can be seen of a run, and done to it, from outside.
+/// Handle of a run: progress, and a switch to stop it.
 #[derive(Debug, Default)]
 pub struct RunWatch {
     decisions: AtomicU64,
@@ -187,7 +187,7 @@ impl EndedWorkers {
     }
 }
 
-/// What this process and those of the plan have used.
+/// Use by this process and those of the plan.
 #[derive(Debug, Clone)]
 pub(super) struct Usages {
     pub(super) own: Option<Usage>,

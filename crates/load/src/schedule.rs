@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(Schedule::new(Pace::Closed, 0, 1).missed(10_000_000), 0);
     }
 
-    /// What became due while others were sent was slept over until all was looked after, 10 ms at the most.
+    /// Calls that became due while others were sent were once slept over, for up to 10 ms.
     #[test]
     fn a_call_that_is_due_and_has_room_is_not_slept_over() {
         let mut schedule = Schedule::new(Pace::Open(1_000.0), 0, 1);

@@ -1,4 +1,4 @@
-//! What is called: the path, and the message for some keys.
+//! The called method: its path, and the message for given keys.
 
 use prost::Message as _;
 

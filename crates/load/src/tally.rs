@@ -1,4 +1,4 @@
-//! What one thread counts, and what all of them have counted together.
+//! Counts of one thread, and of all together.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Counts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Errors {
     pub(super) count: u64,
-    /// What the first of them said.
+    /// Message of the first of them.
     pub(super) example: String,
 }
 

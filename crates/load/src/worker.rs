@@ -45,8 +45,8 @@ pub(super) struct LoadWorker<'a> {
     next_link: usize,
     /// When a link was connected last.
     connected_ns: u64,
-    /// Whether any call has been answered by decisions: then what fails later is counted, and before, it
-    /// may be that all would.
+    /// True once any call was decided: later failures are counted, while earlier ones may mean that all calls would
+    /// fail.
     has_decided: bool,
     refusal: Option<LoadError>,
     published: Counts,
@@ -171,7 +171,7 @@ impl<'a> LoadWorker<'a> {
             }
             self.make_call(link, LoadCall { due_ns, sent_ns: now_ns, counts, key: 0 });
         }
-        // What was due before the end is still made after it, but not waited for with no room.
+        // Calls due before the end are still made after it, unless there is no room.
         now_ns < self.end_ns
     }
 

@@ -50,7 +50,7 @@ pub enum AppError {
     /// A socket cannot be had.
     #[error("cannot listen on {address} ({what}): {error}")]
     Bind {
-        /// What it was for.
+        /// The purpose of the socket.
         what: &'static str,
         /// The address that was tried.
         address: ListenAddress,
@@ -221,15 +221,15 @@ struct App {
     metrics: Metrics,
     /// By which decisions are kept.
     clock: Clock,
-    /// What tells other nodes what was decided here.
+    /// Creates this node's link to the usage of other nodes.
     usage_link: Option<Box<dyn Fn() -> UsageLink>>,
     queues: Arc<SharedQueues>,
-    /// What the store's probes charge by.
+    /// Engines that the store's probes exercise.
     engines: EnginesInUse,
-    /// Files that the stores of all workers may have open.
+    /// Bound of open files for the stores of all workers.
     store_files: usize,
-    /// Gives the store the strategies and domains that share its memory, at the start and after each change of
-    /// Envoy's files.
+    /// Tells the memory store which strategies and domains share it, at the start and after each reload of Envoy's
+    /// files.
     share: ShareMemory,
 }
 

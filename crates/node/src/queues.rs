@@ -27,11 +27,11 @@ use crate::limiter::{self, InvalidField};
 use crate::readiness::State;
 use crate::telemetry::{QueueCounters, QueueEvent, QueueMetrics, Recorder, Rejection};
 
-/// What all workers share: the queues, who waits for their items, and their counters.
+/// State that all workers share: the queues, the lines of waiting takers, and the counters.
 #[derive(Default)]
 pub struct SharedQueues {
     rules: QueueRules,
-    /// For each queue a line of those who wait for its items, and one for its dead letters.
+    /// Two lines of waiting takers per queue: one for its items, one for its dead letters.
     lines: Vec<TakeLine>,
     metrics: QueueMetrics,
 }
@@ -42,29 +42,29 @@ pub struct Queues {
     shared: Arc<SharedQueues>,
     store: QueueHandle,
     recorder: Arc<Recorder>,
-    /// Says when this node goes away.
+    /// Signals that this node is shutting down.
     node: watch::Receiver<State>,
 }
 
-/// What became of items that were put into a queue.
+/// Result of an enqueue.
 #[derive(Debug, Clone)]
 pub struct Enqueued {
-    /// The ids of the items, and how many of them are new; or why none of them is in the queue.
+    /// The ids of the items and the number of new ones, or the reason why none was enqueued.
     pub accepted: Result<(Vec<ItemId>, u64), QueueRefusal>,
-    /// How many items hold a place.
+    /// Number of items that hold a place.
     pub depth: u64,
-    /// How many may.
+    /// Number of places.
     pub capacity: u64,
 }
 
-/// What became of items that were acked or given back.
+/// Result of an Ack or a Nack.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// For each item, whether a worker had it.
+    /// For each item: true if it was out for delivery.
     pub done: Vec<bool>,
-    /// How many went to the dead letters.
+    /// Number of items moved to the dead letters.
     pub dead_lettered: u64,
-    /// How many items hold a place.
+    /// Number of items that hold a place.
     pub depth: u64,
 }
 
@@ -79,13 +79,13 @@ impl SharedQueues {
         Self { rules, lines, metrics }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.all().is_empty()
     }
 
-    /// What they count.
+    /// The counters.
     #[must_use]
     pub fn metrics(&self) -> &QueueMetrics {
         &self.metrics

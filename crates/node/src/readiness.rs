@@ -1,4 +1,4 @@
-//! Whether this node can decide: one handle, written by those that know, read by probes and health checks.
+//! Readiness of this node: one handle, written by the monitors, read by probes and health checks.
 //!
 //! ```text
 //!   NotReady(reason) ⇄ Ready ⇄ Degraded(troubles)   the store's monitor, or the memory store at once;
@@ -19,17 +19,17 @@ use weir_store::redis::StoreStatus;
 
 pub use self::troubles::Troubles;
 
-/// Whether decisions can be made. Clones share the state.
+/// Readiness handle. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
     /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Troubles>>,
-    /// Whether a node whose store is away is not ready.
+    /// True if a node without its store is not ready.
     needs_store: bool,
 }
 
-/// What a node says about itself.
+/// Health state of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Decisions would fail, and why.
@@ -92,7 +92,8 @@ impl Readiness {
         self.state.borrow().clone()
     }
 
-    /// Whether calls are answered, and what to tell people: the state, and what makes answers worse.
+    /// Returns true if calls are answered, and a text for people: the state, and the problems that make answers
+    /// worse.
     #[must_use]
     pub fn page(&self) -> (bool, String) {
         let (is_ready, text) = match self.state() {

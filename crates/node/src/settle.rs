@@ -16,7 +16,7 @@ pub enum Outcome<D> {
     Listed(Listed),
     /// The store could not decide; the strategy's failure policy did.
     Policy {
-        /// Whether the call may go ahead.
+        /// True if the call may go ahead.
         allowed: bool,
     },
 }
@@ -70,7 +70,7 @@ pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> 
 }
 
 impl<D: StoreDecision> Outcome<D> {
-    /// Whether the call may go ahead.
+    /// True if the call may go ahead.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! What got through: totals by time, and the consumers that call most.
+//! Usage: totals by time, and the consumers that call most.
 //!
 //! Workers count at the one event of a decision, in counters of their own (`telemetry/totals.rs`). A thread reads them
 //! every second and keeps what has changed: by second for an hour, by minute for a day, by hour for 30 days. Questions
@@ -40,7 +40,7 @@ const MAX_WAITING: usize = 32;
 #[derive(Clone, Debug)]
 pub struct UsageHandle(mpsc::Sender<UsageQuestion>);
 
-/// What can be asked, and where the answer goes.
+/// Questions, each with the sender for its answer.
 #[derive(Debug)]
 enum UsageQuestion {
     Totals(UsageAsk, oneshot::Sender<Result<UsageAnswer, InvalidField>>),
@@ -60,7 +60,7 @@ pub enum UsageError {
 }
 
 impl UsageHandle {
-    /// What was decided in a span of time.
+    /// Totals of a span of time.
     pub async fn totals(&self, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
         let answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await?;
         Ok(answer?)

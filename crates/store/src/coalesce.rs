@@ -171,7 +171,7 @@ impl<S: Store> Inner<S> {
             flights.insert(key, Queue::default());
             return Ok(Join::Leader);
         };
-        // Whether or not it was worth looking before: the call in flight may hang.
+        // Checked regardless of the lookup credit: the call in flight may hang.
         if let Some(known) = self.known(decision) {
             return Ok(Join::Cached(known));
         }

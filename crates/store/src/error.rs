@@ -32,7 +32,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the caller asked for what cannot be, and the store is well.
+    /// True if the request was impossible and the store is healthy.
     #[must_use]
     pub const fn is_callers(&self) -> bool {
         matches!(self, Self::Unsupported(_) | Self::OtherCost(_))

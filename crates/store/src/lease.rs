@@ -10,18 +10,18 @@ use weir_core::key::{self, Subject};
 use weir_core::lease::{ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, Partition};
 use weir_core::strategy::Strategy;
 
-/// What is asked of a lease.
+/// A call about a lease.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseAsk<'a> {
     /// The strategy, which limits concurrency.
     pub strategy: &'a Arc<Strategy>,
-    /// Whose permits.
+    /// The subject whose permits are counted.
     pub subject: Subject<'a>,
-    /// Which lease: 1 to [`MAX_LEASE_ID`](weir_core::lease::MAX_LEASE_ID) bytes, as its holder chose.
+    /// Id of the lease: 1 to [`MAX_LEASE_ID`](weir_core::lease::MAX_LEASE_ID) bytes, as its holder chose.
     pub id: &'a str,
-    /// What is done with it.
+    /// Operation.
     pub op: LeaseOp,
-    /// When the caller stops waiting.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
 }
 

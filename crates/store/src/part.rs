@@ -40,7 +40,7 @@ impl LimitSet {
         Self(self.0 | 1 << (index % MAX_LIMITS))
     }
 
-    /// Whether the limit at `index` is one of them.
+    /// True if the limit at `index` is in the set.
     #[must_use]
     pub const fn has(self, index: usize) -> bool {
         self.0 & 1 << (index % MAX_LIMITS) != 0

@@ -12,16 +12,16 @@ use weir_core::queue::{QueueAnswer, QueueOp, QueuePart, QueueRule};
 /// each change to its disk answers when it has done so.
 pub const QUEUE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// What is asked of a queue.
+/// A call about a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueAsk<'a> {
     /// The queue.
     pub rule: &'a QueueRule,
-    /// It, or its dead letters.
+    /// The queue itself, or its dead letters.
     pub part: QueuePart,
-    /// What is done.
+    /// Operation.
     pub op: QueueOp<'a>,
-    /// When the caller stops waiting.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
 }
 

@@ -14,11 +14,11 @@ pub(super) struct Calls {
     unanswered: usize,
 }
 
-/// What is known of a call so far.
+/// State of a pending call.
 #[derive(Debug)]
 pub(super) struct PendingAnswer {
     pub(super) call: LoadCall,
-    /// What its message says; the status comes after it.
+    /// Its answer message; the status follows.
     pub(super) answer: Option<CountedAnswer>,
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of calls.
+//! Outcomes of calls.
 
 use crate::answer::CountedAnswer;
 
@@ -18,7 +18,7 @@ pub(crate) struct LoadCall {
     pub(crate) sent_ns: u64,
     /// Which key it is about; of a batch, the last of them.
     pub(crate) key: u64,
-    /// Whether it counts, or is a part of the warm-up.
+    /// True if it is counted; false during the warm-up.
     pub(crate) counts: bool,
 }
 

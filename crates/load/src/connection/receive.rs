@@ -1,4 +1,4 @@
-//! What the server says on a connection.
+//! Receiving side of a connection.
 
 use std::collections::HashMap;
 

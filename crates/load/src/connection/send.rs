@@ -1,32 +1,32 @@
-//! What a connection has to say, within the windows that the server grants.
+//! Sending side of a connection, within the windows that the server grants.
 
 use crate::request::RequestBlock;
 use weir_grpc::frames::{
     DEFAULT_WINDOW, LARGEST_PAYLOAD, PREFACE, flag, kind, setting, write, write_settings,
 };
 
-/// As much as HTTP/2 lets a window be: what we receive is counted, not held back.
+/// The largest window of HTTP/2: received data is counted, not held back.
 const OUR_WINDOW: u32 = u32::MAX >> 1;
 
 /// Streams are numbered with 31 bits, ours with the odd numbers.
 const LAST_STREAM: u32 = u32::MAX >> 1;
 
 pub(super) struct Outgoing {
-    /// What is to be written, from `begin` on.
+    /// Bytes to write, from `begin` on.
     bytes: Vec<u8>,
     begin: usize,
     block: RequestBlock,
     next_stream: u32,
     most_streams: usize,
-    /// What the connection may still carry.
+    /// Send window of the connection.
     window: i64,
-    /// What a new stream may carry.
+    /// Initial send window of a stream.
     initial_window: i64,
-    /// The stream that has been opened last: only of that one, something may be held back.
+    /// The newest stream, the only one that may have data held back.
     stream: u32,
     stream_window: i64,
     held_back: Vec<u8>,
-    /// Whether further messages follow the first on a stream.
+    /// True if further messages follow the first on a stream.
     is_streaming: bool,
 }
 
@@ -63,7 +63,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether a further stream may be opened beside so many.
+    /// True if another stream may be opened beside `open` ones.
     pub(super) fn has_room(&self, open: usize) -> bool {
         self.held_back.is_empty() && open < self.most_streams && !self.is_used_up()
     }
@@ -118,7 +118,7 @@ impl Outgoing {
         self.forget(stream);
     }
 
-    /// What is left of this stream's message need not be sent.
+    /// Drops the unsent rest of this stream's message.
     pub(super) fn forget(&mut self, stream: u32) {
         if stream == self.stream {
             self.held_back.clear();

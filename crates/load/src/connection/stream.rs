@@ -16,7 +16,7 @@ pub(super) struct LoadStream {
     /// None while none is open.
     pub(super) id: Option<u32>,
     row: VecDeque<LoadCall>,
-    /// What is known of the first call in the row.
+    /// The answer so far to the first call in the row.
     answer: CountedAnswer,
     answered: usize,
     /// The beginning of a message.

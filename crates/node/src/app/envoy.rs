@@ -18,7 +18,7 @@ use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 /// Gets the domains before they are served; none where there are no files.
 type Share = dyn Fn(Option<&Domains>) + Send + Sync;
 
-/// What the workers need, and the files to watch, if there are any.
+/// The workers' parts, and the source of files to watch, if there are any.
 pub(super) fn open(
     config: &EnvoyConfig,
     metrics: EnvoyMetrics,
@@ -82,7 +82,7 @@ fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetr
     metrics.loaded(Clock::System.now());
 }
 
-/// What the rules are decided by. Limits that requests bring along are windows.
+/// Engines of the rules. Overrides in requests are windows.
 fn engines_of(domains: &Domains, overrides_in_request: bool) -> EngineSet {
     let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
     let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());

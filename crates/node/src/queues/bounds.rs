@@ -1,4 +1,4 @@
-//! What calls of queues may hold. Every error names the field, the value and the bound that it breaks.
+//! Bounds of calls about queues. Every error names the field, the value and the bound.
 
 use std::collections::HashSet;
 

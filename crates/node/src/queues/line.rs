@@ -31,12 +31,12 @@ impl TakeLine {
         self.came.notified().await;
     }
 
-    /// Whether somebody waits.
+    /// True if somebody waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.load(Relaxed) == 0
     }
 
-    /// A place at the end, if the line is not too long.
+    /// Joins the end of the line, unless it is full.
     pub(super) fn join(&self) -> Option<LinePlace<'_>> {
         let place = LinePlace(self);
         (self.waiting.fetch_add(1, Relaxed) < MAX_WAITING).then_some(place)

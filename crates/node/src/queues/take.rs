@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// The shortest pause between two questions.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// What one question to the store gave.
+/// Result of one call of the store.
 struct Attempt {
     taken: TakenItems,
     next_after: Option<Micros>,

@@ -23,7 +23,7 @@ impl From<Vec<Trouble>> for Troubles {
 }
 
 impl Troubles {
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

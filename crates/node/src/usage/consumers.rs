@@ -51,16 +51,16 @@ pub struct ConsumersAnswer {
     pub incomplete: Option<String>,
 }
 
-/// What one node has found: parts of the last minute, and whole minutes.
+/// Summaries of one node: parts of the last minute, and whole minutes.
 #[derive(Default)]
 pub(super) struct ConsumerWindows {
     parts: VecDeque<(u64, ConsumerSummary<Arc<str>>)>,
     minutes: VecDeque<(u64, ConsumerSummary<Arc<str>>)>,
-    /// What other nodes have not seen; no more than the windows have.
+    /// Spans that were not sent to other nodes yet; bounded by the windows.
     unsent: BTreeSet<FoundIn>,
 }
 
-/// A span of time in which consumers were found: the number of a part, or of a minute.
+/// Span of a summary: the number of a part, or of a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundIn {
     Part(u64),
@@ -68,7 +68,7 @@ pub(super) enum FoundIn {
 }
 
 impl FoundIn {
-    /// What it is called in Redis.
+    /// Its key in Redis.
     pub(super) const fn key(self) -> (char, u64) {
         match self {
             Self::Part(slot) => ('c', slot),
@@ -128,7 +128,7 @@ impl ConsumerWindows {
         });
     }
 
-    /// What was found in a span.
+    /// The summary of a span.
     pub(super) fn found_in(&self, span: FoundIn) -> Option<&ConsumerSummary<Arc<str>>> {
         let (windows, slot) = match span {
             FoundIn::Part(slot) => (&self.parts, slot),
@@ -137,7 +137,7 @@ impl ConsumerWindows {
         windows.iter().find(|(known, _)| *known == slot).map(|(_, summary)| summary)
     }
 
-    /// What was found in a window that ends at `now`.
+    /// The summaries of a window that ends at `now`.
     pub(super) fn window(&self, window: ConsumersWindow, now: u64) -> Vec<&ConsumerSummary<Arc<str>>> {
         let (windows, width, back) = match window {
             ConsumersWindow::Minute => (&self.parts, PART, PARTS as u64),

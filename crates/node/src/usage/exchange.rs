@@ -1,7 +1,7 @@
-//! What nodes tell one another through Redis.
+//! Exchange of usage between nodes, through Redis.
 //!
-//! Each node writes what it has counted itself, under its name and its incarnation: the sum of each slot so far. So a
-//! write can be repeated, and whoever asks adds up all nodes. All keys expire.
+//! Each node writes its own counts under its name and incarnation: the sum of each slot so far. So writes can be
+//! repeated, and readers add up all nodes. All keys expire.
 //!
 //! ```text
 //!   nodes                      sorted set   NODE:INCARNATION, by when it wrote last
@@ -53,7 +53,7 @@ pub(super) struct Exchange {
     unread: Option<(u64, String)>,
 }
 
-/// What other nodes know, and why not all of it.
+/// Answers of other nodes, and the reason if some are missing.
 pub(super) struct OfOthers<T> {
     pub(super) found: T,
     pub(super) nodes: Vec<String>,
@@ -191,7 +191,7 @@ impl Exchange {
         OfOthers { found: (), nodes: nodes.into_iter().collect(), incomplete }
     }
 
-    /// What all other processes have found of consumers.
+    /// Summaries of consumers by all other processes.
     pub(super) async fn consumers(
         &mut self,
         ask: &ConsumersAsk,

@@ -66,7 +66,7 @@ impl Resolution {
         }
     }
 
-    /// What is kept so, for people.
+    /// Retention, as text for people.
     pub(super) const fn kept(self) -> &'static str {
         match self {
             Self::Second => "by second for an hour",
@@ -124,7 +124,7 @@ impl History {
         }
     }
 
-    /// What was counted in one slot.
+    /// Entries of one slot.
     pub(super) fn slot(&self, resolution: Resolution, slot: u64) -> Vec<SlotEntry> {
         let mut entries = Vec::new();
         self.level(resolution).slots(slot, slot + 1, |_, entry| entries.push(entry));

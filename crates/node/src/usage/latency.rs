@@ -12,15 +12,15 @@ const MINUTES: usize = 60;
 pub struct LatencyPoint {
     /// When it begins, in seconds since 1970.
     pub at: u64,
-    /// What half of the decisions took at most, in microseconds.
+    /// Median of the decision times, in microseconds.
     pub p50_us: f64,
-    /// What 99 of 100 took at most.
+    /// 99th percentile, in microseconds.
     pub p99_us: f64,
 }
 
 pub(super) struct LatencyHistory {
     minutes: VecDeque<(u64, LatencyCounts)>,
-    /// What had been counted when the counters were read last.
+    /// Counters at the last read.
     last: LatencyCounts,
 }
 
@@ -34,7 +34,7 @@ impl LatencyHistory {
         self.minutes.clear();
     }
 
-    /// What was counted since the last call belongs to the minute of `second`.
+    /// Adds the counts since the last call to the minute of `second`.
     pub(super) fn add(&mut self, second: u64, counted: LatencyCounts) {
         let minute = second / 60;
         let mut since = counted;

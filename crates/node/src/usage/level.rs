@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::series::SeriesId;
 
-/// What was counted in a slot: the series, its calls and their cost.
+/// Entry of a slot: the series, its calls and their cost.
 pub(super) type SlotEntry = (SeriesId, u64, u64);
 
 /// The slots of one width.
@@ -19,17 +19,17 @@ pub(super) struct UsageLevel {
     pub(super) complete_from: u64,
     /// The number of the open slot: its time divided by the width.
     open: u64,
-    /// What was counted in it, by series, and which series those are.
+    /// Its sums by series, and the series that have any.
     sums: Vec<(u64, u64)>,
     counted: Vec<SeriesId>,
     /// Bytes of closed slots.
     pub(super) bytes: usize,
-    /// Slots that were counted in and not shown to other nodes since: the last few.
+    /// Slots that changed since they were sent to other nodes: the last few.
     changed: BTreeSet<u64>,
     keep_changed: usize,
 }
 
-/// What a slot takes besides its packed bytes.
+/// Bytes of a slot besides its packed entries.
 const SLOT_BYTES: usize = 32;
 
 impl UsageLevel {
@@ -122,7 +122,7 @@ impl UsageLevel {
         true
     }
 
-    /// What was counted in slots from `first` to before `end`, oldest first.
+    /// Reports the entries of slots from `first` to before `end`, oldest first.
     pub(super) fn slots(&self, first: u64, end: u64, mut each: impl FnMut(u64, SlotEntry)) {
         let begin = self.closed.partition_point(|(slot, _)| *slot < first);
         for (slot, packed) in self.closed.iter().skip(begin).take_while(|(slot, _)| *slot < end) {

@@ -47,11 +47,11 @@ pub struct UsageAnswer {
     pub to: u64,
     /// Seconds of a point.
     pub step: u64,
-    /// What the values are kept by.
+    /// Resolution of the values.
     pub resolution: Resolution,
     /// Whose decisions these are.
     pub nodes: Vec<String>,
-    /// Why those of other nodes are missing, if they are.
+    /// Why other nodes' decisions are missing, if they are.
     pub incomplete: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct UsagePlan {
     pub(super) resolution: Resolution,
 }
 
-/// What was added up so far.
+/// Sums so far.
 pub(super) struct UsageSums {
     pub(super) plan: UsagePlan,
     sums: BTreeMap<SeriesName, BTreeMap<u64, UsageTotal>>,
@@ -174,7 +174,7 @@ impl UsageSums {
         self.points += points.len() - before;
     }
 
-    /// Whether there are too many points already.
+    /// True if there are too many points.
     pub(super) fn is_too_large(&self) -> bool {
         self.points > MAX_POINTS_OF_ALL
     }

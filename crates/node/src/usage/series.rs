@@ -14,7 +14,7 @@ const OTHER: &str = "other";
 /// The number of a series on its node.
 pub(super) type SeriesId = u16;
 
-/// What a series is of.
+/// Name of a series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SeriesName {
     pub(super) strategy: Arc<str>,
@@ -50,7 +50,7 @@ impl SeriesTable {
         Self { strategies: strategies.to_vec(), patterns, known: HashMap::new(), names }
     }
 
-    /// What has been counted in a series since the last call with all that was counted so far.
+    /// Counts in a series since the last call, computed from its totals so far.
     pub(super) fn since_last(&mut self, total: &CountedTotal) -> Option<(SeriesId, u64, u64)> {
         let CountedTotal { strategy, pattern, outcome, calls, cost } = *total;
         let key = (strategy, pattern, outcome as u8);
@@ -65,7 +65,7 @@ impl SeriesTable {
         (since != (0, 0)).then_some((known.id, since.0, since.1))
     }
 
-    /// What a series is of.
+    /// Name of a series.
     pub(super) fn name_of(&self, id: SeriesId) -> Option<&SeriesName> {
         self.names.get(usize::from(id))
     }
@@ -75,7 +75,7 @@ impl SeriesTable {
         self.names.len()
     }
 
-    /// What the series of this number is of.
+    /// Name of the series with this number.
     pub(super) fn name_at(&self, number: usize) -> Option<&SeriesName> {
         self.names.get(number)
     }

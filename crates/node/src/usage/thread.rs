@@ -49,7 +49,7 @@ impl UsageThread {
         Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle) })
     }
 
-    /// What asks it.
+    /// A handle for questions.
     #[must_use]
     pub fn handle(&self) -> UsageHandle {
         self.handle.clone()

@@ -1,10 +1,10 @@
-//! What each second counted, in RedisTimeSeries: a series for each strategy, pattern and outcome of this node.
+//! Usage by second in RedisTimeSeries: a series for each strategy, pattern and outcome of this node.
 //!
 //! A second is written once it is over, the last one when the process ends. It can be written again without harm, so
 //! nothing is lost while Redis is away, up to [`KEPT`] seconds.
 //!
-//! The process before may have ended in the second in which this one begins, and a sample replaces the one that is there.
-//! So what the first second counted is in the sample of the next one.
+//! The previous process may have ended in the second in which this one begins, and a sample replaces an earlier one.
+//! So the counts of the first second are added to the sample of the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether it has the same operation and the same numbers.
+    /// True if the operation and the strategy are the same.
     fn is_like(&self, other: &Self) -> bool {
         self.op == other.op && Arc::ptr_eq(&self.strategy, &other.strategy)
     }

@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// What a limit says that denies until `retry` is over, with so much of it remaining, and is full after a minute.
+    /// Verdict of a limit that denies until `retry` is over, with so much remaining, and that is full after a minute.
     fn denies(retry: Retry, remaining: u64) -> LimitVerdict {
         let cause = if retry == Retry::Never { Cause::Never } else { Cause::Count };
         LimitVerdict { cause: Some(cause), remaining, retry, reset_after: MINUTE, level_before: 0 }
@@ -195,7 +195,7 @@ mod tests {
     fn a_gap_is_the_same_for_every_cost() {
         let log = Algorithm::strict_log(5, MINUTE, false, Micros::from_secs(5)).unwrap();
         let gap = LimitVerdict { cause: Some(Cause::MinGap), ..denies(Retry::After(Micros(3)), 4) };
-        // What remains may grow before the gap is over, so that it is not known for long; but the wait bounds it.
+        // `remaining` may rise before the gap is over, so the entry is kept briefly; the wait bounds it as well.
         assert_eq!(holds(&strategy(&[log]), &[gap], 2), Duration::from_micros(3));
     }
 }

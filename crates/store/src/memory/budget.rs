@@ -68,13 +68,13 @@ impl Budget {
         self.used.load(Relaxed) > self.limit
     }
 
-    /// Whether only the last tenth is free, or less.
+    /// True if only the last tenth is free, or less.
     pub(super) fn is_scarce(&self) -> bool {
         self.used.load(Relaxed) > self.scarce_above
     }
 
-    /// Whether more than the last tenth is free, as it looks from a shard in which so many `bytes` of places are
-    /// free: the bytes that no shard has taken, and as much in every other shard.
+    /// True if more than the last tenth is free, as estimated from a shard with so many `bytes` of free slots: the
+    /// bytes that no shard has taken, and as much in every other shard.
     pub(super) fn has_spare(&self, bytes: usize) -> bool {
         let used = self.used.load(Relaxed);
         self.limit.saturating_sub(used).saturating_add(bytes.saturating_mul(SHARDS))

@@ -43,7 +43,7 @@ impl Hot {
         (self.digest == digest && self.slot != NO_SLOT).then_some(self.slot)
     }
 
-    /// Whether the state of this slot is here.
+    /// True if the state of this slot is here.
     #[inline]
     pub(super) fn has(&self, slot: Slot) -> bool {
         self.slot == slot

@@ -16,10 +16,10 @@ use weir_core::lease::{LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeaseRefus
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
-/// What a key of leases counts for, beside its leases: its entry and what its controller remembers.
+/// Bytes counted for a key of leases, beside its leases: its entry and its controller's state.
 const KEY_BYTES: usize = 640;
 
-/// What a lease counts for, beside its id: its record, its end, and their parts of the tables.
+/// Bytes counted for a lease, beside its id: its record, its end, and their parts of the tables.
 const LEASE_BYTES: usize = 320;
 
 /// Shards whose expired leases one sweep drops. A call drops those of its own key.
@@ -40,7 +40,7 @@ struct HeldKey {
     /// Says how long they last without a call.
     strategy: Arc<Strategy>,
     owner: OwnerId,
-    /// What it counts for.
+    /// Bytes counted for it.
     bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What may happen only once: a marker or a record beside the states, under the same lock and in the same budget.
+//! Idempotency: markers and records beside the states, under the same lock and in the same budget.
 
 use weir_config::WhenFull;
 use weir_core::algorithm::{Cells, Kept, OnceRecord, RecordCells, State};
@@ -22,14 +22,14 @@ pub(super) struct Marker {
 }
 
 impl Marker {
-    /// Whether it has been set, and not so long ago that it no longer counts.
+    /// True if it was set and has not expired.
     pub(super) fn is_set(self, table: &ShardTable) -> bool {
         let state = table.find(self.digest).and_then(|slot| table.get(slot));
         matches!(state, Some(State::Marker { until }) if *until > self.steady)
     }
 
-    /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
-    /// decision could then happen again.
+    /// Sets it, if there is room. It counts as exhausted, so it is not evicted before its time: the decision could
+    /// then be repeated.
     pub(super) fn set(
         self,
         shared: &SharedMemory,

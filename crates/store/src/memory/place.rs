@@ -35,7 +35,7 @@ pub(super) struct Locator<'s, 'd> {
     begun: Option<BegunDigest<'d>>,
 }
 
-/// What the keys of one limit and one resource begin with. The next decision is mostly about the same.
+/// Cached digest of a limit's and a resource's fields: consecutive decisions mostly share them.
 struct BegunDigest<'d> {
     strategy: &'d Arc<Strategy>,
     resource: &'d str,

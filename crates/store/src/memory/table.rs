@@ -2,11 +2,11 @@
 //!
 //! A hash table of the states themselves would stand half empty after each doubling; here only the
 //! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they expiry) are dense.
-//! Expiry times are in an array of their own, so that looking for expired keys reads little memory. Both
-//! arrays of a chunk are one block, of a size that an allocator has at hand without waste.
+//! Expiry times are in an array of their own, so that the search for expired keys reads little memory. Both arrays of
+//! a chunk are one block, of a size that allocators serve without waste.
 //!
-//! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). `reserve.rs`
-//! says which key makes way for which.
+//! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). The eviction
+//! order is in `reserve.rs`.
 
 mod redate;
 mod reserve;
@@ -25,16 +25,16 @@ const BLOCK: usize = 2048;
 /// Cells of a chunk.
 const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Expiry>());
 
-/// Bits of a slot's number that give its cell within a chunk. Some numbers have no cell: to divide by how many
-/// there are would cost more than numbers do.
+/// Bits of a slot's number that select its cell within a chunk. Some numbers have no cell: shifting is cheaper than
+/// dividing, and numbers are plentiful.
 const CELL_BITS: u32 = CHUNK.next_power_of_two().trailing_zeros();
 
 /// Bits of a digest's upper half that are the key's. The others are its owner's.
 const KEY_BITS: u32 = u64::BITS - OwnerId::BITS;
 const KEY_MASK: u64 = (1 << KEY_BITS) - 1;
 
-/// The states of one shard. In this order, because a mutex has its lock in front: what a decision on the hot key
-/// writes is in one cache line with the shard's lock, what finds another key in the next.
+/// The states of one shard. Field order matters, because a mutex has its lock in front: a decision on the hot key
+/// writes to the lock's cache line only, and the fields that find another key are in the next.
 #[repr(C)]
 pub(super) struct ShardTable {
     hot: Hot,
@@ -45,7 +45,7 @@ pub(super) struct ShardTable {
     /// Head of the list of free slots, linked through the digests of free cells; [`NO_SLOT`] if there is none.
     free: Slot,
     free_count: u32,
-    /// Where looking for expired keys goes on.
+    /// Where the search for expired keys continues.
     hand: u32,
     /// The steps of the wall clock that expiry times are true with (`memory/time.rs`).
     ahead: i32,
@@ -94,7 +94,7 @@ impl ShardTable {
         self.hot.find(digest).or_else(find)
     }
 
-    /// Counts that this slot is decided on, after which it may be the hot one.
+    /// Counts a use of this slot. Frequently used, it becomes the hot one.
     #[inline]
     pub(super) fn asked(&mut self, slot: Slot) {
         if self.hot.asked(slot) {
@@ -102,18 +102,18 @@ impl ShardTable {
         }
     }
 
-    /// The slot that this key most likely has, by what the index alone knows.
+    /// The likely slot of this key, by the index alone.
     pub(super) fn guess(&self, digest: u128) -> Option<Slot> {
         self.index.guess(digest as u64)
     }
 
-    /// Reads where this key stands in the index, or near it; what is there means nothing.
+    /// Prefetches the index at this key. The value returned is meaningless.
     #[inline]
     pub(super) fn touch_index(&self, digest: u128) -> u32 {
         self.index.touch(digest as u64)
     }
 
-    /// Reads a word of every cache line that a slot is in; what it adds up to means nothing.
+    /// Prefetches every cache line of a slot. The value returned is meaningless.
     pub(super) fn touch(&self, slot: Slot) -> u64 {
         let cell = self.cell(slot);
         let state = u64::from(cell.state.is_some());
@@ -130,10 +130,10 @@ impl ShardTable {
         if self.hot.has(slot) { self.hot.state_mut() } else { &mut self.cell_mut(slot).state }
     }
 
-    /// Says when a state that has changed expires.
+    /// Sets the expiry of a changed state.
     pub(super) fn expires(&mut self, slot: Slot, expires: u64, exhausted: bool) {
         let expiry = Expiry::new(expires, exhausted);
-        // Mostly it is the same second as before, and what is not written need not be fetched for it.
+        // Mostly it is unchanged, and without a write its cache line need not be fetched.
         if self.expiry(slot) != expiry {
             *self.expiry_mut(slot) = expiry;
         }
@@ -170,9 +170,9 @@ impl ShardTable {
         self.release(slot);
     }
 
-    /// Whose key is in this slot.
+    /// The owner of this slot's key.
     pub(super) fn owner(&self, slot: Slot) -> OwnerId {
-        // What is above are the bits of a number.
+        // The bits above are an owner's number.
         (self.cell(slot).digest[1] >> KEY_BITS) as OwnerId
     }
 
@@ -287,7 +287,7 @@ impl ShardTable {
 }
 
 impl Cell {
-    /// Whether it has the key of this digest, as [`halves`] has it.
+    /// True if it has the key of this digest, as split by [`halves`].
     #[inline]
     fn is_of(&self, [first, second]: [u64; 2]) -> bool {
         self.digest[0] == first && self.digest[1] & KEY_MASK == second

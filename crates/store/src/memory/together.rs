@@ -1,8 +1,8 @@
-//! Decisions that are made together: each for itself and in order, but what they need is fetched first.
+//! Batched decisions: each for itself and in order, after a prefetch for all of them.
 //!
-//! Where a store holds more than the processor's caches do, a decision alone waits twice for memory: for
-//! its key's place in the index, then for its state. Here the places of several decisions are read one
-//! after the other, which the processor does at the same time, and then their states.
+//! If a store exceeds the processor's caches, a single decision waits twice for memory: for its key in the index,
+//! then for its state. In a batch the index entries are read first and the states next, so the processor overlaps the
+//! waits.
 
 use std::hint::black_box;
 
@@ -72,8 +72,8 @@ impl SharedMemory {
         locked.decisions
     }
 
-    /// Locks shards in the order of the decisions. It waits for the first lock only: a thread that
-    /// holds one lock and waits for another could deadlock.
+    /// Locks shards in the order of the decisions. It blocks on the first lock only: a thread that holds one lock and
+    /// waits for another could deadlock.
     fn lock(&self, places: &[StatePlace]) -> Locked<'_> {
         let mut locked = Locked { tables: SmallVec::new(), of: [0; TOGETHER], decisions: 0 };
         let mut seen = 0_u128;
@@ -96,8 +96,8 @@ impl SharedMemory {
     }
 }
 
-/// Reads what the decisions will, so that it is at hand. None of it has a meaning yet: one decision may
-/// drop what another has found here.
+/// Prefetches the cache lines. The values read are not used: one decision may drop a state that was read here for
+/// another.
 fn fetch(locked: &Locked<'_>, places: &[StatePlace]) {
     if locked.decisions < 2 {
         return;

@@ -1,4 +1,4 @@
-//! What becomes of expiry times when the wall clock steps.
+//! Adjusts expiry times when the wall clock steps.
 //!
 //! The times inside states follow the wall clock: a state that lasts until half past ten does so whatever the clock does
 //! until then. So its expiry moves with each step. *Exception:* a state that lies further ahead of a clock that was set

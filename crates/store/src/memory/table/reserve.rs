@@ -1,4 +1,4 @@
-//! Which key is evicted for a new key, or for a log that grows.
+//! Eviction order: which key is dropped for a new key, or for a log that grows.
 //!
 //! ```text
 //!   expired keys                                    in every case, they go first
@@ -40,11 +40,11 @@ const MOST_FOR_ONE: usize = 64;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Claim<'a> {
     pub(in super::super) owner: OwnerId,
-    /// What is due by then has expired.
+    /// Keys due by then have expired.
     pub(in super::super) second: u64,
-    /// Whether keys that count may be dropped.
+    /// True if unexpired keys may be evicted.
     pub(in super::super) evict: bool,
-    /// These stay.
+    /// Slots that must stay.
     pub(in super::super) keep: &'a [Slot],
 }
 
@@ -100,7 +100,7 @@ impl ShardTable {
         true
     }
 
-    /// Whether an owner above its share may have `count` more keys: the last tenth of the budget, and some places of
+    /// True if an owner above its share may have `count` more keys: the last tenth of the budget, and some slots of
     /// this shard, stay free all the same.
     fn has_spare(&mut self, count: usize, budget: &Budget) -> bool {
         let wanted = count + SET_ASIDE;
