@@ -22,7 +22,7 @@ use weir_core::strategy::{Attributes, Limit, Strategy};
 pub struct Decision<'a> {
     /// The limits.
     pub strategy: &'a Arc<Strategy>,
-    /// Whose state.
+    /// The subject whose state is used.
     pub subject: Subject<'a>,
     /// Operation on each cost.
     pub op: Op,

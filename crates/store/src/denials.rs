@@ -46,19 +46,19 @@ use weir_core::strategy::Strategy;
 use weir_time::clock::Monotonic;
 use weir_units::Micros;
 
-/// One worker's denials in front of its store. Answers that are waited for keep them.
+/// One worker's denial cache in front of its store. Pending answers share it.
 pub struct Denials<S>(Arc<WorkerDenials<S>>);
 
 struct WorkerDenials<S> {
     store: S,
-    /// Its own handle, so that no other worker counts on it.
+    /// Its own clone, so that no other worker touches its reference count.
     shared: Arc<DenialsShared>,
     known: Mutex<DenialTable>,
-    /// Credit of lookups before a call begins. Lookups that find nothing use it up.
+    /// Lookups left before a call begins; misses use them up.
     lookup_credit: AtomicU32,
 }
 
-// Lookups adapt: they cost something, so they stop while fewer than one in nine finds an entry.
+// Adaptive: lookups cost something, so they stop while fewer than one in nine hits.
 const HIT_CREDIT: i32 = 8;
 const INSERT_CREDIT: i32 = 1;
 const MISS_CREDIT: i32 = -1;
@@ -79,7 +79,7 @@ pub struct DenialsShared {
 }
 
 impl DenialsShared {
-    /// Denials are kept for at most `max_age`; with none, every decision goes to the store.
+    /// A cache of denials for at most `max_age`; with 0, every decision goes to the store.
     #[must_use]
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
@@ -88,7 +88,7 @@ impl DenialsShared {
         Self { epochs, under_way, last_seen, secret: KeySecret::random(), clock, max_age: max_age.into() }
     }
 
-    /// One worker's denials, in front of `store`.
+    /// Wraps one worker's `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
         let (shared, known, lookup_credit) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
@@ -246,7 +246,7 @@ impl StoreQuestion {
 }
 
 impl<S> WorkerDenials<S> {
-    /// It belongs to one worker, so a lost update does no harm.
+    /// The cache belongs to one worker, so a lost update does no harm.
     fn add_credit(&self, credit: i32) {
         let sum = self.lookup_credit.load(Relaxed).saturating_add_signed(credit);
         self.lookup_credit.store(sum.min(MAX_LOOKUP_CREDIT), Relaxed);

@@ -1,4 +1,4 @@
-//! Where state lives: one interface, two engines.
+//! Storage of state: one interface, two engines.
 //!
 //! [`Store`] is the interface. [`memory`] keeps states in this process, [`redis`] in a Redis, a Valkey or a cluster of
 //! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it. [`tls`] loads the certificates for
@@ -34,7 +34,7 @@ pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 
-/// Where state lives. Each answer is one atomic decision over all limits of its tag.
+/// Storage of state. Each answer is one atomic decision over all limits of its tag.
 pub trait Store: Send + Sync + 'static {
     /// True if [`Store::decide`] never answers [`StoreAnswer::Later`].
     const AT_ONCE: bool = false;
@@ -54,14 +54,14 @@ pub trait Store: Send + Sync + 'static {
     /// Appends the answers to those of `decisions` that are cached, as [`Store::decide`] would answer them. Returns
     /// the places of these decisions, in order. Changes nothing.
     ///
-    /// It is for stores that stand in front of others: they look here before they do anything for a decision. Without
-    /// it a known denial would cost as much as a caller that waits (a hash of its keys, and a place in a map).
+    /// For stores that wrap others: they look here first. Otherwise a cached denial would cost as much as a waiting
+    /// caller (a hash of its keys, and an entry in a map).
     fn known(&self, _decisions: &[Decision<'_>], _answers: &mut Answers) -> SmallVec<[usize; TOGETHER]> {
         SmallVec::new()
     }
 }
 
-/// As many decisions as are worth being made together: the memory of so many is fetched at a time.
+/// Batch size: the prefetch covers so many decisions at a time.
 pub const TOGETHER: usize = 16;
 
 /// Asks `store` for one decision.

@@ -39,7 +39,7 @@ use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
 use super::{Answers, Decision, Once, Store, StoreError, check_supported};
 
-/// Locks; many more than workers, so that two workers rarely want the same one.
+/// Number of shards; many more than workers, so that two workers rarely contend for a lock.
 const SHARDS: usize = 128;
 
 /// State in this process. Clones share it.
@@ -120,10 +120,9 @@ impl MemoryStore {
         Self(Arc::new(SharedMemory { shards, leases, queues, budget, time, when_full, secret }))
     }
 
-    /// Says which strategies and domains the configuration has, at the start and whenever it changes: where
-    /// `config` sets no share, each may hold an equal part of the budget when it becomes scarce, and at least a tenth.
-    /// Keys of those that are gone stay until they expire or are evicted. Until this is called, the owners share that
-    /// have made keys.
+    /// Sets the configured strategies and domains, at the start and at each reload. If `config` sets no share, each
+    /// may hold an equal part of the budget when it is scarce, and at least a tenth. Keys of removed ones stay until
+    /// they expire or are evicted. Until this is called, the owners of existing keys share the budget.
     pub fn share_among<'o>(&self, owners: impl IntoIterator<Item = &'o Owner>) {
         self.0.budget.owners().share_among(owners.into_iter().map(Owner::name));
     }
@@ -259,7 +258,7 @@ impl SharedMemory {
         Some(Marker { digest, steady: self.time.steady() })
     }
 
-    /// Dates a locked table as `stamp` has it, or both anew: after a step of the wall clock.
+    /// Adjusts expiry times of a locked table to `stamp`, or both to a newer reading, after a step of the wall clock.
     #[inline]
     fn date(&self, table: &mut ShardTable, stamp: &mut WallReading) {
         if table.ahead() != stamp.ahead {

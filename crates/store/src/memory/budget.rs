@@ -1,4 +1,4 @@
-//! How many bytes the memory store may use, and does.
+//! The byte budget of the memory store.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -12,7 +12,7 @@ use crate::StoreError;
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
-    /// Beyond it begins the last tenth, in which an owner above its share gets no additional key.
+    /// Threshold of the last tenth, in which an owner above its share gets no additional key.
     scarce_above: usize,
     used: AtomicUsize,
     evictions: AtomicU64,
@@ -43,7 +43,7 @@ impl Budget {
         self.take_up_to(bytes, self.limit)
     }
 
-    /// Takes `bytes` if they fit and the last tenth is not begun by them.
+    /// Takes `bytes` if they fit without touching the last tenth.
     pub(super) fn take_unless_scarce(&self, bytes: usize) -> bool {
         self.take_up_to(bytes, self.scarce_above)
     }
@@ -86,7 +86,7 @@ impl Budget {
         self.evictions.fetch_add(1, Relaxed);
     }
 
-    /// Counts a key that found no room.
+    /// Counts a refused key.
     pub(super) fn refuse(&self) -> StoreError {
         self.refusals.fetch_add(1, Relaxed);
         StoreError::Full(self.limit)

@@ -15,9 +15,9 @@ use crate::{REFUND_ID_LASTS, StoreError};
 /// The marker of one decision, within its locked shard.
 #[derive(Clone, Copy)]
 pub(super) struct Marker {
-    /// Of its key.
+    /// Digest of its key.
     pub(super) digest: u128,
-    /// Now, by the clock that ids follow.
+    /// Now, by the steady clock of ids.
     pub(super) steady: Micros,
 }
 
@@ -58,7 +58,7 @@ impl Marker {
         Ok(())
     }
 
-    /// Takes it back: the decision has failed.
+    /// Removes it: the decision failed.
     pub(super) fn clear(self, table: &mut ShardTable, budget: &Budget) {
         if let Some(slot) = table.find(self.digest) {
             table.remove(slot, budget);
@@ -69,15 +69,16 @@ impl Marker {
 /// The states of a decision, and the record of its id.
 pub(super) struct OnceCells<'a, 't> {
     pub(super) cells: ShardCells<'a, &'t mut ShardTable>,
-    /// Of the record's key.
+    /// Digest of the record's key.
     pub(super) digest: u128,
-    /// Now, by the clock that ids follow.
+    /// Now, by the steady clock of ids.
     pub(super) steady: Micros,
 }
 
 impl OnceCells<'_, '_> {
-    /// A record with its start and end by another clock. They are stored by the steady clock, and a decision compares them
-    /// with the wall clock. What a record remembers of a limit's state stays, because states follow the wall clock.
+    /// Converts a record's start and end between clocks. They are stored by the steady clock, and a decision compares
+    /// them with the wall clock. The record's copy of a limit's state is not converted, because states follow the
+    /// wall clock.
     fn moved(record: OnceRecord, from: Micros, to: Micros) -> OnceRecord {
         let moved = |time: u64| time.saturating_add_signed(to.0.wrapping_sub(from.0).cast_signed());
         OnceRecord { start: moved(record.start), until: moved(record.until), ..record }

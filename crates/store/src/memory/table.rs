@@ -39,7 +39,7 @@ const KEY_MASK: u64 = (1 << KEY_BITS) - 1;
 pub(super) struct ShardTable {
     hot: Hot,
     index: Index,
-    // In the list itself they would move, and stand half empty, whenever it grows.
+    // In the list itself they would move, and half of it would be empty, whenever it grows.
     #[allow(clippy::vec_box)]
     chunks: Vec<Box<Chunk>>,
     /// Head of the list of free slots, linked through the digests of free cells; [`NO_SLOT`] if there is none.
@@ -47,11 +47,11 @@ pub(super) struct ShardTable {
     free_count: u32,
     /// Where the search for expired keys continues.
     hand: u32,
-    /// The steps of the wall clock that expiry times are true with (`memory/time.rs`).
+    /// Steps of the wall clock included in the expiry times (`memory/time.rs`).
     ahead: i32,
 }
 
-/// No slot has this number.
+/// Not a slot.
 const NO_SLOT: Slot = Slot::MAX;
 
 struct Chunk {
@@ -61,18 +61,18 @@ struct Chunk {
 
 #[derive(Default)]
 struct Cell {
-    /// Of the key, and above [`KEY_BITS`] of the second half the number of its owner.
+    /// The key's digest; the upper bits of the second half, from [`KEY_BITS`] on, are the owner's number.
     digest: [u64; 2],
     /// `None`: the cell is free, or its state is the hot one.
     state: Option<State>,
 }
 
-/// When a state is as good as absent, in whole seconds, and whether it is exhausted until then.
+/// Expiry of a state, in whole seconds, and a flag: exhausted until then.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Expiry(u32);
 
 impl ShardTable {
-    /// A table with its first chunk, so that no shard starves where others took the whole budget.
+    /// A table with its first chunk, so that no shard starves if others took the whole budget.
     pub(super) fn new(budget: &Budget) -> Self {
         let (index, chunks) = (Index::default(), Vec::new());
         let hot = Hot::default();
@@ -82,7 +82,7 @@ impl ShardTable {
         table
     }
 
-    /// Keys in the table.
+    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
@@ -124,8 +124,8 @@ impl ShardTable {
         if self.hot.has(slot) { self.hot.state() } else { self.cell(slot).state.as_ref() }
     }
 
-    /// A state to be changed where it lies; [`ShardTable::expires`] or, if it is gone, [`ShardTable::remove`] must
-    /// follow.
+    /// A state to change in place; the caller must then call [`ShardTable::expires`] or, if it is gone,
+    /// [`ShardTable::remove`].
     pub(super) fn state_mut(&mut self, slot: Slot) -> &mut Option<State> {
         if self.hot.has(slot) { self.hot.state_mut() } else { &mut self.cell_mut(slot).state }
     }
@@ -139,7 +139,8 @@ impl ShardTable {
         }
     }
 
-    /// Stores a new key of `owner`; [`ShardTable::reserve`] has made room. What its state holds elsewhere is counted already.
+    /// Stores a new key of `owner`; [`ShardTable::reserve`] has made room. The state's heap bytes are counted
+    /// already.
     pub(super) fn insert(
         &mut self,
         digest: u128,
@@ -161,7 +162,7 @@ impl ShardTable {
         slot
     }
 
-    /// Removes a key whose state holds nothing elsewhere any more.
+    /// Removes a key whose state has no heap bytes left.
     pub(super) fn remove(&mut self, slot: Slot, budget: &Budget) {
         budget.owners().gave(self.owner(slot), KEY_BYTES);
         let hash = self.cell(slot).digest[0];
@@ -194,7 +195,7 @@ impl ShardTable {
         dropped
     }
 
-    /// Removes a key, whatever its state holds elsewhere.
+    /// Removes a key and its heap bytes.
     pub(super) fn discard(&mut self, slot: Slot, budget: &Budget) {
         let bytes = self.get(slot).map_or(0, State::heap_bytes);
         budget.moved(self.owner(slot), bytes, 0);
@@ -246,12 +247,12 @@ impl ShardTable {
 
     fn advance(&mut self) -> Slot {
         let cell = self.hand as usize;
-        // A number of a slot, and of those there are less than u32::MAX.
+        // A slot's number, which is less than u32::MAX.
         self.hand = if cell + 1 >= self.cells() { 0 } else { cell as u32 + 1 };
         slot_of_cell(cell)
     }
 
-    /// The owner of each key, and what its state holds elsewhere.
+    /// The owner of each key, and the heap bytes of its state.
     #[cfg(test)]
     pub(super) fn keys(&self) -> impl Iterator<Item = (OwnerId, usize)> {
         let slots = (0..self.cells()).map(slot_of_cell);
@@ -303,7 +304,7 @@ impl Expiry {
         Self(if exhausted { second | Self::EXHAUSTED } else { second })
     }
 
-    /// 68 years after the start is beyond what can be stored: such a state never expires.
+    /// Never, if it is 68 years after the start or later: that cannot be stored.
     fn at(self) -> u64 {
         let second = self.0 & Self::FOREVER;
         if second == Self::FOREVER { u64::MAX } else { u64::from(second) }
@@ -331,7 +332,7 @@ fn at(slot: Slot) -> (usize, usize) {
     ((slot >> CELL_BITS) as usize, (slot & CELLS) as usize)
 }
 
-/// The halves of a digest, without the bits in which a cell has its owner: 112 bits distinguish keys.
+/// The halves of a digest, without the owner's bits: 112 bits distinguish keys.
 #[inline]
 fn halves(digest: u128) -> [u64; 2] {
     [digest as u64, (digest >> 64) as u64 & KEY_MASK]

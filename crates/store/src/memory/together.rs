@@ -14,20 +14,20 @@ use super::table::ShardTable;
 use super::{NoRoom, SHARDS, SharedMemory, WallReading};
 use crate::{Answers, Decision, TOGETHER};
 
-// A set of shards is a bit for each.
+// A set of shards is a bit mask.
 const _: () = assert!(SHARDS <= u128::BITS as usize && TOGETHER <= u8::MAX as usize);
 
-/// The shards that are locked, and which of them each decision needs.
+/// The locked shards, and the shard of each decision.
 struct Locked<'a> {
     tables: SmallVec<[(usize, MutexGuard<'a, ShardTable>); TOGETHER]>,
     /// For each decision the index of its shard in `tables`.
     of: [u8; TOGETHER],
-    /// How many decisions have theirs.
+    /// Number of decisions whose shard is locked.
     decisions: usize,
 }
 
 impl SharedMemory {
-    /// Decides simple decisions, each for itself and in their order.
+    /// Decides simple decisions, each for itself and in order.
     pub(super) fn decide_together(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         for decisions in decisions.chunks(TOGETHER) {
             let mut places: [StatePlace; TOGETHER] = Default::default();
@@ -45,7 +45,8 @@ impl SharedMemory {
         }
     }
 
-    /// Decides the first ones, up to one whose shard is locked by another thread, but at least one. Returns how many.
+    /// Decides the first ones, up to one whose shard is locked by another thread, but at least one. Returns their
+    /// number.
     fn decide_some(
         &self,
         decisions: &[Decision<'_>],
@@ -55,7 +56,7 @@ impl SharedMemory {
     ) -> usize {
         let mut locked = self.lock(places);
         while let Some(index) = locked.tables.iter().position(|(_, table)| table.ahead() != stamp.ahead) {
-            // Those before it are looked at again: the clock may have stepped once more.
+            // Earlier ones are checked again: the clock may have stepped once more.
             self.date_anew(&mut locked.tables[index].1, stamp);
         }
         fetch(&locked, places);
