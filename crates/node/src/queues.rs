@@ -1,6 +1,6 @@
-//! The use case of queues: which queue, what the store says, who waits for an item, one event.
+//! The use case of queues: finds the queue, asks the store, lets takers wait for items, records one event.
 //!
-//! No failure policy answers here: work that no store has is not accepted.
+//! There is no failure policy: work that no store has is not accepted.
 
 mod bounds;
 mod line;
@@ -144,7 +144,7 @@ impl Queues {
         Ok(Enqueued { accepted, depth: answer.depth, capacity })
     }
 
-    /// The work of items is done.
+    /// Acks items.
     pub async fn ack(
         &self,
         queue: &str,
@@ -156,7 +156,7 @@ impl Queues {
         self.settle(named, (QueueOp::Ack { ids, outcome }, ids.len()), deadline).await
     }
 
-    /// Gives items back.
+    /// Nacks items.
     pub async fn nack(
         &self,
         queue: &str,
@@ -172,7 +172,7 @@ impl Queues {
         Ok(settled)
     }
 
-    /// How a queue stands: its depth and bounds, and the rest.
+    /// Statistics of a queue: its depth and bounds, and the totals.
     pub async fn stats(
         &self,
         queue: &str,
@@ -236,7 +236,7 @@ impl Queues {
         })
     }
 
-    /// A queue whose items are acked.
+    /// Finds a queue whose items are acked.
     fn find_stream(&self, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
         let named = self.find(queue)?;
         match named.rule.numbers().kind {
@@ -289,7 +289,7 @@ impl Queues {
     }
 }
 
-/// The place of a queue, or of its dead letters, among all lines and counters.
+/// Index of a queue, or of its dead letters, among the lines and counters.
 fn number(named: NamedQueue<'_>) -> usize {
     named.index * 2 + usize::from(named.part == QueuePart::Dead)
 }

@@ -47,14 +47,14 @@ pub enum State {
 }
 
 impl Readiness {
-    /// A node that is still starting. If it does not need its store, it is ready without.
+    /// The handle of a starting node. If it does not need its store, it is ready without.
     #[must_use]
     pub fn starting(needs_store: bool) -> Self {
         let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
         Self { state, notes: Arc::new(Mutex::new(Vec::new().into())), needs_store }
     }
 
-    /// Says whether decisions can be made, and if not, why. A node that drains stays so.
+    /// Sets if decisions can be made, or why not. A draining node stays so.
     pub fn set(&self, ready: Result<(), String>) {
         self.change(match ready {
             Ok(()) => State::Ready,
@@ -62,26 +62,26 @@ impl Readiness {
         });
     }
 
-    /// Says what is known of the store's nodes. One of several that does not decide makes no node unready.
+    /// Reports the state of the store's nodes. One of several that does not decide does not make the node unready.
     pub fn report(&self, status: StoreStatus) {
         let can_decide = status.can_decide();
         *self.notes.lock() = status.notes.into();
         let failures = Troubles::from(status.failures);
         match (can_decide, failures.is_empty()) {
             (true, true) => self.change(State::Ready),
-            // Nothing is known yet, as at the start.
+            // Unknown, as at the start.
             (false, true) => {}
             (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
             (_, false) => self.change(State::Degraded(failures)),
         }
     }
 
-    /// Says that the node is going away.
+    /// Starts draining.
     pub fn drain(&self) {
         self.change(State::Draining);
     }
 
-    /// Says that the node takes no new connections.
+    /// Stops taking connections.
     pub fn close(&self) {
         self.change(State::Closing);
     }

@@ -1,4 +1,4 @@
-//! Wiring of Envoy's rate limit service: its files in, what serves now out.
+//! Wiring of Envoy's rate limit service: loads its files, and publishes the loaded rules.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 
-/// Gets the domains before they are served; none where there are no files.
+/// Receives the domains before they are served; `None` if there are no files.
 type Share = dyn Fn(Option<&Domains>) + Send + Sync;
 
 /// The workers' parts, and the source of files to watch, if there are any.
@@ -47,7 +47,7 @@ pub(super) fn open(
     Ok((EnvoyParts { live, rules: config.into(), answers, metrics }, source))
 }
 
-/// Serves what the files say whenever they change, for ever.
+/// Reloads changed files, for ever.
 pub(super) async fn watch(
     source: Option<EnvoySource>,
     parts: EnvoyParts,

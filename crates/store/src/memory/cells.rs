@@ -83,7 +83,7 @@ impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
 impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
     /// [`Cells::reserve`] for a new key, or for a log that grows and may evict others.
     fn reserve_within_share(&mut self, count: usize) -> Result<(), NoRoom> {
-        // States allocate before they are charged, so that a full budget stops them.
+        // Heap bytes come on top of a slot, so a full budget must stop such states before they are charged.
         let has_boxed = self.limits.iter().any(|limit| limit.engine().is_boxed());
         if count == 0 && !has_boxed {
             return Ok(());
