@@ -1,4 +1,4 @@
-//! Reads a decision log, and refuses one from which nothing exact could be computed.
+//! Reads a decision log, and refuses one that is not complete or not consistent.
 
 mod inline;
 
@@ -12,25 +12,25 @@ use weir_units::Micros;
 
 use super::MAX_CALLS;
 
-/// Within a process, decisions are logged when they are settled. Those that waited for Redis longer than others stand
-/// behind them, but never by so much, unless the clock was set back.
+/// Within a process, decisions are logged when they are settled. Those that waited longer for Redis are logged later,
+/// but never by more than this, unless the clock was set back.
 const MAX_STEP_BACK: Micros = Micros::from_secs(1);
 
 /// A decision log that can be replayed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedDecisions {
-    /// The part of all keys that it has.
+    /// The share of keys that it has.
     pub keys: KeyShare,
     /// Its lines, in the order of their times.
     pub decisions: Vec<LoggedDecision>,
 }
 
-/// A line of it.
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedDecision {
-    /// Where it stands: the number of the file, from 0, and the line, from 1.
+    /// Position: the index of the file, from 0, and the line, from 1.
     pub place: (usize, u64),
-    /// When it was decided, by the store's clock.
+    /// Time of the decision, by the store's clock.
     pub time: Micros,
     /// Operation.
     pub operation: LoggedOperation,
@@ -95,7 +95,7 @@ impl LoggedDecision {
     }
 }
 
-/// Why a log is refused, and where.
+/// Reason and position of an error in a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}, line {line}, column {column}: {reason}", file.display())]
 pub struct ReplayRefused {
@@ -140,7 +140,7 @@ pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions,
     Ok(LoggedDecisions { keys, decisions })
 }
 
-/// Two lines of one time whose order is not known, because two processes have written them.
+/// Two lines with the same time whose order is unknown, because two processes wrote them.
 fn unordered(
     same: &[LoggedDecision],
     incarnations: &[ReadIncarnation],
@@ -184,12 +184,12 @@ struct LogReader {
     decisions: Vec<LoggedDecision>,
 }
 
-/// A process that has written lines.
+/// A process that wrote lines.
 struct ReadIncarnation {
     name: String,
-    /// The number of its last line.
+    /// Number of its last line.
     sequence: u64,
-    /// The latest time of its lines that a store has timed.
+    /// Latest time of its lines with a store's time.
     latest: Micros,
 }
 
@@ -220,7 +220,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// All lines have the same share of keys, and none is of a key that is not in it.
+    /// Checks that all lines have the same share of keys, and that their keys are in it.
     fn check_share(&mut self, line: &LogLine<'_>) -> Result<(), Mistake> {
         let given = line.object.get("keys");
         let share =
@@ -249,13 +249,13 @@ impl LogReader {
         Ok(())
     }
 
-    /// The process that has written the line, whose number follows that of its last.
+    /// The process that wrote the line. Checks that the line's number follows its last one.
     fn incarnation(&mut self, line: &LogLine<'_>, decision: &LoggedDecision) -> Result<usize, Mistake> {
         let name = line.text("incarnation")?;
         let sequence = decision.sequence;
         let is_timed = decision.limits_said();
         let Some(&known) = self.by_name.get(name) else {
-            // The beginning of the oldest may have been in a file that is gone.
+            // The first lines of the oldest process may be in a file that was deleted.
             if sequence != 1 && !self.incarnations.is_empty() {
                 let reason = format!(
                     "the lines 1 to {} of incarnation {name} are missing: they were dropped, or are in a file that was \
@@ -309,7 +309,7 @@ struct LogLine<'t> {
 }
 
 impl LogLine<'_> {
-    /// A mistake of this field, where it stands.
+    /// The mistake at this field's position.
     fn at(&self, name: &str, reason: String) -> Mistake {
         (self.text.find(&format!("\"{name}\":")).map_or(1, |place| place + 1), reason)
     }

@@ -10,9 +10,9 @@ use super::plan::CallMode;
 pub(super) struct CountedAnswer {
     pub(super) allowed: u32,
     pub(super) denied: u32,
-    /// Of both: decided by a failure policy.
+    /// Of both: decisions by a failure policy.
     pub(super) degraded: u32,
-    /// Requests of a batch that failed, by gRPC status code. Nearly never any.
+    /// Failed requests of a batch, by gRPC status code. Rarely any.
     pub(super) failed: Option<Box<Failed>>,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn streamed(message: &[u8]) -> impl Iterator<Item = StreamedResult<'_
 pub(super) struct StreamedResult<'a>(&'a [u8]);
 
 impl StreamedResult<'_> {
-    /// Counts it; the id of its question, if it can be read.
+    /// Counts it. Returns the id of its question, if it can be read.
     pub(super) fn add_to(&self, answer: &mut CountedAnswer) -> Option<u64> {
         let (mut id, mut whole) = (0, false);
         let mut fields = AnswerFields::of(self.0);
@@ -117,7 +117,7 @@ fn failure(message: &[u8], answer: &mut CountedAnswer) -> bool {
     fields.is_whole()
 }
 
-/// Envoy's `RateLimitResponse`, and what is like it.
+/// Envoy's `RateLimitResponse`, and similar messages.
 fn envoy(message: &[u8], answer: &mut CountedAnswer) -> bool {
     const OVERALL_CODE: u64 = 1;
     const OK: u64 = 1;

@@ -23,7 +23,7 @@ pub(super) struct LoadConnection {
     stream: LoadStream,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// The server will take no further calls here.
+    /// True if the server takes no further calls here.
     is_closing: bool,
 }
 
@@ -60,7 +60,7 @@ impl LoadConnection {
         self.incoming.is_greeted
     }
 
-    /// Makes a call with this message, its prefix included. There must be room.
+    /// Sends a call with this message, its prefix included. There must be room.
     pub(super) fn call(&mut self, message: &[u8], call: LoadCall) {
         if self.service.mode.is_stream() {
             self.stream.id.get_or_insert_with(|| self.outgoing.open());
@@ -72,7 +72,7 @@ impl LoadConnection {
         self.outgoing.send(message);
     }
 
-    /// No further call is made.
+    /// Ends the sending side: no further call is made.
     pub(super) fn finish(&mut self) {
         if self.stream.id.is_some() {
             self.outgoing.close();
@@ -89,7 +89,7 @@ impl LoadConnection {
         self.outgoing.written(count);
     }
 
-    /// Gives up the calls that were made before this time.
+    /// Fails the calls that were made before this time.
     pub(super) fn expire(&mut self, before_ns: u64, sink: &mut dyn FnMut(CallOutcome)) {
         while let Some((stream, call)) = self.calls.take_older(before_ns) {
             self.outgoing.cancel(stream);
@@ -103,7 +103,7 @@ impl LoadConnection {
         }
     }
 
-    /// The socket is gone, and with it every answer.
+    /// Fails all calls, because the socket is closed.
     pub(super) fn lose(&mut self, sink: &mut dyn FnMut(CallOutcome)) {
         self.is_closing = true;
         self.calls.take_from(0, |call| sink(CallOutcome { call, result: Err(Failure::Lost) }));

@@ -33,10 +33,10 @@ pub use thread::UsageThread;
 
 use crate::limiter::InvalidField;
 
-/// Questions that may wait.
+/// Most waiting questions.
 const MAX_WAITING: usize = 32;
 
-/// Asks the thread that keeps the history. Clones ask the same one.
+/// Handle of the usage thread. Clones ask the same thread.
 #[derive(Clone, Debug)]
 pub struct UsageHandle(mpsc::Sender<UsageQuestion>);
 
@@ -48,13 +48,13 @@ enum UsageQuestion {
     Consumers(ConsumersAsk, oneshot::Sender<ConsumersAnswer>),
 }
 
-/// Why there is no answer.
+/// Errors of questions about usage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// Too many questions wait, or the service ends.
+    /// Too many questions are waiting, or the service is ending.
     #[error("{MAX_WAITING} questions about usage wait for their answers; try again later")]
     Busy,
 }
@@ -71,7 +71,7 @@ impl UsageHandle {
         self.ask(|reply| UsageQuestion::Consumers(ask, reply)).await
     }
 
-    /// The time, in seconds, and how long decisions of this node took in the last hour, by minute.
+    /// The time in seconds, and the decision times of this node in the last hour, by minute.
     pub async fn latency(&self) -> Result<(u64, Vec<LatencyPoint>), UsageError> {
         self.ask(UsageQuestion::Latency).await
     }

@@ -1,4 +1,4 @@
-//! Reads the workers' counters, and keeps what has changed since the last time.
+//! Reads the workers' counters, and records the increments.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::series::SeriesTable;
 use crate::limiter::InvalidField;
 use crate::telemetry::{ConsumerSummary, CountedTotal, Metrics};
 
-/// After a longer step back of the clock the history begins anew. After a shorter one, what is counted until the clock
-/// has caught up belongs to the last second before the step.
+/// After a longer step back of the clock the history is cleared. After a shorter one, counts belong to the last
+/// second before the step until the clock has caught up.
 const LONGEST_STEP_BACK: Micros = Micros::from_secs(3600);
 
 /// Counts of one node.
@@ -25,7 +25,7 @@ pub(super) struct Collector {
     pub(super) latency: LatencyHistory,
     /// When the counters were last read. Later counts belong to this second.
     last: Micros,
-    /// The part of the minute in which consumers were taken last.
+    /// Part of the minute in which the consumers were last taken.
     last_part: u64,
 }
 
@@ -67,7 +67,7 @@ impl Collector {
         }
     }
 
-    /// Takes what the sketches have found.
+    /// Takes the sketches' summaries.
     pub(super) fn collect_consumers(&mut self, now: Micros) {
         let found: ConsumerSummary = self.metrics.take_consumers();
         let found = consumers::named(found, |strategy| self.series.strategy(strategy));
@@ -112,7 +112,7 @@ fn sums(metrics: &Metrics) -> Vec<CountedTotal> {
     all
 }
 
-/// The second of a time.
+/// The second that contains a time.
 pub(super) fn second(at: Micros) -> u64 {
     at.0 / 1_000_000
 }

@@ -1,16 +1,16 @@
-//! How long decisions of this node took, by minute of the last hour.
+//! Decision times of this node, by minute of the last hour.
 
 use std::collections::VecDeque;
 
 use crate::telemetry::{LatencyCounts, quantile_us};
 
-/// Whole minutes that are kept.
+/// Number of whole minutes kept.
 const MINUTES: usize = 60;
 
-/// The decisions of a minute.
+/// Decision times of a minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyPoint {
-    /// When it begins, in seconds since 1970.
+    /// Start of the minute, in seconds since 1970.
     pub at: u64,
     /// Median of the decision times, in microseconds.
     pub p50_us: f64,
@@ -29,7 +29,7 @@ impl LatencyHistory {
         Self { minutes: VecDeque::new(), last: counted }
     }
 
-    /// Forgets the minutes.
+    /// Drops all minutes.
     pub(super) fn forget(&mut self) {
         self.minutes.clear();
     }
