@@ -40,7 +40,7 @@ pub struct LeaseQuestion<'a> {
 pub struct PermitsDecision {
     /// Tells if the permits were granted, and the state of the strategy.
     pub answer: LeaseAnswer,
-    /// The limit of the strategy: the most permits that can be held at once.
+    /// The highest limit of the strategy: a larger weight never passes.
     pub most: u64,
 }
 

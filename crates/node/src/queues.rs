@@ -60,7 +60,7 @@ pub struct Enqueued {
 /// Result of an Ack or a Nack.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// For each item: true if it was out for delivery.
+    /// For each item: true if a worker had it.
     pub done: Vec<bool>,
     /// Number of items moved to the dead letters.
     pub dead_lettered: u64,

@@ -33,7 +33,7 @@ pub struct LeaseSet {
     /// Ends and ids, the earliest first.
     ends: BTreeSet<(Micros, Arc<str>)>,
     in_flight: u64,
-    /// Total length of all ids.
+    /// Total length of all ids, in bytes.
     id_bytes: usize,
     /// Permits held by each partition; empty ones are left out.
     partitions: HashMap<Box<str>, u64>,
@@ -80,7 +80,7 @@ impl LeaseSet {
         self.leases.is_empty()
     }
 
-    /// Total length of all ids.
+    /// Total length of all ids, in bytes.
     #[must_use]
     pub fn id_bytes(&self) -> usize {
         self.id_bytes

@@ -18,7 +18,7 @@ pub struct ConcurrencyNumbers {
     pub ttl: Micros,
     /// Longest time to live of a lease.
     pub max_ttl: Micros,
-    /// Largest weight of a lease. `None`: the whole limit.
+    /// Largest weight of a lease. `None`: the highest limit.
     pub max_weight: Option<u64>,
     /// Guaranteed shares.
     pub partitions: Option<Partitions>,

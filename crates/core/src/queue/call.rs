@@ -108,7 +108,7 @@ pub enum QueueReply {
     },
     /// Items were acked or given back.
     Settled {
-        /// For each of them: true if it was out for delivery.
+        /// For each of them: true if a worker had it.
         done: Vec<bool>,
         /// Number of items moved to the dead letters.
         dead_lettered: u64,

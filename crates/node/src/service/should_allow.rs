@@ -35,7 +35,7 @@ impl<S: Store> DecisionService<S> {
         }))
     }
 
-    /// Answers a call that is not part of a round.
+    /// Answers a call by itself.
     pub(super) async fn answer(self: &Arc<Self>, pending: PendingCall) -> Result<Reply, Status> {
         let mut answered = None;
         let mut unanswered = self.answer_each(std::slice::from_ref(&pending), |_, answer| {

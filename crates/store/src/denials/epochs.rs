@@ -154,7 +154,7 @@ impl DenialsShared {
         // A strategy and its overrides are one family: they share keys.
         let family = strategy.family() as u64;
         // Mostly the tag has all fields, so its hash identifies the keys too. Otherwise the fields are hashed
-        // separately and inverted, so that both kinds of hashes never coincide.
+        // separately and the hash is inverted, so that no text has the same hash in both ways.
         let by_group = subject.group.is_some() && strategy.fields().has(Field::Resource);
         let is_whole = strategy.tag_is_whole() && !by_group;
         let fields = if is_whole { named } else { !self.secret.hash_fields(family, strategy, subject) };
