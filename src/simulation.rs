@@ -1,7 +1,7 @@
-//! What strategies would decide: the real limiter on the memory store, on a clock that the simulation moves.
+//! Simulation: runs strategies with the real limiter on the memory store, on a clock that the simulation moves.
 //!
-//! There is no server, no waiting and no randomness but that of the seed, so the same calls have the same decisions,
-//! on every machine and at every time.
+//! There is no server, no waiting, and no randomness except for the seed's, so the same calls have the same decisions
+//! everywhere and always.
 
 mod call_pattern;
 mod logged;
@@ -17,17 +17,16 @@ pub use trace::{TraceError, read_trace};
 
 use weir_units::Micros;
 
-/// When simulations begin: 2024-01-01T00:00:00Z, a Monday and the start of every window that is aligned to the clock,
-/// but for weeks.
+/// Start of simulations: 2024-01-01T00:00:00Z, a Monday and the start of every aligned window except for weeks.
 pub const START: Micros = Micros(1_704_067_200_000_000);
 
 /// The most calls of one simulation.
 pub const MAX_CALLS: usize = 10_000_000;
 
-/// Calls in the order of their times, and who makes them.
+/// Calls in the order of their times, and their subjects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SimulatedCalls {
-    /// Each resource and consumer, once.
+    /// Resource and consumer of each subject, without duplicates.
     pub subjects: Vec<(String, String)>,
     /// The calls.
     pub calls: Vec<SimulatedCall>,
@@ -36,10 +35,10 @@ pub struct SimulatedCalls {
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimulatedCall {
-    /// When it is made, counted from the start.
+    /// Time since the start.
     pub at: Micros,
-    /// Whose it is: a place in [`SimulatedCalls::subjects`].
+    /// Index in [`SimulatedCalls::subjects`].
     pub subject: usize,
-    /// What it costs.
+    /// Cost.
     pub cost: u64,
 }

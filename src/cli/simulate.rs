@@ -34,7 +34,7 @@ const MAX_FILE: u64 = 1 << 30;
 /// Columns of a plot.
 const COLUMNS: usize = 60;
 
-/// What a log says for itself.
+/// Options that conflict with `--replay`.
 const PATTERN_OPTIONS: [&str; 10] =
     ["pattern", "time", "resource", "consumers", "cost", "attributes", "seed", "window", "svg", "html"];
 

@@ -1,4 +1,4 @@
-//! Patterns of calls: at even distances, in bursts, or at random.
+//! Patterns of calls: evenly spaced, in bursts, or at random.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -8,36 +8,36 @@ use weir_units::Micros;
 
 use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
 
-/// When calls are made.
+/// Times of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallPattern {
-    /// At even distances: `constant:50/s`.
+    /// Evenly spaced: `constant:50/s`.
     Constant(Rate),
     /// So many at once, then again after the pause: `burst:100x5s`.
     Burst {
-        /// Calls of a burst.
+        /// Calls per burst.
         calls: u64,
-        /// From one burst to the next.
+        /// Time between the starts of two bursts.
         every: Micros,
     },
     /// At random, each independent of the others, with this mean rate: `poisson:50/s`.
     Poisson(Rate),
 }
 
-/// A pattern that cannot be read, or that has too many calls.
+/// An invalid pattern, or one with too many calls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("pattern {pattern:?}, column {column}: {reason}")]
 pub struct PatternError {
     /// The pattern.
     pub pattern: String,
-    /// Where in it, from 1.
+    /// Column in it, from 1.
     pub column: usize,
     /// Why.
     pub reason: String,
 }
 
 impl CallPattern {
-    /// Reads a pattern, as the command line has it.
+    /// Parses a pattern of the command line.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let error = |column: usize, reason: String| PatternError { pattern: text.to_owned(), column, reason };
         let Some((kind, numbers)) = text.split_once(':') else {
@@ -101,7 +101,7 @@ impl CallPattern {
         Ok(SimulatedCalls { subjects, calls })
     }
 
-    /// The time of one call after the other; `None` when it is beyond what a clock shows.
+    /// The times of the calls, in order; `None` beyond the range of the clock.
     fn times(&self, seed: u64) -> impl FnMut() -> Option<Micros> {
         let (pattern, mut made, mut sum_us) = (*self, 0_u64, 0.0_f64);
         let mut random = SmallRng::seed_from_u64(seed);
@@ -109,7 +109,7 @@ impl CallPattern {
             let number = made;
             made += 1;
             match pattern {
-                // From the beginning each time, so that no error adds up.
+                // Computed from the start each time, so that no error adds up.
                 Self::Constant(Rate { count, period }) => {
                     let at = u128::from(number) * u128::from(period.0) / u128::from(count);
                     u64::try_from(at).ok().map(Micros)

@@ -1,4 +1,4 @@
-//! Reads a decision log, and refuses one from which nothing exact could be computed.
+//! Reads a decision log, and refuses one that is not complete or not consistent.
 
 mod inline;
 
@@ -12,55 +12,55 @@ use weir_units::Micros;
 
 use super::MAX_CALLS;
 
-/// Within a process, decisions are logged when they are settled. Those that waited for Redis longer than others stand
-/// behind them, but never by so much, unless the clock was set back.
+/// Within a process, decisions are logged when they are settled. Those that waited longer for Redis are logged later,
+/// but never by more than this, unless the clock was set back.
 const MAX_STEP_BACK: Micros = Micros::from_secs(1);
 
 /// A decision log that can be replayed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedDecisions {
-    /// The part of all keys that it has.
+    /// The share of keys that it has.
     pub keys: KeyShare,
     /// Its lines, in the order of their times.
     pub decisions: Vec<LoggedDecision>,
 }
 
-/// A line of it.
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedDecision {
-    /// Where it stands: the number of the file, from 0, and the line, from 1.
+    /// Position: the index of the file, from 0, and the line, from 1.
     pub place: (usize, u64),
-    /// When it was decided, by the store's clock.
+    /// Time of the decision, by the store's clock.
     pub time: Micros,
-    /// What was done.
+    /// Operation.
     pub operation: LoggedOperation,
     /// The strategy that decided.
     pub strategy: String,
-    /// Whether the request named none, so that it was the one of the resource.
+    /// True if the request named no strategy, so that the resource's own applied.
     pub is_for_default: bool,
-    /// The limit that the request brought along.
+    /// The request's inline limit.
     pub inline: Option<Algorithm>,
-    /// What was used.
+    /// The resource.
     pub resource: String,
-    /// Who used it.
+    /// The consumer.
     pub consumer: String,
-    /// Further facts.
+    /// Attributes.
     pub attributes: Vec<(String, String)>,
-    /// What was asked for.
+    /// Requested cost.
     pub cost: u64,
-    /// What was charged or given back.
+    /// Cost that was charged or given back.
     pub granted: u64,
-    /// The id; empty if there was none.
+    /// The idempotency id; empty if there was none.
     pub id: String,
-    /// The limits that a refund or a reset has named.
+    /// Limits that a refund or a reset named.
     pub named: Vec<String>,
-    /// How it ended, as the log says it.
+    /// Outcome, as in the log.
     pub outcome: String,
     incarnation: usize,
     sequence: u64,
 }
 
-/// What was done.
+/// Logged operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedOperation {
     /// A plain call.
@@ -74,7 +74,7 @@ pub enum LoggedOperation {
     },
     /// A reservation was cancelled.
     Cancel,
-    /// What was used already.
+    /// A debit of actual use.
     Debit,
     /// A cost was given back.
     Refund,
@@ -83,7 +83,8 @@ pub enum LoggedOperation {
 }
 
 impl LoggedDecision {
-    /// Whether the call was let through, where that was the question and the store or a policy has answered it.
+    /// True if the call was allowed; `None` if the operation was not a question, or neither the store nor a policy
+    /// answered.
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match self.outcome.as_str() {
@@ -94,7 +95,7 @@ impl LoggedDecision {
     }
 }
 
-/// Why a log is refused, and where.
+/// Reason and position of an error in a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}, line {line}, column {column}: {reason}", file.display())]
 pub struct ReplayRefused {
@@ -108,7 +109,7 @@ pub struct ReplayRefused {
     pub reason: String,
 }
 
-/// What is wrong with a line: its column and the reason.
+/// A mistake in a line: its column and the reason.
 type Mistake = (usize, String);
 
 /// Reads the files of a log, of which the oldest comes first.
@@ -139,7 +140,7 @@ pub fn read_decision_log(files: &[(PathBuf, String)]) -> Result<LoggedDecisions,
     Ok(LoggedDecisions { keys, decisions })
 }
 
-/// Two lines of one time whose order is not known, because two processes have written them.
+/// Two lines with the same time whose order is unknown, because two processes wrote them.
 fn unordered(
     same: &[LoggedDecision],
     incarnations: &[ReadIncarnation],
@@ -183,12 +184,12 @@ struct LogReader {
     decisions: Vec<LoggedDecision>,
 }
 
-/// A process that has written lines.
+/// A process that wrote lines.
 struct ReadIncarnation {
     name: String,
-    /// The number of its last line.
+    /// Number of its last line.
     sequence: u64,
-    /// The latest time of its lines that a store has timed.
+    /// Latest time of its lines with a store's time.
     latest: Micros,
 }
 
@@ -219,7 +220,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// All lines have the same share of keys, and none is of a key that is not in it.
+    /// Checks that all lines have the same share of keys, and that their keys are in it.
     fn check_share(&mut self, line: &LogLine<'_>) -> Result<(), Mistake> {
         let given = line.object.get("keys");
         let share =
@@ -248,13 +249,13 @@ impl LogReader {
         Ok(())
     }
 
-    /// The process that has written the line, whose number follows that of its last.
+    /// The process that wrote the line. Checks that the line's number follows its last one.
     fn incarnation(&mut self, line: &LogLine<'_>, decision: &LoggedDecision) -> Result<usize, Mistake> {
         let name = line.text("incarnation")?;
         let sequence = decision.sequence;
         let is_timed = decision.limits_said();
         let Some(&known) = self.by_name.get(name) else {
-            // The beginning of the oldest may have been in a file that is gone.
+            // The first lines of the oldest process may be in a file that was deleted.
             if sequence != 1 && !self.incarnations.is_empty() {
                 let reason = format!(
                     "the lines 1 to {} of incarnation {name} are missing: they were dropped, or are in a file that was \
@@ -295,7 +296,7 @@ impl LogReader {
 }
 
 impl LoggedDecision {
-    /// Whether its time is the store's.
+    /// True if its time is the store's.
     fn limits_said(&self) -> bool {
         matches!(self.outcome.as_str(), "allowed" | "denied" | "never" | "done" | "known")
     }
@@ -308,7 +309,7 @@ struct LogLine<'t> {
 }
 
 impl LogLine<'_> {
-    /// A mistake of this field, where it stands.
+    /// The mistake at this field's position.
     fn at(&self, name: &str, reason: String) -> Mistake {
         (self.text.find(&format!("\"{name}\":")).map_or(1, |place| place + 1), reason)
     }

@@ -1,4 +1,4 @@
-//! What another configuration would have decided of the calls of a decision log.
+//! Replays a decision log under another configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,59 +18,59 @@ use super::SimulationError;
 use super::logged::{LoggedDecision, LoggedDecisions, LoggedOperation};
 use super::run::limiter_on;
 
-/// What a replay has found.
+/// Results of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplayResult {
-    /// By the strategy that the log names.
+    /// Results by the logged strategy.
     pub strategies: BTreeMap<String, ReplayedStrategy>,
     /// The first decisions that differ.
     pub examples: Vec<ReplayedDifference>,
-    /// Lines of Envoy's requests. They are not replayed: a log has no descriptors that match nothing, which other rules
+    /// Lines of Envoy's requests. They are not replayed: a log lacks descriptors without a match, which other rules
     /// may limit.
     pub of_requests: u64,
 }
 
-/// The calls that one strategy has decided.
+/// Results of the calls that one strategy decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayedStrategy {
-    /// Calls whose answer is compared.
+    /// Calls whose answers were compared.
     pub compared: u64,
     /// Those that were allowed and would have been denied.
     pub now_denied: u64,
     /// Those that were denied and would have been allowed.
     pub now_allowed: u64,
-    /// Those that would have been granted more or less.
+    /// Calls that would have been granted more or less.
     pub granted_otherwise: u64,
-    /// Operations that the other configuration does not have: their strategy is not there, or cannot do it.
+    /// Operations that the other configuration rejects: the strategy is missing, or lacks the operation.
     pub refused: u64,
     /// Cancellations, debits, refunds and resets, which change limits, and calls that got an error.
     pub not_compared: u64,
 }
 
-/// A call that the other configuration would have answered otherwise.
+/// A call with another answer under the other configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedDifference {
-    /// The line's number among all lines, in the order of their times.
+    /// Index of the line among all lines, in the order of their times.
     pub index: usize,
-    /// How it was answered.
+    /// The logged answer.
     pub before: ReplayedAnswer,
-    /// How it would have been.
+    /// The replayed answer.
     pub after: ReplayedAnswer,
 }
 
-/// Whether a call is allowed, and how much it gets.
+/// Decision on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplayedAnswer {
-    /// Whether it is allowed.
+    /// True if it is allowed.
     pub allowed: bool,
-    /// What is charged.
+    /// Charged cost.
     pub granted: u64,
 }
 
 /// Why a log cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The log has not all calls that a counter counts.
+    /// The log lacks calls that a counter counts.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so callers share its counters, and a log of {keys} \
          of all keys has not all of them; log with `keys: 1`, or replay other strategies with --strategy"
@@ -80,18 +80,18 @@ pub enum ReplayError {
         strategy: String,
         /// Its limit.
         limit: String,
-        /// What it counts by.
+        /// Fields that it counts by.
         scope: String,
-        /// What the log has.
+        /// The share of keys in the log.
         keys: KeyShare,
     },
-    /// The limiter cannot be made.
+    /// The limiter cannot be created.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
 }
 
-/// Decides the calls of `log` under `rules`, one after the other, on a store of their own; only those of strategies
-/// that `wanted` accepts. At most `examples` differences are kept.
+/// Decides the calls of `log` in order under `rules`, on a store of their own; only those of strategies that `wanted`
+/// accepts. At most `examples` differences are kept.
 pub fn replay(
     rules: &Arc<Rules>,
     log: &LoggedDecisions,
@@ -123,7 +123,7 @@ pub fn replay(
     Ok(result)
 }
 
-/// A counter that the log has not completely cannot be computed.
+/// Refuses a counter whose calls the log does not have completely.
 fn check_complete(keys: KeyShare, strategy: &Strategy) -> Result<(), ReplayError> {
     if keys == KeyShare::ALL {
         return Ok(());
@@ -148,7 +148,7 @@ struct Replay<'r> {
     limiter: Limiter<MemoryStore>,
 }
 
-/// What becomes of a line.
+/// Result of replaying a line.
 enum ReplayStep {
     Answered(ReplayedAnswer),
     Done,
@@ -156,14 +156,14 @@ enum ReplayStep {
 }
 
 impl Replay<'_> {
-    /// What decides instead, and the name under which it is asked for: the strategy of the resource where the request
-    /// named none, else the one of the same name.
+    /// The rule that decides instead, and the strategy's name in its question: empty if the request named none, which
+    /// asks for the resource's strategy; else the logged one.
     fn strategy_of<'d>(&self, decision: &'d LoggedDecision) -> Option<(&'d str, Resolved<'_>)> {
         let name = if decision.is_for_default { "" } else { &*decision.strategy };
         Some((name, self.rules.resolve(&decision.resource, name).ok()?))
     }
 
-    /// Refused where the other configuration takes no limits from requests.
+    /// Refused if the other configuration does not allow inline limits.
     fn decide_inline(&self, decision: &LoggedDecision, algorithm: &Algorithm) -> ReplayStep {
         let name = inline_name(&decision.strategy).unwrap_or_default();
         let limits = self.rules.inline_limits();

@@ -15,31 +15,31 @@ use weir_units::{Micros, Retry};
 
 use super::{START, SimulatedCalls};
 
-/// Bytes that the keys of a simulation may use: it never evicts a key, which would change decisions.
+/// Byte budget of a simulation: it never evicts a key, which would change decisions.
 const BUDGET: usize = 1 << 32;
 
-/// What one strategy has decided.
+/// Results of one strategy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SimulatedStrategy {
     /// Its name.
     pub strategy: String,
-    /// Whether each call was admitted, in their order.
+    /// Admission of each call, in order.
     pub admitted: Vec<bool>,
-    /// How many calls were admitted, and what they cost.
+    /// Number of admitted calls.
     pub allowed: u64,
-    /// The costs of those that were admitted.
+    /// Their total cost.
     pub allowed_cost: u64,
-    /// How many calls were denied.
+    /// Number of denied calls.
     pub denied: u64,
-    /// How many of those no wait would have helped.
+    /// Denied calls that no wait would have helped.
     pub never: u64,
-    /// The sum of the `retry_after` of denied calls.
+    /// Sum of the `retry_after` of denied calls.
     pub waits: u128,
-    /// The longest of them.
+    /// The longest `retry_after`.
     pub longest_wait: Micros,
-    /// The sum of the times for which admitted calls are held before they start.
+    /// Sum of the waits of admitted calls before they start.
     pub holds: u128,
-    /// The longest of them.
+    /// The longest such wait.
     pub longest_hold: Micros,
 }
 
@@ -49,19 +49,19 @@ pub enum SimulationError {
     /// The limiter refuses a call.
     #[error("call {call} at {at_us} us: {error}")]
     Refused {
-        /// Its number, from 1.
+        /// Number of the call, from 1.
         call: usize,
-        /// When it was made.
+        /// Time of the call.
         at_us: u64,
         /// Why.
         error: LimiterError,
     },
-    /// The metrics that the limiter counts in cannot be made.
+    /// The limiter's metrics cannot be created.
     #[error(transparent)]
     Metrics(#[from] prometheus::Error),
 }
 
-/// The limiter of a server, on a store of its own and on `clock`.
+/// A limiter as in a server, on a store of its own and on `clock`.
 pub(super) fn limiter_on(
     clock: &ManualClock,
     rules: &Arc<Rules>,
@@ -72,7 +72,7 @@ pub(super) fn limiter_on(
     Ok(Limiter::new(Arc::clone(rules), store, recorder))
 }
 
-/// What `strategy` decides of `calls`, one after the other, on a store of its own.
+/// Decides `calls` in order under `strategy`, on a store of its own.
 pub fn simulate(
     rules: &Arc<Rules>,
     strategy: &str,
@@ -150,13 +150,13 @@ impl SimulatedStrategy {
         Micros(u64::try_from(self.waits / waited).unwrap_or(u64::MAX))
     }
 
-    /// The mean time for which admitted calls are held before they start.
+    /// Mean wait of admitted calls before they start.
     #[must_use]
     pub fn mean_hold(&self) -> Micros {
         Micros(u64::try_from(self.holds / u128::from(self.allowed.max(1))).unwrap_or(u64::MAX))
     }
 
-    /// The largest cost that was admitted within any `window`: from a call on, shorter than the window.
+    /// The largest cost admitted within any `window`: from a call on, shorter than the window.
     #[must_use]
     pub fn most_in(&self, window: Micros, calls: &SimulatedCalls) -> u64 {
         let admitted = || calls.calls.iter().zip(&self.admitted).filter(|(_, admitted)| **admitted);

@@ -1,4 +1,4 @@
-//! Calls from a file: CSV with the columns `at_s`, `resource`, `consumer` and, if wanted, `cost`.
+//! Reads calls from a CSV file with the columns `at_s`, `resource`, `consumer` and optionally `cost`.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use weir_units::{LONGEST_SPAN, Micros};
 
 use super::{MAX_CALLS, SimulatedCall, SimulatedCalls};
 
-/// The columns, in any order; a cost that is not given is 1.
+/// The columns, in any order; a missing cost is 1.
 const COLUMNS: [&str; 4] = ["at_s", "resource", "consumer", "cost"];
 
-/// A file that cannot be read, and where.
+/// Reason and position of an error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct TraceError {
@@ -67,7 +67,7 @@ pub fn read_trace(text: &str) -> Result<SimulatedCalls, TraceError> {
     Ok(calls)
 }
 
-/// Where each of [`COLUMNS`] is.
+/// Index of each of [`COLUMNS`].
 fn columns(headers: &csv::StringRecord) -> Result<[Option<usize>; 4], TraceError> {
     let error = |column: usize, reason: String| TraceError { line: 1, column: column + 1, reason };
     if let Some((place, name)) = headers.iter().enumerate().find(|(_, name)| !COLUMNS.contains(name)) {

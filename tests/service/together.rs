@@ -71,7 +71,7 @@ fn one_that_fails_fails_alone() {
         (ASK, &[], framed(0, b"\x0a\x05abc")),
         one("burst", "bob", 1),
         one("nobody", "bob", 1),
-        (ASK, &[("grpc-encoding", "gzip")], framed(1, b"")),
+        (ASK, &[("grpc-encoding", "zstd")], framed(1, b"")),
         one("burst", "", 1),
         (ASK, &[], vec![]),
         one("burst", "bob", 2),

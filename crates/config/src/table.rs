@@ -43,8 +43,8 @@ pub(super) use self::entry::Entry;
 pub(super) use self::kinds::{FilePath, Optional, SettingKind};
 pub(super) use self::memory::MIN_SHARE;
 use self::redis::tls_rows;
+pub(super) use self::texts::MAX_NODE;
 pub(super) use self::texts::{Password, Username};
-pub(super) use self::usage::MAX_NODE;
 
 /// The entries of a section, in the order in which the outputs list them.
 pub(super) type Rows = fn() -> Vec<Setting>;

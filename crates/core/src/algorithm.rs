@@ -1,4 +1,4 @@
-//! The ground floor: what every limit means, as pure integer arithmetic.
+//! The meaning of every limit, in pure integer arithmetic.
 //!
 //! No clock, no lock, no I/O, no float, nothing of the project but `weir-units`. An engine is three small
 //! functions over its own state; everything that all limits share is said once, in [`decide()`]:
@@ -43,7 +43,7 @@ pub use verdict::{Cause, LimitVerdict, MAX_LIMITS, Op, Summary, Verdict};
 pub use warm_up::WarmUp;
 pub use window::{Grid, Window};
 
-/// Stands for a debt that only the ceiling bounds.
+/// Debt bounded by the ceiling only.
 const UNLIMITED_DEBT: u64 = u64::MAX;
 
 /// One limit's algorithm with its numbers. Made by the constructors, which cannot make one whose
@@ -58,7 +58,7 @@ pub struct Algorithm {
     upfront: u64,
     /// The level above which nothing is admitted.
     capacity: u64,
-    /// The most a level can reach.
+    /// The largest level.
     ceiling: u64,
     /// The level up to which forced debits charge; `u64::MAX` where only the ceiling bounds them.
     debt_level: u64,
@@ -94,8 +94,8 @@ pub enum Engine {
 /// The one list of engines, with their numbers and names.
 macro_rules! engine_kinds {
     ($($(#[$doc:meta])* $kind:ident = $number:literal, $name:literal;)+) => {
-        /// Which engine, without the numbers of a limit. Its own number stands for it in requests to the Redis
-        /// script, so it must never change.
+        /// Kind of engine, without a limit's parameters. Its number stands for it in requests to the Redis script, so
+        /// it must never change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EngineKind {
             $($(#[$doc])* $kind = $number,)+
@@ -135,7 +135,7 @@ engine_kinds! {
     Ring = 8, "ring";
 }
 
-// The place of an engine in the list follows from its number.
+// An engine's position in the list follows from its number.
 const _: () = {
     let mut place = 0;
     while place < EngineKind::ALL.len() {
@@ -161,17 +161,17 @@ impl EngineKind {
 /// A stored state as of now, as plain numbers that the driver carries from reading to writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
-    /// How much is used, in the engine's own units.
+    /// The level, in the engine's own units.
     level: u64,
-    /// The time the level is true at: now, or the stored time where the clock has stepped back.
+    /// The time at which the level is true: now, or the stored time if the clock stepped back.
     at: u64,
-    /// Where the state stands in time: window start, last refill, newest entry.
+    /// The state's reference time: window start, last refill, newest entry.
     origin: u64,
-    /// One more number of the engine's own.
+    /// An additional number of the engine.
     extra: u64,
-    /// How far the state was moved back because it stood too far ahead; 0 if it was not.
+    /// By how much the state was moved back because it was too far ahead; 0 if it was not.
     shift: u64,
-    /// The length that the state was written under, of the engines whose `extra` is something else.
+    /// The span that the state was written under, for engines that use `extra` otherwise.
     span: u64,
 }
 
@@ -183,7 +183,7 @@ impl Reading {
 }
 
 impl Engine {
-    /// Which engine it is.
+    /// The kind of engine.
     #[must_use]
     pub const fn kind(&self) -> EngineKind {
         match self {
@@ -224,7 +224,7 @@ impl Algorithm {
         self.weight
     }
 
-    /// The most a level can reach.
+    /// The largest level.
     #[must_use]
     pub const fn ceiling(&self) -> u64 {
         self.ceiling
@@ -236,7 +236,7 @@ impl Algorithm {
         self.count_denied
     }
 
-    /// The engine and its numbers.
+    /// The engine and its parameters.
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
@@ -303,7 +303,7 @@ impl Algorithm {
         }
     }
 
-    /// Makes the stored level `level`; a level of nothing is the absent state.
+    /// Sets the stored level; a level of 0 is the absent state.
     fn write(&self, state: &mut Option<State>, reading: &mut Reading, level: u64) {
         match &self.engine {
             Engine::Log(log) if log.hold => {

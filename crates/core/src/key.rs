@@ -62,8 +62,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Where a key stands in a window that is spread over its keys: below 2^52, and of its name only, so that
-/// it is the same on all nodes, in both stores, after every restart, and whatever the secret.
+/// Phase of a key in a spread window: below 2^52, derived from its name only, so that it is the same on all nodes, in
+/// both stores, after every restart, and under any secret.
 #[must_use]
 pub fn phase(name: &[u8]) -> u64 {
     (KeySecret::BUILT_IN.hash(name) >> 76) as u64

@@ -76,8 +76,8 @@ pub const MAX_OUTCOMES_KEPT: Micros = Micros::from_secs(30 * 24 * 3600);
 /// So many outcomes are kept for each item that a queue may hold.
 pub const OUTCOMES_PER_PLACE: u64 = 10;
 
-/// The most ids that a queue in memory remembers; of a larger capacity ten for each place.
+/// The most ids that a queue in memory remembers; if its capacity is larger, ten per place.
 pub const MAX_KNOWN_IDS: usize = 100_000;
 
-/// Items that are due which one call looks at.
+/// Due items checked per call.
 pub const DUE_LOOKS: usize = 100;

@@ -1,4 +1,4 @@
-//! Which limits apply: strategies, their scopes, and the tag that holds a decision in one slot.
+//! Strategies, their scopes, and the tag that keeps a decision in one slot.
 
 mod access;
 mod attributes;
@@ -34,10 +34,10 @@ use crate::algorithm::{Algorithm, MAX_LIMITS};
 use crate::lease::ConcurrencyRule;
 use weir_units::Micros;
 
-/// The longest wait of reservations, where the configuration says nothing.
+/// Default bound of a reservation's wait.
 pub const MAX_RESERVATION: Micros = Micros::from_secs(60);
 
-/// The longest wait of reservations that the configuration may allow.
+/// Largest configurable bound of a reservation's wait.
 pub const LONGEST_RESERVATION: Micros = Micros::from_secs(3600);
 
 /// The longest name that a strategy or a limit may have, in bytes.
@@ -46,13 +46,13 @@ pub const MAX_NAME: usize = 128;
 /// Name of the only limit of a concurrency strategy, in keys and messages.
 pub const CONCURRENCY: &str = "concurrency";
 
-/// A named rule, and how the keys of its counters are made.
+/// A named rule, and how its keys are built.
 #[derive(Debug, Clone)]
 pub struct Strategy {
     id: StrategyId,
     /// Shared with the overrides made of it.
     name: Arc<str>,
-    /// See [`Strategy::family`]; of its name, where it has none of its own.
+    /// See [`Strategy::family`]; derived from the name if `None`.
     family: Option<usize>,
     /// Shared with the overrides too.
     owner: Arc<Owner>,
@@ -71,7 +71,7 @@ pub struct Strategy {
 pub struct Limit {
     /// The limit's name, unique within its strategy.
     pub name: Box<str>,
-    /// Which fields of a request make this limit's key.
+    /// The fields of a request in this limit's key.
     pub scope: Scope,
     /// Its algorithm.
     pub algorithm: Algorithm,
@@ -95,16 +95,16 @@ pub enum StrategyError {
     /// A name that cannot be part of a key.
     #[error("the name `{0}` must be 1 to 128 of the characters A-Z a-z 0-9 . _ - /")]
     Name(String),
-    /// Nothing to decide.
+    /// No limits.
     #[error("a strategy needs at least one limit")]
     NoLimits,
-    /// Nothing that could deny.
+    /// No enforced limit.
     #[error(
         "every limit is in shadow mode, so nothing is enforced; a strategy needs a limit that is, or it is listed as \
          `shadow` of another one"
     )]
     NothingEnforced,
-    /// More than a decision can hold.
+    /// Too many limits.
     #[error("a strategy has at most {MAX_LIMITS} limits; this one has {0}")]
     TooManyLimits(usize),
     /// Two limits with the same name.
@@ -116,10 +116,10 @@ pub enum StrategyError {
          a letter"
     )]
     Attribute(String),
-    /// More than a request can carry.
+    /// Too many attributes.
     #[error("a request has at most {MAX_ATTRIBUTES} attributes; the limits of this strategy count by {0}")]
     TooManyAttributes(usize),
-    /// Scopes that no slot can hold together.
+    /// Scopes without a common field.
     #[error(
         "the scopes {0} have no field in common, so their counters cannot be decided in one atomic \
          step; add `single_slot: true` to keep everything of this strategy in one slot of one node, \
@@ -129,8 +129,8 @@ pub enum StrategyError {
 }
 
 impl Strategy {
-    /// A strategy of `limits`. Scopes without a common field need `single_slot`, which gives up
-    /// spreading over a cluster.
+    /// A strategy of `limits`. Scopes without a common field need `single_slot`, which gives up spreading over a
+    /// cluster.
     pub fn new(
         name: &str,
         limits: Vec<Limit>,
@@ -141,7 +141,7 @@ impl Strategy {
         Self::unchecked(name, limits, single_slot, on_store_failure)
     }
 
-    /// The same with a name that no configuration can give.
+    /// A strategy without the check of its name, for names that no configuration can have.
     fn unchecked(
         name: &str,
         limits: Vec<Limit>,
@@ -182,7 +182,7 @@ impl Strategy {
         })
     }
 
-    /// A strategy that limits how many permits the holders of leases have at a time. It has no rate limits.
+    /// A concurrency strategy, which limits permits and has no rate limits.
     pub fn of_leases(
         name: &str,
         scope: Scope,
@@ -218,7 +218,7 @@ impl Strategy {
         &self.rule
     }
 
-    /// How many permits there are, where it limits these.
+    /// The rule of permits, if it limits these.
     #[must_use]
     pub fn permits(&self) -> Option<&ConcurrencyRule> {
         match &self.rule {
@@ -265,8 +265,8 @@ impl Strategy {
         &self.name
     }
 
-    /// The same number for a strategy and its overrides, which alone have keys in common, and another one
-    /// for every other strategy of the process.
+    /// A number shared by a strategy and its overrides, which alone have keys in common; unique in the process
+    /// otherwise.
     #[must_use]
     pub fn family(&self) -> usize {
         self.family.unwrap_or(self.name.as_ptr() as usize)
@@ -276,7 +276,7 @@ impl Strategy {
         Self { family: Some(family), ..self }
     }
 
-    /// The same strategy with each algorithm changed, as another set of limits.
+    /// Changes each algorithm; the result is another set of limits.
     #[must_use]
     pub fn with_algorithms(mut self, change: impl Fn(Algorithm) -> Algorithm) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
@@ -285,20 +285,20 @@ impl Strategy {
         Self { id: StrategyId::next(), ..self }
     }
 
-    /// The same strategy, whose keys are `owner`'s.
+    /// Sets the owner of its keys.
     #[must_use]
     pub fn owned_by(mut self, owner: &Arc<Owner>) -> Self {
         self.owner = Arc::clone(owner);
         self
     }
 
-    /// Whom its keys are counted with: it and its overrides, where [`Strategy::owned_by`] has not said another.
+    /// Owner of its keys: the strategy with its overrides, unless [`Strategy::owned_by`] set another.
     #[must_use]
     pub fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }
 
-    /// The limits, in the order they are judged and reported. None, where it limits permits.
+    /// The limits, in the order in which they are judged and reported. Empty for permits.
     #[must_use]
     #[inline]
     pub fn limits(&self) -> &[Limit] {
@@ -330,7 +330,7 @@ impl Strategy {
         self.on_store_failure
     }
 
-    /// The same strategy, whose reservations may wait so long.
+    /// Sets the bound of a reservation's wait.
     #[must_use]
     pub fn with_max_reservation(mut self, max_reservation: Micros) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {

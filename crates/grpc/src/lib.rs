@@ -40,6 +40,7 @@ mod session;
 mod stream;
 mod transport;
 pub mod turn;
+mod unread_request;
 
 pub use body::{BodyFault, RequestBody};
 pub use budget::{BufferBudget, HeldBytes, WorkerBudget, no_space};

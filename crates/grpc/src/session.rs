@@ -41,7 +41,6 @@ pub use self::buffering::MESSAGE_TIMEOUT;
 use self::buffering::PartialMessage;
 use self::header_block::HeaderBlock;
 use self::lingering::Lingering;
-pub(crate) use self::lingering::UnreadRequest;
 pub use self::open_calls::FEW_CALLS;
 use self::open_calls::OpenCalls;
 use self::recent_streams::RecentStreams;
@@ -379,11 +378,11 @@ impl Session {
         if stream.has_begun() {
             self.cancelled.push(id);
         }
-        self.release(stream);
+        self.release(&stream);
     }
 
     /// What a removed stream had received is not read any more, and what it had queued is not sent.
-    fn release(&mut self, stream: CallStream) {
+    fn release(&mut self, stream: &CallStream) {
         if let Some(queued) = &stream.queued {
             self.queued_bytes -= queued.data.len();
         }

@@ -13,7 +13,7 @@ use crate::messages::PREFIX;
 use crate::open_streams::OpenStream;
 use crate::request_headers::RequestHead;
 use crate::service::{CallKind, MethodTraits};
-use crate::session::UnreadRequest;
+use crate::unread_request::UnreadRequest;
 
 /// All streams that have not ended.
 pub(crate) type Streams = HashMap<u32, CallStream, foldhash::fast::RandomState>;
@@ -238,7 +238,7 @@ impl CallStream {
 
     /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that will
     /// not be read, and the credit that was given in advance for bytes that have not come.
-    pub(crate) fn end(self) -> (u64, u64) {
+    pub(crate) fn end(&self) -> (u64, u64) {
         let received = self.framing.received();
         if let ReceivedBody::Buffer(buffer) = &self.received {
             buffer.end(Err(ClientGone));

@@ -1,4 +1,4 @@
-//! What an answer says, as far as it is counted.
+//! Reads the counted fields of answers.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use super::plan::CallMode;
 pub(super) struct CountedAnswer {
     pub(super) allowed: u32,
     pub(super) denied: u32,
-    /// Of both: decided by a failure policy.
+    /// Of both: decisions by a failure policy.
     pub(super) degraded: u32,
-    /// Requests of a batch that failed, by gRPC status code. Nearly never any.
+    /// Failed requests of a batch, by gRPC status code. Rarely any.
     pub(super) failed: Option<Box<Failed>>,
 }
 
@@ -20,11 +20,11 @@ pub(super) struct CountedAnswer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) by_code: BTreeMap<i32, u32>,
-    /// What the first of them says.
+    /// Message of the first of them.
     pub(super) message: String,
 }
 
-/// None when the message is not of that kind.
+/// `None` if the message is of another kind.
 pub(super) fn read(mode: CallMode, message: &[u8]) -> Option<CountedAnswer> {
     let mut answer = CountedAnswer::default();
     let whole = match mode {
@@ -83,7 +83,7 @@ pub(super) fn streamed(message: &[u8]) -> impl Iterator<Item = StreamedResult<'_
 pub(super) struct StreamedResult<'a>(&'a [u8]);
 
 impl StreamedResult<'_> {
-    /// Counts it; the id of its question, if it can be read.
+    /// Counts it. Returns the id of its question, if it can be read.
     pub(super) fn add_to(&self, answer: &mut CountedAnswer) -> Option<u64> {
         let (mut id, mut whole) = (0, false);
         let mut fields = AnswerFields::of(self.0);
@@ -117,7 +117,7 @@ fn failure(message: &[u8], answer: &mut CountedAnswer) -> bool {
     fields.is_whole()
 }
 
-/// Envoy's `RateLimitResponse`, and what is like it.
+/// Envoy's `RateLimitResponse`, and similar messages.
 fn envoy(message: &[u8], answer: &mut CountedAnswer) -> bool {
     const OVERALL_CODE: u64 = 1;
     const OK: u64 = 1;

@@ -1,4 +1,4 @@
-//! A client for one question at a time: what `weir allow`, `weir lease` and `weir queue` ask with.
+//! Client for single questions of `weir allow`, `weir lease` and `weir queue`.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use weir_proto::v1::{
     TakeResponse, TopConsumersRequest, TopConsumersResponse,
 };
 
-/// The largest answer about usage.
+/// Size limit of an answer about usage.
 const MAX_USAGE_BYTES: usize = 16 << 20;
 
-/// The largest message about queues.
+/// Size limit of a message about queues.
 const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 
 /// A connection to a server.
@@ -36,13 +36,13 @@ pub struct Client {
     timeout: Duration,
 }
 
-/// Why there is no answer.
+/// Errors of the client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address is no URL.
     #[error("`{server}` is not the address of a server; expected HOST:PORT or http://HOST:PORT")]
     Address {
-        /// What was given.
+        /// The given address.
         server: String,
     },
     /// The connection was refused.
@@ -61,14 +61,14 @@ pub enum ClientError {
     Refused {
         /// The name of the gRPC status code, `NOT_FOUND` for example.
         code: &'static str,
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
 }
 
 impl Client {
     /// Connects to `server`, a `HOST:PORT`, `http://HOST:PORT` or `unix:PATH`; no call takes longer than `timeout`.
-    /// A path that is none cannot be reached; `weir_config::unix_path` says why.
+    /// An invalid path is unreachable; `weir_config::unix_path` gives the reason.
     pub async fn connect(server: &str, timeout: Duration) -> Result<Self, ClientError> {
         let address = || ClientError::Address { server: server.to_owned() };
         let is_unix = server.starts_with("unix:");
@@ -111,7 +111,7 @@ impl Client {
         self.answered(answer)
     }
 
-    /// Charges what was used.
+    /// Charges actual use.
     pub async fn debit(&mut self, request: DebitRequest) -> Result<DebitResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.inner.debit(request)).await;
@@ -142,7 +142,7 @@ impl Client {
         self.answered(answer)
     }
 
-    /// Lets a lease end later.
+    /// Renews a lease.
     pub async fn renew(&mut self, request: RenewRequest) -> Result<RenewResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.leases.renew(request)).await;
@@ -156,7 +156,7 @@ impl Client {
         self.answered(answer)
     }
 
-    /// What was decided in a span of time.
+    /// Gets the usage in a span of time.
     pub async fn get_usage(&mut self, request: GetUsageRequest) -> Result<GetUsageResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.usage.get_usage(request)).await;
@@ -187,21 +187,21 @@ impl Client {
         self.answered(answer)
     }
 
-    /// Says that the work of items is done.
+    /// Acks items.
     pub async fn ack(&mut self, request: AckRequest) -> Result<AckResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.ack(request)).await;
         self.answered(answer)
     }
 
-    /// Gives items back.
+    /// Nacks items.
     pub async fn nack(&mut self, request: NackRequest) -> Result<NackResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.nack(request)).await;
         self.answered(answer)
     }
 
-    /// Asks how a queue stands.
+    /// Gets the statistics of a queue.
     pub async fn queue_stats(&mut self, request: StatsRequest) -> Result<StatsResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.stats(request)).await;
@@ -224,14 +224,14 @@ impl Client {
     }
 }
 
-/// The request, with a deadline that the server knows.
+/// The request with a deadline, which the server gets too.
 fn within<T>(timeout: Duration, request: T) -> Request<T> {
     let mut request = Request::new(request);
     request.set_timeout(timeout);
     request
 }
 
-/// The cause that says most: the last of the chain.
+/// The most specific cause: the last of the chain.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

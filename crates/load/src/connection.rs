@@ -23,7 +23,7 @@ pub(super) struct LoadConnection {
     stream: LoadStream,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// The server will take no further calls here.
+    /// True if the server takes no further calls here.
     is_closing: bool,
 }
 
@@ -40,27 +40,27 @@ impl LoadConnection {
         }
     }
 
-    /// Whether a further call can be made now.
+    /// True if a call can be made now.
     pub(super) fn has_room(&self) -> bool {
         !self.is_closing && self.outgoing.has_room(self.calls.unanswered())
     }
 
-    /// Whether no further call can ever be made, and none is waited for.
+    /// True if no call can ever be made again, and none is pending.
     pub(super) fn is_over(&self) -> bool {
         (self.is_closing || self.outgoing.is_used_up()) && self.unanswered() == 0
     }
 
-    /// Calls that wait for their answers.
+    /// Number of pending calls.
     pub(super) fn unanswered(&self) -> usize {
         self.calls.unanswered() + self.stream.unanswered()
     }
 
-    /// Whether the server has said anything that HTTP/2 allows.
+    /// True if the server has sent valid HTTP/2.
     pub(super) fn is_greeted(&self) -> bool {
         self.incoming.is_greeted
     }
 
-    /// Makes a call with this message, its prefix included. There must be room.
+    /// Sends a call with this message, its prefix included. There must be room.
     pub(super) fn call(&mut self, message: &[u8], call: LoadCall) {
         if self.service.mode.is_stream() {
             self.stream.id.get_or_insert_with(|| self.outgoing.open());
@@ -72,38 +72,38 @@ impl LoadConnection {
         self.outgoing.send(message);
     }
 
-    /// No further call is made.
+    /// Ends the sending side: no further call is made.
     pub(super) fn finish(&mut self) {
         if self.stream.id.is_some() {
             self.outgoing.close();
         }
     }
 
-    /// What must be written to the socket; [`LoadConnection::written`] takes it off.
+    /// Bytes to write to the socket; [`LoadConnection::written`] removes them.
     pub(super) fn to_write(&self) -> &[u8] {
         self.outgoing.bytes()
     }
 
-    /// So many bytes of it have been.
+    /// Removes so many written bytes.
     pub(super) fn written(&mut self, count: usize) {
         self.outgoing.written(count);
     }
 
-    /// Gives up the calls that were made before this time.
+    /// Fails the calls that were made before this time.
     pub(super) fn expire(&mut self, before_ns: u64, sink: &mut dyn FnMut(CallOutcome)) {
         while let Some((stream, call)) = self.calls.take_older(before_ns) {
             self.outgoing.cancel(stream);
             self.incoming.forget(stream);
             sink(CallOutcome { call, result: Err(Failure::Timeout) });
         }
-        // What comes late on a stream holds up all that comes behind it.
+        // A late answer on a stream delays all that follow.
         if let Some(stream) = self.stream.id.filter(|_| self.stream.is_older(before_ns)) {
             self.outgoing.cancel(stream);
             self.stream.end(&Failure::Timeout, sink);
         }
     }
 
-    /// The socket is gone, and with it every answer.
+    /// Fails all calls, because the socket is closed.
     pub(super) fn lose(&mut self, sink: &mut dyn FnMut(CallOutcome)) {
         self.is_closing = true;
         self.calls.take_from(0, |call| sink(CallOutcome { call, result: Err(Failure::Lost) }));

@@ -1,20 +1,20 @@
-//! What processes of this machine have used, from `/proc`. Other systems report nothing.
+//! CPU time and memory of processes on this machine, from `/proc`. Empty on other systems.
 
 use std::fs;
 
-/// Every Linux counts in this unit, whatever its own timer.
+/// Unit of CPU time in `/proc`, the same on every Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// A process's use at a point in time.
+/// CPU time and memory of a process at a point in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     /// CPU time of all its threads, user and system, also of those that have ended.
     pub(super) cpu_us: u64,
-    /// Memory that it occupies.
+    /// Resident memory.
     pub(super) rss_bytes: u64,
 }
 
-/// Of the process with this id; of our own without.
+/// Of the process with this id, or of this process without one.
 pub(super) fn usage(pid: Option<u32>) -> Option<Usage> {
     let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

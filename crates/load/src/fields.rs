@@ -1,4 +1,4 @@
-//! The fields of a protobuf message, read where they lie.
+//! Reads the fields of a protobuf message in place.
 
 /// One field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum AnswerValue<'a> {
     Fixed,
 }
 
-/// The fields of `message` in order. Ends early at bytes that are no field: see [`AnswerFields::is_whole`].
+/// Iterator over the fields of `message`. Ends early at malformed bytes: see [`AnswerFields::is_whole`].
 pub(super) struct AnswerFields<'a> {
     rest: &'a [u8],
     broken: bool,
@@ -22,7 +22,7 @@ impl<'a> AnswerFields<'a> {
         Self { rest: message, broken: false }
     }
 
-    /// Whether nothing was left that could not be read.
+    /// True if everything could be read.
     pub(super) const fn is_whole(&self) -> bool {
         !self.broken
     }

@@ -1,14 +1,13 @@
-//! What calls a server: a load generator, which makes so many calls over so many connections and measures how
-//! they are answered, and a [`client`] for one question. `weir load` and `weir allow` use them.
+//! Clients for servers: a load generator, which makes calls over many connections and measures the answers, and a
+//! [`client`] for single questions. `weir load` and `weir allow` use them.
 //!
-//! It knows the wire, and nothing of how a server decides.
+//! Depends on the wire format only, not on how a server decides.
 //!
-//! The load generator must cost far less than what it measures, so it speaks as much HTTP/2 as a gRPC client needs by
-//! itself: requests are stamped from prepared bytes, and answers are read where they lie. One thread
-//! drives all connections of its share; nothing is shared between threads while they run but a few
-//! counters for progress.
+//! The load generator must cost far less than the server it measures, so it has its own minimal HTTP/2 client:
+//! requests are stamped from prepared bytes, and answers are read in place. One thread drives all connections of its
+//! share; running threads share nothing but a few counters for progress.
 //!
-//! * [`Plan`]: what to do. [`run`]: does it. [`LoadReport`]: what came of it.
+//! * [`Plan`]: parameters of a run. [`run`]: does it. [`LoadReport`]: its results.
 //! * `spread`, `stamp`: which key a call is about, and its bytes. `schedule`: when it is due.
 //! * `request`, `response`, `connection`: HTTP/2, without a socket. `link`: the socket.
 //! * `worker`: the loop of one thread. `tally`: what it counts. `cpu`: what processes have used.
@@ -47,12 +46,12 @@ pub enum LoadError {
         /// Why.
         reason: String,
     },
-    /// What listens there speaks something else.
+    /// The server speaks another protocol.
     #[error("{server} does not speak gRPC as expected: {reason}")]
     Foreign {
         /// Where.
         server: String,
-        /// What was received instead.
+        /// The data or protocol received instead.
         reason: String,
     },
     /// The first answers were errors that every further call would get too.
@@ -62,18 +61,18 @@ pub enum LoadError {
         server: String,
         /// The name of the gRPC status code, or `HTTP` and its status.
         code: String,
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
     /// The plan cannot be carried out.
     #[error("{0}")]
     Plan(String),
-    /// This machine does not let us.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What we were about.
+        /// The attempted operation.
         what: &'static str,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }

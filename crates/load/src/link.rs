@@ -1,4 +1,4 @@
-//! A connection and its socket: dialled, lost, dialled again.
+//! A connection and its socket: connects, and reconnects after a loss.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::connection::{CallOutcome, LoadConnection};
 use super::service::CallShape;
 use weir_grpc::frames::FrameFault;
 
-/// How long a lost connection waits before it is dialled again.
+/// Pause before a lost connection is dialled again.
 const REDIAL_NS: u64 = 100_000_000;
 
 pub(super) struct LoadLink {
@@ -19,22 +19,22 @@ pub(super) struct LoadLink {
     service: Arc<CallShape>,
     socket: Option<Socket>,
     is_connected: bool,
-    /// When it was lost, or dialled last.
+    /// Time of the loss, or of the last attempt.
     since_ns: u64,
     pub(super) connection: LoadConnection,
 }
 
-/// What became of a link that was looked after.
+/// State of a link after it was served.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinkEvent {
-    /// It goes on.
+    /// Still up.
     Fine,
-    /// It is lost, for this reason, after or before the server had greeted.
+    /// Lost, with the reason; and whether the server had greeted before.
     Lost { reason: String, was_greeted: bool },
 }
 
 impl LoadLink {
-    /// A link on a socket that has been connected.
+    /// A link on a connected socket.
     pub(super) fn new(
         socket: Socket,
         address: SockAddr,
@@ -51,12 +51,12 @@ impl LoadLink {
         self.is_connected
     }
 
-    /// Whether the server has said nothing at all for so long.
+    /// True if the server has sent nothing for so long.
     pub(super) fn is_silent(&self, now_ns: u64, span_ns: u64) -> bool {
         self.is_connected && !self.connection.is_greeted() && now_ns > self.since_ns + span_ns
     }
 
-    /// The socket to wait on, and what for.
+    /// The socket to poll, and the events.
     pub(super) fn interest(&self) -> Option<(&Socket, PollFlags)> {
         let socket = self.socket.as_ref()?;
         let wants_to_write = !self.is_connected || !self.connection.to_write().is_empty();
@@ -64,7 +64,7 @@ impl LoadLink {
         Some((socket, PollFlags::IN | write))
     }
 
-    /// Dials again if it was lost long enough ago, and leaves a connection that the server has ended.
+    /// Reconnects if it was lost long enough ago, and leaves a connection that the server is closing.
     pub(super) fn mend(&mut self, now_ns: u64) {
         if self.connection.is_over() && self.socket.take().is_some() {
             self.is_connected = false;
@@ -77,7 +77,7 @@ impl LoadLink {
         }
     }
 
-    /// Writes what is to be written, as far as the socket takes it.
+    /// Writes pending bytes, as far as the socket takes them.
     pub(super) fn flush(&mut self, now_ns: u64, sink: &mut dyn FnMut(CallOutcome)) -> LinkEvent {
         if !self.is_connected {
             return LinkEvent::Fine;
@@ -96,7 +96,7 @@ impl LoadLink {
         LinkEvent::Fine
     }
 
-    /// Reads what has come, by way of `buffer`.
+    /// Reads received bytes, by way of `buffer`.
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -144,7 +144,7 @@ impl LoadLink {
     }
 }
 
-/// What speaks there, if its first words are none of HTTP/2's: those are a short frame.
+/// Recognizes another protocol by its first bytes. HTTP/2 begins with a short frame.
 fn foreign(bytes: &[u8]) -> Option<FrameFault> {
     const TLS_ALERT: &[u8] = &[0x15, 3];
     match bytes {
@@ -155,7 +155,7 @@ fn foreign(bytes: &[u8]) -> Option<FrameFault> {
     }
 }
 
-/// Begins to connect, and does not wait.
+/// Begins a non-blocking connect.
 fn dial(address: &SockAddr) -> io::Result<Socket> {
     const EINPROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
     let socket = Socket::new(address.domain(), Type::STREAM, None)?;

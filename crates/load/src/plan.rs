@@ -1,4 +1,4 @@
-//! What a run is to do.
+//! Parameters of a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,37 +8,37 @@ use socket2::SockAddr;
 /// A run, from its first call to its last.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Where the server listens.
+    /// Address of the server.
     pub address: SockAddr,
     /// The server as requests name it: `HOST:PORT`.
     pub authority: String,
-    /// Which method is called.
+    /// The called method.
     pub mode: CallMode,
-    /// What it is asked.
+    /// The question.
     pub ask: PlannedQuestion,
-    /// Connections, shared out evenly among the threads.
+    /// Connections, distributed evenly among the threads.
     pub connections: usize,
-    /// Calls that wait for their answers at any time, over all connections; of a stream, messages.
+    /// Pending calls over all connections; of a stream, messages.
     pub in_flight: usize,
-    /// Threads that make the load.
+    /// Threads of the generator.
     pub threads: usize,
-    /// What a call waits for.
+    /// Pacing of calls.
     pub pace: Pace,
-    /// The time before anything is counted.
+    /// Length of the warm-up, which is not counted.
     pub warm_up: Duration,
-    /// When the counted part ends.
+    /// End of the counted part.
     pub end: PlanEnd,
-    /// When a call without an answer counts as failed.
+    /// Timeout of a call.
     pub timeout: Duration,
-    /// Where the random keys begin: the same seed, the same keys.
+    /// Seed of the random keys.
     pub seed: u64,
-    /// Where every decision is written to, one a line; not of batches.
+    /// File for every decision, one per line; not for batches.
     pub record: Option<PathBuf>,
     /// Processes on this machine whose CPU time is reported per decision, the server's first.
     pub pids: Vec<u32>,
 }
 
-/// Which method is called.
+/// The called method.
 #[derive(Debug, Clone, Copy)]
 pub enum CallMode {
     /// `ShouldAllow`, one decision a call.
@@ -53,7 +53,7 @@ pub enum CallMode {
     Other(UnaryMethod),
 }
 
-/// A unary method whose answer has a 1 in its first field where it allows the call.
+/// A unary method whose answer has 1 in its first field if the call is allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct UnaryMethod {
     /// `/package.Service/Method`.
@@ -76,7 +76,7 @@ impl CallMode {
         matches!(self, Self::Stream(_))
     }
 
-    /// As it is written on the command line.
+    /// Name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,49 +89,49 @@ impl CallMode {
     }
 }
 
-/// What every call asks. In each of the texts, `{key}` stands for the number of the call's key.
+/// The question of every call. In each of its texts, `{key}` stands for the number of the call's key.
 #[derive(Debug, Clone)]
 pub struct PlannedQuestion {
-    /// What is used.
+    /// The resource.
     pub resource: String,
-    /// Who uses it.
+    /// The consumer.
     pub consumer: String,
     /// A configured strategy, or nothing.
     pub strategy: String,
-    /// Further facts, by name.
+    /// Attributes by name.
     pub attributes: Vec<(String, String)>,
-    /// How much a call takes.
+    /// Cost of a call.
     pub cost: u64,
     /// Envoy's domain.
     pub domain: String,
     /// The entries of Envoy's descriptor.
     pub descriptor: Vec<(String, String)>,
-    /// How many keys there are.
+    /// Number of keys.
     pub keys: u64,
-    /// How often each comes.
+    /// Distribution of the keys.
     pub spread: Spread,
 }
 
-/// How often each key comes.
+/// Distribution of keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
-    /// All alike.
+    /// Uniform.
     Uniform,
-    /// The k-th as often as k to the power of minus this.
+    /// Zipf: the k-th key has a weight of k to the power of minus this.
     Zipf(f64),
 }
 
-/// What a call waits for.
+/// Pacing of calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// For an answer to an earlier one: as many as are in flight, as fast as they are answered.
+    /// Closed loop: a constant number in flight, each call waits for an earlier answer.
     Closed,
-    /// For its time: so many calls a second, whatever the server does. Latency counts from that time,
-    /// so a stall of the server shows in the latency of all calls that wait.
+    /// Open loop: so many calls per second, whatever the server does. Latency counts from the scheduled time, so a
+    /// stall of the server shows in the latency of all calls that wait.
     Open(f64),
 }
 
-/// When the counted part ends.
+/// End of the counted part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanEnd {
     /// After this time.

@@ -1,4 +1,4 @@
-//! What came of a run, and its JSON.
+//! Results of a run, and their JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use super::plan::{Pace, Plan, PlanEnd, Spread};
 use super::run::Usages;
 use super::tally::{Counts, Tally};
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct LoadReport {
-    /// What was done.
+    /// The plan that was run.
     pub plan: Plan,
-    /// How long the counted part took.
+    /// Duration of the counted part.
     pub elapsed: Duration,
-    /// How its calls ended.
+    /// Outcomes of its calls.
     pub counts: Counts,
-    /// Requests that failed, by what they failed with: how many, and what the first of them said.
+    /// Failed requests by error: their number, and the message of the first.
     pub errors: BTreeMap<String, (u64, String)>,
-    /// Of calls that were answered, from when they were due.
+    /// Of answered calls, measured from their scheduled time.
     pub latency: Latency,
-    /// Of an open loop: how well its times were kept.
+    /// Open loop only: how well the schedule was kept.
     pub open_loop: Option<OpenLoop>,
-    /// CPU time, where this system reports it.
+    /// CPU time, if this system reports it.
     pub cpu: Cpu,
-    /// Calls before the counted part.
+    /// Calls during the warm-up.
     pub warm_up_calls: u64,
-    /// Why it ended before its time, if it did.
+    /// Why it ended early, if it did.
     pub ended_early: Option<String>,
 }
 
-/// Percentiles in microseconds; all 0 when nothing was answered.
+/// Percentiles in microseconds; all 0 if nothing was answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[allow(missing_docs)] // they are what they are called
 pub struct Latency {
@@ -48,23 +48,23 @@ pub struct Latency {
     pub max_us: f64,
 }
 
-/// How well the times of an open loop were kept.
+/// How well the schedule of an open loop was kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpenLoop {
-    /// Calls a second that were due.
+    /// Scheduled calls per second.
     pub rate: f64,
-    /// Calls that were due and never made: there was no room for them before the end.
+    /// Scheduled calls that were never made, because there was no room before the end.
     pub missed: u64,
-    /// How late calls were made, when they were. It is a part of their latency.
+    /// Delay between the scheduled time and the call. Part of the latency.
     pub late: Latency,
 }
 
 /// CPU time of the counted part.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cpu {
-    /// Our own, for each call, in microseconds.
+    /// Of the generator, in microseconds per call.
     pub generator_us_per_call: Option<f64>,
-    /// That of the processes of [`Plan::pids`], in that order.
+    /// Of the processes in [`Plan::pids`], in that order.
     pub servers: Vec<ServerCpu>,
 }
 
@@ -73,17 +73,17 @@ pub struct Cpu {
 pub struct ServerCpu {
     /// The process.
     pub pid: u32,
-    /// Microseconds for each decision.
+    /// Microseconds per decision.
     pub us_per_decision: f64,
-    /// Cores that it kept busy.
+    /// Busy cores on average.
     pub cores: f64,
-    /// Memory that it occupied at the end, and how much more that was than at the beginning.
+    /// Resident memory at the end.
     pub rss_bytes: u64,
-    /// See `rss_bytes`.
+    /// Its growth since the beginning.
     pub rss_growth_bytes: i64,
 }
 
-/// What was read from processes, and when the second time.
+/// Use by processes before and after, and the time of the second reading.
 pub(super) struct Measured {
     pub(super) until: Duration,
     pub(super) before: Usages,
@@ -94,7 +94,7 @@ impl LoadReport {
     pub(super) fn new(plan: &Plan, tally: Tally, measured: Measured) -> Self {
         let ended = Duration::from_nanos(tally.last_ns).saturating_sub(plan.warm_up);
         let elapsed = match plan.end {
-            // Calls are counted by when they were due, so what comes after the end has its place before.
+            // Calls are counted by their scheduled time, so later answers belong to the counted part.
             PlanEnd::After(duration) => duration.min(measured.until.saturating_sub(plan.warm_up)),
             PlanEnd::Calls(_) => ended,
         };
@@ -122,19 +122,19 @@ impl LoadReport {
         }
     }
 
-    /// Calls a second.
+    /// Calls per second.
     #[must_use]
     pub fn calls_per_second(&self) -> f64 {
         per_second(self.counts.calls, self.elapsed)
     }
 
-    /// Decisions a second.
+    /// Decisions per second.
     #[must_use]
     pub fn decisions_per_second(&self) -> f64 {
         per_second(self.counts.decisions(), self.elapsed)
     }
 
-    /// The report as JSON. Its names stay what they are while `schema` is 1; further ones may be added.
+    /// The report as JSON. Names are stable while `schema` is 1; further ones may be added.
     #[must_use]
     pub fn json(&self) -> Value {
         let (plan, ask, counts) = (&self.plan, &self.plan.ask, &self.counts);

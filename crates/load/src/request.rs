@@ -1,17 +1,17 @@
-//! The headers of a request. They are always the same, so a block is prepared once.
+//! Request headers. They never change, so the block is prepared once.
 
 use weir_grpc::hpack::{TABLE, write_text};
 
-/// The header block of every request: spelled out in the first, and five references to it in the others.
+/// Header block of every request: literals in the first, and five references to them in the others.
 #[derive(Debug)]
 pub(super) struct RequestBlock {
     spelled: Vec<u8>,
-    /// None when the server has no room for our headers: they are spelled out every time then.
+    /// `None` if the server's table has no room for our headers, which are then always literals.
     short: Option<&'static [u8]>,
     is_first: bool,
 }
 
-/// Places in the static table.
+/// Indexes in the static table.
 const METHOD_POST: u8 = 3;
 const SCHEME_HTTP: u8 = 6;
 const AUTHORITY: u8 = 1;
@@ -22,10 +22,10 @@ const USER_AGENT: u8 = 58;
 const INDEXED: u8 = 0x80;
 const LITERAL_KEPT: u8 = 0x40;
 
-/// The dynamic table's first place: the newest header is there.
+/// First index of the dynamic table: the newest header.
 const NEWEST: u8 = 62;
 
-/// Method, scheme, and the five that the first request has put into the table, the oldest last.
+/// Method, scheme, and the five headers that the first request added to the table, the oldest last.
 const SHORT: &[u8] = &[
     INDEXED | METHOD_POST,
     INDEXED | SCHEME_HTTP,
@@ -51,7 +51,7 @@ impl RequestBlock {
         Self { spelled, short: Some(SHORT), is_first: true }
     }
 
-    /// The next request's block.
+    /// The block of the next request.
     pub(super) fn next(&mut self) -> &[u8] {
         match self.short {
             Some(short) if !self.is_first => short,
@@ -62,8 +62,8 @@ impl RequestBlock {
         }
     }
 
-    /// The server's table takes so many bytes only. A smaller one than usual is not used at all: a block
-    /// must say so once, with an update to 0, and may say so always.
+    /// Sets the size of the server's table. A smaller one than the default is not used at all: a block must announce
+    /// that once, with an update to 0, and may do so always.
     pub(super) fn set_table_size(&mut self, size: u32) {
         const UPDATE_TO_ZERO: u8 = 0x20;
         if (size as usize) < TABLE && self.short.is_some() {

@@ -1,22 +1,22 @@
-//! What a response says in its header blocks.
+//! Reads the header blocks of responses.
 
 use std::sync::Arc;
 
 use weir_grpc::frames::FrameFault;
 use weir_grpc::hpack::{Decoder, HeaderField};
 
-/// Reads the header blocks of one connection's responses, all and in order.
+/// Decoder of one connection's header blocks, which must be read in order.
 #[derive(Debug, Default)]
 pub(super) struct ResponseBlocks(Decoder);
 
-/// What a block says about its call.
+/// Status fields of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Said {
-    /// The HTTP status; in a block of trailers there is none.
+    /// The HTTP status; `None` in trailers.
     pub(super) http: Option<u16>,
-    /// The gRPC status; in the first of two blocks there is none.
+    /// The gRPC status; `None` in the first of two blocks.
     pub(super) grpc: Option<i32>,
-    /// What is wrong, for people.
+    /// Error text.
     pub(super) message: Option<Arc<str>>,
 }
 
@@ -47,7 +47,7 @@ fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// gRPC writes what is no printable ASCII in a message as %XX.
+/// Decodes %XX, which gRPC writes for bytes of a message that are not printable ASCII.
 fn percent_decoded(text: &[u8]) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

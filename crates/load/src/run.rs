@@ -1,4 +1,4 @@
-//! A run: dial, start the threads, look at the processes' CPU time, put everything together.
+//! A run: connects, starts the threads, reads the processes' CPU time, and builds the report.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
@@ -16,7 +16,7 @@ use super::tally::{Counts, Tally};
 use super::worker::{LoadShare, LoadWorker, Record, part};
 use weir_time::clock::monotonic;
 
-/// What can be seen of a run, and done to it, from outside.
+/// Handle of a run: progress, and a switch to stop it.
 #[derive(Debug, Default)]
 pub struct RunWatch {
     decisions: AtomicU64,
@@ -25,19 +25,19 @@ pub struct RunWatch {
     stopped: AtomicBool,
 }
 
-/// How far a run is. The warm-up is no part of it.
+/// Progress of a run, without the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunProgress {
     /// Decisions so far.
     pub decisions: u64,
-    /// Of them, those that let the call pass.
+    /// Allowed ones among them.
     pub allowed: u64,
     /// Requests that failed.
     pub failed: u64,
 }
 
 impl RunWatch {
-    /// How far the run is.
+    /// Current progress.
     #[must_use]
     pub fn progress(&self) -> RunProgress {
         RunProgress {
@@ -47,7 +47,7 @@ impl RunWatch {
         }
     }
 
-    /// Ends the run early: no further calls are made, and those that were are waited for.
+    /// Ends the run early: no further calls are made, and pending ones are awaited.
     pub fn stop(&self) {
         self.stopped.store(true, Relaxed);
     }
@@ -56,7 +56,7 @@ impl RunWatch {
         self.stopped.load(Relaxed)
     }
 
-    /// A thread has come from there to here.
+    /// Adds a thread's increment.
     pub(super) fn add(&self, before: &Counts, now: &Counts) {
         self.decisions.fetch_add(now.decisions() - before.decisions(), Relaxed);
         self.allowed.fetch_add(now.allowed - before.allowed, Relaxed);
@@ -64,7 +64,7 @@ impl RunWatch {
     }
 }
 
-/// Carries out `plan`; returns when all calls have ended. `watch` reports meanwhile how far it is.
+/// Executes `plan`; returns when all calls have ended. `watch` reports the progress meanwhile.
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ fn connect(plan: &Plan, service: &Arc<CallShape>) -> Result<LoadLink, LoadError>
         .map_err(unreachable)
 }
 
-/// Runs the workers, and reads what processes have used when the counted part begins and ends.
+/// Runs the workers, and reads the processes' usage at the beginning and the end of the counted part.
 fn measure(plan: &Plan, begin: Instant, workers: Vec<LoadWorker<'_>>) -> Result<LoadReport, LoadError> {
     let (done, ended) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn measure(plan: &Plan, begin: Instant, workers: Vec<LoadWorker<'_>>) -> Result<
             let done = done.clone();
             let spawned =
                 std::thread::Builder::new().name(format!("load-{index}")).spawn_scoped(scope, move || {
-                    // The receiver is gone if another thread has failed.
+                    // The receiver is gone if another thread failed.
                     let _ = done.send(worker.run());
                 });
             spawned.map_err(|source| LoadError::System { what: "no thread can be started", source })?;
@@ -155,7 +155,7 @@ fn measure(plan: &Plan, begin: Instant, workers: Vec<LoadWorker<'_>>) -> Result<
     })
 }
 
-/// The workers that have ended.
+/// Collects the results of the workers.
 struct EndedWorkers {
     channel: mpsc::Receiver<Result<Tally, LoadError>>,
     running: usize,
@@ -163,7 +163,7 @@ struct EndedWorkers {
 }
 
 impl EndedWorkers {
-    /// Waits for all workers, but not longer than this.
+    /// Waits for all workers, until `end` at most.
     fn wait_until(&mut self, end: Option<Instant>) -> Result<(), LoadError> {
         while self.running > 0 {
             let received = match end {
@@ -187,7 +187,7 @@ impl EndedWorkers {
     }
 }
 
-/// What this process and those of the plan have used.
+/// Use by this process and those of the plan.
 #[derive(Debug, Clone)]
 pub(super) struct Usages {
     pub(super) own: Option<Usage>,

@@ -1,18 +1,18 @@
-//! When the next call is due, in nanoseconds of the run.
+//! Schedule of calls, in nanoseconds of the run.
 
 use super::plan::Pace;
 
-/// The times of one thread's calls.
+/// Schedule of one thread's calls.
 #[derive(Debug)]
 pub(super) enum Schedule {
-    /// Always now.
+    /// Closed loop: always now.
     Closed,
-    /// The n-th at `first + n · period`, whether or not the one before was answered.
+    /// Open loop: the n-th at `first + n · period`, whether or not the one before was answered.
     Open { first_ns: f64, period_ns: f64, made: u64 },
 }
 
 impl Schedule {
-    /// The share of thread `thread` of `threads`: they take turns.
+    /// The schedule of thread `thread` of `threads`: they take turns.
     #[allow(clippy::cast_precision_loss)] // threads are few
     pub(super) fn new(pace: Pace, thread: usize, threads: usize) -> Self {
         match pace {
@@ -24,31 +24,31 @@ impl Schedule {
         }
     }
 
-    /// When the next call is due, if that is not whenever there is room.
+    /// Time of the next call; `None` for a closed loop, which calls whenever there is room.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(super) fn due_ns(&self) -> Option<u64> {
         match self {
             Self::Closed => None,
-            // From the beginning each time, so that no error adds up.
+            // Computed from the start each time, so that no error adds up.
             Self::Open { first_ns, period_ns, made } => Some((first_ns + period_ns * *made as f64) as u64),
         }
     }
 
-    /// Until when there is nothing to do but to wait for answers, where all is looked after at `look_ns`: the next
-    /// call that `has_room` is made when it is due, which may have been a moment ago.
+    /// Time until which there is nothing to do but to wait for answers, at most `look_ns`. If `has_room`, it is the
+    /// time of the next call, which may be past.
     pub(super) fn wake_ns(&self, has_room: bool, look_ns: u64) -> u64 {
         let due_ns = self.due_ns().filter(|_| has_room);
         due_ns.map_or(look_ns, |due_ns| due_ns.min(look_ns))
     }
 
-    /// The next call has been made.
+    /// Advances to the next call.
     pub(super) fn step(&mut self) {
         if let Self::Open { made, .. } = self {
             *made += 1;
         }
     }
 
-    /// How many calls are due before `end_ns` and have not been made.
+    /// Number of calls due before `end_ns` that were not made.
     pub(super) fn missed(&self, end_ns: u64) -> u64 {
         let (Some(due), Self::Open { period_ns, .. }) = (self.due_ns(), self) else { return 0 };
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(Schedule::new(Pace::Closed, 0, 1).missed(10_000_000), 0);
     }
 
-    /// What became due while others were sent was slept over until all was looked after, 10 ms at the most.
+    /// Calls that became due while others were sent were once slept over, for up to 10 ms.
     #[test]
     fn a_call_that_is_due_and_has_room_is_not_slept_over() {
         let mut schedule = Schedule::new(Pace::Open(1_000.0), 0, 1);

@@ -1,4 +1,4 @@
-//! What is called: the path, and the message for some keys.
+//! The called method: its path, and the message for given keys.
 
 use prost::Message as _;
 
@@ -7,10 +7,10 @@ use super::spread::Keys;
 use super::stamp::Stamp;
 use weir_proto::v1::ShouldAllowRequest;
 
-/// The bytes that gRPC puts before every message: not compressed, and its length.
+/// gRPC's prefix of every message: a flag, not compressed, and the length.
 const PREFIX: usize = 5;
 
-/// How calls of one plan look.
+/// Message template of a plan's calls.
 #[derive(Debug)]
 pub(super) struct CallShape {
     pub(super) mode: CallMode,
@@ -19,7 +19,7 @@ pub(super) struct CallShape {
 
 impl CallShape {
     pub(super) fn new(mode: CallMode, ask: &PlannedQuestion) -> Self {
-        // An attribute map has no order of its own, so it is written once for all.
+        // A map of attributes has no order, so it is encoded once for all calls.
         let attributes = ShouldAllowRequest {
             attributes: ask.attributes.iter().cloned().collect(),
             ..ShouldAllowRequest::default()
@@ -65,15 +65,15 @@ impl CallShape {
         key
     }
 
-    /// The length of the longest message.
+    /// Length of the longest message.
     pub(super) fn longest(&self) -> usize {
-        // A question on a stream has its place in the message as its id.
+        // The id of a question on a stream is its position in the message.
         const ID: usize = 16;
         (self.stamp.longest() + ID) * self.mode.decisions()
     }
 }
 
-/// The beginning of a `StreamedRequest` whose request has so many bytes.
+/// The beginning of a `StreamedRequest` whose request has `length` bytes.
 fn open_question(id: u64, length: usize, out: &mut Vec<u8>) {
     const REQUESTS: u8 = 1 << 3 | 2;
     const ID: u8 = 1 << 3;
@@ -98,7 +98,7 @@ fn request(ask: &PlannedQuestion, key: &str) -> ShouldAllowRequest {
     }
 }
 
-/// Envoy's `RateLimitRequest`, by its field numbers: the few that matter here.
+/// Envoy's `RateLimitRequest` with the few fields that matter here.
 fn envoy(ask: &PlannedQuestion, key: &str) -> Vec<u8> {
     let entry = |(name, value): &(String, String)| {
         field(1, &[field(1, name.as_bytes()), field(2, fill(value, key).as_bytes())].concat())

@@ -1,4 +1,4 @@
-//! Which key a call is about.
+//! Random sequence of keys.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -6,17 +6,17 @@ use rand_distr::{Distribution as _, Zipf};
 
 use super::plan::Spread;
 
-/// An endless row of key numbers below a bound, the same for the same seed.
+/// Endless sequence of key numbers below a bound, determined by the seed.
 #[derive(Debug)]
 pub(super) struct Keys {
     count: u64,
     random: SmallRng,
-    /// None: uniform.
+    /// `None`: uniform.
     zipf: Option<Zipf<f64>>,
 }
 
 impl Keys {
-    /// None when zipf's exponent is no number from 0.
+    /// `None` if zipf's exponent is negative or not a number.
     pub(super) fn new(count: u64, spread: Spread, seed: u64) -> Option<Self> {
         let zipf = match spread {
             Spread::Uniform => None,

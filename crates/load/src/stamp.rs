@@ -1,22 +1,22 @@
-//! Messages that differ in a number only, written by copying.
+//! Message templates that differ only in a number.
 
-/// A message with a key number in it, prepared for every length that the number may have.
+/// A template with a key number, prepared for every number of digits.
 #[derive(Debug)]
 pub(super) struct Stamp {
-    /// By how many digits, from 1.
+    /// By the number of digits, from 1.
     plates: Vec<Plate>,
 }
 
 #[derive(Debug)]
 struct Plate {
     bytes: Vec<u8>,
-    /// Where the digits go.
+    /// Offsets of the digits.
     gaps: Vec<usize>,
 }
 
 impl Stamp {
-    /// For numbers up to `largest`. `encode` writes the message for a number; it must write numbers of
-    /// the same length alike, but for the digits.
+    /// A template for numbers up to `largest`. `encode` encodes the message for a number; messages for numbers of the
+    /// same length must differ only in the digits.
     pub(super) fn new(largest: u64, encode: impl Fn(&str) -> Vec<u8>) -> Self {
         let longest = largest.to_string().len();
         Self { plates: (1..=longest).map(|digits| Plate::new(digits, &encode)).collect() }
@@ -51,7 +51,7 @@ impl Stamp {
 }
 
 impl Plate {
-    /// The gaps are where two numbers that differ in every digit differ.
+    /// Finds the gaps by comparing two numbers that differ in every digit.
     fn new(digits: usize, encode: &impl Fn(&str) -> Vec<u8>) -> Self {
         let (bytes, other) = (encode(&"1".repeat(digits)), encode(&"2".repeat(digits)));
         let differ: Vec<usize> =

@@ -1,4 +1,4 @@
-//! What one thread counts, and what all of them have counted together.
+//! Counts of one thread, and of all together.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use hdrhistogram::Histogram;
 use super::connection::{CallOutcome, Failure, LoadCall};
 use crate::client::code_name;
 
-/// The longest latency with a bucket of its own: an hour.
+/// Longest latency with a bucket of its own: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Three digits of every latency are kept.
+/// Significant digits of latencies.
 const DIGITS: u8 = 3;
 
-/// How the calls of a run ended. `asked = allowed + denied + failed`, when all calls have ended.
+/// Outcomes of the calls of a run. `asked = allowed + denied + failed`, when all calls have ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that were made.
     pub calls: u64,
-    /// Decisions that were asked for: in a batch, many a call.
+    /// Requested decisions: several per call in a batch.
     pub asked: u64,
-    /// Decisions that let the call pass.
+    /// Allowed calls.
     pub allowed: u64,
-    /// Decisions that did not.
+    /// Denied calls.
     pub denied: u64,
-    /// Of both: those that a failure policy made, because the store could not.
+    /// Of both: decisions by a failure policy, because the store failed.
     pub degraded: u64,
-    /// Requests that ended with an error instead of a decision.
+    /// Requests that ended in an error.
     pub failed: u64,
 }
 
@@ -37,11 +37,11 @@ impl Counts {
     }
 }
 
-/// Requests that failed alike.
+/// Failed requests with the same error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Errors {
     pub(super) count: u64,
-    /// What the first of them said.
+    /// Message of the first of them.
     pub(super) example: String,
 }
 
@@ -49,17 +49,17 @@ pub(super) struct Errors {
 pub(super) struct Tally {
     pub(super) counts: Counts,
     pub(super) errors: BTreeMap<String, Errors>,
-    /// From when a call was due to its answer, in ns.
+    /// From a call's scheduled time to its answer, in ns.
     pub(super) latency: Histogram<u64>,
-    /// From when a call was due to when it was sent, in ns.
+    /// From a call's scheduled time to when it was sent, in ns.
     pub(super) lateness: Histogram<u64>,
-    /// Calls that were due and never made, because there was no room for them.
+    /// Scheduled calls that were never made, because there was no room.
     pub(super) missed: u64,
-    /// Calls that were not counted.
+    /// Calls during the warm-up.
     pub(super) warm_up_calls: u64,
     /// When the last counted call ended.
     pub(super) last_ns: u64,
-    /// Why the run ended before its time.
+    /// Why the run ended early.
     pub(super) gave_up: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Tally {
         })
     }
 
-    /// A call is made.
+    /// Counts a call that was made.
     pub(super) fn sent(&mut self, call: LoadCall, decisions: usize, is_open: bool) {
         if !call.counts {
             self.warm_up_calls += 1;
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// A counted call has ended.
+    /// Counts the end of a call.
     pub(super) fn ended(&mut self, outcome: CallOutcome, decisions: usize, now_ns: u64) {
         self.last_ns = self.last_ns.max(now_ns);
         let answer = match outcome.result {
@@ -127,7 +127,7 @@ impl Tally {
         errors.count += count;
     }
 
-    /// Takes in what another thread has counted.
+    /// Adds another thread's counts.
     pub(super) fn add(&mut self, other: Self) {
         let (counts, more) = (&mut self.counts, other.counts);
         counts.calls += more.calls;
@@ -148,7 +148,7 @@ impl Tally {
     }
 }
 
-/// A failure by the name that it is counted under, and what it says besides.
+/// The name under which a failure is counted, and its message.
 pub(super) fn named(failure: Failure) -> (String, String) {
     let name = match failure {
         Failure::Status(code, message) => return (code_name(code).to_owned(), message),

@@ -1,4 +1,4 @@
-//! One thread: its connections, its share of the calls.
+//! One thread, with its connections and its share of the calls.
 
 mod record;
 mod refusal;
@@ -19,10 +19,10 @@ use super::spread::Keys;
 use super::tally::{Counts, Tally};
 use weir_time::clock::monotonic;
 
-/// As much as is read at once.
+/// Size of the read buffer.
 const BUFFER: usize = 256 << 10;
 
-/// Time-outs, lost connections and the wish to stop are looked after so often.
+/// Interval of checks for timeouts, lost connections and a stop.
 const LOOK_NS: u64 = 10_000_000;
 
 pub(super) struct LoadWorker<'a> {
@@ -31,7 +31,7 @@ pub(super) struct LoadWorker<'a> {
     watch: &'a RunWatch,
     begin: Instant,
     links: Vec<LoadLink>,
-    /// Calls that may be unanswered on a link.
+    /// Most pending calls per link.
     room: Vec<u64>,
     keys: Keys,
     schedule: Schedule,
@@ -40,19 +40,19 @@ pub(super) struct LoadWorker<'a> {
     message: Vec<u8>,
     count_from_ns: u64,
     end_ns: u64,
-    /// Counted calls that are still to be made.
+    /// Counted calls left to make.
     calls_left: u64,
     next_link: usize,
-    /// When a link was connected last.
+    /// When a link was last connected.
     connected_ns: u64,
-    /// Whether any call has been answered by decisions: then what fails later is counted, and before, it
-    /// may be that all would.
+    /// True once any call was decided: later failures are counted, while earlier ones may mean that all calls would
+    /// fail.
     has_decided: bool,
     refusal: Option<LoadError>,
     published: Counts,
 }
 
-/// The number of a thread within its run.
+/// Index of a thread within its run.
 pub(super) struct LoadShare {
     pub(super) thread: usize,
     pub(super) links: Vec<LoadLink>,
@@ -103,7 +103,7 @@ impl<'a> LoadWorker<'a> {
 
     /// Makes the calls and waits for their answers.
     pub(super) fn run(mut self) -> Result<Tally, LoadError> {
-        // Sleeps end when they should, not up to 50 µs later. Where it cannot be set, they end later.
+        // Makes sleeps precise; by default they end up to 50 µs late. If it cannot be set, they end later.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut buffer = vec![0; BUFFER];
@@ -145,7 +145,7 @@ impl<'a> LoadWorker<'a> {
         self.links.iter().map(|link| link.connection.unanswered()).sum()
     }
 
-    /// Makes all calls that are due and have room. Returns whether more are to come.
+    /// Makes all calls that are due and have room. Returns true if more are to come.
     fn make_calls(&mut self, now_ns: u64) -> bool {
         let mut full = 0;
         while full < self.links.len() {
@@ -158,8 +158,8 @@ impl<'a> LoadWorker<'a> {
                 break;
             }
             let link = self.next_link;
-            // A closed loop fills one connection after the other, so that each is written to once; an open
-            // one takes turns.
+            // A closed loop fills one connection after the other, so that each is written to once; an open loop uses
+            // them in turn.
             if !self.has_room(link) {
                 full += 1;
                 self.next_link = (link + 1) % self.links.len();
@@ -171,7 +171,7 @@ impl<'a> LoadWorker<'a> {
             }
             self.make_call(link, LoadCall { due_ns, sent_ns: now_ns, counts, key: 0 });
         }
-        // What was due before the end is still made after it, but not waited for with no room.
+        // Calls due before the end are still made after it, unless there is no room.
         now_ns < self.end_ns
     }
 
@@ -195,7 +195,7 @@ impl<'a> LoadWorker<'a> {
         self.each_link(now_ns, |link, sink| link.flush(now_ns, sink));
     }
 
-    /// Waits for the sockets, the next call, or the next look around, and reads what has come.
+    /// Polls the sockets until the next call or the next check, and reads received bytes.
     fn wait(&mut self, is_sending: bool, look_ns: u64, buffer: &mut [u8]) -> Result<(), LoadError> {
         let has_room = is_sending && (0..self.links.len()).any(|link| self.has_room(link));
         let until_ns = self.schedule.wake_ns(has_room, look_ns);
@@ -220,7 +220,7 @@ impl<'a> LoadWorker<'a> {
         Ok(())
     }
 
-    /// Time-outs, lost connections, the wish to stop.
+    /// Handles timeouts, lost connections and a stop.
     fn look_after(&mut self, now_ns: u64) {
         let timeout_ns = ns(self.plan.timeout);
         self.each_link(now_ns, |link, sink| {
@@ -243,13 +243,13 @@ impl<'a> LoadWorker<'a> {
         self.publish();
     }
 
-    /// Lets others see how far we are.
+    /// Publishes the progress.
     fn publish(&mut self) {
         self.watch.add(&self.published, &self.tally.counts);
         self.published = self.tally.counts.clone();
     }
 
-    /// Does something with every link, and counts what comes of it.
+    /// Applies a function to every link, and handles the resulting event.
     fn each_link(
         &mut self,
         now_ns: u64,
@@ -281,7 +281,7 @@ impl<'a> LoadWorker<'a> {
     }
 }
 
-/// The part of `whole` that falls to one of `parts`.
+/// Share number `index` of `whole`, split into `parts`.
 pub(super) const fn part(whole: u64, index: usize, parts: usize) -> u64 {
     let parts = parts as u64;
     whole / parts + ((index as u64) < whole % parts) as u64

@@ -107,6 +107,8 @@ async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
 async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
     let kind = (header::CONTENT_TYPE, METRICS_TYPE);
     let varies = (header::VARY, "accept-encoding");
+    // A page takes a millisecond or more. Callers who ask for many without a pause wait for all others.
+    tokio::task::yield_now().await;
     match metrics.encode() {
         Ok(text) => match Some(&text).filter(|_| takes_gzip(&headers)).and_then(|text| gzip(text).ok()) {
             Some(packed) => ([kind, varies, (header::CONTENT_ENCODING, "gzip")], packed).into_response(),

@@ -30,10 +30,10 @@ use crate::service::Templates;
 use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
 
-/// Between two looks for memory keys that have expired.
+/// Interval of the sweep of expired memory keys.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// How long the end of the service waits until the decision log has been written.
+/// How long a shutdown waits for the decision log to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The sockets that a service listens on.
@@ -44,13 +44,13 @@ pub struct Listeners {
     pub admin: TcpListener,
 }
 
-/// Why a service could not start, or ended without being asked to.
+/// Why a service could not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// A socket cannot be had.
+    /// A socket cannot be opened.
     #[error("cannot listen on {address} ({what}): {error}")]
     Bind {
-        /// What it was for.
+        /// The purpose of the socket.
         what: &'static str,
         /// The address that was tried.
         address: ListenAddress,
@@ -60,7 +60,7 @@ pub enum AppError {
     /// The metrics contradict one another.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
-    /// The files of Envoy's rate limits are mistaken.
+    /// The files of Envoy's rate limits have mistakes.
     #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
     Envoy(#[from] EnvoyErrors),
     /// The decision log cannot be written.
@@ -93,8 +93,8 @@ impl Listeners {
     }
 }
 
-/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread. `clock` is
-/// the system's, but in tests.
+/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread. Outside of tests,
+/// `clock` is the system's.
 pub fn run(
     config: Config,
     listeners: Listeners,
@@ -213,23 +213,23 @@ fn serve(
     }
 }
 
-/// Everything of a service but its store.
+/// A service without its store.
 struct App {
     config: Config,
     listeners: Listeners,
     readiness: Readiness,
     metrics: Metrics,
-    /// By which decisions are kept.
+    /// Clock of the decisions.
     clock: Clock,
-    /// What tells other nodes what was decided here.
+    /// Creates this node's link to the usage of other nodes.
     usage_link: Option<Box<dyn Fn() -> UsageLink>>,
     queues: Arc<SharedQueues>,
-    /// What the store's probes charge by.
+    /// Engines that the store's probes exercise.
     engines: EnginesInUse,
-    /// Files that the stores of all workers may have open.
+    /// Bound of open files for the stores of all workers.
     store_files: usize,
-    /// Gives the store the strategies and domains that share its memory, at the start and after each change of
-    /// Envoy's files.
+    /// Tells the memory store which strategies and domains share it, at the start and after each reload of Envoy's
+    /// files.
     share: ShareMemory,
 }
 
@@ -237,7 +237,7 @@ struct App {
 type ShareMemory = Box<dyn Fn(Option<&Domains>) + Send + Sync>;
 
 impl App {
-    /// Serves decisions from what `store` makes, once per worker, with `background` beside it.
+    /// Serves with one store from `store` per worker, and runs `background` beside them.
     fn serve<S: Store>(
         self,
         store: MakeStores<S>,
@@ -289,7 +289,7 @@ impl App {
     }
 }
 
-/// Keeps looking for Redis' nodes and probing them, and says what that means for this node.
+/// Discovers and probes Redis' nodes, and reports the result to readiness.
 async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readiness) {
     let health = shared.health();
     let mut changes = health.changes();
@@ -301,13 +301,13 @@ async fn watch_over(shared: RedisShared, engines: EnginesInUse, readiness: Readi
     tokio::join!(shared.monitor(&engines), report);
 }
 
-/// Strategies share the memory, and Envoy's domains where there are any.
+/// Shares the memory among strategies, and Envoy's domains if there are any.
 fn share_among(store: &MemoryStore, rules: &Rules, domains: Option<&Domains>) {
     let domains = domains.into_iter().flat_map(Domains::iter).map(|domain| &**domain.owner());
     store.share_among(rules.owners().chain(domains));
 }
 
-/// Drops memory keys that have expired, so that they do not count in the budget until they are met.
+/// Drops expired memory keys, so that they do not take up the budget.
 async fn sweep(store: MemoryStore) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -29,7 +29,7 @@ pub struct Leases {
 /// A question about one lease.
 #[derive(Debug, Clone)]
 pub struct LeaseQuestion<'a> {
-    /// Resource, consumer, strategy, attributes and deadline; the rest says nothing of leases.
+    /// Resource, consumer, strategy, attributes and deadline; the other fields do not apply to leases.
     pub asked: Question<'a>,
     /// The id of the lease.
     pub id: &'a str,
@@ -40,17 +40,17 @@ pub struct LeaseQuestion<'a> {
 pub struct PermitsDecision {
     /// Tells if the permits were granted, and the state of the strategy.
     pub answer: LeaseAnswer,
-    /// The limit of the strategy: the most permits that can be held at once.
+    /// The highest limit of the strategy: a larger weight never passes.
     pub most: u64,
 }
 
 /// Outcome of an acquisition. There is a lease only where the store decided.
 pub type Acquired = Outcome<PermitsDecision>;
 
-/// Why there is no answer.
+/// Errors of calls about leases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// The question cannot be asked.
+    /// The question was rejected.
     #[error(transparent)]
     Question(#[from] LimiterError),
     /// A lease of this id has another weight.
@@ -75,7 +75,7 @@ impl Leases {
         Self { rules, store, recorder }
     }
 
-    /// Takes `weight` permits for `ttl`, or for as long as the strategy says. A refusal is an answer, not an error.
+    /// Acquires `weight` permits for `ttl`, or for the strategy's default. A refusal is an answer, not an error.
     pub async fn acquire(
         &self,
         question: &LeaseQuestion<'_>,
@@ -97,7 +97,7 @@ impl Leases {
         acquired
     }
 
-    /// Lets a lease end `ttl` from now.
+    /// Extends a lease to `ttl` from now.
     pub async fn renew(
         &self,
         question: &LeaseQuestion<'_>,
@@ -109,7 +109,7 @@ impl Leases {
         self.change(question, &resolved, LeaseOp::Renew { ttl }, CountedMethod::Renew).await
     }
 
-    /// Gives a lease's permits back, and reports how the work went and how long it took.
+    /// Releases a lease's permits, and reports outcome and duration of the work.
     pub async fn release(
         &self,
         question: &LeaseQuestion<'_>,

@@ -8,12 +8,12 @@
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
 //! * [`queues`]: the use case of work that waits for workers.
-//! * [`usage`]: what was decided, by time, and the consumers that call most.
-//! * [`settle`]: how a decision ends: failure policy and outcome.
-//! * [`telemetry`], [`readiness`]: what operators see.
+//! * [`usage`]: usage by time, and the consumers that call most.
+//! * [`settle`]: the end of a decision: failure policy and outcome.
+//! * [`telemetry`], [`readiness`]: metrics and logs, health.
 //!
-//! What is generic over the store is compiled here for the stores that [`app::run`] makes, so that programs and tests
-//! only link it.
+//! Code generic over the store is instantiated here for the stores that [`app::run`] makes, so that programs and
+//! tests only link it.
 
 pub mod admin;
 pub mod app;

@@ -1,4 +1,4 @@
-//! Memory that was freed goes back to the system, also from a thread that has nothing to do.
+//! Returns freed memory to the system, also from idle threads.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-/// Between two looks of the allocator for memory to give back.
+/// Interval of the allocations that make the allocator return memory.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The allocator (mimalloc) tidies the pages of a thread after every 10,000 blocks of this size or larger that the thread
-/// takes. So many a second make that at most five seconds, for 0.1 ms of CPU.
+/// Blocks allocated per interval. The allocator (mimalloc) tidies the pages of a thread after every 10,000 blocks of
+/// this size or larger that the thread takes, so at least every five seconds. It costs 0.1 ms of CPU.
 const BLOCKS: usize = 2000;
 const BLOCK: usize = 2 << 10;
 

@@ -1,6 +1,6 @@
-//! The use case of queues: which queue, what the store says, who waits for an item, one event.
+//! The use case of queues: finds the queue, asks the store, lets takers wait for items, records one event.
 //!
-//! No failure policy answers here: work that no store has is not accepted.
+//! There is no failure policy: work that no store has is not accepted.
 
 mod bounds;
 mod line;
@@ -27,11 +27,11 @@ use crate::limiter::{self, InvalidField};
 use crate::readiness::State;
 use crate::telemetry::{QueueCounters, QueueEvent, QueueMetrics, Recorder, Rejection};
 
-/// What all workers share: the queues, who waits for their items, and their counters.
+/// State that all workers share: the queues, the lines of waiting takers, and the counters.
 #[derive(Default)]
 pub struct SharedQueues {
     rules: QueueRules,
-    /// For each queue a line of those who wait for its items, and one for its dead letters.
+    /// Two lines of waiting takers per queue: one for its items, one for its dead letters.
     lines: Vec<TakeLine>,
     metrics: QueueMetrics,
 }
@@ -42,29 +42,29 @@ pub struct Queues {
     shared: Arc<SharedQueues>,
     store: QueueHandle,
     recorder: Arc<Recorder>,
-    /// Says when this node goes away.
+    /// Signals that this node is shutting down.
     node: watch::Receiver<State>,
 }
 
-/// What became of items that were put into a queue.
+/// Result of an enqueue.
 #[derive(Debug, Clone)]
 pub struct Enqueued {
-    /// The ids of the items, and how many of them are new; or why none of them is in the queue.
+    /// The ids of the items and the number of new ones, or the reason why none was enqueued.
     pub accepted: Result<(Vec<ItemId>, u64), QueueRefusal>,
-    /// How many items hold a place.
+    /// Number of items that hold a place.
     pub depth: u64,
-    /// How many may.
+    /// Number of places.
     pub capacity: u64,
 }
 
-/// What became of items that were acked or given back.
+/// Result of an Ack or a Nack.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// For each item, whether a worker had it.
+    /// For each item: true if a worker had it.
     pub done: Vec<bool>,
-    /// How many went to the dead letters.
+    /// Number of items moved to the dead letters.
     pub dead_lettered: u64,
-    /// How many items hold a place.
+    /// Number of items that hold a place.
     pub depth: u64,
 }
 
@@ -79,13 +79,13 @@ impl SharedQueues {
         Self { rules, lines, metrics }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.all().is_empty()
     }
 
-    /// What they count.
+    /// The counters.
     #[must_use]
     pub fn metrics(&self) -> &QueueMetrics {
         &self.metrics
@@ -144,7 +144,7 @@ impl Queues {
         Ok(Enqueued { accepted, depth: answer.depth, capacity })
     }
 
-    /// The work of items is done.
+    /// Acks items.
     pub async fn ack(
         &self,
         queue: &str,
@@ -156,7 +156,7 @@ impl Queues {
         self.settle(named, (QueueOp::Ack { ids, outcome }, ids.len()), deadline).await
     }
 
-    /// Gives items back.
+    /// Nacks items.
     pub async fn nack(
         &self,
         queue: &str,
@@ -172,7 +172,7 @@ impl Queues {
         Ok(settled)
     }
 
-    /// How a queue stands: its depth and bounds, and the rest.
+    /// Statistics of a queue: its depth and bounds, and the totals.
     pub async fn stats(
         &self,
         queue: &str,
@@ -236,7 +236,7 @@ impl Queues {
         })
     }
 
-    /// A queue whose items are acked.
+    /// Finds a queue whose items are acked.
     fn find_stream(&self, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
         let named = self.find(queue)?;
         match named.rule.numbers().kind {
@@ -289,7 +289,7 @@ impl Queues {
     }
 }
 
-/// The place of a queue, or of its dead letters, among all lines and counters.
+/// Index of a queue, or of its dead letters, among the lines and counters.
 fn number(named: NamedQueue<'_>) -> usize {
     named.index * 2 + usize::from(named.part == QueuePart::Dead)
 }

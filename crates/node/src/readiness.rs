@@ -1,4 +1,4 @@
-//! Whether this node can decide: one handle, written by those that know, read by probes and health checks.
+//! Readiness of this node: one handle, written by the monitors, read by probes and health checks.
 //!
 //! ```text
 //!   NotReady(reason) ⇄ Ready ⇄ Degraded(troubles)   the store's monitor, or the memory store at once;
@@ -20,13 +20,13 @@ use weir_store::redis::StoreStatus;
 
 pub use self::troubles::Troubles;
 
-/// Whether decisions can be made. Clones share the state.
+/// Readiness handle. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
     /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Troubles>>,
-    /// Whether a node whose store is away is not ready.
+    /// True if a node without its store is not ready.
     needs_store: bool,
     accepts: Accepts,
 }
@@ -35,7 +35,7 @@ pub struct Readiness {
 #[derive(Clone, Default)]
 struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
 
-/// What a node says about itself.
+/// Health state of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Decisions would fail, and why.
@@ -59,7 +59,7 @@ impl fmt::Debug for Accepts {
 }
 
 impl Readiness {
-    /// A node that is still starting. If it does not need its store, it is ready without.
+    /// The handle of a starting node. If it does not need its store, it is ready without.
     #[must_use]
     pub fn starting(needs_store: bool) -> Self {
         let state = Arc::new(watch::Sender::new(State::NotReady("starting".into())));
@@ -76,7 +76,7 @@ impl Readiness {
         let _ = self.accepts.0.set(Box::new(accepts));
     }
 
-    /// Says whether decisions can be made, and if not, why. A node that drains stays so.
+    /// Sets if decisions can be made, or why not. A draining node stays so.
     pub fn set(&self, ready: Result<(), String>) {
         self.change(match ready {
             Ok(()) => State::Ready,
@@ -84,26 +84,26 @@ impl Readiness {
         });
     }
 
-    /// Says what is known of the store's nodes. One of several that does not decide makes no node unready.
+    /// Reports the state of the store's nodes. One of several that does not decide does not make the node unready.
     pub fn report(&self, status: StoreStatus) {
         let can_decide = status.can_decide();
         *self.notes.lock() = status.notes.into();
         let failures = Troubles::from(status.failures);
         match (can_decide, failures.is_empty()) {
             (true, true) => self.change(State::Ready),
-            // Nothing is known yet, as at the start.
+            // Unknown, as at the start.
             (false, true) => {}
             (false, false) if self.needs_store => self.change(State::WithoutStore(failures)),
             (_, false) => self.change(State::Degraded(failures)),
         }
     }
 
-    /// Says that the node is going away.
+    /// Starts draining.
     pub fn drain(&self) {
         self.change(State::Draining);
     }
 
-    /// Says that the node takes no new connections.
+    /// Stops taking connections.
     pub fn close(&self) {
         self.change(State::Closing);
     }
@@ -114,7 +114,8 @@ impl Readiness {
         self.state.borrow().clone()
     }
 
-    /// Whether calls are answered, and what to tell people: the state, and what makes answers worse.
+    /// Returns true if calls are answered, and a text for people: the state, and the problems that make answers
+    /// worse.
     #[must_use]
     pub fn page(&self) -> (bool, String) {
         let accepts = self.accepts.0.get().is_none_or(|accepts| accepts());

@@ -48,12 +48,12 @@ use crate::limiter::Limiter;
 /// The largest message of the admin service either way.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 
-/// `weir.v1.RateLimitService`. Its calls are answered here, from the bytes of the request to those of the
-/// answer, because the generated server costs more than what it serves.
+/// `weir.v1.RateLimitService`, from the bytes of a request to the bytes of the answer, because the generated server
+/// costs more than the decision.
 pub struct DecisionService<S> {
     limiter: Limiter<S>,
     templates: Arc<Templates>,
-    /// The most bytes that a message may have, but for batches.
+    /// Bound of a message in bytes, except for batches.
     largest: usize,
     deadlines: Deadlines,
     inline: InlineStrategies,
@@ -66,7 +66,7 @@ impl<S: Store> DecisionService<S> {
         Arc::new(Self { limiter, templates, largest, deadlines, inline })
     }
 
-    /// Those of all services of its worker.
+    /// The deadlines of all services of its worker.
     pub(crate) fn deadlines(&self) -> &Deadlines {
         &self.deadlines
     }

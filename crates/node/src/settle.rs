@@ -1,13 +1,13 @@
-//! How a decision ends, whoever asked: a question, a descriptor of Envoy's, or a caller who wants permits.
+//! The end of a decision, for questions, Envoy's descriptors and leases.
 //!
-//! The failure policy answers where the store cannot, and each end is counted under one outcome: here, and nowhere else.
+//! The failure policy is applied, and the outcome is counted, here and nowhere else.
 
 use weir_core::strategy::{FailurePolicy, Listed, Strategy};
 use weir_store::StoreError;
 
 use crate::telemetry::CountedOutcome;
 
-/// Who decided, and what. `D` is the store's decision: of rate limits, of a descriptor or of permits.
+/// Outcome of a decision. `D` is the store's decision: of rate limits, of a descriptor or of permits.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome<D> {
     /// The store decided.
@@ -16,7 +16,7 @@ pub enum Outcome<D> {
     Listed(Listed),
     /// The store could not decide; the strategy's failure policy did.
     Policy {
-        /// Whether the call may go ahead.
+        /// True if the call may go ahead.
         allowed: bool,
     },
 }
@@ -27,11 +27,11 @@ pub trait StoreDecision {
     fn counted(&self) -> CountedOutcome;
 }
 
-/// The store's decision, or the failure policy's in its place.
+/// The store's decision, or the failure policy's instead.
 ///
 /// # Errors
 ///
-/// The store's, where the policy of `strategy` is to say so, and what is the caller's mistake.
+/// The store's error, if the policy of `strategy` is to return it, or if it is the caller's mistake.
 #[inline(always)]
 pub(crate) fn settle<D>(
     strategy: &Strategy,
@@ -56,7 +56,7 @@ fn by_policy(strategy: &Strategy, error: StoreError) -> Result<bool, StoreError>
     }
 }
 
-/// Under which outcome a decision is counted and logged.
+/// The outcome under which a decision is counted and logged.
 #[inline]
 pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> CountedOutcome {
     match outcome {
@@ -70,7 +70,7 @@ pub(crate) fn count_as<D: StoreDecision, E>(outcome: &Result<Outcome<D>, E>) -> 
 }
 
 impl<D: StoreDecision> Outcome<D> {
-    /// Whether the call may go ahead.
+    /// True if the call may go ahead.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         match self {

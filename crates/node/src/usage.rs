@@ -1,4 +1,4 @@
-//! What got through: totals by time, and the consumers that call most.
+//! Usage: totals by time, and the consumers that call most.
 //!
 //! Workers count at the one event of a decision, in counters of their own (`telemetry/totals.rs`). A thread reads them
 //! every second and keeps what has changed: by second for an hour, by minute for a day, by hour for 30 days. Questions
@@ -33,14 +33,14 @@ pub use thread::UsageThread;
 
 use crate::limiter::InvalidField;
 
-/// Questions that may wait.
+/// Most waiting questions.
 const MAX_WAITING: usize = 32;
 
-/// Asks the thread that keeps the history. Clones ask the same one.
+/// Handle of the usage thread. Clones ask the same thread.
 #[derive(Clone, Debug)]
 pub struct UsageHandle(mpsc::Sender<UsageQuestion>);
 
-/// What can be asked, and where the answer goes.
+/// Questions, each with the sender for its answer.
 #[derive(Debug)]
 enum UsageQuestion {
     Totals(UsageAsk, oneshot::Sender<Result<UsageAnswer, InvalidField>>),
@@ -48,19 +48,19 @@ enum UsageQuestion {
     Consumers(ConsumersAsk, oneshot::Sender<ConsumersAnswer>),
 }
 
-/// Why there is no answer.
+/// Errors of questions about usage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// Too many questions wait, or the service ends.
+    /// Too many questions are waiting, or the service is ending.
     #[error("{MAX_WAITING} questions about usage wait for their answers; try again later")]
     Busy,
 }
 
 impl UsageHandle {
-    /// What was decided in a span of time.
+    /// Totals of a span of time.
     pub async fn totals(&self, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
         let answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await?;
         Ok(answer?)
@@ -71,7 +71,7 @@ impl UsageHandle {
         self.ask(|reply| UsageQuestion::Consumers(ask, reply)).await
     }
 
-    /// The time, in seconds, and how long decisions of this node took in the last hour, by minute.
+    /// The time in seconds, and the decision times of this node in the last hour, by minute.
     pub async fn latency(&self) -> Result<(u64, Vec<LatencyPoint>), UsageError> {
         self.ask(UsageQuestion::Latency).await
     }

@@ -1,13 +1,13 @@
-//! Looks at Envoy's files again and again, and reports what has changed.
+//! Polls Envoy's files, and reports changes.
 
 use std::time::Duration;
 
 use weir_config::{EnvoySource, Look};
 
-/// Between two looks.
+/// Poll interval.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Looks for ever, and reports what each look found that is new. Files are read on a thread of their own.
+/// Polls for ever, and reports what each poll found that is new. Files are read on a thread of their own.
 pub async fn watch(mut source: EnvoySource, mut report: impl FnMut(Look) + Send) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -73,7 +73,7 @@ enum Join {
 type VerdictReceiver = oneshot::Receiver<Result<Verdicts, StoreError>>;
 
 impl<S: Store> Coalesce<S> {
-    /// One worker's, before `store`. Callers wait within the bounds of `config`, on a runtime with I/O.
+    /// Wraps one worker's `store`. Callers wait within the bounds of `config`, on a runtime with I/O.
     #[must_use]
     pub fn before(store: S, config: &RedisConfig) -> Self {
         Self(Arc::new(Inner {
@@ -115,8 +115,8 @@ impl<S: Store> Store for Coalesce<S> {
 }
 
 impl<S: Store> Inner<S> {
-    /// Begins the decisions whose answers are not known, and puts the known ones, which were appended since `end`,
-    /// between theirs.
+    /// Begins the decisions without a cached answer, and merges the cached answers, which were appended since `end`,
+    /// in order.
     fn begin_others(
         self: &Arc<Self>,
         decisions: &[Decision<'_>],
@@ -143,7 +143,7 @@ impl<S: Store> Inner<S> {
         if !self.coalesces(decision) {
             return self.store.decide(slice::from_ref(decision), answers);
         }
-        // Of a strategy and its overrides, which have keys in common.
+        // A strategy and its overrides are one family: they share keys.
         let family = decision.strategy.family() as u64;
         let key = self.secret.hash_fields(family, decision.strategy, &decision.subject);
         match self.join(key, decision, cost) {
@@ -164,14 +164,14 @@ impl<S: Store> Inner<S> {
             && !decision.strategy.shares_counters()
     }
 
-    /// Waits for the next call, where one is in flight.
+    /// Joins the next call if one is in flight.
     fn join(&self, key: u128, decision: &Decision<'_>, cost: u64) -> Result<Join, StoreError> {
         let mut flights = self.flights.lock();
         let Some(queue) = flights.get_mut(&key) else {
             flights.insert(key, Queue::default());
             return Ok(Join::Leader);
         };
-        // Whether or not it was worth looking before: the call in flight may hang.
+        // Checked regardless of the lookup credit: the call in flight may hang.
         if let Some(known) = self.known(decision) {
             return Ok(Join::Cached(known));
         }
@@ -242,7 +242,7 @@ impl<S: Store> Inner<S> {
     }
 }
 
-/// The call of one caller. However it ends, the callers that came meanwhile go on.
+/// The call of one caller. However it ends, the callers that came meanwhile are served.
 struct Flight<S: Store> {
     inner: Arc<Inner<S>>,
     key: u128,
@@ -276,7 +276,7 @@ impl<S> Drop for Served<'_, S> {
     }
 }
 
-/// One of the bounded places for waiting callers.
+/// A counted place of a waiting caller.
 struct WaitingPlace<S>(Arc<Inner<S>>);
 
 impl<S> Drop for WaitingPlace<S> {

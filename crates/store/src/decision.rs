@@ -1,4 +1,4 @@
-//! What a store is asked.
+//! The questions that a store decides.
 
 mod once;
 mod supported;
@@ -22,20 +22,20 @@ use weir_core::strategy::{Attributes, Limit, Strategy};
 pub struct Decision<'a> {
     /// The limits.
     pub strategy: &'a Arc<Strategy>,
-    /// Whose state.
+    /// The subject whose state is used.
     pub subject: Subject<'a>,
-    /// What is done with each cost.
+    /// Operation on each cost.
     pub op: Op,
     /// The costs, which are decided in this order. Several of them are callers of the same keys; each has an answer
     /// of its own.
     pub costs: &'a [u64],
-    /// Which of the limits, where not all are meant.
+    /// The limits to decide, if not all of them.
     pub part: Option<&'a Part<'a>>,
-    /// When the answer must be there. A store that waits answers by then, or by its own deadline if that is earlier.
+    /// Deadline of the answer. A store that waits answers by then, or by its own deadline if that is earlier.
     pub deadline: Option<&'a Instant>,
 }
 
-// A larger one is copied by a call of `memcpy`, at every step of its way.
+// A larger one is copied by `memcpy` at every step.
 const _: () = assert!(size_of::<Decision<'static>>() <= 128);
 
 /// For each limit of a decision its key's phase, 0 where its windows are not spread; empty where none is.
@@ -48,7 +48,7 @@ impl<'a> Decision<'a> {
         Self { strategy, subject, op, costs, part: None, deadline: None }
     }
 
-    /// Whether it is one charge, peek or debit over all limits: what nearly every call asks.
+    /// True for one charge, peek or debit over all limits, as nearly all decisions are.
     pub(crate) fn is_simple(&self) -> bool {
         self.costs.len() == 1
             && self.part.is_none()
@@ -90,7 +90,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    // Out of line, so that what most decisions do stays small enough to be inlined.
+    // Out of line, so that the common path stays small enough to be inlined.
     #[inline(never)]
     fn spread_phases(&self) -> Phases {
         let phase = |limit: &Limit| {

@@ -46,32 +46,32 @@ use weir_core::strategy::Strategy;
 use weir_time::clock::Monotonic;
 use weir_units::Micros;
 
-/// One worker's denials in front of its store. Answers that are waited for keep them.
+/// One worker's denial cache in front of its store. Pending answers share it.
 pub struct Denials<S>(Arc<WorkerDenials<S>>);
 
 struct WorkerDenials<S> {
     store: S,
-    /// Its own handle, so that no other worker counts on it.
+    /// Its own clone, so that no other worker touches its reference count.
     shared: Arc<DenialsShared>,
     known: Mutex<DenialTable>,
-    /// Credit of lookups before a call begins. Lookups that find nothing use it up.
+    /// Lookups left before a call begins; misses use them up.
     lookup_credit: AtomicU32,
 }
 
-// Lookups adapt: they cost something, so they stop while fewer than one in nine finds an entry.
+// Adaptive: lookups cost something, so they stop while fewer than one in nine hits.
 const HIT_CREDIT: i32 = 8;
 const INSERT_CREDIT: i32 = 1;
 const MISS_CREDIT: i32 = -1;
 const MAX_LOOKUP_CREDIT: u32 = 1024;
 
-/// What the denials of all workers of a node share.
+/// State of the denial caches that all workers of a node share.
 #[derive(Clone)]
 pub struct DenialsShared {
-    /// Raised by whatever changes a state: for each tag, and for each set of keys.
+    /// Epochs of each tag and of each set of keys. Every change of a state raises one.
     epochs: Arc<[AtomicU64]>,
-    /// For each tag, how many changes of it are under way.
+    /// For each tag, the number of changes under way.
     under_way: Arc<[AtomicU64]>,
-    /// The state that the last answer for each set of keys showed.
+    /// The last seen state of each set of keys.
     last_seen: Arc<[Mutex<LastSeenStates>]>,
     secret: KeySecret,
     clock: Monotonic,
@@ -79,7 +79,7 @@ pub struct DenialsShared {
 }
 
 impl DenialsShared {
-    /// Denials are kept for at most `max_age`; with none, every decision goes to the store.
+    /// A cache of denials for at most `max_age`; with 0, every decision goes to the store.
     #[must_use]
     pub fn new(max_age: Micros, clock: Monotonic) -> Self {
         let counters = || (0..EPOCHS).map(|_| AtomicU64::new(0)).collect();
@@ -88,14 +88,14 @@ impl DenialsShared {
         Self { epochs, under_way, last_seen, secret: KeySecret::random(), clock, max_age: max_age.into() }
     }
 
-    /// One worker's denials, in front of `store`.
+    /// Wraps one worker's `store`.
     #[must_use]
     pub fn before<S: Store>(&self, store: S) -> Denials<S> {
         let (shared, known, lookup_credit) = (Arc::new(self.clone()), Mutex::default(), AtomicU32::new(0));
         Denials(Arc::new(WorkerDenials { store, shared, known, lookup_credit }))
     }
 
-    /// Whether denials of such decisions are kept.
+    /// True if denials of such decisions are cached.
     #[inline]
     fn keeps(&self, decision: &Decision<'_>) -> bool {
         let counts_denied = || decision.strategy.algorithms().iter().any(|limit| limit.counts_denied());
@@ -146,7 +146,7 @@ impl<S: Store> Store for Denials<S> {
     }
 }
 
-/// What the store is asked, and when.
+/// The question sent to the store, to cache its answer later.
 struct StoreQuestion {
     strategy: Arc<Strategy>,
     op: Op,
@@ -158,10 +158,10 @@ struct StoreQuestion {
 }
 
 impl<S: Store> WorkerDenials<S> {
-    /// Passes a decision on whose denials are not kept, but which may change a state.
+    /// Passes on a decision that is not cached, but may change a state.
     fn pass(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
         let epochs = self.shared.epochs(decision);
-        // A cost of nothing changes nothing, but a reset and a cancellation have no cost at all.
+        // A cost of 0 changes nothing, but resets and cancellations have no cost at all.
         let charges = decision.op != Op::Peek && decision.costs.iter().any(|&cost| cost > 0);
         let changes = matches!(decision.op, Op::Reset | Op::Cancel) || charges;
         let change = changes.then(|| StateChange::of_tag(&self.shared, epochs));
@@ -175,7 +175,7 @@ impl<S: Store> WorkerDenials<S> {
         then(answers, end, decision.costs.len(), after);
     }
 
-    /// Answers from what is known, or asks the store and learns from its answer.
+    /// Answers from the cache, or asks the store and caches denials.
     fn decide(self: &Arc<Self>, decision: &Decision<'_>, answers: &mut Answers) {
         let epochs = self.shared.epochs(decision);
         let mut asked = StoreQuestion {
@@ -198,10 +198,10 @@ impl<S: Store> WorkerDenials<S> {
     }
 
     fn learn_from(&self, asked: &mut StoreQuestion, change: Option<StateChange>, verdicts: &Verdicts) {
-        // Of several costs those are denied by the state as it is now that come after the last admitted one.
+        // Of several costs, only those after the last admitted one are denied by the current state.
         let mut costs = verdicts.decisions.iter().zip(&asked.costs);
         let last = costs.rposition(|(one, &cost)| one.allowed && cost > 0).filter(|_| asked.takes());
-        // An admitted charge raises the epoch below. A denied one has changed nothing.
+        // An admitted charge raises the epoch below. A denied one changed nothing.
         change.into_iter().for_each(StateChange::forget);
         if asked.epochs.saw(&self.shared, verdicts, last.is_some()) {
             asked.epoch = asked.epoch.wrapping_add(asked.epochs.step());
@@ -239,20 +239,20 @@ impl StoreQuestion {
         self.epochs.question(self.strategy.id(), cost)
     }
 
-    /// Whether it may take something from the limits.
+    /// True if it may charge the limits.
     fn takes(&self) -> bool {
         self.op == Op::Charge && self.costs.iter().any(|&cost| cost > 0)
     }
 }
 
 impl<S> WorkerDenials<S> {
-    /// It belongs to one worker, so a lost update does no harm.
+    /// The cache belongs to one worker, so a lost update does no harm.
     fn add_credit(&self, credit: i32) {
         let sum = self.lookup_credit.load(Relaxed).saturating_add_signed(credit);
         self.lookup_credit.store(sum.min(MAX_LOOKUP_CREDIT), Relaxed);
     }
 
-    /// Answers all costs, if each is known to be denied: no denial changes the answer to the next one.
+    /// Answers all costs if each has a cached denial: no denial changes the answer to the next one.
     fn knows_all(&self, asked: &StoreQuestion, answers: &mut Answers) -> bool {
         let known = self.known.lock();
         let answer = |&cost: &u64| known.answer(&asked.question(cost), asked.epoch, asked.sent);
@@ -267,7 +267,7 @@ impl<S> WorkerDenials<S> {
         true
     }
 
-    /// Keeps the denials of the costs from `first` on, each for as long as it holds.
+    /// Caches the denials of the costs from `first` on, each for as long as it holds.
     fn learn(&self, asked: &StoreQuestion, first: usize, answers: &Verdicts) {
         let mut received = None;
         for (index, &cost) in asked.costs.iter().enumerate().skip(first) {

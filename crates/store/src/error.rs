@@ -1,4 +1,4 @@
-//! Why a store could not decide.
+//! Errors of stores.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ pub enum StoreError {
     /// No connection to the node that holds the keys.
     #[error("the store cannot be reached: {0}")]
     Unavailable(Arc<str>),
-    /// Too many decisions wait already.
+    /// Too many decisions are waiting.
     #[error("{0} decisions wait for the store already")]
     Overloaded(usize),
-    /// The memory budget is used up and nothing may be dropped.
+    /// The memory budget is exhausted and nothing may be evicted.
     #[error("the memory store is full: its budget of {0} bytes is used by keys that still count")]
     Full(usize),
     /// The key holds something that is not this limit's state.
@@ -26,13 +26,13 @@ pub enum StoreError {
     /// The operation is not defined for these limits.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// The id is that of a decision with another cost. Nothing is charged.
+    /// The id belongs to a decision with another cost. Nothing is charged.
     #[error("the id is known with another cost: {0}")]
     OtherCost(u64),
 }
 
 impl StoreError {
-    /// Whether the caller asked for what cannot be, and the store is well.
+    /// True if the request was impossible and the store is healthy.
     #[must_use]
     pub const fn is_callers(&self) -> bool {
         matches!(self, Self::Unsupported(_) | Self::OtherCost(_))
@@ -53,7 +53,7 @@ impl StoreError {
         }
     }
 
-    /// Every kind there is.
+    /// All kinds.
     pub const KINDS: [&'static str; 8] = [
         "timeout",
         "unavailable",
@@ -66,7 +66,7 @@ impl StoreError {
     ];
 }
 
-/// For a store that answers without a verdict.
+/// The error for an answer without a verdict.
 #[must_use]
 pub fn no_verdict() -> StoreError {
     StoreError::Refused("it answered without a verdict".into())

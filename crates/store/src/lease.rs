@@ -1,4 +1,4 @@
-//! Where leases live: a trait of its own, with the same two engines as the states of rate limits.
+//! Storage of leases: a trait of its own, with the same two engines as the states of rate limits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,22 +10,22 @@ use weir_core::key::{self, Subject};
 use weir_core::lease::{ConcurrencyRule, ControllerRule, LeaseAnswer, LeaseOp, Partition};
 use weir_core::strategy::Strategy;
 
-/// What is asked of a lease.
+/// A call about a lease.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseAsk<'a> {
     /// The strategy, which limits concurrency.
     pub strategy: &'a Arc<Strategy>,
-    /// Whose permits.
+    /// The subject whose permits are counted.
     pub subject: Subject<'a>,
-    /// Which lease: 1 to [`MAX_LEASE_ID`](weir_core::lease::MAX_LEASE_ID) bytes, as its holder chose.
+    /// Id of the lease: 1 to [`MAX_LEASE_ID`](weir_core::lease::MAX_LEASE_ID) bytes, as its holder chose.
     pub id: &'a str,
-    /// What is done with it.
+    /// Operation.
     pub op: LeaseOp,
-    /// When the caller stops waiting.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
 }
 
-/// Where leases live. One call is one atomic step.
+/// Storage of leases. Each call is atomic.
 pub trait LeaseStore: Send + Sync + 'static {
     /// Acquires, renews or releases a lease.
     ///
@@ -34,7 +34,7 @@ pub trait LeaseStore: Send + Sync + 'static {
     fn lease(&self, ask: &LeaseAsk<'_>) -> impl Future<Output = Result<LeaseAnswer, StoreError>> + Send;
 }
 
-/// A store of leases, whichever it is. Copies share it.
+/// Handle of a lease store of any type. Clones share it.
 #[derive(Clone)]
 pub struct LeaseHandle(Arc<dyn AnyLeaseStore>);
 
@@ -51,7 +51,7 @@ impl LeaseStore for LeaseHandle {
     }
 }
 
-/// [`LeaseStore`] behind a pointer. An allocation is little beside what a lease takes anyway.
+/// Object-safe [`LeaseStore`]. The allocation is small beside the cost of a lease.
 trait AnyLeaseStore: Send + Sync {
     fn lease_boxed<'a>(&'a self, ask: &'a LeaseAsk<'a>) -> LeaseFuture<'a>;
 }
@@ -65,7 +65,7 @@ impl<S: LeaseStore> AnyLeaseStore for S {
 }
 
 impl<'a> LeaseAsk<'a> {
-    /// How many permits there are.
+    /// The rule of permits.
     pub fn rule(&self) -> Result<&'a ConcurrencyRule, StoreError> {
         self.strategy.permits().ok_or(StoreError::Unsupported("the strategy has rate limits and no leases"))
     }
@@ -77,7 +77,7 @@ impl<'a> LeaseAsk<'a> {
         Some(partitions.of(self.subject.attributes.get(partitions.by())))
     }
 
-    /// A number from a half to one that differs from lease to lease, where a controller uses it.
+    /// A number from a half to one that differs from lease to lease, for controllers that need jitter.
     #[must_use]
     pub fn jitter(&self) -> f64 {
         let rule = self.strategy.permits().and_then(ConcurrencyRule::adaptive).map(|rule| &rule.controller);

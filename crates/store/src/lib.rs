@@ -1,4 +1,4 @@
-//! Where state lives: one interface, two engines.
+//! Storage of state: one interface, two engines.
 //!
 //! [`Store`] is the interface. [`memory`] keeps states in this process, [`redis`] in a Redis, a Valkey or a cluster of
 //! them. [`coalesce`] and [`denials`] stand in front of Redis and save calls to it. [`tls`] loads the certificates for
@@ -34,9 +34,9 @@ pub use self::lease::{LeaseAsk, LeaseHandle, LeaseStore};
 pub use self::part::{LimitSet, Part, REFUND_ID_LASTS};
 pub use self::queue::{QUEUE_DEADLINE, QueueAsk, QueueHandle, QueueStore};
 
-/// Where state lives. Each answer is one atomic decision over all limits of its tag.
+/// Storage of state. Each answer is one atomic decision over all limits of its tag.
 pub trait Store: Send + Sync + 'static {
-    /// Whether [`Store::decide`] never answers [`StoreAnswer::Later`].
+    /// True if [`Store::decide`] never answers [`StoreAnswer::Later`].
     const AT_ONCE: bool = false;
 
     /// Appends the answers to `decisions`. Each is decided for itself, those of one tag in their order. More than
@@ -46,22 +46,22 @@ pub trait Store: Send + Sync + 'static {
     /// may have happened once and its answer was lost. So a decision is never asked again once its answer was polled.
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers);
 
-    /// Whether [`Store::known`] is worth being asked.
+    /// True if a call of [`Store::known`] is worth its cost.
     fn knows_some(&self) -> bool {
         false
     }
 
-    /// Appends the answers to those of `decisions` that are known without asking anybody, as [`Store::decide`] would
-    /// answer them. Returns the places of these decisions, in their order. It changes nothing.
+    /// Appends the answers to those of `decisions` that are cached, as [`Store::decide`] would answer them. Returns
+    /// the places of these decisions, in order. Changes nothing.
     ///
-    /// It is for stores that stand in front of others: they look here before they do anything for a decision. Without
-    /// it a known denial would cost as much as a caller that waits (a hash of its keys, and a place in a map).
+    /// For stores that wrap others: they look here first. Otherwise a cached denial would cost as much as a waiting
+    /// caller (a hash of its keys, and an entry in a map).
     fn known(&self, _decisions: &[Decision<'_>], _answers: &mut Answers) -> SmallVec<[usize; TOGETHER]> {
         SmallVec::new()
     }
 }
 
-/// As many decisions as are worth being made together: the memory of so many is fetched at a time.
+/// Batch size: the prefetch covers so many decisions at a time.
 pub const TOGETHER: usize = 16;
 
 /// Asks `store` for one decision.
@@ -71,7 +71,7 @@ pub fn decide_one<S: Store>(store: &S, decision: &Decision<'_>) -> StoreAnswer<V
     answers.take_from((0, 0))
 }
 
-/// What `future` is ready with when it is first polled.
+/// The output of `future` if it is ready at its first poll.
 pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

@@ -39,7 +39,7 @@ use self::table::ShardTable;
 use self::time::{StoreTime, WallReading};
 use super::{Answers, Decision, Once, Store, StoreError, check_supported};
 
-/// Locks; many more than workers, so that two workers rarely want the same one.
+/// Number of shards; many more than workers, so that two workers rarely contend for a lock.
 const SHARDS: usize = 128;
 
 /// State in this process. Clones share it.
@@ -60,28 +60,28 @@ struct SharedMemory {
 #[repr(align(128))]
 struct Shard(Mutex<ShardTable>);
 
-/// Looks at a lock that is held before its thread goes to sleep. A decision holds it for less than a
-/// tenth of what falling asleep and being woken cost.
+/// Spins before a thread that waits for a lock goes to sleep. A decision holds a lock for less than a tenth of what
+/// falling asleep and waking up cost.
 const LOOKS: usize = 200;
 
-/// What the memory store holds, for the metrics.
+/// Statistics of the memory store, for the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Keys that are kept, expired ones that nothing has dropped yet included.
+    /// Stored keys, including expired ones that were not dropped yet.
     pub keys: usize,
     /// Bytes of tables, entries and logs.
     pub bytes: usize,
-    /// The budget they must stay within.
+    /// Their bound.
     pub budget: usize,
-    /// Keys that still counted and were dropped to make room for new ones.
+    /// Keys that were evicted before they expired.
     pub evictions: u64,
-    /// New keys that found no room.
+    /// New keys that were refused for lack of room.
     pub refusals: u64,
 }
 
 impl Shard {
-    /// It is tried before it is looked at: the look would fetch the lock's cache line once to read it, and
-    /// the lock once more to write it.
+    /// Tries to lock before looking at the lock: looking first would fetch its cache line twice, to read and to
+    /// write.
     #[inline]
     fn lock(&self) -> MutexGuard<'_, ShardTable> {
         self.0.try_lock().unwrap_or_else(|| self.lock_when_free())
@@ -120,22 +120,21 @@ impl MemoryStore {
         Self(Arc::new(SharedMemory { shards, leases, queues, budget, time, when_full, secret }))
     }
 
-    /// Says which strategies and domains the configuration has, at the start and whenever it changes: where
-    /// `config` sets no share, each may hold an equal part of the budget when it becomes scarce, and at least a tenth.
-    /// Keys of those that are gone stay until they expire or are evicted. Until this is called, the owners share that
-    /// have made keys.
+    /// Sets the configured strategies and domains, at the start and at each reload. If `config` sets no share, each
+    /// may hold an equal part of the budget when it is scarce, and at least a tenth. Keys of removed ones stay until
+    /// they expire or are evicted. Until this is called, the owners of existing keys share the budget.
     pub fn share_among<'o>(&self, owners: impl IntoIterator<Item = &'o Owner>) {
         self.0.budget.owners().share_among(owners.into_iter().map(Owner::name));
     }
 
-    /// What it holds now.
+    /// Current statistics.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let keys: usize = self.0.shards.iter().map(|shard| shard.0.lock().len()).sum();
         self.0.budget.stats(keys + self.0.leases.len())
     }
 
-    /// Drops keys that have expired, a bounded part of each shard per call.
+    /// Drops expired keys, a bounded part of each shard per call.
     pub fn sweep(&self) {
         const SLOTS_A_SHARD: usize = 2048;
         self.0.leases.sweep(self.0.time.steady(), &self.0.budget);
@@ -179,7 +178,7 @@ impl SharedMemory {
         self.date(&mut table, &mut stamp);
         for &cost in decision.costs {
             let first = marker.filter(|marker| !marker.is_set(&table));
-            // What has happened before takes nothing and only says how the limits stand.
+            // A repeated one charges nothing and only reports the limits.
             let cost = if marker.is_some() && first.is_none() { 0 } else { cost };
             if let Some(marker) = first
                 && let Err(error) = marker.set(self, (&mut table, stamp), decision.strategy.owner())
@@ -198,8 +197,8 @@ impl SharedMemory {
         }
     }
 
-    /// Decides once, in a shard that is locked. A lock that is given with its table is released as soon as the
-    /// decision is written.
+    /// Decides once, in a locked shard. A lock that is given with its table is released as soon as the decision is
+    /// written.
     #[inline]
     fn decide_at(
         &self,
@@ -210,7 +209,8 @@ impl SharedMemory {
         sink: &mut impl VerdictSink,
     ) -> Result<(), NoRoom> {
         let mut slots = at.slots(&table);
-        // Of several limits the first: a shard has one hot key, and those of a decision are asked for together.
+        // Only the first limit's key can be hot: a shard has one hot key, and the keys of a decision are used
+        // together.
         if let Some(slot) = slots[0] {
             table.asked(slot);
         }
@@ -218,7 +218,7 @@ impl SharedMemory {
         decide(limits, cells, op, cost, stamp.now, sink)
     }
 
-    /// Decides under an id, which a record in the same shard remembers.
+    /// Decides under an id, with a record in the same shard.
     fn decide_once(
         &self,
         decision: &Decision<'_>,
@@ -249,7 +249,7 @@ impl SharedMemory {
         }
     }
 
-    /// The marker of a refund that may happen only once.
+    /// The marker of an idempotent refund.
     fn marker(&self, decision: &Decision<'_>) -> Option<Marker> {
         let Some(Once::Marker(id)) = decision.once() else { return None };
         let Decision { strategy, subject, .. } = decision;
@@ -258,7 +258,7 @@ impl SharedMemory {
         Some(Marker { digest, steady: self.time.steady() })
     }
 
-    /// Dates a locked table as `stamp` has it, or both anew: after a step of the wall clock.
+    /// Adjusts expiry times of a locked table to `stamp`, or both to a newer reading, after a step of the wall clock.
     #[inline]
     fn date(&self, table: &mut ShardTable, stamp: &mut WallReading) {
         if table.ahead() != stamp.ahead {

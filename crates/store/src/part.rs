@@ -1,20 +1,19 @@
-//! Which of a strategy's limits a decision acts on, and whether it may happen only once.
+//! The limits that a decision acts on, and its idempotency id.
 
 use weir_core::algorithm::MAX_LIMITS;
 use weir_units::Micros;
 
-/// How long the id of a refund is remembered: a refund that is tried again after that is another one.
+/// Lifetime of a refund's id: a retry after that is another refund.
 pub const REFUND_ID_LASTS: Micros = Micros::from_secs(24 * 3600);
 
-/// Some of a strategy's limits, by their places in it.
+/// A set of a strategy's limits, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitSet(u8);
 
-// A set has a bit for every limit that a strategy may have.
+// A bit mask with a bit for each limit of a strategy.
 const _: () = assert!(MAX_LIMITS <= u8::BITS as usize);
 
-/// The part of a strategy that a decision is about. Limits beside it are neither read nor written, and
-/// have no verdict.
+/// The part of a strategy that a decision is about. Other limits are neither read nor written, and have no verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
     /// The limits.
@@ -40,7 +39,7 @@ impl LimitSet {
         Self(self.0 | 1 << (index % MAX_LIMITS))
     }
 
-    /// Whether the limit at `index` is one of them.
+    /// True if the limit at `index` is in the set.
     #[must_use]
     pub const fn has(self, index: usize) -> bool {
         self.0 & 1 << (index % MAX_LIMITS) != 0

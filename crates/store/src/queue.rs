@@ -1,4 +1,4 @@
-//! Where queues live: a trait of its own, with the same two engines as the states of rate limits.
+//! Storage of queues: a trait of its own, with the same two engines as the states of rate limits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,24 +8,24 @@ use std::time::{Duration, Instant};
 use crate::StoreError;
 use weir_core::queue::{QueueAnswer, QueueOp, QueuePart, QueueRule};
 
-/// How long a call waits for the store if its caller does not say: longer than a decision, because a server that writes
-/// each change to its disk answers when it has done so.
+/// Default deadline of a call: longer than a decision's, because a server that syncs each change to its disk answers
+/// afterwards.
 pub const QUEUE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// What is asked of a queue.
+/// A call about a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueAsk<'a> {
     /// The queue.
     pub rule: &'a QueueRule,
-    /// It, or its dead letters.
+    /// The queue itself, or its dead letters.
     pub part: QueuePart,
-    /// What is done.
+    /// Operation.
     pub op: QueueOp<'a>,
-    /// When the caller stops waiting.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
 }
 
-/// Where queues live. One call is one atomic step.
+/// Storage of queues. Each call is atomic.
 pub trait QueueStore: Send + Sync + 'static {
     /// Does what is asked of a queue.
     ///
@@ -34,7 +34,7 @@ pub trait QueueStore: Send + Sync + 'static {
     fn queue(&self, ask: &QueueAsk<'_>) -> impl Future<Output = Result<QueueAnswer, StoreError>> + Send;
 }
 
-/// A store of queues, whichever it is. Copies share it.
+/// Handle of a queue store of any type. Clones share it.
 #[derive(Clone)]
 pub struct QueueHandle(Arc<dyn AnyQueueStore>);
 
@@ -51,7 +51,7 @@ impl QueueStore for QueueHandle {
     }
 }
 
-/// [`QueueStore`] behind a pointer. An allocation is little beside what a call takes anyway.
+/// Object-safe [`QueueStore`]. The allocation is small beside the cost of a call.
 trait AnyQueueStore: Send + Sync {
     fn queue_boxed<'a>(&'a self, ask: &'a QueueAsk<'a>) -> QueueFuture<'a>;
 }

@@ -1,4 +1,4 @@
-//! TLS of connections that we open: loads the files that say whom to trust and who we are.
+//! TLS of outgoing connections: loads the trusted authorities and the client certificate.
 //!
 //! The ring provider is named here and not installed for the process, so no other part can change it.
 //! Files are read again for every connection: certificates are replaced while we run.
@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use weir_config::{ClientFiles, Identity, TlsError};
 
-/// The largest file of certificates, in bytes; those of a whole system take a quarter of it.
+/// Size limit of a certificate file in bytes; a whole system's certificates take a quarter of it.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Reads the files.
@@ -31,7 +31,7 @@ pub fn load(files: &ClientFiles) -> Result<Arc<ClientConfig>, TlsError> {
         None => builder.with_no_client_auth(),
         Some(Identity { cert_file, key_file }) => {
             let certificates = certificates("cert_file", cert_file)?;
-            // The library's reason is left out: it must not show a part of the key.
+            // The library's reason is omitted: it must not show a part of the key.
             let key = PrivateKeyDer::from_pem_slice(&read("key_file", key_file)?)
                 .map_err(|_| wrong("key_file", format!("{} holds no private key", shown(key_file))))?;
             builder
@@ -55,7 +55,7 @@ fn authorities(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
     Ok(Arc::new(roots))
 }
 
-/// Read once: there are hundreds of them, and they change with the machine, not with our peers.
+/// Read once: there are hundreds, and they change with the machine only.
 fn system_authorities() -> Result<Arc<RootCertStore>, TlsError> {
     static FOUND: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = FOUND.get_or_init(|| {

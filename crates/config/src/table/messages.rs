@@ -3,9 +3,6 @@
 use super::texts::Sentence;
 use super::{Applies, Outside, section};
 
-/// The longest sentence on denial, in bytes. It is sent with every denial.
-pub(super) const MAX_MESSAGE: usize = 512;
-
 section! {
     /// The sentences for people. `{wait}` is "4 seconds" (or "1 second"), `{seconds}` the bare number,
     /// `{cost}` and `{limit}` the numbers of the call.

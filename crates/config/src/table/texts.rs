@@ -11,8 +11,12 @@ use super::super::schema::ValueKind;
 use super::super::secret::password;
 use super::super::values::{MAX_SECRET, Scalar, address, quote, secret, text_within};
 use super::SettingKind;
-use super::messages::MAX_MESSAGE;
-use super::usage::MAX_NODE;
+
+/// The longest sentence on denial, in bytes. It is sent with every denial.
+const MAX_MESSAGE: usize = 512;
+
+/// The longest name of a node.
+pub(crate) const MAX_NODE: usize = 64;
 
 /// Where gRPC listens.
 pub(crate) struct Listen;

@@ -5,9 +5,6 @@ use super::numbers::Count;
 use super::texts::NodeName;
 use super::{Applies, Outside, section};
 
-/// The longest name of a node.
-pub(crate) const MAX_NODE: usize = 64;
-
 /// The lowest sample rate, but for none at all.
 const MAX_SAMPLE: u32 = 1_000_000;
 

@@ -1,4 +1,4 @@
-//! Which operations a limit has, and what is particular about it.
+//! Operations and properties of a limit.
 
 use super::{Algorithm, Bucket, Engine, WarmUp};
 use weir_units::Micros;
@@ -29,7 +29,7 @@ impl Algorithm {
         self.upfront == 0
     }
 
-    /// Its own numbers, of a limit that warms up.
+    /// Its parameters, if it warms up.
     pub(super) const fn warms_up(&self) -> Option<&WarmUp> {
         match &self.engine {
             Engine::WarmUp(warm_up) if !self.is_plain => Some(warm_up),
@@ -90,7 +90,7 @@ impl Algorithm {
     pub const fn debited(&self, level_before: u64, cost: u64) -> u64 {
         let most = if self.debt_level < self.ceiling { self.debt_level } else { self.ceiling };
         let units = most.saturating_sub(level_before) / self.weight;
-        // Of a log that counts denied attempts, more would be dropped again.
+        // A log that counts denied attempts would drop more again.
         let cost = if self.count_denied && cost > self.limit { self.limit + 1 } else { cost };
         if cost < units { cost } else { units }
     }

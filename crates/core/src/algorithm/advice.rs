@@ -22,7 +22,7 @@ impl Algorithm {
     #[must_use]
     pub fn window(&self, now: Micros) -> Micros {
         Micros(match &self.engine {
-            // Where calls pay afterwards, the limit is the largest cost of one, and not the burst.
+            // Where calls pay afterwards, the limit is the largest single cost, not the burst.
             Engine::Bucket(bucket) => bucket.wait(self.limit.saturating_mul(self.weight)),
             Engine::Interval(interval) => {
                 self.limit.div_ceil(interval.refill).saturating_mul(interval.period)
@@ -32,14 +32,14 @@ impl Algorithm {
                 Grid::Aligned { .. } | Grid::Spread | Grid::Anchored => window.span,
             },
             Engine::Log(log) => log.span,
-            // Until the largest cost is paid for, and the limit is cold again.
+            // Until the largest cost is paid and the limit is cold again.
             Engine::WarmUp(warm_up) => warm_up.spend(&mut warm_up.read(None, now.0), self.limit),
             Engine::Sliding(sliding) => sliding.span,
             Engine::Slots(slots) => slots.width.saturating_mul(slots.count),
         })
     }
 
-    /// When a limit that has said `said` to `cost`, within a decision that came to `verdict`, gets its next unit.
+    /// When a limit with the verdict `said` on `cost`, within `verdict`, gets its next unit.
     #[must_use]
     pub fn next_unit(&self, op: Op, cost: u64, verdict: &Verdict, said: &LimitVerdict) -> NextUnit {
         if said.remaining >= self.limit || said.reset_after == Micros::ZERO {
@@ -52,7 +52,7 @@ impl Algorithm {
         }
         let charged = if verdict.allowed && op != Op::Peek { verdict.granted } else { 0 };
         let level = said.level_before.saturating_add(charged.saturating_mul(self.weight)).min(self.ceiling);
-        // As much may be used when there is one more unit.
+        // The highest level at which one more unit remains.
         let room = self.capacity().saturating_sub((said.remaining + 1).saturating_mul(self.weight));
         match &self.engine {
             Engine::Window(_) => NextUnit::After(said.reset_after),

@@ -5,27 +5,27 @@ use std::convert::Infallible;
 use super::{LimitVerdict, State, Verdict};
 use weir_units::Micros;
 
-/// Where the states of one decision's limits are kept while it is made.
+/// Access to the states of one decision's limits.
 pub trait Cells {
-    /// Why a new state could not be kept.
+    /// The error of a store without room.
     type Full;
 
     /// The state of limit `index`, if there is one.
     fn get(&self, index: usize) -> Option<&State>;
 
-    /// Where the key of limit `index` stands in a spread window: any number below 2^52, always the same.
-    /// Asked only where [`Algorithm::is_spread`](super::Algorithm::is_spread).
+    /// Phase of the key of limit `index` in a spread window: any constant number below 2^52. Called only if
+    /// [`Algorithm::is_spread`](super::Algorithm::is_spread).
     fn phase(&self, index: usize) -> u64;
 
-    /// Makes sure that `count` states that are absent can be kept, and that those that are there can
-    /// grow; called before the first write of a decision that charges.
+    /// Reserves room for `count` new states and for the growth of existing ones; called before the first write of a
+    /// decision that charges.
     fn reserve(&mut self, count: usize) -> Result<(), Self::Full>;
 
-    /// Changes the state of limit `index`; `change` says how long the result matters.
+    /// Changes the state of limit `index`; `change` returns the expiry.
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept);
 }
 
-/// The state of a single limit, which no other code sees.
+/// A single limit's state outside of any store.
 impl Cells for Option<State> {
     type Full = Infallible;
 
@@ -69,7 +69,7 @@ impl<C: Cells> Cells for &mut C {
 /// Expiry of a state, for the store that keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// From now until the state is as good as absent, by the store's clock.
+    /// Time until the state can be dropped, by the store's clock.
     pub lasts: Micros,
     /// True if nothing remains: dropping such a state would make its limit full again.
     pub exhausted: bool,
@@ -77,10 +77,10 @@ pub struct Kept {
 
 /// Receiver of a decision's answer.
 pub trait VerdictSink {
-    /// One limit says this; called for each, in order.
+    /// Receives one limit's verdict; called for each, in order.
     fn limit(&mut self, verdict: LimitVerdict);
 
-    /// All together come to this; called last.
+    /// Receives the verdict over all limits; called last.
     fn all(&mut self, verdict: Verdict);
 }
 

@@ -58,7 +58,7 @@ pub fn decide<C: Cells>(
     let (cost, now) = (cost.min(CEILING), now.min(LATEST));
     let mut asked = DecisionParts { op, cost, now, granted: cost, wait: 0 };
     match limits {
-        // Nearly every decision is about one limit, and so need not keep a list.
+        // Nearly all decisions have one limit, and so need no list.
         [only] => {
             let judged = &mut [asked.judge(only, 0, &cells)];
             asked.settle(judged, cells, sink)
@@ -222,7 +222,7 @@ impl Algorithm {
             _ if allowed && self.attempt(granted) > 0 => Some(add(self.attempt(granted))),
             _ if allowed => Some(add(granted)),
             Op::Charge if self.count_denied => Some(add(cost.min(self.limit + 1))),
-            // The one write a denial may make: a state from a clock that has since gone back.
+            // The only write of a denial: a state from a clock that has since gone back.
             _ if reading.shift > 0 || self.is_held() && reading.span > 0 => Some(reading.level),
             _ => None,
         }
@@ -236,7 +236,7 @@ impl Algorithm {
         }
     }
 
-    /// Counted from the store's own now, which is behind the state's time after a step back.
+    /// Expiry, from the store's own now, which is behind the state's time after a step back.
     pub(super) fn kept(&self, reset_after: Micros, reading: &Reading, now: Micros) -> Kept {
         let behind = reading.at.saturating_sub(now.0);
         let room = self.capacity().saturating_sub(reading.level);

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use super::log::{Log, State};
 use super::{Algorithm, Engine, Reading};
 
-/// A reading's origin where the state is to be forgotten, with all that is reserved.
+/// Origin of a reading whose state is to be dropped, with all reservations.
 pub(super) const FORGET: u64 = u64::MAX;
 
 /// A call that starts later.
@@ -39,7 +39,7 @@ impl HeldStart {
 }
 
 impl Algorithm {
-    /// Its own numbers, of a log that accepts reservations.
+    /// The log's parameters, if it accepts reservations.
     pub(super) const fn holds(&self) -> Option<&Log> {
         match &self.engine {
             Engine::Log(log) if !self.is_plain && log.hold => Some(log),
@@ -90,7 +90,7 @@ impl Log {
         last.is_some_and(|last| last > reading.at)
     }
 
-    /// How long until neither the log nor a start counts.
+    /// Time until neither the log nor a start counts.
     pub(super) fn held_reset(&self, state: Option<&State>, reading: &Reading) -> u64 {
         let ahead = state.and_then(|state| last_start(state, reading)).filter(|last| *last > reading.at);
         match ahead {
@@ -100,8 +100,8 @@ impl Log {
         }
     }
 
-    /// Enters what is due, and then what was added to make the level `level`: now, or as a start where the reading's
-    /// origin lies ahead. Returns whether anything is left.
+    /// Enters due starts into the log, and then the charge that raises the level to `level`: now, or as a start if
+    /// the reading's origin lies ahead. Returns false if nothing is left.
     pub(super) fn write_held(&self, state: &mut State, reading: &mut Reading, level: u64) -> bool {
         if reading.origin == FORGET {
             return false;
@@ -131,7 +131,7 @@ impl Log {
         state.newest().is_some() || !state.held().is_empty()
     }
 
-    /// The number by which the reservation that starts at `start` can be cancelled, if it is held.
+    /// The number by which the newest held reservation can be cancelled.
     pub(super) fn held_number(state: Option<&State>) -> u64 {
         state.and_then(|state| state.held().back()).map_or(0, |held| held.number)
     }
@@ -142,12 +142,12 @@ impl Log {
     }
 }
 
-/// When the last reserved call starts.
+/// Start of the last reserved call.
 fn last_start(state: &State, reading: &Reading) -> Option<u64> {
     state.held().back().map(|last| last.start - reading.span.min(last.start))
 }
 
-/// Unlike that of every other start that is held; no clock is ever at 0.
+/// A number unlike that of every other held start; no clock is ever at 0.
 fn next_number(state: &State, reading: &Reading) -> u64 {
     state.held().back().map_or(reading.at, |last| reading.at.max(last.number + 1)).max(1)
 }

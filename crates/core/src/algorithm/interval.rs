@@ -14,10 +14,10 @@
 
 use super::Reading;
 
-/// The engine's own numbers.
+/// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// Units that come back at each refill.
+    /// Units restored at each refill.
     pub refill: u64,
     /// Microseconds between refills.
     pub period: u64,
@@ -64,7 +64,7 @@ impl Interval {
         Reading { level: spent - back, at: now, origin, extra: 0, shift: 0, span: 0 }
     }
 
-    /// Microseconds until `excess` units have come back.
+    /// Microseconds until `excess` units are restored.
     pub(super) fn wait(&self, reading: &Reading, excess: u64) -> u64 {
         reading.origin + self.refills(excess) * self.period - reading.at
     }
@@ -78,7 +78,7 @@ impl Interval {
         units.div_ceil(self.refill)
     }
 
-    /// Where a fresh state's periods start.
+    /// Start of a fresh state's periods.
     fn grid(&self, now: u64) -> u64 {
         if self.aligned { now - now % self.period } else { now }
     }

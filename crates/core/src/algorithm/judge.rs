@@ -55,7 +55,7 @@ impl Algorithm {
         Judgement { cause: Some(cause), retry }
     }
 
-    /// How much of `cost` could be granted, and what is said if nothing is.
+    /// Judges how much of `cost` can be granted; if nothing, the denial.
     pub(super) fn judge_at_most(
         &self,
         state: Option<&State>,
@@ -69,7 +69,7 @@ impl Algorithm {
         (judgement, if judgement.cause.is_none() { grantable } else { 0 })
     }
 
-    /// A place in the queue: fits if its wait is within `max_wait`.
+    /// Judges a place in the queue: fits if its wait is within `max_wait`.
     pub(super) fn judge_reserve(
         &self,
         state: Option<&State>,
@@ -93,7 +93,7 @@ impl Algorithm {
         (Judgement { retry: Retry::After(Micros(excess)), ..judged }, 0)
     }
 
-    /// How long a call that is let through waits for its turn, where the limit paces its calls.
+    /// How long an admitted call waits for its turn, if the limit paces its calls.
     #[inline]
     pub(super) const fn pace(&self, reading: &Reading) -> u64 {
         match self.engine {
@@ -146,7 +146,7 @@ impl Algorithm {
         self.min_gap().saturating_sub(reading.at - reading.origin)
     }
 
-    /// Nothing remains as long as a reserved start lies ahead, whatever the log has.
+    /// Nothing remains while a reserved start lies ahead, whatever the log has.
     #[inline]
     pub(super) fn cover(&self, state: Option<&State>, reading: &mut Reading) {
         if self.is_held() && Log::is_held(log_of(state), reading) {
@@ -166,7 +166,7 @@ impl Algorithm {
     }
 }
 
-/// The log that a state is.
+/// The log in a state.
 pub(super) fn log_of(state: Option<&State>) -> Option<&log::State> {
     match state {
         Some(State::Log(log)) => Some(log),

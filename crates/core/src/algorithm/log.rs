@@ -36,7 +36,7 @@ pub(super) const CEILING: u64 = MODULUS - 1;
 
 const MODULUS: u64 = weir_units::CEILING;
 
-/// The engine's own numbers.
+/// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
     /// How long an entry counts, in microseconds.
@@ -101,8 +101,8 @@ impl Log {
         (freed_at + self.span).saturating_sub(reading.at)
     }
 
-    /// Drops what no longer counts and records what was added to make the level `level`, or takes out of
-    /// the newest what was given back.
+    /// Drops expired entries and records the charge that raises the level to `level`, or takes a refund out of the
+    /// newest entries.
     pub(super) fn write(&self, state: &mut State, reading: &mut Reading, level: u64) {
         state.move_back(reading.shift);
         let cost = level.saturating_sub(reading.level);
@@ -125,7 +125,7 @@ impl State {
         fine.then_some(Self { base, entries: entries.into(), held: None })
     }
 
-    /// The calls that start later, in their order.
+    /// The held starts, in order.
     pub(super) fn held(&self) -> &VecDeque<HeldStart> {
         self.held.as_deref().unwrap_or(&held::NONE)
     }
@@ -134,7 +134,7 @@ impl State {
         self.held.get_or_insert_default()
     }
 
-    /// When the newest entry was made.
+    /// Time of the newest entry.
     pub(super) fn newest(&self) -> Option<u64> {
         self.entries.back().map(|newest| newest.at)
     }
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// Gives back memory that it no longer needs.
+    /// Frees unused memory.
     pub(super) fn shrink(&mut self) {
         if self.entries.capacity() > 4 * self.entries.len().max(16) {
             self.entries.shrink_to(2 * self.entries.len());
@@ -208,13 +208,13 @@ impl State {
         self.entries.drain(..count);
     }
 
-    /// How many of the oldest entries have `keep` units or more after them.
+    /// Number of the oldest entries that have `keep` units or more after them.
     fn beyond(&self, keep: u64) -> usize {
         let Some(newest) = self.entries.back().filter(|_| keep < MODULUS) else { return 0 };
         self.entries.partition_point(|entry| total_between(entry.total, newest.total) >= keep)
     }
 
-    /// When the first entry falls out that, together with those before it, frees `excess`.
+    /// When the first entry expires that, with those before it, frees `excess`.
     fn freeing(&self, first_live: usize, excess: u64) -> Option<u64> {
         let base = self.total_before(first_live);
         let freed = |entry: &LogEntry| total_between(base, entry.total);

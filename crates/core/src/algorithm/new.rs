@@ -1,4 +1,4 @@
-//! How algorithms are made. A limit that exists is a limit whose arithmetic is exact.
+//! Constructors of algorithms. They guarantee that the arithmetic is exact.
 
 use super::{
     Algorithm, Bucket, Engine, Grid, Interval, Log, MAX_BUCKETS, MAX_ENTRIES, Sliding, Slots, UNLIMITED_DEBT,
@@ -6,7 +6,7 @@ use super::{
 };
 use weir_units::{CEILING, LONGEST_SPAN, Micros};
 
-/// So many units in so much time.
+/// Units per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// Units per period.
@@ -15,10 +15,10 @@ pub struct Rate {
     pub period: Micros,
 }
 
-/// How many times as long a permit of a cold limit may take.
+/// Largest factor of a cold limit's permits.
 pub const MAX_COLD_FACTOR: u64 = 1000;
 
-/// A window that the calendar gives.
+/// A window of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calendar {
     /// From midnight to midnight.
@@ -27,7 +27,7 @@ pub enum Calendar {
     Month,
 }
 
-/// A number that no limit can have.
+/// A parameter out of its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: {bound}")]
 pub struct Invalid {
@@ -107,8 +107,8 @@ impl Algorithm {
         Ok(Self { upfront: 0, ..Self::of(limit, 1, CEILING, Engine::WarmUp(warm_up)) })
     }
 
-    /// The same limit, whose forced debits charge until it is `max_debt` units above its limit; without one, only the
-    /// largest exact number bounds them, as in every limit that is made.
+    /// Bounds forced debits: they charge until the limit is `max_debt` units above its limit; `None` leaves only the
+    /// largest exact number as a bound, which is the default.
     #[must_use]
     pub fn with_max_debt(self, max_debt: Option<u64>) -> Self {
         let debt = |max: u64| self.limit.saturating_add(max).saturating_mul(self.weight).min(self.ceiling);
@@ -133,7 +133,7 @@ impl Algorithm {
         }
     }
 
-    /// The same limit, which never denies: it says what it would, and is charged only where it would admit.
+    /// The limit in shadow mode: it never denies, and is charged only where it would admit.
     #[must_use]
     pub const fn in_shadow(self) -> Self {
         Self { is_shadow: true, ..self }

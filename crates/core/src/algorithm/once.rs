@@ -1,4 +1,4 @@
-//! Decisions that are made once: under an id of the caller's, which a record beside the states remembers.
+//! Idempotent decisions: made under an id of the caller's, with a record beside the states.
 //!
 //! A caller who lost an answer asks again under the same id, and is answered as allowed without a second charge. The
 //! record lives until 60 s after the start of the call (of a forced debit, for 24 h), so that it outlives every wait.
@@ -40,7 +40,7 @@ pub struct OnceRecord {
     pub start: u64,
     /// How long it had to wait then.
     pub wait: u64,
-    /// When the record no longer counts.
+    /// When the record expires.
     pub until: u64,
     /// Details by kind of decision.
     pub detail: OnceDetail,
@@ -57,22 +57,22 @@ pub enum OnceDetail {
         level: u64,
         /// When `level` was true.
         at: u64,
-        /// The numbers of the limit then.
+        /// The limit's parameters then.
         numbers: [u64; 4],
     },
     /// A forced debit's: the units charged to each limit.
     Debited([u64; MAX_LIMITS]),
 }
 
-/// Where the states of one decision are, and the record of its id.
+/// Access to the states of one decision, and to the record of its id.
 pub trait RecordCells: Cells {
     /// The record of the id, if there is one.
     fn record(&self) -> Option<OnceRecord>;
 
-    /// Makes the record this one. It must not be dropped before its time.
+    /// Stores the record. It must not be evicted before it expires.
     fn put_record(&mut self, record: OnceRecord) -> Result<(), Self::Full>;
 
-    /// Forgets the record.
+    /// Drops the record.
     fn clear_record(&mut self);
 }
 
@@ -93,14 +93,14 @@ impl<C: RecordCells> RecordCells for &mut C {
 /// Why a decision under an id was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotOnce<F> {
-    /// Another decision has this id: of this cost.
+    /// Another decision has this id; it had this cost.
     OtherCost(u64),
     /// There is no room.
     Full(F),
 }
 
-/// Decides `cost` under an id: as [`decide`] does where the id is new, and else as it was decided then. An id that is
-/// known with another cost is refused.
+/// Decides `cost` under an id: as [`decide`] if the id is new, else as it was decided then. A known id with another
+/// cost is refused.
 pub fn decide_once<C: RecordCells>(
     limits: &[Algorithm],
     cells: C,
@@ -125,7 +125,7 @@ pub fn decide_once<C: RecordCells>(
     }
 }
 
-/// Makes the decision, and remembers it where it is admitted.
+/// Makes the decision, and records it if it is admitted.
 fn first<C: RecordCells>(
     limits: &[Algorithm],
     mut cells: C,
@@ -134,8 +134,8 @@ fn first<C: RecordCells>(
     now: Micros,
     sink: &mut impl VerdictSink,
 ) -> Result<(), C::Full> {
-    // The record is stored first, because a charge without one could be made twice; and only of what is admitted, so
-    // that a denial takes no room.
+    // The record is stored first, because a charge without one could be made twice; and only for an admitted
+    // decision, so that a denial takes no room.
     let mut plan = HeldAnswer::default();
     let Ok(()) = look(limits, &cells, op, cost, now, &mut plan);
     let Some(admitted) = plan.verdict.filter(|verdict| verdict.allowed) else {
@@ -159,7 +159,7 @@ fn first<C: RecordCells>(
         let reading = limit.read(cells.get(0), now.0, 0);
         let (level, at) = limit.reserved(cells.get(0), &reading, &record);
         record.detail = OnceDetail::Reserved { level, at, numbers: limit.numbers() };
-        // It is there already, so that there is room.
+        // It exists already, so there is room.
         cells.put_record(record)?;
     }
     drop(cells);
@@ -231,7 +231,7 @@ impl OnceRecord {
 }
 
 impl Algorithm {
-    /// The numbers that a record has of its limit: what was reserved under others is not given back.
+    /// The parameters of its limit in a record: a reservation under others is not given back.
     fn numbers(&self) -> [u64; 4] {
         let (first, second) = match self.engine {
             Engine::Bucket(bucket) => (bucket.drain, 0),
@@ -274,7 +274,7 @@ impl Algorithm {
     }
 }
 
-/// Decides, and changes nothing.
+/// Decides without changing anything.
 fn look<C: Cells>(
     limits: &[Algorithm],
     cells: &C,
@@ -286,7 +286,7 @@ fn look<C: Cells>(
     decide(limits, ReadOnly(cells), op, cost, now, sink)
 }
 
-/// States that are read, and changed in copies.
+/// Read-only states, changed in copies.
 struct ReadOnly<'c, C>(&'c C);
 
 impl<C: Cells> Cells for ReadOnly<'_, C> {
@@ -309,7 +309,7 @@ impl<C: Cells> Cells for ReadOnly<'_, C> {
     }
 }
 
-/// An answer that is passed on once the states are given back.
+/// An answer that is passed on after the states are released.
 #[derive(Default)]
 struct HeldAnswer {
     limits: SmallVec<[LimitVerdict; 2]>,
@@ -337,12 +337,12 @@ impl VerdictSink for HeldAnswer {
     }
 }
 
-/// The answer to a decision that was made before: as it was then, with the limits as they stand now.
+/// The answer to a repeated decision: as it was then, with the limits as they are now.
 struct Again<'s, S> {
     sink: &'s mut S,
     known: OnceRecord,
     now: Micros,
-    /// Of the next limit.
+    /// Index of the next limit.
     place: usize,
 }
 

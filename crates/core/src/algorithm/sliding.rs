@@ -20,7 +20,7 @@ use super::Reading;
 /// The most that a window may hold: a state of two of them still counts exactly.
 pub(super) const CEILING: u64 = weir_units::CEILING / 2;
 
-/// The engine's own numbers.
+/// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sliding {
     /// Length of a window, in microseconds.

@@ -25,12 +25,12 @@ pub const MAX_BUCKETS: u64 = 3600;
 /// The most slots whose states Redis reads and writes whole.
 const MOST_WHOLE: u64 = 361;
 
-/// The engine's own numbers.
+/// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
     /// Length of a slot, in microseconds.
     pub width: u64,
-    /// How many slots count, the one that is now included.
+    /// How many slots count, including the current one.
     pub count: u64,
 }
 
@@ -83,7 +83,7 @@ impl Slots {
         live.find(frees_enough).map_or(last, |hit| hit.left(reading))
     }
 
-    /// Makes the level `level`: a charge goes into the slot that is now, a refund out of the newest.
+    /// Sets the level: a charge goes into the current slot, a refund out of the newest.
     pub(super) fn write(&self, state: &mut State, reading: &mut Reading, level: u64) {
         if state.slots != *self {
             state.hit.clear();
@@ -129,7 +129,7 @@ impl Slots {
         self.count > MOST_WHOLE
     }
 
-    /// A state that holds nothing yet.
+    /// An empty state.
     pub(super) const fn empty(self) -> State {
         State { slots: self, hit: Vec::new() }
     }

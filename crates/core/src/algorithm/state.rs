@@ -20,18 +20,18 @@ pub enum State {
     Slots(Box<slots::State>),
     /// Of a [`WarmUp`](super::WarmUp); boxed.
     WarmUp(Box<warm_up::State>),
-    /// Of no limit: that something has happened which may happen only once. To limits it is absent.
+    /// Not a limit's state: a marker of an idempotent operation. To limits it is absent.
     Marker {
-        /// When it no longer counts.
+        /// When it expires.
         until: Micros,
     },
-    /// Of no limit: what is remembered of a decision that is made once. To limits it is absent. Boxed, so that limits'
+    /// Not a limit's state: the record of an idempotent decision. To limits it is absent. Boxed, so that limits'
     /// states stay small.
     Record(Box<OnceRecord>),
 }
 
 impl State {
-    /// Bytes that it holds beside its own.
+    /// Its heap bytes.
     #[must_use]
     #[inline]
     pub fn heap_bytes(&self) -> usize {
@@ -63,7 +63,7 @@ impl State {
         Some((Micros(at), times))
     }
 
-    /// Bytes by which what it holds beside its own may grow with a charge by `limit` at `now`.
+    /// Bytes by which its heap bytes may grow with a charge by `limit` at `now`.
     #[must_use]
     pub fn growth(&self, limit: &Algorithm, now: Micros) -> usize {
         match (self, &limit.engine) {

@@ -3,7 +3,7 @@
 use super::Algorithm;
 use weir_units::{Micros, Retry};
 
-/// The most limits that one strategy may have, and so one decision.
+/// Most limits of a strategy, and so of a decision.
 pub const MAX_LIMITS: usize = 8;
 
 /// Operation of a decision on its cost.
@@ -15,12 +15,12 @@ pub enum Op {
     Peek,
     /// Gives a cost back; never below empty.
     Refund,
-    /// Forgets the state.
+    /// Drops the state.
     Reset,
-    /// Charges nothing. [`LimitVerdict::level_before`] is what the newest parts of a bucketed window hold. One such
+    /// Charges nothing. [`LimitVerdict::level_before`] is the use in the newest parts of a bucketed window. One such
     /// limit only.
     Count {
-        /// How many parts, the one that is now included.
+        /// Number of parts, including the current one.
         parts: u64,
     },
     /// Charges every limit, also above it: work that is already done. The limit is then in debt.
@@ -34,15 +34,15 @@ pub enum Op {
         /// The longest acceptable wait.
         max_wait: Micros,
     },
-    /// Gives back what was reserved under an id and no later reservation depends on, if its start has not come. One
-    /// limit only that [`Algorithm::cancels`].
+    /// Gives back the part of a reservation that no later one depends on, if its start has not come. One limit only
+    /// that [`Algorithm::cancels`].
     Cancel,
 }
 
-/// One decision over all limits of a strategy.
+/// Verdict over all limits of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
-    /// The store's own time, which every wait counts from.
+    /// The store's time, to which every wait is relative.
     pub now: Micros,
     /// True if the call may go ahead (after `wait`).
     pub allowed: bool,
@@ -66,9 +66,9 @@ pub struct LimitVerdict {
     pub cause: Option<Cause>,
     /// The largest cost that would pass now; uncharged when the decision was denied.
     pub remaining: u64,
-    /// The shortest wait until this very cost passes.
+    /// Time until this cost fits.
     pub retry: Retry,
-    /// The shortest wait until the state is as if never used.
+    /// Time until the limit is full again.
     pub reset_after: Micros,
     /// The level that the decision found, before it charged anything: [`Algorithm::weight`] for each unit. A
     /// denial from a cache has the level of when the store was asked. Of a forced debit that was made before under the
@@ -104,18 +104,18 @@ impl LimitVerdict {
 /// Summary of all limits of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
-    /// The smallest of the limits' limits.
+    /// The smallest limit.
     pub limit: u64,
-    /// The smallest of what remains of each.
+    /// The smallest `remaining`.
     pub remaining: u64,
     /// The longest wait of those that deny.
     pub retry: Retry,
-    /// The longest time until fresh.
+    /// The longest time until a limit is full again.
     pub reset_after: Micros,
 }
 
 impl Summary {
-    /// Of those `limits` that are enforced. They belong to `algorithms` one by one.
+    /// Summarizes the enforced ones of `limits`, which correspond to `algorithms` one by one.
     #[must_use]
     pub fn of(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Self {
         let start =

@@ -21,16 +21,16 @@
 use super::Reading;
 use weir_units::CEILING;
 
-/// The engine's own numbers.
+/// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmUp {
     /// Permits per period, once it is warm.
     pub count: u64,
     /// The period, in microseconds.
     pub period: u64,
-    /// How long it takes to become warm, and cold, in microseconds.
+    /// Time to become warm, and to become cold, in microseconds.
     pub warm_up: u64,
-    /// How many times as long a permit takes of a cold service.
+    /// Factor of a permit's time in a cold service.
     pub cold_factor: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct State {
     pub stored: Permits,
     /// When both were true.
     pub at: u64,
-    /// The most that could be stored under the numbers that this was written with.
+    /// The most permits that could be stored under the parameters then.
     pub most: Permits,
 }
 
@@ -57,7 +57,7 @@ struct Curve {
     threshold: f64,
     most: f64,
     slope: f64,
-    /// Microseconds without a backlog in which a permit is stored.
+    /// Microseconds without a backlog per stored permit.
     each: f64,
 }
 

@@ -17,7 +17,7 @@ use super::Reading;
 /// A day, in microseconds.
 pub(super) const DAY: u64 = 86_400_000_000;
 
-/// The engine's own numbers.
+/// The engine's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Length of a window, in microseconds; of a month, the longest.
@@ -92,7 +92,7 @@ impl Window {
         State { start: reading.origin, hits: level, span: reading.extra }
     }
 
-    /// How long the month is that has `at`.
+    /// Length of the month that contains `at`.
     pub(super) fn month(at: u64, ahead: u64) -> u64 {
         month(at, ahead).1
     }
@@ -109,12 +109,12 @@ impl Window {
     }
 }
 
-/// The start of the window of `span` that has `at`. The sum is of remainders, so that it stays exact.
+/// The start of the window of `span` that contains `at`. The sum is of remainders, so that it stays exact.
 const fn aligned(at: u64, span: u64, ahead: u64) -> u64 {
     at.saturating_sub((at % span + ahead % span) % span)
 }
 
-/// When the month that has `at` starts, and how long it is. Before 1970 there is no time.
+/// Start and length of the month that contains `at`. There is no time before 1970.
 fn month(at: u64, ahead: u64) -> (u64, u64) {
     let day = ((at + ahead) / DAY).saturating_sub(1);
     let first = day - (day_of_month(day) - 1);

@@ -1,4 +1,4 @@
-//! A domain as it is written: what [`super::Domains`] are compiled from.
+//! A domain as written: the source from which [`super::Domains`] are compiled.
 
 use super::{Cidr, Glob, Metadata, RateLimit};
 
@@ -7,7 +7,7 @@ use super::{Cidr, Glob, Metadata, RateLimit};
 pub struct Descriptor {
     /// The key; with `*` in it, a pattern of keys.
     pub key: String,
-    /// Which values it is for.
+    /// Values that it matches.
     pub matcher: Matcher,
     /// True if all values that it matches share a counter.
     pub share_threshold: bool,
@@ -19,10 +19,10 @@ pub struct Descriptor {
     pub descriptors: Vec<Descriptor>,
 }
 
-/// Which values a descriptor is for.
+/// Values that a descriptor matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Matcher {
-    /// All that nothing else of the same key matches.
+    /// All values that no other descriptor of the same key matches.
     Any,
     /// One value.
     Exact(String),

@@ -19,7 +19,7 @@ pub struct Domains {
 pub struct Domain {
     name: Box<str>,
     index: usize,
-    /// Of the keys of its rules.
+    /// Owner of its rules' keys.
     owner: Arc<Owner>,
     root: Level,
 }
@@ -79,13 +79,13 @@ impl Domain {
         &self.name
     }
 
-    /// Whom the keys of its rules are counted with, and those of limits that requests to it bring along.
+    /// Owner of the keys of its rules and of overrides in its requests.
     #[must_use]
     pub fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }
 
-    /// Its place among all domains, counted from 0 without gaps.
+    /// Index among all domains, from 0 without gaps.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
@@ -115,7 +115,7 @@ impl Domain {
         level.into_iter().flat_map(Level::paths)
     }
 
-    /// How [`Domain::find`] goes: one step per entry, up to the first that nothing matches.
+    /// The steps of [`Domain::find`]: one per entry, up to the first without a match.
     pub fn steps<'d, 'e: 'd>(
         &'d self,
         entries: impl IntoIterator<Item = (&'e str, &'e str)> + 'd,
@@ -129,7 +129,7 @@ impl Domain {
     }
 }
 
-/// Compiles a level of `domain`, which has this name and owner, and all below it. `path` and `above` are what leads here.
+/// Compiles a level of `domain`, which has this name and owner, and all below it. `path` and `above` lead here.
 fn level(
     mut descriptors: Vec<Descriptor>,
     domain: (&str, &Arc<Owner>),

@@ -42,7 +42,7 @@ pub enum How {
 pub struct Step<'a> {
     /// `key` or `key_value` of what was chosen, as it is configured.
     pub path: &'a str,
-    /// Why it was.
+    /// Why it was chosen.
     pub how: How,
     /// True if it has a rule, which applies if nothing follows.
     pub has_rule: bool,

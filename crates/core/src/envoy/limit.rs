@@ -6,8 +6,8 @@ use crate::algorithm::{Algorithm, Invalid, Rate};
 use crate::strategy::{FailurePolicy, Field, Limit, Owner, Scope, Strategy, StrategyError};
 use weir_units::Micros;
 
-/// The name that the strategies of all rules have. Their one limit is named by the unit, which so is a
-/// part of the counter's key: limits of different units never share a counter.
+/// Name of all rules' strategies. Their one limit is named by the unit, which so is a part of the counter's key:
+/// limits of different units never share a counter.
 pub const STRATEGY: &str = "envoy";
 
 /// The units of time that Envoy knows.
@@ -147,21 +147,20 @@ impl RateLimit {
         let scope = Scope::of(&[Field::Resource]);
         let limit = Limit { name: name.into(), scope, algorithm };
         let strategy = Strategy::new(STRATEGY, vec![limit], false, on_store_failure).map_err(unlikely)?;
-        // The reference charges what a descriptor bills, and has fixed windows only.
+        // The reference charges billed hits, and has fixed windows only.
         let bills = matches!(kind, Kind::FixedWindow { .. });
         Ok(Self { requests_per_unit, unit, unit_multiplier, kind, bills, strategy: Arc::new(strategy) })
     }
 
-    /// The same limit, which charges bills above the limit or does not. A bill is what a descriptor says in its own
-    /// `hits_addend`.
+    /// Sets if bills are charged above the limit. A bill is a descriptor's own `hits_addend`.
     #[must_use]
     pub const fn billing(mut self, bills: bool) -> Self {
         self.bills = bills;
         self
     }
 
-    /// The same limit, whose bills charge it until it is `max_debt` above its limit; `None` is without bound. Without
-    /// this call the debt is at most the limit.
+    /// Bounds the debt by bills to `max_debt` above the limit; `None` is unbounded. By default it is at most the
+    /// limit.
     #[must_use]
     pub fn with_max_debt(mut self, max_debt: Option<u64>) -> Self {
         let owned = Arc::unwrap_or_clone(self.strategy);
@@ -169,7 +168,7 @@ impl RateLimit {
         self
     }
 
-    /// The same limit, whose keys are `owner`'s.
+    /// Sets the owner of its keys.
     #[must_use]
     pub fn owned_by(mut self, owner: &Arc<Owner>) -> Self {
         self.strategy = Arc::new(Arc::unwrap_or_clone(self.strategy).owned_by(owner));
@@ -215,7 +214,7 @@ impl RateLimit {
 
 fn algorithm(requests: u64, period: Micros, kind: Kind) -> Result<Algorithm, Invalid> {
     match kind {
-        // No bucket refills by nothing; what is denied always, any engine denies.
+        // A bucket cannot refill by 0; any engine can deny everything.
         Kind::Bucket { .. } | Kind::IntervalRefill { .. } if requests == 0 => {
             Algorithm::fixed_window(0, period, false, false)
         }

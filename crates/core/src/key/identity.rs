@@ -1,18 +1,18 @@
-//! Names of states for machines alone, which are hashed and never read.
+//! Identities: names of states that are only hashed, and never read by people.
 
 use super::Subject;
 use crate::strategy::{Field, Strategy, write_sized};
 
-/// Appends the same as [`write_name`](super::write_name) of limit number `index` for machines alone: every part as it is,
-/// behind its length, and which field it is as a letter. For digests that never leave the process, where
-/// no person reads them.
+/// Appends the same parts as [`write_name`](super::write_name) of limit number `index`, but unescaped: each after its
+/// length, and a letter for its field. For digests that never leave the process.
 #[inline]
 pub fn write_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, subject: &Subject<'_>) {
     let begun = begin_identity(out, strategy, index, subject.resource);
     end_identity(out, strategy, index, subject, begun);
 }
 
-/// Appends what [`write_identity`] does for every subject with this resource; says how many fields that has.
+/// Appends the beginning of [`write_identity`] that all subjects with this resource share; returns its number of
+/// fields.
 #[inline]
 pub fn begin_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, resource: &str) -> usize {
     let Some(limit) = strategy.limits().get(index) else { return 0 };
@@ -24,7 +24,7 @@ pub fn begin_identity(out: &mut Vec<u8>, strategy: &Strategy, index: usize, reso
     usize::from(by_resource)
 }
 
-/// Appends the rest of what [`write_identity`] does, after the first `begun` fields.
+/// Appends the rest of [`write_identity`], after the first `begun` fields.
 #[inline]
 pub fn end_identity(
     out: &mut Vec<u8>,

@@ -4,14 +4,14 @@ use super::name::write_fields;
 use super::{KeyPrefix, KeySecret, Subject};
 use crate::strategy::{CONCURRENCY, Strategy};
 
-/// Where a limit's name has its engine, the first key of a strategy's leases has this: no engine has such a name.
+/// Kind of the first key of a strategy's leases, in place of an engine: no engine has this name.
 const RECORDS: &str = "lease";
 
-/// The same of the second key.
+/// Kind of the second key.
 const ENDS: &str = "lease_ends";
 
-/// Appends the full keys of a strategy's leases, and returns where the first one ends: first that of their records,
-/// then that of their ends. Both are in one slot.
+/// Appends the two keys of a strategy's leases, and returns where the first one ends: the key of the records, then
+/// that of the ends. Both are in one slot.
 pub fn write_lease_keys(
     out: &mut Vec<u8>,
     prefix: KeyPrefix<'_>,
@@ -28,8 +28,8 @@ pub fn write_lease_keys(
     first
 }
 
-/// Appends the full keys of the leases by which this process finds out whether a node can keep leases, and returns where
-/// the first one ends. They have fewer parts than the keys of any strategy's leases.
+/// Appends the keys of the probe that tests if a node can keep leases, and returns where the first one ends. They
+/// have fewer parts than the keys of any strategy's leases.
 pub fn write_lease_probe_keys(out: &mut Vec<u8>, prefix: KeyPrefix<'_>) -> usize {
     let mut write = |kind: &str| {
         prefix.write(out);
@@ -42,7 +42,7 @@ pub fn write_lease_probe_keys(out: &mut Vec<u8>, prefix: KeyPrefix<'_>) -> usize
     first
 }
 
-/// Appends what distinguishes the leases of all strategies and subjects: the key of the records without its tag.
+/// Appends the name of a strategy's and a subject's leases: the key of the records without its tag.
 pub fn write_lease_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
     write_name_of(out, RECORDS, strategy, subject);
 }
@@ -55,8 +55,8 @@ fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, subject: &S
     write_fields(out, strategy.fields(), subject);
 }
 
-/// A number from a half to one, of a lease's name and id only: so it is the same on all nodes and in both stores, and
-/// still differs from lease to lease. Vegas measures the shortest round trip again after a time that depends on it.
+/// Jitter from a half to one, derived from a lease's name and id only: the same on all nodes and in both stores, but
+/// different from lease to lease. It sets the time after which Vegas measures the shortest round trip again.
 #[must_use]
 pub fn lease_jitter(strategy: &Strategy, subject: &Subject<'_>, id: &str) -> f64 {
     const STEPS: u128 = 1 << 20;

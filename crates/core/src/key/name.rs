@@ -1,10 +1,10 @@
-//! Names of states as Redis has them.
+//! Names of states in Redis.
 
 use super::{KeyPrefix, Subject};
 use crate::algorithm::Engine;
 use crate::strategy::{Field, Limit, Scope, Strategy};
 
-/// Appends the full key of one limit: what Redis stores it under.
+/// Appends the key of one limit.
 pub fn write_key(
     out: &mut Vec<u8>,
     prefix: KeyPrefix<'_>,
@@ -16,7 +16,7 @@ pub fn write_key(
     write_name(out, strategy, limit, subject);
 }
 
-/// Appends the full key of what a log holds beside it.
+/// Appends the key of the reservations held beside a log.
 pub fn write_held_key(
     out: &mut Vec<u8>,
     prefix: KeyPrefix<'_>,
@@ -28,12 +28,12 @@ pub fn write_held_key(
     write_name_of(out, "held", strategy, limit, subject);
 }
 
-/// Appends what distinguishes the keys of all strategies and limits: the key without its tag.
+/// Appends the name of a limit's state: the key without its tag.
 pub fn write_name(out: &mut Vec<u8>, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
     write_name_of(out, limit.algorithm.engine().name(), strategy, limit, subject);
 }
 
-/// A name whose third part is `kind`: an engine, or what no engine is called.
+/// A name whose third part is `kind`: an engine, or a name that no engine has.
 fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, limit: &Limit, subject: &Subject<'_>) {
     for name in [strategy.name(), &limit.name, kind] {
         out.extend_from_slice(name.as_bytes());
@@ -42,7 +42,7 @@ fn write_name_of(out: &mut Vec<u8>, kind: &str, strategy: &Strategy, limit: &Lim
     write_fields(out, &limit.scope, subject);
 }
 
-/// Appends the fields of a scope with what the subject says of them.
+/// Appends the fields of a scope with the subject's values.
 pub(super) fn write_fields(out: &mut Vec<u8>, scope: &Scope, subject: &Subject<'_>) {
     for (index, field) in scope.fields().iter().enumerate() {
         if index > 0 {
@@ -53,7 +53,7 @@ pub(super) fn write_fields(out: &mut Vec<u8>, scope: &Scope, subject: &Subject<'
     }
 }
 
-/// Appends the full key that remembers a refund by its id.
+/// Appends the key that remembers a refund by its id.
 pub fn write_refund_key(
     out: &mut Vec<u8>,
     prefix: KeyPrefix<'_>,
@@ -65,8 +65,8 @@ pub fn write_refund_key(
     write_refund_name(out, strategy, subject, id);
 }
 
-/// Appends what distinguishes refunds: the key without its tag. Where a limit's name has its engine, this
-/// one has a length, so it is no limit's, also not of a strategy named `refund`.
+/// Appends the name of a refund: the key without its tag. In place of the engine it has a length, so it cannot be
+/// a limit's, even of a strategy named `refund`.
 pub fn write_refund_name(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>, id: &str) {
     out.extend_from_slice(b"refund:");
     write_once(out, strategy, subject, id);
@@ -91,7 +91,7 @@ pub enum Operation {
     Reserve,
 }
 
-/// Appends the full key that remembers what was decided under an id.
+/// Appends the key that remembers a decision by its id.
 pub fn write_record_key(
     out: &mut Vec<u8>,
     prefix: KeyPrefix<'_>,
@@ -104,7 +104,7 @@ pub fn write_record_key(
     write_record_name(out, operation, strategy, subject, id);
 }
 
-/// Appends what distinguishes records: the key without its tag, which is unlike that of any limit as a refund's is.
+/// Appends the name of a record: the key without its tag. Like a refund's, it cannot be a limit's.
 pub fn write_record_name(
     out: &mut Vec<u8>,
     operation: Operation,
@@ -120,16 +120,16 @@ pub fn write_record_name(
     write_once(out, strategy, subject, id);
 }
 
-/// Appends the full key of the charges by which this process finds out whether a node can decide. It has fewer
-/// parts than the key of any limit or refund.
+/// Appends the key of the probe that tests if a node can decide. It has fewer parts than the key of any limit or
+/// refund.
 pub fn write_probe_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, engine: &Engine) {
     prefix.write(out);
     out.extend_from_slice(b"probe:");
     out.extend_from_slice(engine.name().as_bytes());
 }
 
-/// Appends which field the part after it is. No two fields begin alike: a letter and a length, or a name
-/// (which has no `=`) and `=`.
+/// Appends the name of a field before its part. No two fields begin alike: a letter and a length, or a name (which
+/// has no `=`) and `=`.
 fn write_field(out: &mut Vec<u8>, field: &Field) {
     match field {
         Field::Resource => out.push(b'r'),
@@ -161,7 +161,7 @@ pub(super) fn write_part(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Bytes that stand for themselves: printable ASCII but the escape itself and braces.
+/// Bytes that are not escaped: printable ASCII except for the escape character and braces.
 const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'%' | b'{' | b'}')
 }

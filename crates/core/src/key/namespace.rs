@@ -1,4 +1,4 @@
-//! How every key begins: the namespace of the deployment, and the hash tag.
+//! Beginning of every key: the deployment's namespace and the hash tag.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,12 +12,12 @@ pub struct Namespace(Cow<'static, str>);
 /// The longest namespace, in bytes.
 pub const MAX_NAMESPACE: usize = 32;
 
-/// A text that is no namespace.
+/// A text that cannot be a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a namespace has 1 to {MAX_NAMESPACE} of the characters a-z 0-9 -")]
 pub struct NamespaceError;
 
-/// The beginning of the keys of one decision: the namespace and the hash tag.
+/// Key prefix of one decision: the namespace and the hash tag.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyPrefix<'n> {
     namespace: &'n Namespace,
@@ -25,11 +25,11 @@ pub struct KeyPrefix<'n> {
 }
 
 impl Namespace {
-    /// The namespace of a deployment that configures none.
+    /// The default namespace.
     pub const DEFAULT: Self = Self(Cow::Borrowed("weir"));
 
-    /// The namespace `text`. It has no character that stands between the parts of a key or means something in a
-    /// pattern of Redis' access rights.
+    /// The namespace `text`. It has no characters that separate the parts of a key or are special in patterns of
+    /// Redis' access rights.
     pub fn new(text: &str) -> Result<Self, NamespaceError> {
         let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
         if text.is_empty() || text.len() > MAX_NAMESPACE || !text.bytes().all(plain) {
@@ -44,14 +44,14 @@ impl Namespace {
         &self.0
     }
 
-    /// The beginning of keys with this tag.
+    /// The key prefix with this tag.
     #[must_use]
     pub fn prefix(&self, tag: u128) -> KeyPrefix<'_> {
         KeyPrefix { namespace: self, tag }
     }
 
-    /// Where each node shows a fingerprint of its secret. Its tag is the only one that is no hash: nodes with other
-    /// secrets must find it. No other key has this tag, because a hash has no underscore.
+    /// Key of the nodes' secret fingerprints. Its tag is the only one that is not a hash, so that nodes with other
+    /// secrets find it. No other key has this tag, because a hash has no underscore.
     #[must_use]
     pub fn fingerprint_key(&self) -> String {
         format!("{self}:{{key_secret}}:fingerprint")
@@ -66,7 +66,7 @@ impl Namespace {
 }
 
 impl KeyPrefix<'_> {
-    /// Appends `NAMESPACE:{TAG}:`. Every key of a decision begins with this, and nothing else writes it.
+    /// Appends `NAMESPACE:{TAG}:`, the prefix of every key of a decision. No other function writes it.
     pub fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.namespace.0.as_bytes());
         out.extend_from_slice(b":{");

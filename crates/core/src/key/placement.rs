@@ -1,8 +1,8 @@
-//! Where routing groups lie in a cluster whose slots are split evenly among its shards.
+//! Placement of routing groups in a cluster whose slots are split evenly among its shards.
 //!
-//! A group's slot is a hash, so two groups may happen to lie on one shard. Groups that must lie apart get a suffix in
-//! what the hash is of: the first one that brings them into a part of their own. It follows from the names, the
-//! number of shards and the secret alone, so that every node finds the same one.
+//! A group's slot is a hash, so two groups may share a shard. Groups that must lie apart get a suffix in the hashed
+//! text: the first one that moves them into a part of their own. It depends only on the names, the number of shards
+//! and the secret, so every node finds the same one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -11,64 +11,63 @@ use super::tag::{slot, write_group, write_tag};
 use super::{KeySecret, Subject};
 use crate::strategy::{Field, Strategy, Tag};
 
-/// The most shards that groups are placed among. A tag of a group and further fields tries as many suffixes on
-/// average.
+/// Most shards for a placement. A tag of a group and further fields tries as many suffixes on average.
 pub const MAX_SHARDS: u16 = 1000;
 
-/// All slots of a cluster.
+/// Slots of a cluster.
 const SLOTS: u32 = 16_384;
 
-/// Suffixes that are tried for each shard. That none of them fits happens once in e^64 times.
+/// Suffixes tried per shard. The probability that none fits is e^-64.
 const TRIES_PER_SHARD: u32 = 64;
 
-/// The groups that must lie apart: for each the others. What one group says of another counts for both.
+/// The groups that must lie apart, each with the others. The relation is symmetric.
 pub type Apart = BTreeMap<String, BTreeSet<String>>;
 
-/// Where the groups that must lie apart lie.
+/// Placement of the groups that must lie apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Placements {
-    /// 0 if the number is not configured.
+    /// Number of shards; 0 if it is not configured.
     shards: u16,
     groups: BTreeMap<Box<str>, GroupPlacement>,
 }
 
-/// Where one group lies.
+/// Placement of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct GroupPlacement {
     part: u16,
-    /// The suffix of the tag that is of the group alone; 0 is none.
+    /// Suffix of the tag of the group alone; 0 is none.
     suffix: u32,
 }
 
-/// One of the equal parts of all slots, which is a shard's.
+/// One of the equal parts of all slots, served by a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotPart {
-    /// Its number, from 0.
+    /// Index of the part, from 0.
     pub number: u16,
-    /// How many there are.
+    /// Number of parts.
     pub shards: u16,
     /// Its slots.
     pub slots: RangeInclusive<u16>,
 }
 
-/// A group that finds no part.
+/// A group without a free part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("every one of the {shards} shards has a group that `{group}` must be apart from")]
 pub struct NoPartFree {
     /// Its name.
     pub group: String,
-    /// How many parts there are.
+    /// Number of parts.
     pub shards: u16,
 }
 
 impl Placements {
-    /// No group lies anywhere in particular among `shards` shards.
+    /// No placements among `shards` shards.
     #[must_use]
     pub fn among(shards: u16) -> Self {
         Self { shards, groups: BTreeMap::new() }
     }
 
-    /// How many shards there are, where that is known.
+    /// Number of shards, if it is known.
     #[must_use]
     pub fn shards(&self) -> Option<u16> {
         Some(self.shards).filter(|shards| *shards > 0)
@@ -100,7 +99,7 @@ impl Placements {
         Ok(placed)
     }
 
-    /// The hash tag of every key of a decision. `text` is for what is hashed.
+    /// The hash tag of every key of a decision. `text` is a scratch buffer.
     #[must_use]
     pub fn tag(
         &self,
@@ -117,11 +116,11 @@ impl Placements {
             return secret.hash(text);
         }
         let plain = secret.hash(text);
-        // That nothing is found is too unlikely to be seen; the keys then lie where they would without a placement.
+        // Too unlikely to be seen; the keys then lie where they would without a placement.
         self.search(secret, text, |part| part == placement.part).map_or(plain, |(_, tag)| tag)
     }
 
-    /// The part of the slots that has `slot`, where the number of shards is known.
+    /// The part that contains `slot`, if the number of shards is known.
     #[must_use]
     pub fn part(&self, slot: u16) -> Option<SlotPart> {
         let shards = self.shards()?;
@@ -131,20 +130,20 @@ impl Placements {
         Some(SlotPart { number, shards, slots: first as u16..=next.saturating_sub(1) as u16 })
     }
 
-    /// Where `group` is placed; `None` if it need not lie apart from another.
+    /// The placement of `group`; `None` if it need not lie apart from another.
     #[must_use]
     pub fn part_of_group(&self, group: &str) -> Option<u16> {
         self.groups.get(group).map(|placement| placement.part)
     }
 
-    /// Where a decision's group is placed, and whether the tag is of the group alone.
+    /// The placement of a decision's group; true if the tag is of the group alone.
     fn placement(&self, strategy: &Strategy, subject: &Subject<'_>) -> Option<(&GroupPlacement, bool)> {
         let placement = self.groups.get(subject.group.filter(|_| !self.groups.is_empty())?)?;
         let Tag::Fields(scope) = strategy.tag() else { return None };
         scope.has(Field::Resource).then_some((placement, scope.fields().len() == 1))
     }
 
-    /// The first suffix of `text` whose tag lies in a part that `fits`, and this tag.
+    /// The first suffix of `text` whose tag lies in a part accepted by `fits`, and this tag.
     fn search(
         &self,
         secret: &KeySecret,
@@ -164,7 +163,7 @@ impl Placements {
     }
 }
 
-/// Nothing for suffix 0. No field of a tag begins with `#`.
+/// Empty for suffix 0. No field of a tag begins with `#`.
 fn write_suffix(text: &mut Vec<u8>, suffix: u32) {
     if suffix > 0 {
         text.push(b'#');
@@ -178,7 +177,7 @@ fn begin_of(part: u16, shards: u16) -> u32 {
     (2 * u32::from(part) * SLOTS + shards) / (2 * shards)
 }
 
-/// The part that has `slot`.
+/// The part that contains `slot`.
 fn part_of(slot: u16, shards: u16) -> u16 {
     // Rounding moves a boundary by less than one slot, so that the part is this one or the next.
     let about = (u32::from(slot) * u32::from(shards) / SLOTS) as u16;

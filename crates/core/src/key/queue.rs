@@ -4,7 +4,7 @@ use super::name::write_part;
 use super::tag::write_queue;
 use super::{KeyPrefix, KeySecret};
 
-/// The hash tag of all keys of a queue: one queue lies in one slot.
+/// Hash tag of all keys of a queue, which so lie in one slot.
 #[must_use]
 pub fn queue_tag(secret: &KeySecret, queue: &str) -> u128 {
     let mut text = Vec::with_capacity(64);
@@ -12,7 +12,7 @@ pub fn queue_tag(secret: &KeySecret, queue: &str) -> u128 {
     secret.hash(&text)
 }
 
-/// The keys of a queue, and where each ends in one text.
+/// The keys of a queue in one text, and where each ends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueueKeys {
     text: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct QueueKeys {
 
 impl QueueKeys {
     /// The keys of `queue` with these kinds, in order: `NAMESPACE:{TAG}:queue:QUEUE:KIND`. A queue's name has no
-    /// colon, and no engine is called as a kind is, so no limit has such a key.
+    /// colon, and no engine is named like a kind, so no limit has such a key.
     #[must_use]
     pub fn new(prefix: KeyPrefix<'_>, queue: &str, kinds: &[&str]) -> Self {
         let mut keys = Self { text: Vec::with_capacity(512), ends: Vec::with_capacity(kinds.len()) };
@@ -43,13 +43,13 @@ impl QueueKeys {
         Self::new(prefix, queue, &[items, due, meta, outcomes, "dead", "dead_meta"])
     }
 
-    /// Adds a key that `write` appends.
+    /// Adds a key written by `write`.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.text);
         self.ends.push(self.text.len());
     }
 
-    /// How many there are.
+    /// Number of keys.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ends.len()
@@ -62,7 +62,7 @@ impl QueueKeys {
     }
 }
 
-/// Appends the key that remembers an item by the id under which it was put into the queue.
+/// Appends the key that remembers the id under which an item was enqueued.
 pub fn write_put_id_key(out: &mut Vec<u8>, prefix: KeyPrefix<'_>, queue: &str, id: &str) {
     write_queue_key(out, prefix, queue, "id");
     out.push(b':');

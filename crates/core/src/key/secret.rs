@@ -8,7 +8,7 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13, SipHasher24};
 use super::Subject;
 use crate::strategy::{Field, Strategy};
 
-/// The secret that keeps callers from aiming at a slot; the same on all nodes of a deployment.
+/// The secret that prevents callers from aiming at a slot; the same on all nodes of a deployment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeySecret([u8; 16]);
 
@@ -31,9 +31,9 @@ impl KeySecret {
         Self::from_text(&format!("{:x}{:x}", word(), word()))
     }
 
-    /// The 128-bit keyed hash of every field that the limits of a strategy count by, which with the strategy
-    /// is what its keys are made of, and of `whose` they are. The resource determines the routing group, which
-    /// does not matter to keys that do not name the resource.
+    /// 128-bit keyed hash of `whose` keys they are and of every field that the strategy's limits count by. With the
+    /// strategy it identifies the keys. The resource determines the routing group, which is irrelevant for keys
+    /// without the resource.
     #[must_use]
     pub fn hash_fields(&self, whose: u64, strategy: &Strategy, subject: &Subject<'_>) -> u128 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
@@ -51,7 +51,7 @@ impl KeySecret {
         hasher.finish128().as_u128()
     }
 
-    /// 64 bits that are the same on all nodes with this secret, as 16 hex digits. They do not reveal the secret.
+    /// Fingerprint of the secret: 64 bits as 16 hex digits. It does not reveal the secret.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         format!("{:016x}", (self.hash(b"fingerprint of the key secret") >> 64) as u64)
@@ -67,27 +67,27 @@ impl KeySecret {
 }
 
 impl KeySecret {
-    /// Another keyed hash of `bytes`, with fewer rounds: for digests that never leave the process, so
-    /// callers cannot search for collisions.
+    /// Keyed hash of `bytes` with fewer rounds, for digests that never leave the process, so that callers cannot
+    /// search for collisions.
     #[must_use]
     #[inline]
     pub fn digest(&self, bytes: &[u8]) -> u128 {
         self.digester().and(bytes).finish()
     }
 
-    /// The digest of nothing yet.
+    /// The digest of no bytes.
     #[must_use]
     pub fn digester(&self) -> Digester {
         Digester(SipHasher13::new_with_key(&self.0))
     }
 }
 
-/// A digest of what begins with the bytes so far. A copy goes on with others.
+/// Digest of the bytes so far. A copy can be continued with others.
 #[derive(Clone, Copy)]
 pub struct Digester(SipHasher13);
 
 impl Digester {
-    /// The same, and `bytes` behind it.
+    /// Continues the digest with `bytes`.
     #[inline]
     #[must_use]
     pub fn and(mut self, bytes: &[u8]) -> Self {

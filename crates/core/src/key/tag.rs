@@ -1,10 +1,10 @@
-//! Hash tags: what keeps all keys of a strategy in one slot of a cluster, and which slot that is.
+//! Hash tags, which keep all keys of a strategy in one slot of a cluster; and slots.
 
 use super::Subject;
 use super::name::hex_digit;
 use crate::strategy::{Field, Strategy, Tag};
 
-/// Appends what the tag is the hash of.
+/// Appends the hashed text of the tag.
 pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) {
     let mut part = |kind: u8, text: &str| write_part(out, kind, text);
     match strategy.tag() {
@@ -25,12 +25,12 @@ pub fn write_tag(out: &mut Vec<u8>, strategy: &Strategy, subject: &Subject<'_>) 
     }
 }
 
-/// Appends what the tag is the hash of where it is of a routing group alone.
+/// Appends the hashed text of the tag of a routing group alone.
 pub(super) fn write_group(out: &mut Vec<u8>, group: &str) {
     write_part(out, b'g', group);
 }
 
-/// Appends what the tag of a queue is the hash of.
+/// Appends the hashed text of a queue's tag.
 pub(super) fn write_queue(out: &mut Vec<u8>, queue: &str) {
     write_part(out, b'q', queue);
 }
@@ -41,8 +41,8 @@ fn write_part(out: &mut Vec<u8>, kind: u8, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each of its
-/// commands. What distinguishes keys stands after it.
+/// The lower half of a tag: enough to spread slots, and every byte of a key costs Redis at each command. The parts
+/// after the tag identify the key.
 pub(super) fn write_hex(out: &mut Vec<u8>, tag: u128) {
     out.extend((0..16).rev().map(|digit| hex_digit((tag >> (4 * digit)) as u8 & 15)));
 }

@@ -1,4 +1,4 @@
-//! Limits that follow what holders report. One of the two places of weir-core with floats in a decision.
+//! Adaptive limits. One of the two places of weir-core with floats in a decision.
 //!
 //! The arithmetic is in f64, in the same order in both languages, without fused operations; so both have the same
 //! limits to the last bit.
@@ -9,7 +9,7 @@ use super::sampling::{SampleWindow, SamplingRule};
 use super::vegas::{VegasRule, VegasState};
 use weir_units::Micros;
 
-/// A limit that follows what its holders report.
+/// A limit that adapts to the reports of its holders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdaptiveRule {
     /// The limit before the first sample, and after the controller was idle.
@@ -18,7 +18,7 @@ pub struct AdaptiveRule {
     pub min: u64,
     /// The highest limit.
     pub max: u64,
-    /// How it follows.
+    /// The algorithm that adapts it.
     pub controller: ControllerRule,
     /// Settings of the sample window. `None`: each release is a sample.
     pub sampling: Option<SamplingRule>,
@@ -26,10 +26,10 @@ pub struct AdaptiveRule {
     pub idle: Micros,
 }
 
-/// How a limit follows what its holders report.
+/// Algorithms of adaptive limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ControllerRule {
-    /// One more, or a part less.
+    /// Additive increase, multiplicative decrease.
     Aimd(AimdRule),
     /// By the shortest round trip.
     Vegas(VegasRule),

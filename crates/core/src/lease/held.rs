@@ -26,14 +26,14 @@ pub struct LeaseCall<'a> {
     pub jitter: f64,
 }
 
-/// The leases of one key, and what its controller remembers.
+/// The leases of one key, and its controller's state.
 #[derive(Debug, Clone, Default)]
 pub struct LeaseSet {
     leases: HashMap<Arc<str>, Lease>,
     /// Ends and ids, the earliest first.
     ends: BTreeSet<(Micros, Arc<str>)>,
     in_flight: u64,
-    /// The bytes of all ids.
+    /// Total length of all ids, in bytes.
     id_bytes: usize,
     /// Permits held by each partition; empty ones are left out.
     partitions: HashMap<Box<str>, u64>,
@@ -68,7 +68,7 @@ impl LeaseSet {
         self.answer(rule, call, outcome)
     }
 
-    /// How many leases there are.
+    /// Number of leases.
     #[must_use]
     pub fn len(&self) -> usize {
         self.leases.len()
@@ -80,14 +80,14 @@ impl LeaseSet {
         self.leases.is_empty()
     }
 
-    /// The bytes of all ids.
+    /// Total length of all ids, in bytes.
     #[must_use]
     pub fn id_bytes(&self) -> usize {
         self.id_bytes
     }
 
-    /// Removes what has ended, and what the controller remembers if it was idle for too long. Leases that would end
-    /// later than the longest one may, because the clock was set back, end then.
+    /// Removes expired leases, and the controller's state if it was idle for too long. Leases that would end later
+    /// than the longest one may, because the clock was set back, are shortened.
     pub fn expire(&mut self, rule: &ConcurrencyRule, now: Micros) {
         while let Some((ends, id)) = self.ends.first().filter(|(ends, _)| *ends <= now) {
             let (ends, id) = (*ends, Arc::clone(id));
@@ -223,7 +223,7 @@ impl LeaseSet {
         shared.max(own).min(rule.most())
     }
 
-    /// The time until so many leases have ended by themselves that `weight` fits.
+    /// Time until enough leases expire for `weight` to fit.
     fn bound(&self, rule: &ConcurrencyRule, now: Micros, weight: u64) -> Option<Micros> {
         let limit = self.limit(rule);
         if weight > limit {

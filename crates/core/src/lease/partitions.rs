@@ -1,4 +1,4 @@
-//! Parts of a limit that are kept for some callers, by an attribute of the call.
+//! Partitions: shares of a limit that are guaranteed to callers, by an attribute of the call.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ pub const MAX_PARTITIONS: usize = 100;
 /// The whole limit, in the unit of shares.
 const WHOLE: u64 = 1000;
 
-/// Which callers have which part of a limit.
+/// The shares of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitions {
     by: Arc<str>,

@@ -1,39 +1,39 @@
-//! The numbers of a concurrency limit, checked once.
+//! Parameters of a concurrency limit, checked once.
 
 use super::controller::AdaptiveRule;
 use super::partitions::Partitions;
 use super::{LONGEST_TTL, MAX_ADAPTIVE_LIMIT};
 use weir_units::{CEILING, Micros};
 
-/// How many permits there are, and for how long. One that exists is within all bounds.
+/// Checked parameters of a concurrency limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConcurrencyRule(ConcurrencyNumbers);
 
-/// The numbers that a [`ConcurrencyRule`] is made of.
+/// Parameters of a [`ConcurrencyRule`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConcurrencyNumbers {
-    /// How many permits there are.
+    /// Source of the limit.
     pub source: LimitSource,
-    /// How long a lease lasts if its holder does not say.
+    /// Default time to live of a lease.
     pub ttl: Micros,
-    /// How long a lease may last without being renewed.
+    /// Longest time to live of a lease.
     pub max_ttl: Micros,
-    /// The most permits that one lease may have. `None`: as many as there ever are.
+    /// Largest weight of a lease. `None`: the highest limit.
     pub max_weight: Option<u64>,
-    /// Parts that are kept for some callers.
+    /// Guaranteed shares.
     pub partitions: Option<Partitions>,
 }
 
-/// Where the limit comes from.
+/// Source of a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LimitSource {
-    /// From the configuration.
+    /// The configuration.
     Fixed(u64),
-    /// From what the holders report.
+    /// The reports of the holders.
     Adaptive(AdaptiveRule),
 }
 
-/// Numbers that do not fit together.
+/// Parameters that contradict one another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{value} {bound}")]
 pub struct ConcurrencyError {
@@ -46,7 +46,7 @@ pub struct ConcurrencyError {
 }
 
 impl ConcurrencyRule {
-    /// Checks that numbers fit together.
+    /// Checks the parameters.
     pub fn new(numbers: ConcurrencyNumbers) -> Result<Self, ConcurrencyError> {
         let ConcurrencyNumbers { source, ttl, max_ttl, max_weight, .. } = &numbers;
         if *max_ttl == Micros::ZERO || *max_ttl > LONGEST_TTL {
@@ -72,13 +72,13 @@ impl ConcurrencyRule {
         }
     }
 
-    /// The numbers.
+    /// The parameters.
     #[must_use]
     pub fn numbers(&self) -> &ConcurrencyNumbers {
         &self.0
     }
 
-    /// How a limit that follows what holders report does so.
+    /// The rule of an adaptive limit.
     #[must_use]
     pub fn adaptive(&self) -> Option<&AdaptiveRule> {
         match &self.0.source {

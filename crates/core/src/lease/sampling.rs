@@ -1,4 +1,4 @@
-//! Samples of some time together: their average round trip, the most that were in flight, and whether any was dropped.
+//! Sample windows: average round trip, most permits in flight, and whether any work was dropped.
 //!
 //! Twin: lua/lease/sampling.lua.
 
@@ -8,16 +8,16 @@ use weir_units::Micros;
 /// Shorter round trips are no samples of a window: they say nothing of what is limited.
 pub const SHORTEST_RTT: Micros = Micros(100);
 
-/// When samples are passed to the controller.
+/// When a window is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplingRule {
-    /// The time that they are collected for, at least.
+    /// Least duration of a window.
     pub window: Micros,
-    /// How many there must be.
+    /// Least number of samples.
     pub samples: u64,
 }
 
-/// The samples that are collected.
+/// The samples of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SampleWindow {
     /// When the first one came.
@@ -29,7 +29,7 @@ pub(super) struct SampleWindow {
 }
 
 impl SampleWindow {
-    /// Adds a sample. Returns what the window says once it is complete; the next sample begins another one.
+    /// Adds a sample. Returns the summary of a complete window; the next sample begins another one.
     pub(super) fn add(&mut self, rule: SamplingRule, now: Micros, sample: Sample) -> Option<Sample> {
         if sample.rtt < SHORTEST_RTT.0 as f64 {
             return None;

@@ -4,7 +4,7 @@ use super::part::PartState;
 use super::records::KnownIds;
 use super::{QueueAnswer, QueueNumbers, QueueOp, QueuePart, QueueReply, QueueStats, QueueTime};
 
-/// The items of a queue and of its dead letters, and who has them.
+/// State of a queue and its dead letters.
 #[derive(Debug, Default)]
 pub struct BoundedQueue {
     pub(super) main: PartState,
@@ -13,8 +13,8 @@ pub struct BoundedQueue {
 }
 
 impl BoundedQueue {
-    /// Does what is asked, at `now`. Nothing is put into dead letters but by the queue itself, and a list is neither
-    /// acked nor nacked: such calls change nothing.
+    /// Executes an operation at `now`. Only the queue itself adds dead letters, and a list has no Acks or Nacks: such
+    /// calls change nothing.
     pub fn call(
         &mut self,
         rule: &QueueNumbers,

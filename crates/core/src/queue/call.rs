@@ -6,7 +6,7 @@ use weir_units::Micros;
 
 use super::{ItemId, QueueTotals};
 
-/// Which of the two queues that have one name.
+/// One of the two queues that share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueuePart {
     /// The queue itself.
@@ -15,7 +15,7 @@ pub enum QueuePart {
     Dead,
 }
 
-/// When a queue is called, by two clocks. Only the steady one says when something is due or no longer known.
+/// Time of a call, by two clocks. Expiry and due times follow only the steady one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueTime {
     /// A clock that never steps.
@@ -41,26 +41,26 @@ pub enum QueueOp<'a> {
     },
     /// Hands items to a worker.
     Take {
-        /// Who takes them.
+        /// Name of the worker.
         taker: &'a str,
         /// The most items, 1 to [`MAX_ITEMS`](super::MAX_ITEMS).
         max_items: usize,
     },
-    /// The work of these items is done.
+    /// Acks items.
     Ack {
         /// Which items.
         ids: &'a [ItemId],
         /// Outcome of the work; may be empty.
         outcome: &'a str,
     },
-    /// These items are to be delivered again.
+    /// Nacks items, so that they are delivered again.
     Nack {
         /// Which items.
         ids: &'a [ItemId],
-        /// Not before so much time has passed.
+        /// Least delay until the next delivery.
         delay: Micros,
     },
-    /// How the queue stands.
+    /// Statistics of the queue.
     Stats {
         /// How many of the newest outcomes are shown.
         outcomes: usize,
@@ -79,7 +79,7 @@ pub struct NewItem<'a> {
 /// The answer of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueAnswer {
-    /// How many items hold a place, after the call.
+    /// Number of items that hold a place, after the call.
     pub depth: u64,
     /// Result of the operation.
     pub reply: QueueReply,
@@ -92,7 +92,7 @@ pub enum QueueReply {
     Accepted {
         /// Their ids, in order.
         ids: Vec<ItemId>,
-        /// How many of them were not there before.
+        /// Number of new ones.
         added: u64,
     },
     /// None of the items is in the queue.
@@ -101,19 +101,19 @@ pub enum QueueReply {
     Taken {
         /// The items; none if there are none for now.
         items: Vec<DeliveredItem>,
-        /// If there are none: when one may be there that is in the queue already.
+        /// If there are none: when the next item of the queue may be delivered.
         next_after: Option<Micros>,
-        /// Items that went to the dead letters on the way.
+        /// Number of items moved to the dead letters meanwhile.
         dead_lettered: u64,
     },
     /// Items were acked or given back.
     Settled {
-        /// For each of them, whether a worker had it.
+        /// For each of them: true if a worker had it.
         done: Vec<bool>,
-        /// Items that went to the dead letters.
+        /// Number of items moved to the dead letters.
         dead_lettered: u64,
     },
-    /// How the queue stands.
+    /// Statistics of the queue.
     Stats(QueueStats),
 }
 
@@ -133,9 +133,9 @@ pub struct DeliveredItem {
     pub id: ItemId,
     /// The work.
     pub payload: Arc<[u8]>,
-    /// How often it was delivered, this time included.
+    /// Number of deliveries, including this one.
     pub deliveries: u64,
-    /// If this is not the first time: why.
+    /// Why it is delivered again; `None` at the first delivery.
     pub again: Option<Redelivery>,
     /// A dead letter's id in the queue that it comes from.
     pub origin: Option<ItemId>,
@@ -146,7 +146,7 @@ pub struct DeliveredItem {
 pub struct Redelivery {
     /// The cause.
     pub cause: RedeliveryCause,
-    /// Who had it.
+    /// Name of the previous worker.
     pub taker: Box<str>,
 }
 
@@ -159,7 +159,7 @@ pub enum RedeliveryCause {
     Visibility,
 }
 
-/// How a queue stands.
+/// Statistics of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueStats {
     /// Items that workers have, or that wait to be delivered again.
@@ -168,7 +168,7 @@ pub struct QueueStats {
     pub bytes: u64,
     /// Items among the dead letters.
     pub dead_depth: u64,
-    /// How long ago the oldest item came.
+    /// Age of the oldest item.
     pub oldest_age: Option<Micros>,
     /// Totals since the queue was created.
     pub totals: QueueTotals,
@@ -185,9 +185,9 @@ pub struct OutcomeRecord {
     pub at: ItemId,
     /// The item.
     pub item: ItemId,
-    /// How often it was delivered.
+    /// Number of deliveries.
     pub deliveries: u64,
-    /// Who had it.
+    /// Name of the worker.
     pub taker: Box<str>,
     /// The worker's text.
     pub text: Box<str>,

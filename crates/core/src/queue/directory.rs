@@ -12,11 +12,11 @@ pub struct QueueRules(Vec<QueueRule>);
 /// A queue that a caller names.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedQueue<'a> {
-    /// Its place among all queues.
+    /// Index of the queue.
     pub index: usize,
     /// The queue.
     pub rule: &'a QueueRule,
-    /// It, or its dead letters.
+    /// The queue itself, or its dead letters.
     pub part: QueuePart,
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use weir_units::{LATEST, Micros};
 
-/// The id of an item in its queue: the millisecond at which it came, and a number within that. Ids only grow.
+/// Id of an item in its queue: the millisecond of its arrival, and a number within it. Ids only grow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId {
     /// Milliseconds since the Unix epoch.
@@ -20,13 +20,13 @@ pub struct ItemId {
 pub struct NoItemId;
 
 impl ItemId {
-    /// The id of an item that comes at `now`, after the last one.
+    /// The id of an item that arrives at `now`, after `last`.
     pub(super) fn after(last: Self, now: Micros) -> Self {
         let ms = now.0 / 1000;
         if ms > last.ms { Self { ms, seq: 0 } } else { Self { seq: last.seq.saturating_add(1), ..last } }
     }
 
-    /// How long ago the item came.
+    /// Age of the item.
     pub(super) fn age(self, now: Micros) -> Micros {
         Micros(now.0.saturating_sub(self.ms.saturating_mul(1000)))
     }

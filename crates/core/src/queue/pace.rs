@@ -1,8 +1,8 @@
-//! How fast items leave: a bucket of burst 1.
+//! Pace of deliveries: a bucket of burst 1.
 
 use weir_units::Micros;
 
-/// So many items in so much time, evenly.
+/// A rate of evenly spaced items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePace {
     /// Items per period, at least 1.
@@ -20,16 +20,16 @@ pub(super) struct PaceState {
 }
 
 impl PaceState {
-    /// The same at `now`.
+    /// The state at `now`.
     pub(super) fn drained(self, pace: QueuePace, now: Micros) -> Self {
-        // It may be of another rate, which the configuration had before.
+        // It may be of another rate, from before a reload.
         let level = self.level.min(pace.period.0);
         let (count, since) = (pace.count.max(1), now.0.saturating_sub(self.at.0));
         let drained = if since >= level.div_ceil(count) { level } else { since.saturating_mul(count) };
         Self { level: level.saturating_sub(drained), at: now }
     }
 
-    /// How long until the next item may leave.
+    /// Time until the next item may be delivered.
     pub(super) fn wait(self, pace: QueuePace) -> Micros {
         Micros(self.level.div_ceil(pace.count.max(1)))
     }
@@ -39,7 +39,7 @@ impl PaceState {
         now < self.at
     }
 
-    /// An item leaves, after a wait of nothing.
+    /// Charges a delivery, when the wait is 0.
     pub(super) fn charge(&mut self, pace: QueuePace) {
         self.level = pace.period.0;
     }

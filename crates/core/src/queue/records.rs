@@ -6,14 +6,14 @@ use weir_units::Micros;
 
 use super::{ItemId, MAX_KNOWN_IDS, OUTCOMES_PER_PLACE, OutcomeRecord, QueueNumbers, QueueTime};
 
-/// How long an id that has expired is kept, as in Redis: a clock that steps back by less still finds it.
+/// How long an expired id is kept, as in Redis: a clock that steps back by less still finds it.
 const EXPIRED_KEPT: Micros = Micros::from_secs(60);
 
 /// Ids under which items were accepted, until they expire.
 #[derive(Debug, Default)]
 pub(super) struct KnownIds {
     by_id: HashMap<Box<str>, (ItemId, Micros)>,
-    /// In the order in which they came, which but for steps of the clock is that of their expiry.
+    /// In order of arrival, which is the order of expiry except for steps of the clock.
     order: VecDeque<(Box<str>, Micros)>,
 }
 
@@ -70,7 +70,7 @@ impl OutcomeLog {
         let at = ItemId::after(self.last, now.wall);
         self.last = at;
         let record = OutcomeRecord { at, item, deliveries, taker: taker.into(), text: text.into() };
-        // As ids do, it only grows.
+        // Monotonic, as ids are.
         self.last_came = self.last_came.max(now.steady.0 / 1000);
         self.kept.push_back((self.last_came, record));
         while self.kept.len() as u64 > rule.capacity.saturating_mul(OUTCOMES_PER_PLACE) {
@@ -86,7 +86,7 @@ impl OutcomeLog {
         }
     }
 
-    /// How many there are, and the newest of them.
+    /// The number of outcomes, and the newest ones.
     pub(super) fn newest(&self, most: usize) -> (u64, Vec<OutcomeRecord>) {
         (
             self.kept.len() as u64,

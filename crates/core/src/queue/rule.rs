@@ -1,4 +1,4 @@
-//! The numbers of a queue, checked once.
+//! Parameters of a queue, checked once.
 
 use weir_units::{LONGEST_SPAN, Micros};
 
@@ -6,14 +6,14 @@ use super::{
     MAX_CAPACITY, MAX_DELIVERIES, MAX_OUTCOMES_KEPT, MAX_PAYLOAD, MAX_QUEUE_BYTES, MAX_VISIBILITY, QueuePace,
 };
 
-/// A queue of the configuration. One that exists is within all bounds.
+/// Checked parameters of a configured queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueRule {
     name: Box<str>,
     numbers: QueueNumbers,
 }
 
-/// The numbers that a [`QueueRule`] is made of.
+/// Parameters of a [`QueueRule`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueNumbers {
     /// Delivery guarantee.
@@ -22,12 +22,11 @@ pub struct QueueNumbers {
     pub capacity: u64,
     /// The most bytes of their payloads.
     pub max_bytes: u64,
-    /// How fast items leave. `None`: as fast as they are taken.
+    /// Pace of deliveries. `None`: unlimited.
     pub pace: Option<QueuePace>,
-    /// How long a worker has until its item is delivered again, and how long ids are known.
+    /// Visibility timeout: time until an unacked item is delivered again. Also the lifetime of ids.
     pub visibility: Micros,
-    /// After so many deliveries without an ack an item goes to the dead letters. `None`: it is delivered until it is
-    /// acked.
+    /// Deliveries without an ack after which an item is moved to the dead letters. `None`: unlimited.
     pub max_deliveries: Option<u64>,
     /// How long outcomes are kept; zero keeps none.
     pub outcomes: Micros,
@@ -42,7 +41,7 @@ pub enum QueueKind {
     List,
 }
 
-/// A number that no queue can have.
+/// A parameter out of its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: {bound}")]
 pub struct QueueError {
@@ -66,7 +65,7 @@ impl QueueKind {
 }
 
 impl QueueRule {
-    /// Checks that the numbers are within their bounds.
+    /// Checks the bounds of the parameters.
     pub fn new(name: &str, numbers: QueueNumbers) -> Result<Self, QueueError> {
         let QueueNumbers { capacity, max_bytes, pace, visibility, max_deliveries, outcomes, .. } = &numbers;
         within("capacity", *capacity, 1, MAX_CAPACITY, "")?;
@@ -89,7 +88,7 @@ impl QueueRule {
         &self.name
     }
 
-    /// Its numbers.
+    /// Its parameters.
     #[must_use]
     pub fn numbers(&self) -> &QueueNumbers {
         &self.numbers

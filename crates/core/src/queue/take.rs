@@ -1,4 +1,4 @@
-//! Handing items out: those that are due again first, then new ones, no faster than the rate.
+//! Deliveries: items that are due again first, then new ones, at the pace at most.
 
 use std::mem;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl BoundedQueue {
         due.take(DUE_LOOKS).copied().collect()
     }
 
-    /// Moves an item to the dead letters, if it belongs there and there is a place for it.
+    /// Moves an item to the dead letters, if it had its deliveries and there is room.
     pub(super) fn bury(&mut self, rule: &QueueNumbers, part: QueuePart, id: ItemId, now: QueueTime) -> bool {
         let Some(most) = rule.max_deliveries.filter(|_| part == QueuePart::Main) else { return false };
         let Some(item) = self.main.items.get(&id) else { return false };
@@ -136,7 +136,7 @@ impl Handing<'_> {
     }
 }
 
-/// When an item that is in the queue may be handed out.
+/// When an item of the queue may be delivered.
 fn next_after(state: &PartState, wait: Micros, now: Micros) -> Option<Micros> {
     if state.first_new().is_some() {
         return Some(wait);

@@ -1,7 +1,7 @@
-//! Consumers that no limit is asked about: deny lists and allow lists.
+//! Access lists: consumers that are denied or allowed without asking any limit.
 //!
-//! Every deny list goes before every allow list. So a consumer on both is denied, whichever of the lists is the
-//! strategy's own and whichever is for all strategies.
+//! Deny lists take precedence over allow lists: a consumer on both is denied, whether the lists are the strategy's
+//! own or for all strategies.
 
 use super::{Pattern, Patterns};
 
@@ -21,7 +21,7 @@ pub enum Listed {
     Allow,
 }
 
-/// Why a consumer is said to be on a list.
+/// The entry of a list that matched a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing<'a> {
     /// The kind of list.
@@ -51,7 +51,7 @@ impl Access {
     }
 }
 
-/// The list that answers for `consumer`, if one does.
+/// The list that applies to `consumer`, if any.
 pub(super) fn listing<'a>(all: &'a Access, own: Option<&'a Access>, consumer: &str) -> Option<Listing<'a>> {
     let find = |listed, list: &'a Patterns<()>, own| {
         list.find(consumer).map(|(pattern, ())| Listing { listed, pattern, own })

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that no other set of limits of this process has or will have. Strategies made again by a
-/// changed configuration have new ones, and so do overrides; a plain copy has its original's.
+/// Unique number of a set of limits in this process. A reload and an override have new ones; a clone has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StrategyId(u64);
 

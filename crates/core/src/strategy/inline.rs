@@ -1,4 +1,4 @@
-//! Limits that requests bring along. They are strategies of one limit, which counts by resource and consumer.
+//! Inline limits: strategies of one limit inside requests. They count by resource and consumer.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -25,13 +25,13 @@ impl Default for InlineLimits {
 }
 
 impl InlineLimits {
-    /// Whom the keys of all inline limits are counted with.
+    /// Owner of the keys of all inline limits.
     #[must_use]
     pub fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }
 
-    /// The strategy of an inline limit. Two of one name and engine have the same keys, whatever their numbers.
+    /// The strategy of an inline limit. Two with one name and engine share their keys, even if their numbers differ.
     pub fn strategy(
         &self,
         name: &str,
@@ -54,8 +54,7 @@ pub fn inline_name(strategy: &str) -> Option<&str> {
     strategy.strip_prefix(INLINE).and_then(|rest| rest.strip_prefix('='))
 }
 
-/// The same number for all strategies of one name. If two names have the same, their decisions wait for one another,
-/// and nothing else.
+/// A number derived from the name. If two names share it, their decisions only wait for one another.
 fn family(name: &str) -> usize {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

@@ -1,8 +1,8 @@
-//! Other numbers for some consumers: tiers and single exceptions.
+//! Overrides: other numbers for some consumers (tiers and single exceptions).
 //!
-//! An override is a whole strategy, ready to decide: the base with other algorithms for some of its
-//! limits. Its names, scopes and tag are the base's, and so are its keys as far as the engine is the
-//! same: a consumer whose limit is raised keeps what is used. Another engine is another key, whose limit starts full.
+//! An override is a whole strategy, ready to decide: the base with other algorithms for some of its limits. It has
+//! the base's names, scopes and tag, and also its keys where the engine is the same: a consumer whose limit is raised
+//! keeps its use. Another engine has another key, whose limit starts full.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub enum OverrideError {
     /// It has permits and no rate limits.
     #[error("strategy `{0}` limits concurrency; only rate limits can have other numbers for some consumers")]
     Concurrency(Box<str>),
-    /// Its counter is shared between consumers, who would be counted by different numbers.
+    /// Its counter is shared between consumers, for whom different numbers would apply.
     #[error(
         "limit `{limit}` of strategy `{strategy}` counts by {scope}, so that consumers share its counters; \
          only limits that count by consumer can differ between consumers"
@@ -66,8 +66,8 @@ pub enum OverrideError {
 }
 
 impl Overrides {
-    /// A table of `overrides`. Of two for the same consumers and resources the first counts; the
-    /// configuration refuses them.
+    /// A table of `overrides`. Of two for the same consumers and resources the first applies; the configuration
+    /// refuses them.
     #[must_use]
     pub fn new(overrides: impl IntoIterator<Item = Override>) -> Self {
         let mut by_consumer: HashMap<String, Vec<(String, Arc<Strategy>)>> = HashMap::new();
@@ -85,8 +85,8 @@ impl Overrides {
         self.0.is_empty()
     }
 
-    /// The one for `consumer` on `resource`: of those whose patterns match both, the one that says most
-    /// of the consumer, and then of the resource.
+    /// The override for `consumer` on `resource`: of those whose patterns match both, the most specific one, first by
+    /// consumer and then by resource.
     #[must_use]
     pub fn find(&self, consumer: &str, resource: &str) -> Option<Applied<'_>> {
         self.0.matches(consumer).find_map(|(consumer, resources)| {
@@ -97,7 +97,7 @@ impl Overrides {
 }
 
 impl OverrideError {
-    /// There is no such limit, but there are `limits`.
+    /// The error for an unknown limit, where there are `limits`.
     #[must_use]
     pub fn unknown<'n>(strategy: &str, limits: impl Iterator<Item = &'n str>) -> Self {
         let limits: Vec<String> = limits.map(|limit| format!("`{limit}`")).collect();
@@ -125,7 +125,7 @@ impl Strategy {
         }
     }
 
-    /// Gives limit `name` another algorithm.
+    /// Replaces the algorithm of limit `name`.
     pub fn override_limit(&mut self, name: &str, algorithm: Algorithm) -> Result<(), OverrideError> {
         self.check_override(name)?;
         self.id = StrategyId::next();

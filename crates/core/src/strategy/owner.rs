@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A strategy with its overrides, or a domain of Envoy's with its rules. Owners of one name are the same to a store,
-/// also where a changed configuration has made another one.
+/// A strategy with its overrides, or a domain of Envoy's with its rules. To a store, owners with one name are equal,
+/// also after a reload.
 #[derive(Debug)]
 pub struct Owner {
     name: Box<str>,
@@ -17,7 +17,7 @@ impl Owner {
         Self::named(name.into())
     }
 
-    /// The owner of the keys of a domain of Envoy's rules. It is no strategy's: their names have no colon.
+    /// The owner of the keys of an Envoy domain's rules. It cannot be a strategy's: their names have no colon.
     #[must_use]
     pub fn of_domain(name: &str) -> Self {
         Self::named(format!("domain:{name}").into())
@@ -27,7 +27,7 @@ impl Owner {
         Self { name, mark: AtomicU64::new(0) }
     }
 
-    /// Its name, unlike that of every other owner.
+    /// Its unique name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -40,7 +40,7 @@ impl Owner {
         self.mark.load(Relaxed)
     }
 
-    /// Notes something about this owner, so that the store need not look its name up again.
+    /// Sets the mark, so that the store need not look up the name again.
     pub fn set_mark(&self, mark: u64) {
         self.mark.store(mark, Relaxed);
     }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-/// A table of configured names. Callers only look names up and never insert them, so its hash can be a
-/// fast one that does not resist chosen names.
+/// A table of configured names. Callers only look up names and never insert them, so its hash need not resist chosen
+/// names.
 pub(super) type NameTable<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
-/// Patterns with what is configured for each, exact or ending in `*`.
+/// Values by pattern: exact names, and prefixes that end in `*`.
 ///
 /// Looking a name up costs a hash and a binary search, however many patterns there are: the prefixes
 /// are sorted, and each knows the longest other prefix that it starts with.
@@ -29,14 +29,14 @@ struct Prefix<T> {
 /// A pattern as it was configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern<'a> {
-    /// The name, or what all names of it begin with.
+    /// The name, or the prefix.
     text: &'a str,
     is_prefix: bool,
     place: usize,
 }
 
 impl<T> Patterns<T> {
-    /// A table of `patterns`. Of two equal patterns the first counts; the configuration refuses them.
+    /// A table of `patterns`. Of two equal patterns the first applies; the configuration refuses them.
     #[must_use]
     pub fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
         let mut exact = NameTable::default();
@@ -69,7 +69,7 @@ impl<T> Patterns<T> {
         self.matches(name).next()
     }
 
-    /// Everything that is configured for `name`: exact, then from the longest prefix to the shortest.
+    /// All values that match `name`: exact, then from the longest prefix to the shortest.
     pub fn matches<'a>(&'a self, name: &str) -> impl Iterator<Item = (Pattern<'a>, &'a T)> {
         let exact = self.exact.get_key_value(name);
         let exact =
@@ -95,7 +95,7 @@ impl<T> Patterns<T> {
         exact.chain(self.prefixes.iter().map(Prefix::entry))
     }
 
-    /// How many patterns there are.
+    /// Number of patterns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.exact.len() + self.prefixes.len()
@@ -116,7 +116,7 @@ impl<T> Prefix<T> {
 }
 
 impl Pattern<'_> {
-    /// Where it stands among all that were configured together, counted from 0.
+    /// Index among all that were configured together, from 0.
     #[must_use]
     pub const fn place(&self) -> usize {
         self.place

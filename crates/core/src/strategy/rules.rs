@@ -1,4 +1,4 @@
-//! All strategies, the resources they are the default of, and the consumers with exceptions.
+//! All strategies, the default strategies of resources, and the exceptions of consumers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub struct Resource {
     pub group: Option<Box<str>>,
 }
 
-/// Which resource has which strategy when the caller names none.
+/// Default strategies of resources.
 pub type Resources = Patterns<Resource>;
 
-/// The configured strategies, and which resource has which.
+/// The configured strategies, and the default ones of resources.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     strategies: Vec<Arc<Strategy>>,
@@ -36,7 +36,7 @@ pub struct Rules {
     shadows: Vec<Vec<Shadow>>,
     shadow_limits: Vec<Vec<ShadowLimit>>,
     has_shadows: bool,
-    /// The engines that strategies and overrides have.
+    /// Engines of strategies and overrides.
     engines: BTreeSet<EngineKind>,
     inline: Option<InlineLimits>,
 }
@@ -83,8 +83,7 @@ impl Rules {
         Self { strategies, by_name, resources, exceptions, engines, ..Self::default() }
     }
 
-    /// The same with lists for all strategies, and one of its own for each, in the order of the
-    /// strategies.
+    /// Sets the access lists: one for all strategies, and one for each in the order of the strategies.
     #[must_use]
     pub fn with_access(mut self, all: Access, own: impl IntoIterator<Item = Access>) -> Self {
         self.access = all;
@@ -94,7 +93,7 @@ impl Rules {
         self
     }
 
-    /// The same with overrides; each says which strategy it is for, by its name.
+    /// Sets the overrides; each names its strategy.
     #[must_use]
     pub fn with_overrides(mut self, overrides: impl IntoIterator<Item = Override>) -> Self {
         let mut each: Vec<Vec<Override>> = self.strategies.iter().map(|_| Vec::new()).collect();
@@ -111,8 +110,8 @@ impl Rules {
         self
     }
 
-    /// The same with shadows: for each strategy the places of those that are decided beside it, with the `overrides`
-    /// that they have. Limits in shadow mode are found here, too.
+    /// Sets the shadows: for each strategy the indexes of its shadows, and their `overrides`. Limits in shadow mode
+    /// are found here as well.
     #[must_use]
     pub fn with_shadows(mut self, shadows: &[Vec<usize>], overrides: &[Override]) -> Self {
         let mut pairs = 0..;
@@ -171,7 +170,7 @@ impl Rules {
         ResolvedShadow { strategy: applied.map_or(&shadow.strategy, |one| one.strategy), listed }
     }
 
-    /// The same, where requests may bring limits along.
+    /// Allows inline limits.
     #[must_use]
     pub fn with_inline_limits(mut self) -> Self {
         self.engines.extend([EngineKind::Bucket, EngineKind::Window, EngineKind::Log, EngineKind::Sliding]);
@@ -185,15 +184,15 @@ impl Rules {
         self.inline.as_ref()
     }
 
-    /// Whom keys are counted with: strategies, shadows for themselves, and inline limits.
+    /// Owners of keys: strategies, shadows, and inline limits.
     pub fn owners(&self) -> impl Iterator<Item = &Owner> {
         let inline = self.inline.iter().map(|inline| &**inline.owner());
         let shadows = self.shadows.iter().flatten().map(|shadow| &shadow.strategy);
         self.strategies.iter().chain(shadows).map(|strategy| &**strategy.owner()).chain(inline)
     }
 
-    /// The names under which decisions are counted, by the index that [`Resolved`] has: those of the strategies, then
-    /// that of inline limits, where requests may bring some.
+    /// Names under which decisions are counted, by [`Resolved::index`]: the strategies, then inline limits if they
+    /// are allowed.
     pub fn counted_names(&self) -> impl Iterator<Item = &str> {
         let inline = self.inline.iter().map(|_| INLINE);
         self.strategies.iter().map(|strategy| strategy.name()).chain(inline)
@@ -205,7 +204,7 @@ impl Rules {
         &self.strategies
     }
 
-    /// The engines that strategies and overrides have.
+    /// Engines of strategies and overrides.
     pub fn engines(&self) -> impl Iterator<Item = EngineKind> {
         self.engines.iter().copied()
     }
@@ -216,7 +215,7 @@ impl Rules {
         self.strategies.iter().any(|strategy| strategy.permits().is_some())
     }
 
-    /// Which resource has which strategy.
+    /// The default strategies of resources.
     #[must_use]
     pub fn resources(&self) -> &Resources {
         &self.resources
@@ -246,7 +245,7 @@ impl Rules {
         Resolved { strategy, listing, applied, ..resolved }
     }
 
-    /// The strategy for a request, its index, and the routing group of its resource, for every consumer. An
+    /// Resolves a request for consumers without an exception: strategy, index, and routing group of the resource. An
     /// explicit strategy may be used on any resource.
     pub fn resolve(&self, resource: &str, strategy: &str) -> Result<Resolved<'_>, Unknown> {
         let entry = self.resources.find(resource);
@@ -319,17 +318,17 @@ impl Exceptions {
 /// The strategy that decides a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Resolved<'a> {
-    /// Its place in [`Rules::strategies`]; handles that are made once per strategy are found by it.
+    /// Index in [`Rules::strategies`], also of tables with one entry per strategy.
     pub index: usize,
-    /// The strategy, with the numbers that the consumer has.
+    /// The strategy, with the consumer's overrides.
     pub strategy: &'a Arc<Strategy>,
     /// The routing group of the request's resource.
     pub group: Option<&'a str>,
-    /// The pattern that matches it.
+    /// The pattern that matches the resource.
     pub pattern: Option<Pattern<'a>>,
-    /// The list that answers; the limits are then not asked.
+    /// The access list that applies; the limits are then not asked.
     pub listing: Option<Listing<'a>>,
-    /// The override that the numbers come from.
+    /// The override that applies.
     pub applied: Option<Applied<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! By which fields of a request a limit counts.
+//! Scopes: the fields of a request by which a limit counts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub enum Field {
     Attribute(Arc<str>),
 }
 
-/// The fields of a request that make a limit's key, in a fixed order. None: one counter for all.
+/// The fields in a limit's key, in a fixed order. Empty: one counter for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope(Vec<Field>);
 
@@ -28,7 +28,7 @@ impl Scope {
         Self(fields)
     }
 
-    /// Its fields, in the order they stand in a key.
+    /// Its fields, in their order in keys.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.0

@@ -1,8 +1,8 @@
-//! Shadow strategies: decided beside a live one, charged for themselves, and never enforced.
+//! Shadow strategies: decided beside a live one, charged on counters of their own, never enforced.
 //!
-//! A shadow is a configured strategy under a name of its own, which has the live strategy's in it: `new-api~api`. No
-//! configured strategy has such a name. So its counters are its own, also where the strategy is live for other calls, or
-//! the shadow of another one.
+//! A shadow is a configured strategy under a name that includes the live strategy's: `new-api~api`. No configured
+//! strategy has such a name, so the shadow's counters are separate, even if the strategy is live for other calls or
+//! shadows another one.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::{Override, Overrides, Owner, Strategy, StrategyId, StrategyRule, Tag}
 /// The most shadows that a strategy may have.
 pub const MAX_SHADOWS: usize = 4;
 
-/// Between the names of a shadow and of its live strategy.
+/// Separator between the names of a shadow and its live strategy.
 const SHADOW_OF: char = '~';
 
 /// A strategy that is decided beside another one.
 #[derive(Debug, Clone)]
 pub struct Shadow {
-    /// The place of the strategy that it is in [`Rules::strategies`](super::Rules::strategies).
+    /// Index of the configured strategy that decides here, in [`Rules::strategies`](super::Rules::strategies).
     pub(super) index: usize,
     pair: usize,
     name: Box<str>,
@@ -28,7 +28,7 @@ pub struct Shadow {
 /// A limit in shadow mode.
 #[derive(Debug, Clone)]
 pub struct ShadowLimit {
-    /// Its place in its strategy.
+    /// Index in its strategy.
     pub place: usize,
     /// Its number among all shadows.
     pub pair: usize,
@@ -37,7 +37,7 @@ pub struct ShadowLimit {
 }
 
 impl ShadowLimit {
-    /// Those of `strategy`, which get the next numbers.
+    /// The shadow limits of `strategy`, numbered by `pairs`.
     pub(super) fn all_of(strategy: &Strategy, pairs: &mut impl Iterator<Item = usize>) -> Vec<Self> {
         let limits = strategy.limits().iter().enumerate().filter(|(_, limit)| limit.algorithm.is_shadow());
         limits
@@ -72,7 +72,7 @@ impl Shadow {
         }
     }
 
-    /// The name of the strategy that it is.
+    /// The configured name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -92,7 +92,7 @@ impl Shadow {
 }
 
 impl Strategy {
-    /// The same strategy under another name. Where all keys of both strategies are in one slot, it is the same slot.
+    /// The strategy under another name. If all keys of both strategies are in one slot, it is the same slot.
     fn shadowing(&self, live: &Self, name: &Arc<str>, owner: &Arc<Owner>) -> Self {
         let tag = match (&self.tag, &live.tag) {
             (Tag::Strategy(_), Tag::Strategy(slot)) => Tag::Strategy(slot.clone()),

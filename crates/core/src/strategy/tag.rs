@@ -16,8 +16,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// The tag of a strategy's limits. A single limit for all (`per: []`) is one key, and needs no
-    /// leave to be in one slot.
+    /// The tag of a strategy's limits. A single limit for all (`per: []`) is one key, so it needs no `single_slot`.
     pub(super) fn of(strategy: &str, limits: &[Limit], single_slot: bool) -> Result<Self, StrategyError> {
         let everywhere = |field: &&Field| limits.iter().all(|limit| limit.scope.fields().contains(field));
         let first = limits.first().map(|limit| limit.scope.fields()).unwrap_or_default();

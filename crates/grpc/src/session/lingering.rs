@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error_code::{ConnectionError, ErrorCode};
 use crate::session::receive::LARGEST_WINDOW;
 use crate::session::{GracefulShutdown, Session};
+use crate::unread_request::UnreadRequest;
 
 /// How many bytes of the body are read, and how long.
 const MAX_REST: usize = 64 << 10;
@@ -24,16 +25,6 @@ pub(super) struct Lingering {
     requests: HashMap<u32, UnreadRequest, foldhash::fast::RandomState>,
     /// Until when each is read, the oldest first; also of some that have ended.
     times: VecDeque<(u32, Instant)>,
-}
-
-/// A request whose answer is complete.
-#[derive(Debug)]
-pub(crate) struct UnreadRequest {
-    /// Bytes of the announced content-length that have not come.
-    content_length: Option<u64>,
-    send_window_delta: i64,
-    /// Bytes of its body since the answer.
-    read: usize,
 }
 
 impl Lingering {
@@ -136,25 +127,5 @@ impl Session {
         let request = self.lingering.requests.remove(&id)?;
         self.held_by_streams -= COUNTED;
         Some(request)
-    }
-}
-
-impl UnreadRequest {
-    /// With these bytes missing, and so many more in its send window than in that of a new stream.
-    pub(crate) const fn new(content_length: Option<u64>, send_window_delta: i64) -> Self {
-        Self { content_length, send_window_delta, read: 0 }
-    }
-
-    /// Takes so many bytes of the body; false if it is longer than its content-length.
-    fn take(&mut self, bytes: usize) -> bool {
-        let Some(missing) = &mut self.content_length else { return true };
-        let rest = missing.checked_sub(bytes as u64);
-        *missing = rest.unwrap_or_default();
-        rest.is_some()
-    }
-
-    /// Whether no byte of the content-length is missing.
-    fn is_complete(&self) -> bool {
-        self.content_length.is_none_or(|missing| missing == 0)
     }
 }

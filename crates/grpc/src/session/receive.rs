@@ -348,7 +348,8 @@ impl Session {
     }
 }
 
-/// Whether a HEADERS or PRIORITY frame says that its stream depends on itself.
+/// True if a HEADERS or PRIORITY frame says that its stream depends on itself.
+#[inline]
 fn depends_on_itself(frame: &Frame<'_>) -> bool {
     let is_headers = frame.kind == kind::HEADERS;
     if is_headers && !frame.has(flag::PRIORITY) {

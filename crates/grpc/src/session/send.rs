@@ -9,9 +9,10 @@ use crate::error_code::ErrorCode;
 use crate::frames::{self, LARGEST_PAYLOAD, flag, kind};
 use crate::in_flight::StreamingResponse;
 use crate::reply::{Reply, ResponseBody};
+use crate::session::Session;
 use crate::session::preface::wrong_port;
-use crate::session::{Session, UnreadRequest};
 use crate::stream::{AfterData, QueuedData};
+use crate::unread_request::UnreadRequest;
 
 impl Session {
     /// Answers a call with one message and grpc-status 0.
@@ -99,7 +100,7 @@ impl Session {
     /// Resets a call that has failed without an answer.
     pub(crate) fn failed(&mut self, id: u32) {
         if let Some(stream) = self.streams.remove(&id) {
-            self.release(stream);
+            self.release(&stream);
             self.send_reset(id, ErrorCode::Internal);
         }
     }
@@ -245,7 +246,7 @@ impl Session {
     fn end_stream(&mut self, id: u32) {
         let Some(stream) = self.streams.remove(&id) else { return };
         let unread = stream.unread_request();
-        self.release(stream);
+        self.release(&stream);
         if let Some(unread) = unread {
             self.linger(id, unread);
         }

@@ -1,24 +1,24 @@
-//! The calls of one connection that wait for their answers.
+//! Pending calls of one connection.
 
 use std::collections::VecDeque;
 
 use super::LoadCall;
 use crate::answer::CountedAnswer;
 
-/// By stream. Streams are numbered in the order of the calls, so this is a row with gaps.
+/// Calls by stream. Streams are numbered in the order of the calls, so this is a queue with gaps.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     row: VecDeque<Option<PendingAnswer>>,
-    /// The stream of the first in the row.
+    /// Stream of the first in the queue.
     first: u32,
     unanswered: usize,
 }
 
-/// What is known of a call so far.
+/// State of a pending call.
 #[derive(Debug)]
 pub(super) struct PendingAnswer {
     pub(super) call: LoadCall,
-    /// What its message says; the status comes after it.
+    /// Its answer message; the status follows.
     pub(super) answer: Option<CountedAnswer>,
 }
 
@@ -36,13 +36,13 @@ impl Calls {
         self.unanswered += 1;
     }
 
-    /// The call of this stream, if it waits.
+    /// The pending call of this stream.
     pub(super) fn get(&mut self, stream: u32) -> Option<&mut PendingAnswer> {
         let place = self.place(stream)?;
         self.row.get_mut(place)?.as_mut()
     }
 
-    /// Ends the wait of this stream's call.
+    /// Removes this stream's call.
     pub(super) fn take(&mut self, stream: u32) -> Option<PendingAnswer> {
         let place = self.place(stream)?;
         let waiting = self.row.get_mut(place)?.take()?;
@@ -51,7 +51,7 @@ impl Calls {
         Some(waiting)
     }
 
-    /// Ends the wait of the oldest call if it was made before this time.
+    /// Removes the oldest call if it was made before this time.
     pub(super) fn take_older(&mut self, before_ns: u64) -> Option<(u32, LoadCall)> {
         let oldest = self.row.front()?.as_ref()?;
         if oldest.call.sent_ns >= before_ns {
@@ -61,7 +61,7 @@ impl Calls {
         self.take(stream).map(|waiting| (stream, waiting.call))
     }
 
-    /// Ends the waits of this stream and all behind it.
+    /// Removes the calls of this stream and all later ones.
     pub(super) fn take_from(&mut self, stream: u32, mut each: impl FnMut(LoadCall)) {
         let begin = self.place(stream).unwrap_or(0).min(self.row.len());
         for waiting in self.row.drain(begin..).flatten() {
@@ -76,7 +76,7 @@ impl Calls {
         stream.checked_sub(self.first).map(|distance| (distance / 2) as usize)
     }
 
-    /// The first in the row always waits.
+    /// Drops gaps, so that the first in the queue is pending.
     fn close_up(&mut self) {
         while let Some(None) = self.row.front() {
             self.row.pop_front();

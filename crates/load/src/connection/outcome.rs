@@ -1,39 +1,39 @@
-//! What becomes of calls.
+//! Outcomes of calls.
 
 use crate::answer::CountedAnswer;
 
-/// A call that has ended.
+/// Outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CallOutcome {
     pub(crate) call: LoadCall,
     pub(crate) result: Result<CountedAnswer, Failure>,
 }
 
-/// A call, as the one who makes it knows it.
+/// A call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LoadCall {
-    /// When it was due: what its latency counts from.
+    /// Scheduled time, from which latency is measured.
     pub(crate) due_ns: u64,
-    /// When it was made.
+    /// Time when it was made.
     pub(crate) sent_ns: u64,
-    /// Which key it is about; of a batch, the last of them.
+    /// Its key; of a batch, the last one.
     pub(crate) key: u64,
-    /// Whether it counts, or is a part of the warm-up.
+    /// True if it is counted; false during the warm-up.
     pub(crate) counts: bool,
 }
 
-/// Why a call has no answer.
+/// Failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// A gRPC status, and what the server says.
+    /// A gRPC status, and the server's message.
     Status(i32, String),
-    /// An HTTP status that is no success.
+    /// An HTTP status other than success.
     Http(u16),
-    /// The server reset the stream, with this code.
+    /// The server reset the stream with this code.
     Reset(u32),
-    /// The message is not what the method answers with, or there is none.
+    /// The message is missing, or of another type.
     Malformed,
-    /// The connection was lost before.
+    /// The connection was lost.
     Lost,
     /// No answer in time.
     Timeout,

@@ -1,4 +1,4 @@
-//! What the server says on a connection.
+//! Receiving side of a connection.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use crate::answer;
 use crate::response::{ResponseBlocks, Said};
 use weir_grpc::frames::{self, Frame, FrameFault, flag, kind, settings};
 
-/// The server gets back what it has used of the connection's window when it is so much.
+/// Used bytes after which the connection window is replenished.
 const GIVE_BACK: u32 = 1 << 28;
 
-/// No answer is longer: a thousand results have a few hundred bytes each.
+/// Size limit of an answer: a thousand results have a few hundred bytes each.
 const LONGEST_MESSAGE: usize = 4 << 20;
 const LONGEST_BLOCK: usize = 64 << 10;
 
 const PREFIX: usize = 5;
 
 pub(super) struct Incoming {
-    /// The beginning of a frame whose end has not come.
+    /// An incomplete frame.
     rest: Vec<u8>,
     blocks: ResponseBlocks,
-    /// The beginning of a header block, and the frame that it began with.
+    /// An incomplete header block, and its first frame.
     block: Option<(u32, u8, Vec<u8>)>,
-    /// The beginnings of messages.
+    /// Incomplete messages by stream.
     messages: HashMap<u32, Vec<u8>>,
-    /// Bytes of DATA since we gave any back.
+    /// Bytes of DATA since the window was last replenished.
     used: u32,
     pub(super) is_greeted: bool,
 }
@@ -47,7 +47,7 @@ impl Incoming {
 }
 
 impl LoadConnection {
-    /// Takes in what the socket gave. An error ends the connection.
+    /// Processes received bytes. An error ends the connection.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
@@ -66,7 +66,7 @@ impl LoadConnection {
         Ok(())
     }
 
-    /// Takes in all frames that are complete: so many bytes.
+    /// Processes all complete frames. Returns their length.
     fn frames(&mut self, bytes: &[u8], sink: &mut dyn FnMut(CallOutcome)) -> Result<usize, FrameFault> {
         let mut taken = 0;
         while let Some((frame, length)) = frames::first(&bytes[taken..])? {
@@ -92,7 +92,7 @@ impl LoadConnection {
             kind::PING if !frame.has(flag::ACK) => self.outgoing.pong(frame.payload),
             kind::WINDOW_UPDATE => self.outgoing.grant(frame.stream, frame.number(0)?),
             kind::GOAWAY => {
-                // Calls up to the last stream are answered still; what is behind it was never looked at.
+                // Calls up to the last stream are still answered; later ones were never processed.
                 self.is_closing = true;
                 let behind = ((frame.number(0)? & (u32::MAX >> 1)) + 1) | 1;
                 let lost = |call| sink(CallOutcome { call, result: Err(Failure::Lost) });
@@ -223,7 +223,7 @@ impl LoadConnection {
     }
 }
 
-/// The length of the message that begins here, its prefix included, if that much is known.
+/// Length of the message that begins here, its prefix included; `None` if that is not known yet.
 fn message_length(bytes: &[u8]) -> Option<usize> {
     let prefix: &[u8; PREFIX] = bytes.first_chunk()?;
     let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);

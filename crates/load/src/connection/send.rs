@@ -1,32 +1,32 @@
-//! What a connection has to say, within the windows that the server grants.
+//! Sending side of a connection, within the windows that the server grants.
 
 use crate::request::RequestBlock;
 use weir_grpc::frames::{
     DEFAULT_WINDOW, LARGEST_PAYLOAD, PREFACE, flag, kind, setting, write, write_settings,
 };
 
-/// As much as HTTP/2 lets a window be: what we receive is counted, not held back.
+/// The largest window of HTTP/2: received data is counted, not held back.
 const OUR_WINDOW: u32 = u32::MAX >> 1;
 
-/// Streams are numbered with 31 bits, ours with the odd numbers.
+/// Stream ids have 31 bits; ours are odd.
 const LAST_STREAM: u32 = u32::MAX >> 1;
 
 pub(super) struct Outgoing {
-    /// What is to be written, from `begin` on.
+    /// Bytes to write, from `begin` on.
     bytes: Vec<u8>,
     begin: usize,
     block: RequestBlock,
     next_stream: u32,
     most_streams: usize,
-    /// What the connection may still carry.
+    /// Send window of the connection.
     window: i64,
-    /// What a new stream may carry.
+    /// Initial send window of a stream.
     initial_window: i64,
-    /// The stream that has been opened last: only of that one, something may be held back.
+    /// The newest stream, the only one that may have data held back.
     stream: u32,
     stream_window: i64,
     held_back: Vec<u8>,
-    /// Whether further messages follow the first on a stream.
+    /// True if further messages follow the first on a stream.
     is_streaming: bool,
 }
 
@@ -63,7 +63,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether a further stream may be opened beside so many.
+    /// True if another stream may be opened beside `open` ones.
     pub(super) fn has_room(&self, open: usize) -> bool {
         self.held_back.is_empty() && open < self.most_streams && !self.is_used_up()
     }
@@ -81,8 +81,8 @@ impl Outgoing {
         self.stream
     }
 
-    /// A message on the stream that was opened last, as much of it as the windows allow. It is the only one
-    /// there, unless this is for streams.
+    /// Sends a message on the newest stream, as far as the windows allow. It is the only one on the stream, unless
+    /// this is for streams.
     pub(super) fn send(&mut self, message: &[u8]) {
         let sent = self.send_within_windows(message);
         self.held_back.extend_from_slice(&message[sent..]);
@@ -106,26 +106,26 @@ impl Outgoing {
         sent
     }
 
-    /// No further message follows on the stream that was opened last.
+    /// Ends the newest stream: no further message follows.
     pub(super) fn close(&mut self) {
         write(&mut self.bytes, kind::DATA, flag::END_STREAM, self.stream, &[]);
     }
 
-    /// No caller waits for this stream any longer.
+    /// Resets a stream whose caller has given up.
     pub(super) fn cancel(&mut self, stream: u32) {
         const CANCEL: u32 = 8;
         write(&mut self.bytes, kind::RST_STREAM, 0, stream, &CANCEL.to_be_bytes());
         self.forget(stream);
     }
 
-    /// What is left of this stream's message need not be sent.
+    /// Drops the unsent rest of this stream's message.
     pub(super) fn forget(&mut self, stream: u32) {
         if stream == self.stream {
             self.held_back.clear();
         }
     }
 
-    /// The server grants more: to a stream, or with 0 to the connection.
+    /// Enlarges a send window: of a stream, or with 0 of the connection.
     pub(super) fn grant(&mut self, stream: u32, more: u32) {
         if stream == 0 {
             self.window += i64::from(more);
@@ -135,13 +135,13 @@ impl Outgoing {
         self.resume();
     }
 
-    /// The server has set something.
+    /// Applies a setting of the server.
     pub(super) fn set(&mut self, name: u16, value: u32) {
         match name {
             setting::HEADER_TABLE_SIZE => self.block.set_table_size(value),
             setting::MAX_CONCURRENT_STREAMS => self.most_streams = value as usize,
             setting::INITIAL_WINDOW_SIZE => {
-                // It holds for open streams too, whose windows may become negative by it.
+                // It applies to open streams too, whose windows may become negative.
                 self.stream_window += i64::from(value) - self.initial_window;
                 self.initial_window = value.into();
                 self.resume();
@@ -167,7 +167,7 @@ impl Outgoing {
         write(&mut self.bytes, kind::PING, flag::ACK, 0, payload);
     }
 
-    /// Gives back to the server what it has used of our window.
+    /// Replenishes our receive window.
     pub(super) fn give_back(&mut self, stream: u32, count: u32) {
         write_window_update(&mut self.bytes, stream, count);
     }

@@ -1,4 +1,4 @@
-//! The one stream of a connection on which questions are asked and answered in order.
+//! The stream of a connection on which questions are answered in order.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ use weir_grpc::frames::FrameFault;
 const PREFIX: usize = 5;
 const LONGEST_MESSAGE: usize = 4 << 20;
 
-/// A message of ours is a call: it has ended when all its questions have answers, which the server may put
-/// into messages as it likes.
+/// Each of our messages is a call. It ends when all its questions have answers, however the server splits these into
+/// messages.
 #[derive(Debug, Default)]
 pub(super) struct LoadStream {
-    /// None while none is open.
+    /// `None` while none is open.
     pub(super) id: Option<u32>,
     row: VecDeque<LoadCall>,
-    /// What is known of the first call in the row.
+    /// The answer so far to the first call in the row.
     answer: CountedAnswer,
     answered: usize,
-    /// The beginning of a message.
+    /// An incomplete message.
     begun: Vec<u8>,
 }
 
@@ -32,12 +32,12 @@ impl LoadStream {
         self.row.push_back(call);
     }
 
-    /// The oldest call was made before this time, and is not answered.
+    /// True if the oldest pending call was made before this time.
     pub(super) fn is_older(&self, before_ns: u64) -> bool {
         self.row.front().is_some_and(|call| call.sent_ns < before_ns)
     }
 
-    /// Takes in a piece of the server's messages.
+    /// Processes a piece of the server's messages.
     pub(super) fn receive(
         &mut self,
         content: &[u8],
@@ -57,7 +57,7 @@ impl LoadStream {
         Ok(())
     }
 
-    /// Takes in all messages that are complete: so many bytes.
+    /// Processes all complete messages. Returns their length.
     fn messages(
         &mut self,
         bytes: &[u8],
@@ -99,7 +99,7 @@ impl LoadStream {
         Ok(())
     }
 
-    /// The stream is gone, and no answer follows.
+    /// Fails all pending calls, because the stream ended.
     pub(super) fn end(&mut self, failure: &Failure, sink: &mut dyn FnMut(CallOutcome)) {
         for call in std::mem::take(self).row {
             sink(CallOutcome { call, result: Err(failure.clone()) });

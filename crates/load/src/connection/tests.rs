@@ -76,7 +76,7 @@ fn receive(connection: &mut LoadConnection, bytes: &[u8]) -> Vec<(u64, Result<Co
     outcomes
 }
 
-/// What it has to write: kind, flags, stream and length of each frame.
+/// The frames to write: kind, flags, stream and length of each.
 fn sent(connection: &mut LoadConnection) -> Vec<(u8, u8, u32, usize)> {
     let mut bytes = connection.to_write().to_vec();
     connection.written(bytes.len());

@@ -1,4 +1,4 @@
-//! Every decision in a file, for checks that need more than counts.
+//! Writes every decision to a file, for checks that need more than counts.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 
 use crate::connection::CallOutcome;
 
-/// Written at once, at least.
+/// Least size of a write.
 const CHUNK: usize = 64 << 10;
 
 /// The file, shared by the threads. Warm-up calls are in it too.
 #[derive(Debug, Clone)]
 pub(crate) struct Record(Arc<Mutex<File>>);
 
-/// One thread's way to it.
+/// One thread's buffered writer.
 #[derive(Debug)]
 pub(crate) struct Trace {
     record: Record,
@@ -45,7 +45,7 @@ impl Trace {
             Err(_) => "failed",
         };
         let (sent_us, answered_us) = (outcome.call.sent_ns / 1_000, now_ns / 1_000);
-        // Memory takes what is written.
+        // Writing to memory cannot fail.
         let _ = writeln!(self.lines, "{sent_us},{answered_us},{},{result}", outcome.call.key);
         if self.lines.len() >= CHUNK {
             self.flush();
@@ -59,7 +59,7 @@ impl Trace {
         self.lines.clear();
     }
 
-    /// Writes the rest.
+    /// Flushes.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.flush();
         self.failure.map_or(Ok(()), Err)

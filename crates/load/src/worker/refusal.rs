@@ -1,4 +1,4 @@
-//! Failures that every further call would meet too: better said at once than counted.
+//! Failures that every further call would meet too: reported at once instead of counted.
 
 use crate::LoadError;
 use crate::answer::CountedAnswer;
@@ -13,7 +13,7 @@ const OUT_OF_RANGE: i32 = 11;
 const UNIMPLEMENTED: i32 = 12;
 const UNAUTHENTICATED: i32 = 16;
 
-/// The error that the first answer means for the whole run, if it does.
+/// The error of the whole run that the first answer implies, if any.
 pub(super) fn of(result: &Result<CountedAnswer, Failure>, server: &str) -> Option<LoadError> {
     let (code, message) = match result {
         Err(Failure::Status(code, message)) => (*code, message.clone()),
@@ -36,7 +36,7 @@ pub(super) fn of(result: &Result<CountedAnswer, Failure>, server: &str) -> Optio
         UNIMPLEMENTED if message.is_empty() => "it does not offer the method that is called".to_owned(),
         _ => message,
     };
-    // A message that is too large; other bounds may have space soon.
+    // Only a message that is too large; other bounds may have room soon.
     let is_too_large = code == RESOURCE_EXHAUSTED && message.contains("may be sent");
     (is_too_large || would_stay.contains(&code)).then(|| LoadError::Refused {
         server: server.to_owned(),

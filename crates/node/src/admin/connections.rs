@@ -6,16 +6,17 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
+use weir_time::clock::monotonic;
 
 use super::progress::{ObservedSocket, Progress};
 
@@ -52,7 +53,7 @@ impl AdminConnections {
             };
             let connection = Arc::new(AdminConnection {
                 peer: peer.ip().to_canonical(),
-                progress: Arc::new(Progress::new(Instant::now())),
+                progress: Arc::new(Progress::new(monotonic())),
                 closed: Notify::new(),
             });
             self.admit(&connection);
@@ -78,8 +79,9 @@ impl AdminConnections {
 
     async fn run(self: Arc<Self>, connection: Arc<AdminConnection>, socket: TcpStream, router: Router) {
         let observed = ObservedSocket { socket, progress: Arc::clone(&connection.progress) };
-        let served = http1::Builder::new()
-            .serve_connection(TokioIo::new(observed), TowerToHyperService::new(router.into_service()));
+        let builder = Builder::new(TokioExecutor::new());
+        let service = TowerToHyperService::new(router.into_service());
+        let served = builder.serve_connection(TokioIo::new(observed), service);
         tokio::select! {
             ended = served => {
                 if let Err(error) = ended {
@@ -99,7 +101,7 @@ impl AdminConnections {
 
 /// Ends when a deadline has passed.
 async fn late(progress: &Progress) {
-    while !progress.is_late(Instant::now()) {
+    while !progress.is_late(monotonic()) {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
@@ -108,7 +110,7 @@ async fn late(progress: &Progress) {
 mod tests {
     use super::*;
 
-    fn connection(peer: &str, since: Instant) -> Arc<AdminConnection> {
+    fn connection(peer: &str, since: std::time::Instant) -> Arc<AdminConnection> {
         let progress = Arc::new(Progress::new(since));
         Arc::new(AdminConnection { peer: peer.parse().unwrap(), progress, closed: Notify::new() })
     }
@@ -116,7 +118,7 @@ mod tests {
     /// At the bound the connection that waits longest goes: of the same address where that has half of all.
     #[test]
     fn a_new_connection_takes_the_place_of_the_one_that_waits_longest() {
-        let start = Instant::now();
+        let start = monotonic();
         let at = |second| start + Duration::from_secs(second);
         let connections = AdminConnections::new(4);
         let is_open =

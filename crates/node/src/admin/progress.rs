@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use weir_time::clock::monotonic;
 
 /// The longest time for the headers of a request, and for the writing of its answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -94,7 +95,7 @@ impl AsyncRead for ObservedSocket {
         let before = buf.filled().len();
         let result = Pin::new(&mut self.socket).poll_read(cx, buf);
         if buf.filled().len() > before {
-            self.progress.read(Instant::now());
+            self.progress.read(monotonic());
         }
         result
     }
@@ -108,8 +109,8 @@ impl AsyncWrite for ObservedSocket {
     ) -> Poll<std::io::Result<usize>> {
         let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
         match result {
-            Poll::Pending => self.progress.blocked(Instant::now()),
-            Poll::Ready(Ok(_)) => self.progress.wrote(Instant::now()),
+            Poll::Pending => self.progress.blocked(monotonic()),
+            Poll::Ready(Ok(_)) => self.progress.wrote(monotonic()),
             Poll::Ready(Err(_)) => {}
         }
         result
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn callers_who_keep_a_connection_waiting_are_late() {
-        let start = Instant::now();
+        let start = monotonic();
         let progress = Progress::new(start);
         // Half a request, byte by byte.
         progress.read(start + 4 * SECOND);

@@ -1,4 +1,4 @@
-//! The thread of work that no caller waits for: the store's monitor, the sweep of the memory store, the watcher of files.
+//! The background thread: the store's monitor, the sweep of the memory store, the file watcher.
 //!
 //! It has a thread of its own, so that neither a scrape of the admin port nor a busy worker delays a probe.
 

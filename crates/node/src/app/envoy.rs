@@ -1,4 +1,4 @@
-//! Wiring of Envoy's rate limit service: its files in, what serves now out.
+//! Wiring of Envoy's rate limit service: loads its files, and publishes the loaded rules.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::server::EnvoyParts;
 use crate::service::{EnvoyAnswers, HeaderNames};
 use crate::telemetry::{EnvoyEvent, EnvoyMetrics};
 
-/// Gets the domains before they are served; none where there are no files.
+/// Receives the domains before they are served; `None` if there are no files.
 type Share = dyn Fn(Option<&Domains>) + Send + Sync;
 
-/// What the workers need, and the files to watch, if there are any.
+/// The workers' parts, and the source of files to watch, if there are any.
 pub(super) fn open(
     config: &EnvoyConfig,
     metrics: EnvoyMetrics,
@@ -47,7 +47,7 @@ pub(super) fn open(
     Ok((EnvoyParts { live, rules: config.into(), answers, metrics }, source))
 }
 
-/// Serves what the files say whenever they change, for ever.
+/// Reloads changed files, for ever.
 pub(super) async fn watch(
     source: Option<EnvoySource>,
     parts: EnvoyParts,
@@ -82,7 +82,7 @@ fn load(domains: Arc<Domains>, live: &ArcSwapOption<Loaded>, metrics: &EnvoyMetr
     metrics.loaded(Clock::System.now());
 }
 
-/// What the rules are decided by. Limits that requests bring along are windows.
+/// Engines of the rules. Overrides in requests are windows.
 fn engines_of(domains: &Domains, overrides_in_request: bool) -> EngineSet {
     let limits = domains.rules().iter().filter_map(|rule| rule.limit.as_ref());
     let engines = limits.flat_map(|limit| limit.strategy().algorithms()).map(|limit| limit.engine().kind());

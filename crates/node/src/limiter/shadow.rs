@@ -124,7 +124,7 @@ impl<'a, S: Store> Round<'a, S> {
 }
 
 impl<S: Store> Limiter<S> {
-    /// What became of a call. Its limits in shadow mode are counted as soon as it is decided.
+    /// State of the live call. Its limits in shadow mode are counted as soon as it is decided.
     fn live_call(&self, asked: &Question<'_>, begun: &mut Begun<'_, '_>) -> LiveCall {
         let resolved = self.rules.resolve(asked.resource, asked.strategy);
         let Ok(Resolved { index, .. }) = resolved else { return LiveCall::NotAsked };

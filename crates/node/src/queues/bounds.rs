@@ -1,4 +1,4 @@
-//! What calls of queues may hold. Every error names the field, the value and the bound that it breaks.
+//! Bounds of calls about queues. Every error names the field, the value and the bound.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::limiter::{InvalidField, shown};
 /// The longest wait of a call for an item.
 pub const MAX_WAIT: Micros = Micros::from_secs(300);
 
-/// The most credit of a subscription that is not used.
+/// Most unused credit of a subscription.
 pub const MAX_CREDIT: u32 = 10_000;
 
 pub(super) fn check_items(items: &[PutItem<'_>]) -> Result<(), InvalidField> {

@@ -1,4 +1,4 @@
-//! The calls of one node that wait for items of a queue, in the order in which they came.
+//! The line of calls on one node that wait for items of a queue, in order of arrival.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -7,12 +7,12 @@ use tokio::sync::{Mutex, MutexGuard, Notify};
 /// The most calls that wait for one queue on one node.
 pub(super) const MAX_WAITING: usize = 10_000;
 
-/// Who waits for items of a queue. Only the first of the line asks the store, so that a node polls each queue once.
+/// Line of takers of a queue. Only the first of the line asks the store, so that a node polls each queue once.
 #[derive(Debug, Default)]
 pub(super) struct TakeLine {
-    /// Held by the first. The lock is fair: those who wait for it get it in their order.
+    /// Held by the first. The lock is fair: it is handed over in order.
     first: Mutex<()>,
-    /// An item of this node has come.
+    /// Signals that an item was enqueued on this node.
     came: Notify,
     waiting: AtomicUsize,
 }
@@ -21,22 +21,22 @@ pub(super) struct TakeLine {
 pub(super) struct LinePlace<'a>(&'a TakeLine);
 
 impl TakeLine {
-    /// Wakes the first of the line. If nobody waits, the next one looks once more.
+    /// Wakes the first of the line. If the line is empty, the next taker checks once more.
     pub(super) fn wake(&self) {
         self.came.notify_one();
     }
 
-    /// Until an item of this node has come.
+    /// Waits until an item is enqueued on this node.
     pub(super) async fn came(&self) {
         self.came.notified().await;
     }
 
-    /// Whether somebody waits.
+    /// True if somebody waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.load(Relaxed) == 0
     }
 
-    /// A place at the end, if the line is not too long.
+    /// Joins the end of the line, unless it is full.
     pub(super) fn join(&self) -> Option<LinePlace<'_>> {
         let place = LinePlace(self);
         (self.waiting.fetch_add(1, Relaxed) < MAX_WAITING).then_some(place)
@@ -44,7 +44,7 @@ impl TakeLine {
 }
 
 impl LinePlace<'_> {
-    /// Until this is the first place.
+    /// Waits until this is the first place.
     pub(super) async fn first(&self) -> MutexGuard<'_, ()> {
         self.0.first.lock().await
     }

@@ -1,4 +1,4 @@
-//! What is asked of queues, and why there is no answer.
+//! Questions about queues, and the errors that replace answers.
 
 use std::time::Instant;
 
@@ -39,11 +39,11 @@ pub struct TakenItems {
     pub items: Vec<DeliveredItem>,
     /// How many items hold a place.
     pub depth: u64,
-    /// Whether the wait ended because this node goes away.
+    /// True if the wait ended because this node shuts down.
     pub is_closing: bool,
 }
 
-/// Why there is no answer.
+/// Errors of calls about queues.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueueFailure {
     /// A field breaks its bound.

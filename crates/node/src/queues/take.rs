@@ -13,13 +13,13 @@ use crate::limiter;
 use crate::readiness::State;
 use crate::telemetry::{QueueCounters, QueueEvent};
 
-/// How often the first of a line asks the store: items of other nodes wake nobody here.
+/// Poll interval of the first in line: items enqueued on other nodes wake nobody here.
 const POLL: Duration = Duration::from_millis(100);
 
-/// The shortest pause between two questions.
+/// Shortest pause between two polls.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// What one question to the store gave.
+/// Result of one call of the store.
 struct Attempt {
     taken: TakenItems,
     next_after: Option<Micros>,
@@ -31,7 +31,7 @@ impl Queues {
         let named = self.check(question)?;
         let started = clock::monotonic();
         let line = self.line(named);
-        // Who comes last must not take what others wait for, unless nothing is waited for.
+        // A later caller must not take items that others wait for, unless it does not wait itself.
         if question.max_wait == Micros::ZERO || line.is_empty() {
             let attempt = self.attempt(named, question).await?;
             if !attempt.taken.items.is_empty() || question.max_wait == Micros::ZERO {
@@ -51,7 +51,7 @@ impl Queues {
         let closing = node.wait_for(|state| *state == State::Closing);
         tokio::select! {
             taken = async {
-                // Those before this one take until then.
+                // Earlier callers take items until then.
                 let Ok(_first) = timeout_at(until.into(), place.first()).await else {
                     return Ok(self.none(named, false));
                 };
@@ -61,7 +61,7 @@ impl Queues {
         }
     }
 
-    /// The queue of a question that can be asked.
+    /// Validates a question, and finds its queue.
     pub fn check(&self, question: &TakeQuestion<'_>) -> Result<NamedQueue<'_>, QueueFailure> {
         let named = self.find(question.queue)?;
         self.checked(bounds::check_taker(question.consumer, question.max_items))?;
@@ -69,7 +69,7 @@ impl Queues {
         Ok(named)
     }
 
-    /// Asks again and again until there is an item.
+    /// Polls until there is an item.
     async fn poll(
         &self,
         named: NamedQueue<'_>,
@@ -96,7 +96,7 @@ impl Queues {
         TakenItems { items: Vec::new(), depth, is_closing }
     }
 
-    /// Asks the store once, and counts what it says.
+    /// Asks the store once, and counts the answer.
     async fn attempt(
         &self,
         named: NamedQueue<'_>,
@@ -137,7 +137,7 @@ impl Queues {
     }
 }
 
-/// A call that is counted as one that waits.
+/// Counts a waiting call while it lives.
 struct CountedWait<'a> {
     queues: &'a Queues,
     named: NamedQueue<'a>,

@@ -1,4 +1,4 @@
-//! Troubles of the store as text: what, since when, why, and what to do; one line each.
+//! Problems of the store as text, one line each: which, since when, why, and how to solve it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl From<Vec<Trouble>> for Troubles {
 }
 
 impl Troubles {
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

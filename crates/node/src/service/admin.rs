@@ -1,4 +1,4 @@
-//! `weir.v1.AdminService`: what an operator does by hand. Served only where the configuration says so.
+//! `weir.v1.AdminService`: manual operations. Served only if configured.
 
 use std::sync::Arc;
 use std::time::Instant;

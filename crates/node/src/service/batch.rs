@@ -14,14 +14,14 @@ use super::wire::MessageFields;
 use super::{DecisionService, status};
 use crate::limiter::{LimiterError, check_batch};
 
-/// Bytes of an ordinary result.
+/// Bytes of a typical result.
 const RESULT_BYTES: usize = 80;
 
-/// Where a result has its response, and after that its error.
+/// Field number of the response in a result; the error's is the next one.
 const RESPONSE_FIELD: u32 = 1;
 
 impl<S: Store> DecisionService<S> {
-    /// Answers up to a thousand questions; at once, where they have arrived and the store does.
+    /// Answers up to a thousand questions; at once, if the message has arrived and the store answers at once.
     pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
         let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
         match at_once(messages.only()).transpose() {
@@ -43,8 +43,8 @@ impl<S: Store> DecisionService<S> {
         }
     }
 
-    /// All questions are put to the store before any answer is awaited, in order and from one task: Redis
-    /// is sent what is for one node together.
+    /// Sends all questions to the store before any answer is awaited, in order and from one task, so that the Redis
+    /// client sends those for one node together.
     fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, deadline: Option<Instant>) -> Call {
         turn::spend(count);
         let mut later = Vec::new();
@@ -70,7 +70,7 @@ impl<S: Store> DecisionService<S> {
         }
     }
 
-    /// The results that are there, and those that come later, in their places.
+    /// Merges the ready results and the pending ones, in order.
     async fn complete(self: Arc<Self>, there: Bytes, later: Vec<LaterResult>) -> Reply {
         let places: Vec<usize> = later.iter().map(|later| later.at).collect();
         let results = join_all(later.into_iter().map(|later| Arc::clone(&self).result(later))).await;
@@ -87,8 +87,7 @@ impl<S: Store> DecisionService<S> {
     }
 }
 
-/// How many questions a batch has, if it can be read as far as that, and they are neither none nor too
-/// many. What cannot be read within a question is the end of that question only.
+/// Counts the questions of a batch, and checks the bound. A malformed question affects only itself.
 fn count(batch: &[u8]) -> Result<usize, Status> {
     let (mut count, mut fields) = (0, MessageFields::of(batch));
     while let Some((number, value)) = fields.next().map_err(status::malformed)? {
@@ -101,7 +100,7 @@ fn count(batch: &[u8]) -> Result<usize, Status> {
     Ok(count)
 }
 
-/// The questions of a batch that could be counted.
+/// The questions of a batch that was counted.
 fn questions(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut fields = MessageFields::of(batch);
     let fields = std::iter::from_fn(move || fields.next().ok().flatten());

@@ -129,7 +129,7 @@ impl ConcurrencyApi {
             LeaseRefusal::Full => (Reason::Full, Retry::Unknown),
             LeaseRefusal::Never => (Reason::Never, Retry::Never),
         };
-        // A limit that adapts may rise again: a weight can never pass only if it is above the highest one.
+        // An adaptive limit may rise again: a weight can never pass only if it is above the highest limit.
         let limit = if refusal == LeaseRefusal::Never { most } else { limit };
         let message = self.templates.render(Facts { retry, cost: weight, limit });
         AcquireResponse { reason: reason.into(), lease_expiry_bound: bound.map(duration), message, ..numbers }

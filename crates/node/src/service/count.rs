@@ -1,4 +1,4 @@
-//! `Count`: how much was used lately.
+//! `Count`: recent use.
 
 use std::time::Instant;
 

@@ -23,7 +23,7 @@ use crate::telemetry::AnswerCode;
 /// The largest request: values of 64 KiB are legal, and a request has several.
 pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
 
-/// Bytes of an ordinary status.
+/// Bytes of a typical status.
 const STATUS_BYTES: usize = 32;
 
 /// Optional parts of an answer.
@@ -56,7 +56,7 @@ impl<S: Store> EnvoyRateLimit<S> {
         Arc::new(Self { decisions, envoy, answers, live })
     }
 
-    /// Answers one request; at once, where it has arrived and the store can.
+    /// Answers one request; at once, if it has arrived and the store answers at once.
     pub fn should_rate_limit(self: &Arc<Self>, call: IncomingCall) -> Call {
         let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
         if S::AT_ONCE

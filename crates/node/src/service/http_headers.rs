@@ -1,7 +1,7 @@
-//! Headers for an HTTP answer, of the binding limit: those of draft-ietf-httpapi-ratelimit-headers-11, `Retry-After`,
-//! and the three `X-RateLimit-*` that many clients know.
+//! HTTP headers for the binding limit: those of draft-ietf-httpapi-ratelimit-headers-11, `Retry-After`, and the three
+//! `X-RateLimit-*` that many clients know.
 //!
-//! Times are whole seconds, rounded up. They are built only for a question that asks for them.
+//! Times are whole seconds, rounded up. Built only if the question asks for them.
 
 use sfv::{Integer, KeyRef, ListSerializer, StringRef, key_ref};
 use weir_core::algorithm::{LimitVerdict, Verdict};
@@ -11,7 +11,7 @@ use weir_units::Retry;
 use super::wire::{nested, text};
 use crate::limiter::Advice;
 
-/// The fields of the response.
+/// Field number of the map of headers.
 const HEADERS: u32 = 14;
 const BINDING: u32 = 15;
 
@@ -21,7 +21,7 @@ const WINDOW: &KeyRef = key_ref("w");
 const REMAINING: &KeyRef = key_ref("r");
 const NEXT_UNIT: &KeyRef = key_ref("t");
 
-/// Appends the headers and the name of the limit that they describe. What no header can hold is left out.
+/// Appends the headers and the name of their limit. Values that no header can hold are omitted.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     strategy: &Strategy,
@@ -48,7 +48,7 @@ pub(crate) fn write(
     text(out, BINDING, &limit.name);
 }
 
-/// An entry of the map, whose keys are written in their order.
+/// An entry of the map; keys are written in order.
 fn header(out: &mut Vec<u8>, name: &str, value: &str) {
     nested(out, HEADERS, |out| {
         text(out, 1, name);

@@ -1,4 +1,4 @@
-//! `weir.v1.QueueService`, from messages to messages.
+//! `weir.v1.QueueService` over messages.
 
 mod subscription;
 
@@ -23,7 +23,7 @@ use super::status;
 use crate::limiter::{InvalidField, shown};
 use crate::queues::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems};
 
-/// How many items a call takes if it does not say.
+/// Items per call if it names no number.
 const DEFAULT_ITEMS: u32 = 1;
 
 /// The service over one worker's queues.

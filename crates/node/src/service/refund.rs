@@ -1,4 +1,4 @@
-//! `Refund`, and how limits stand after something was taken back.
+//! `Refund`, and the state of limits after it.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> 
 }
 
 impl<S: Store> DecisionService<S> {
-    /// Gives back what a call has taken.
+    /// Gives back a call's cost.
     pub async fn refund(
         &self,
         request: &RefundRequest,
@@ -39,7 +39,7 @@ pub(super) fn states(undone: &Undone<'_>) -> Vec<LimitState> {
     undone.limits.iter().map(|(limit, verdict)| state(limit, verdict)).collect()
 }
 
-/// How one limit stands.
+/// The state of one limit.
 pub(super) fn state(limit: &Limit, verdict: &LimitVerdict) -> LimitState {
     LimitState {
         name: limit.name.to_string(),

@@ -23,7 +23,7 @@ use crate::limiter::{
 use crate::settle::Outcome;
 
 impl<S: Store> DecisionService<S> {
-    /// Admits a call that starts within the longest wait of the request.
+    /// Admits a call that starts within `max_wait`.
     pub async fn reserve(
         self: &Arc<Self>,
         request: &ReserveRequest,
@@ -59,7 +59,7 @@ impl<S: Store> DecisionService<S> {
         Ok(ReserveResponse { decision: Some(decision), wait: Some(duration(wait)), applied })
     }
 
-    /// Gives back what no later reservation depends on.
+    /// Gives back the part that no later reservation depends on.
     pub async fn cancel_reservation(
         &self,
         request: &CancelReservationRequest,
@@ -73,7 +73,7 @@ impl<S: Store> DecisionService<S> {
         Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
     }
 
-    /// Charges what a call has used.
+    /// Charges a call's actual use.
     pub async fn debit(
         &self,
         request: &DebitRequest,

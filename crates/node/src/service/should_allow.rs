@@ -1,7 +1,7 @@
 //! `ShouldAllow`: one question, one answer.
 //!
-//! Questions that have arrived together are answered together: they share what a round costs, and the store fetches
-//! what it needs for all of them. Those that the store must be waited for then wait, each for itself.
+//! Questions that have arrived together are answered in one round, which shares its fixed costs and the store's
+//! prefetch. Pending ones then wait individually.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,11 +15,11 @@ use super::wire::TextsBefore;
 use super::{DecisionService, status, wire};
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
-/// Bytes of an ordinary answer.
+/// Bytes of a typical answer.
 const ANSWER_BYTES: usize = 123;
 
 impl<S: Store> DecisionService<S> {
-    /// Begins a call that asks one question. Nothing is decided yet if it has arrived.
+    /// Begins a call of one question. If it has arrived, it is decided later, in a round.
     pub fn should_allow(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
         let IncomingCall { context, mut messages } = call;
         match at_once(messages.only()).transpose() {
@@ -35,7 +35,7 @@ impl<S: Store> DecisionService<S> {
         }))
     }
 
-    /// The answer of a call that is not answered together with others.
+    /// Answers a call by itself.
     pub(super) async fn answer(self: &Arc<Self>, pending: PendingCall) -> Result<Reply, Status> {
         let mut answered = None;
         let mut unanswered = self.answer_each(std::slice::from_ref(&pending), |_, answer| {
@@ -48,9 +48,9 @@ impl<S: Store> DecisionService<S> {
         }
     }
 
-    /// Answers several questions, each for itself and in their order, and gives `each` the answers (messages with
-    /// their prefixes) with the number of their question. More than [`TOGETHER`] at a time save nothing more. Of those
-    /// that the store must be waited for, the calls are returned.
+    /// Answers several questions in order, and gives `each` the answers (messages with their prefixes) with the
+    /// number of their question. Returns the calls that are pending in the store. More than [`TOGETHER`] at a time
+    /// save nothing more.
     pub fn answer_each(
         self: &Arc<Self>,
         pending: &[PendingCall],
@@ -98,7 +98,7 @@ impl<S: Store> DecisionService<S> {
         unanswered
     }
 
-    /// Reads a question, in the place where it stays.
+    /// Reads a question in place.
     #[inline(always)]
     pub(super) fn read<'a>(
         &self,

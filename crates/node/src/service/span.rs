@@ -1,4 +1,4 @@
-//! Spans of time between messages and microseconds.
+//! Conversion between durations of messages and microseconds.
 
 use prost_types::Duration;
 use weir_units::Micros;
@@ -8,8 +8,8 @@ use crate::limiter::InvalidField;
 /// The longest duration that a message may have, in seconds: 10,000 years, as protobuf defines it.
 const LONGEST_DURATION: u64 = 315_576_000_000;
 
-/// A span of a request, rounded down to the microsecond. One that is negative or malformed is refused with `bound`,
-/// which says what `field` may be.
+/// Converts a duration of a request, rounded down to the microsecond. A negative or malformed one is rejected with
+/// `bound`, the bound of `field`.
 pub(super) fn micros(field: &'static str, span: &Duration, bound: &str) -> Result<Micros, InvalidField> {
     let nanos = u64::try_from(span.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
     let refused = |bound: String| {
@@ -24,7 +24,7 @@ pub(super) fn micros(field: &'static str, span: &Duration, bound: &str) -> Resul
     }
 }
 
-/// A span of an answer. Exact: both sides are integers, and no span of ours comes near the largest duration.
+/// Converts to a duration. Exact: both sides are integers, and our spans are far below the largest duration.
 pub(super) fn duration(span: Micros) -> Duration {
     let nanos = (span.0 % 1_000_000) * 1_000;
     Duration {

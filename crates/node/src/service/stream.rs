@@ -122,7 +122,7 @@ impl<S: Store> DecisionStream<S> {
         if let Some((_, timer)) = &mut self.deadline
             && timer.as_mut().poll(context).is_ready()
         {
-            // The caller has gone, or is about to.
+            // The caller has given up, or is about to.
             self.deadline = None;
             self.rest.clear();
             self.last.clear();

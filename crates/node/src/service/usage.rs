@@ -1,4 +1,4 @@
-//! `weir.v1.UsageService`: questions about usage, from messages to messages.
+//! `weir.v1.UsageService` over messages.
 
 use prost_types::{Duration, Timestamp};
 use tonic::{Request, Response, Status};
@@ -16,13 +16,13 @@ use crate::usage::{
     ConsumersAnswer, ConsumersAsk, ConsumersWindow, UsageAnswer, UsageAsk, UsageError, UsageHandle, UsageRow,
 };
 
-/// The largest question.
+/// Size limit of a question.
 const MAX_ASK_BYTES: usize = 4 << 10;
 
-/// The largest answer: the most points, and the most series with the longest names.
+/// Size limit of an answer: the most points, and the most series with the longest names.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// How many consumers are listed if a question does not say.
+/// Number of consumers if a question names none.
 const DEFAULT_CONSUMERS: u32 = 10;
 
 /// The service over the history of this process.
@@ -158,7 +158,7 @@ fn consumers(answer: ConsumersAnswer) -> TopConsumersResponse {
     }
 }
 
-/// A time of a request, rounded down to the microsecond.
+/// Converts a timestamp, rounded down to the microsecond.
 fn micros(field: &'static str, at: &Timestamp) -> Result<Micros, Status> {
     const YEAR_9999: u64 = 253_402_300_800;
     let nanos = u64::try_from(at.nanos).ok().filter(|nanos| *nanos < 1_000_000_000);

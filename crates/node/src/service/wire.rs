@@ -1,8 +1,8 @@
-//! Protocol buffers on the hot path: questions read in place, answers written once.
+//! Protocol buffers on the hot path: questions borrowed from the request, answers encoded directly.
 //!
-//! The generated types copy every string of a request and make one for every name in an answer, which is
-//! more than a decision costs. These two read and write the same bytes (`tests/service/wire.rs` compares them
-//! with the generated types); everything that is not asked by the million uses the generated ones.
+//! The generated types copy every string of a request and allocate one for every name in an answer, which costs more
+//! than a decision. These read and write the same bytes (`tests/service/wire.rs` compares them with the generated
+//! types). Other methods use the generated types.
 
 mod answer;
 mod fields;

@@ -1,4 +1,4 @@
-//! Reads the workers' counters, and keeps what has changed since the last time.
+//! Reads the workers' counters, and records the increments.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use super::series::SeriesTable;
 use crate::limiter::InvalidField;
 use crate::telemetry::{ConsumerSummary, CountedTotal, Metrics};
 
-/// After a longer step back of the clock the history begins anew. After a shorter one, what is counted until the clock
-/// has caught up belongs to the last second before the step.
+/// After a longer step back of the clock the history is cleared. After a shorter one, counts belong to the last
+/// second before the step until the clock has caught up.
 const LONGEST_STEP_BACK: Micros = Micros::from_secs(3600);
 
-/// What one node has counted.
+/// Counts of one node.
 pub(super) struct Collector {
     metrics: Metrics,
     pub(super) series: SeriesTable,
     pub(super) history: History,
     pub(super) consumers: ConsumerWindows,
     pub(super) latency: LatencyHistory,
-    /// When the counters were read last. What is counted until they are read again belongs to this second.
+    /// When the counters were last read. Later counts belong to this second.
     last: Micros,
-    /// The part of the minute in which consumers were taken last.
+    /// Part of the minute in which the consumers were last taken.
     last_part: u64,
 }
 
@@ -38,12 +38,12 @@ impl Collector {
         Self { metrics, series, history, consumers, latency, last: now, last_part }
     }
 
-    /// Whether the clock has stepped back by so much that what was counted could not be continued.
+    /// True if the clock stepped back too far to continue the history.
     pub(super) fn is_ahead_of(&self, now: Micros) -> bool {
         self.last.0.saturating_sub(now.0) > LONGEST_STEP_BACK.0
     }
 
-    /// Forgets what was counted when. What the counters have since they were read last is still counted.
+    /// Clears the history. Counts since the last read are still added.
     pub(super) fn begin_anew(&mut self, now: Micros) {
         self.history = History::new(second(now));
         self.consumers = ConsumerWindows::default();
@@ -67,7 +67,7 @@ impl Collector {
         }
     }
 
-    /// Takes what the sketches have found.
+    /// Takes the sketches' summaries.
     pub(super) fn collect_consumers(&mut self, now: Micros) {
         let found: ConsumerSummary = self.metrics.take_consumers();
         let found = consumers::named(found, |strategy| self.series.strategy(strategy));
@@ -75,7 +75,7 @@ impl Collector {
         self.last_part = self.last_part.max(second(now) / consumers::PART);
     }
 
-    /// What this node knows of an answer.
+    /// This node's part of an answer.
     pub(super) fn sums(&self, ask: UsageAsk, now: Micros) -> Result<UsageSums, InvalidField> {
         let plan = UsagePlan::of(ask, now, |from| self.history.resolution(from))?;
         let (resolution, from, to) = (plan.resolution, plan.from, plan.to);
@@ -89,13 +89,13 @@ impl Collector {
         Ok(sums)
     }
 
-    /// What this node has found of consumers.
+    /// This node's summaries of consumers.
     pub(super) fn found(&self, ask: &ConsumersAsk, now: Micros) -> Vec<&ConsumerSummary<Arc<str>>> {
         self.consumers.window(ask.window, second(now))
     }
 }
 
-/// What all workers have counted so far, each series once.
+/// Counts of all workers so far, each series once.
 fn sums(metrics: &Metrics) -> Vec<CountedTotal> {
     let mut all = Vec::new();
     metrics.totals(|one| all.push(one));
@@ -112,7 +112,7 @@ fn sums(metrics: &Metrics) -> Vec<CountedTotal> {
     all
 }
 
-/// The second of a time.
+/// The second that contains a time.
 pub(super) fn second(at: Micros) -> u64 {
     at.0 / 1_000_000
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::telemetry::{ConsumerKey, ConsumerSummary, ConsumerTally};
 
-/// How long a part of the last minute is, in seconds.
+/// Length of a part of the last minute, in seconds.
 pub(super) const PART: u64 = 10;
 
 /// Parts of a minute, and minutes of an hour.
 const PARTS: usize = 6;
 const MINUTES: usize = 60;
 
-/// How far back.
+/// Window of a question about consumers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumersWindow {
     /// The last six whole parts of ten seconds, and the one that has begun.
@@ -21,46 +21,46 @@ pub enum ConsumersWindow {
     Hour,
 }
 
-/// Whose calls.
+/// Question about consumers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumersAsk {
     /// The strategy; `None` is any.
     pub strategy: Option<String>,
     /// Allowed or denied calls; `None` is both.
     pub allowed: Option<bool>,
-    /// How far back.
+    /// Window.
     pub window: ConsumersWindow,
-    /// How many consumers.
+    /// Number of consumers.
     pub n: usize,
 }
 
-/// The consumers with the most calls first.
+/// Answer: the consumers with the most calls first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConsumersAnswer {
-    /// Each with the error of its sample.
+    /// Each with its sampling error.
     pub consumers: Vec<(ConsumerTally<Arc<str>>, u64)>,
-    /// The most calls of one that is not known.
+    /// Upper bound of the calls of a consumer that is not among them.
     pub missing: u64,
-    /// One of so many calls was looked at.
+    /// Sample rate: one in so many calls.
     pub rate: u32,
     /// All calls.
     pub calls: u64,
-    /// Whose calls these are.
+    /// Nodes that contributed.
     pub nodes: Vec<String>,
-    /// Why those of other nodes are missing, if they are.
+    /// Why other nodes' summaries are missing, if they are.
     pub incomplete: Option<String>,
 }
 
-/// What one node has found: parts of the last minute, and whole minutes.
+/// Summaries of one node: parts of the last minute, and whole minutes.
 #[derive(Default)]
 pub(super) struct ConsumerWindows {
     parts: VecDeque<(u64, ConsumerSummary<Arc<str>>)>,
     minutes: VecDeque<(u64, ConsumerSummary<Arc<str>>)>,
-    /// What other nodes have not seen; no more than the windows have.
+    /// Spans that were not sent to other nodes yet; bounded by the windows.
     unsent: BTreeSet<FoundIn>,
 }
 
-/// A span of time in which consumers were found: the number of a part, or of a minute.
+/// Span of a summary: the number of a part, or of a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundIn {
     Part(u64),
@@ -68,7 +68,7 @@ pub(super) enum FoundIn {
 }
 
 impl FoundIn {
-    /// What it is called in Redis.
+    /// Its key in Redis.
     pub(super) const fn key(self) -> (char, u64) {
         match self {
             Self::Part(slot) => ('c', slot),
@@ -76,7 +76,7 @@ impl FoundIn {
         }
     }
 
-    /// How many seconds it is asked for.
+    /// Seconds until its key in Redis expires.
     pub(super) const fn lasts(self) -> u64 {
         match self {
             Self::Part(_) => 120,
@@ -86,7 +86,7 @@ impl FoundIn {
 }
 
 impl ConsumerWindows {
-    /// Adds what was found in the part of `second`.
+    /// Adds the summary of the part of `second`.
     pub(super) fn add(&mut self, second: u64, found: ConsumerSummary<Arc<str>>) {
         if found.calls == 0 {
             return;
@@ -109,7 +109,7 @@ impl ConsumerWindows {
         self.unsent.insert(FoundIn::Minute(second / 60));
     }
 
-    /// Spans that have ended and that other nodes have not seen.
+    /// Spans that are over and not sent to other nodes yet.
     pub(super) fn unsent(&mut self, now: u64) -> Vec<FoundIn> {
         let mut unsent = std::mem::take(&mut self.unsent);
         unsent.retain(|span| self.found_in(*span).is_some());
@@ -121,14 +121,14 @@ impl ConsumerWindows {
         self.unsent.iter().filter(has_ended).copied().collect()
     }
 
-    /// Other nodes have seen these.
+    /// Marks spans as sent.
     pub(super) fn sent(&mut self, spans: &[FoundIn]) {
         spans.iter().for_each(|span| {
             self.unsent.remove(span);
         });
     }
 
-    /// What was found in a span.
+    /// The summary of a span.
     pub(super) fn found_in(&self, span: FoundIn) -> Option<&ConsumerSummary<Arc<str>>> {
         let (windows, slot) = match span {
             FoundIn::Part(slot) => (&self.parts, slot),
@@ -137,7 +137,7 @@ impl ConsumerWindows {
         windows.iter().find(|(known, _)| *known == slot).map(|(_, summary)| summary)
     }
 
-    /// What was found in a window that ends at `now`.
+    /// The summaries of a window that ends at `now`.
     pub(super) fn window(&self, window: ConsumersWindow, now: u64) -> Vec<&ConsumerSummary<Arc<str>>> {
         let (windows, width, back) = match window {
             ConsumersWindow::Minute => (&self.parts, PART, PARTS as u64),
@@ -148,7 +148,7 @@ impl ConsumerWindows {
     }
 }
 
-/// The same with names in the place of numbers.
+/// Replaces numbers by names.
 pub(super) fn named(found: ConsumerSummary, name: impl Fn(u32) -> Arc<str>) -> ConsumerSummary<Arc<str>> {
     let tally = |ConsumerTally { key, count, error }: ConsumerTally| {
         let ConsumerKey { strategy, allowed, consumer } = key;
@@ -159,7 +159,7 @@ pub(super) fn named(found: ConsumerSummary, name: impl Fn(u32) -> Arc<str>) -> C
 }
 
 impl ConsumersAsk {
-    /// The answer from everything that was found.
+    /// The answer from all summaries.
     pub(super) fn answer<'s>(
         &self,
         parts: impl IntoIterator<Item = &'s ConsumerSummary<Arc<str>>>,

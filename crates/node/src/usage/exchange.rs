@@ -1,7 +1,7 @@
-//! What nodes tell one another through Redis.
+//! Exchange of usage between nodes, through Redis.
 //!
-//! Each node writes what it has counted itself, under its name and its incarnation: the sum of each slot so far. So a
-//! write can be repeated, and whoever asks adds up all nodes. All keys expire.
+//! Each node writes its own counts under its name and incarnation: the sum of each slot so far. So writes can be
+//! repeated, and readers add up all nodes. All keys expire.
 //!
 //! ```text
 //!   nodes                      sorted set   NODE:INCARNATION, by when it wrote last
@@ -25,19 +25,19 @@ use super::query::UsageSums;
 use super::series::SeriesName;
 use crate::telemetry::ConsumerSummary;
 
-/// The list of nodes.
+/// Key of the set of nodes.
 const NODES: &str = "nodes";
 
-/// Processes that are known at a time. Those that wrote longest ago are forgotten first.
+/// Most known processes. Those whose last write is oldest are dropped first.
 const MAX_NODES: usize = 1_000;
 
-/// How long a process is known after it wrote last: as long as its values.
+/// How long a process is known after its last write: as long as its values.
 const NODE_SECONDS: u64 = 31 * 86_400;
 
-/// Slots that are written at a time; more are left for the next second.
+/// Most slots per write; more are left for the next second.
 const MAX_SLOTS: usize = 300;
 
-/// How far clocks of nodes may be apart when it is decided whose values a question needs.
+/// Tolerated difference between nodes' clocks when the values for a question are selected.
 const SLACK: u64 = 120;
 
 /// One node's side of the exchange.
@@ -45,15 +45,15 @@ pub(super) struct Exchange {
     link: UsageLink,
     /// `NODE:INCARNATION`.
     own: String,
-    /// Series whose names were written.
+    /// Number of series whose names were written.
     named: usize,
     /// Why the last write failed, if it did.
     failed: Option<String>,
-    /// When reading failed last, in seconds, and why: questions do not wait for that again at once.
+    /// Time in seconds and reason of the last failed read: questions do not wait for another attempt at once.
     unread: Option<(u64, String)>,
 }
 
-/// What other nodes know, and why not all of it.
+/// Answers of other nodes, and the reason if some are missing.
 pub(super) struct OfOthers<T> {
     pub(super) found: T,
     pub(super) nodes: Vec<String>,
@@ -68,17 +68,17 @@ struct OtherNode {
 }
 
 impl Exchange {
-    /// Of a process that began at `started`.
+    /// The exchange of a process that began at `started`.
     pub(super) fn new(link: UsageLink, node: &str, started: Micros) -> Self {
         Self { link, own: incarnation(node, started), named: 0, failed: None, unread: None }
     }
 
-    /// Begins anew at `now`, as another process of the node would: what was written stays true.
+    /// Starts over at `now`, as another process of the node would: what was written stays true.
     pub(super) fn begin_anew(&mut self, node: &str, now: Micros) {
         (self.own, self.named) = (incarnation(node, now), 0);
     }
 
-    /// Writes what has changed since the last write that succeeded.
+    /// Writes the changes since the last successful write.
     pub(super) async fn write(&mut self, collector: &mut Collector, now: Micros) {
         let slots = collector.history.changed(MAX_SLOTS);
         let consumers = collector.consumers.unsent(second(now));
@@ -154,7 +154,7 @@ impl Exchange {
         commands
     }
 
-    /// Adds what all other processes have written to the sums of this one.
+    /// Adds the counts of all other processes to `sums`.
     pub(super) async fn add_others(&mut self, sums: &mut UsageSums, now: Micros) -> OfOthers<()> {
         if let Some(incomplete) = self.failed_just_now(now) {
             return OfOthers { found: (), nodes: Vec::new(), incomplete: Some(incomplete) };
@@ -166,7 +166,7 @@ impl Exchange {
             for node in self.others(from, to).await? {
                 nodes.insert(node.name);
                 let chunks = from / width..to.div_ceil(width);
-                // A question about a century needs no more keys than there can be.
+                // Bounds the keys of a question about a long time by the retention.
                 let first = chunks
                     .start
                     .max(chunks.end.saturating_sub(resolution.keep() / per_chunk(resolution) + 2));
@@ -191,7 +191,7 @@ impl Exchange {
         OfOthers { found: (), nodes: nodes.into_iter().collect(), incomplete }
     }
 
-    /// What all other processes have found of consumers.
+    /// Summaries of consumers by all other processes.
     pub(super) async fn consumers(
         &mut self,
         ask: &ConsumersAsk,
@@ -225,13 +225,13 @@ impl Exchange {
         OfOthers { found, nodes: nodes.into_iter().collect(), incomplete }
     }
 
-    /// Why reading failed, if it did within this second or the last.
+    /// The reason if a read failed within this second or the last.
     fn failed_just_now(&self, now: Micros) -> Option<String> {
         let failed = self.unread.as_ref().filter(|(at, _)| at.abs_diff(second(now)) <= 1);
         failed.map(|(_, why)| why.clone())
     }
 
-    /// All processes but this one that have written in a span of time.
+    /// All other processes that wrote in a span of time.
     async fn others(&mut self, from: u64, to: u64) -> Result<Vec<OtherNode>, String> {
         let members = self.link.sets(&[NODES.to_owned()]).await?.into_iter().flatten();
         let other = |(member, last): (String, u64)| {
@@ -245,7 +245,7 @@ impl Exchange {
     }
 }
 
-/// Slots of one hash: a minute of seconds, an hour of minutes, a day of hours.
+/// Slots per hash: a minute of seconds, an hour of minutes, a day of hours.
 const fn per_chunk(resolution: Resolution) -> u64 {
     match resolution {
         Resolution::Second | Resolution::Minute => 60,
@@ -262,7 +262,7 @@ fn chunk_key(resolution: Resolution, member: &str, chunk: u64) -> String {
     format!("{kind}:{member}:{chunk}")
 }
 
-/// How long a hash lives after it was last written: as long as its first slot is asked for, and all that come after it.
+/// Lifetime of a hash after its last write: the retention of its first slot, and the time of the slots after it.
 const fn lasts(resolution: Resolution) -> u64 {
     (resolution.keep() + per_chunk(resolution)) * resolution.seconds()
 }

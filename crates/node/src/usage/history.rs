@@ -2,15 +2,14 @@
 
 use super::level::{SlotEntry, UsageLevel};
 
-/// Bytes that all closed slots may take together. A slot takes 32 bytes and about 7 for each series that was counted in
-/// it, so this is enough for 1,500 series that are counted in every second. If it is not, the oldest seconds are
-/// forgotten first, then the oldest minutes.
+/// Byte bound of all closed slots. A slot takes 32 bytes and about 7 for each series counted in it, so this is enough
+/// for 1,500 series in every second. Beyond it, the oldest seconds are dropped first, then the oldest minutes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Slots that are kept beyond those that are promised, so that a question may take its time.
+/// Slots kept beyond the retention, so that a question may take its time.
 const SPARE: u64 = 60;
 
-/// How finely a span of time is known.
+/// Resolution of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resolution {
     /// The last hour.
@@ -46,7 +45,7 @@ impl Resolution {
         }
     }
 
-    /// How many slots are kept.
+    /// Number of slots kept.
     pub(super) const fn keep(self) -> u64 {
         SPARE
             + match self {
@@ -56,8 +55,8 @@ impl Resolution {
             }
     }
 
-    /// How many slots wait until they can be shown to other nodes: five minutes of seconds. Of minutes and hours there
-    /// are so few that they wait for longer.
+    /// Most changed slots that wait to be sent to other nodes: five minutes of seconds. Minutes and hours are so few
+    /// that they wait for longer.
     const fn keep_changed(self) -> usize {
         match self {
             Self::Second => 300,
@@ -66,7 +65,7 @@ impl Resolution {
         }
     }
 
-    /// What is kept so, for people.
+    /// Retention, as text for people.
     pub(super) const fn kept(self) -> &'static str {
         match self {
             Self::Second => "by second for an hour",
@@ -81,12 +80,12 @@ impl History {
         Self(Resolution::ALL.map(|one| UsageLevel::new(one.seconds(), one.keep(), one.keep_changed(), now)))
     }
 
-    /// Counts in all resolutions.
+    /// Adds an entry in all resolutions.
     pub(super) fn add(&mut self, second: u64, entry: SlotEntry) {
         self.0.iter_mut().for_each(|level| level.add(second, entry));
     }
 
-    /// Closes what lies before `second`, and keeps within the bound.
+    /// Closes slots before `second`, and enforces the byte bound.
     pub(super) fn open_at(&mut self, second: u64) {
         self.0.iter_mut().for_each(|level| level.open_at(second));
         self.shrink(MAX_BYTES);
@@ -100,38 +99,38 @@ impl History {
         }
     }
 
-    /// At most `most` slots that other nodes have not seen as they are now.
+    /// At most `most` slots that changed since they were sent to other nodes.
     pub(super) fn changed(&self, most: usize) -> Vec<(Resolution, u64)> {
-        // The coarsest first: they are few, and have the sums of all.
+        // The coarsest first: they are few, and contain the sums of the others.
         let of = |one: Resolution| self.level(one).changed().map(move |slot| (one, slot));
         Resolution::ALL.into_iter().rev().flat_map(of).take(most).collect()
     }
 
-    /// Of what other nodes have not seen, only so much is kept as [`Resolution`] says.
+    /// Drops the oldest changed slots beyond the bound of each [`Resolution`].
     pub(super) fn trim_changed(&mut self) {
         self.0.iter_mut().for_each(UsageLevel::trim_changed);
     }
 
-    /// Other nodes have seen nothing of it.
+    /// Marks all slots as changed.
     pub(super) fn all_changed(&mut self) {
         self.0.iter_mut().for_each(UsageLevel::all_changed);
     }
 
-    /// These slots were shown to other nodes.
+    /// Marks slots as sent to other nodes.
     pub(super) fn written(&mut self, slots: &[(Resolution, u64)]) {
         for (level, resolution) in self.0.iter_mut().zip(Resolution::ALL) {
             slots.iter().filter(|(of, _)| *of == resolution).for_each(|(_, slot)| level.written(*slot));
         }
     }
 
-    /// What was counted in one slot.
+    /// Entries of one slot.
     pub(super) fn slot(&self, resolution: Resolution, slot: u64) -> Vec<SlotEntry> {
         let mut entries = Vec::new();
         self.level(resolution).slots(slot, slot + 1, |_, entry| entries.push(entry));
         entries
     }
 
-    /// The finest resolution that knows everything since `from`, as far as anything does.
+    /// The finest resolution whose history covers the time since `from`; else the coarsest.
     pub(super) fn resolution(&self, from: u64) -> Resolution {
         let knows = |one: &&Resolution| {
             let level = self.level(**one);

@@ -1,26 +1,26 @@
-//! How long decisions of this node took, by minute of the last hour.
+//! Decision times of this node, by minute of the last hour.
 
 use std::collections::VecDeque;
 
 use crate::telemetry::{LatencyCounts, quantile_us};
 
-/// Whole minutes that are kept.
+/// Number of whole minutes kept.
 const MINUTES: usize = 60;
 
-/// The decisions of a minute.
+/// Decision times of a minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyPoint {
-    /// When it begins, in seconds since 1970.
+    /// Start of the minute, in seconds since 1970.
     pub at: u64,
-    /// What half of the decisions took at most, in microseconds.
+    /// Median of the decision times, in microseconds.
     pub p50_us: f64,
-    /// What 99 of 100 took at most.
+    /// 99th percentile, in microseconds.
     pub p99_us: f64,
 }
 
 pub(super) struct LatencyHistory {
     minutes: VecDeque<(u64, LatencyCounts)>,
-    /// What had been counted when the counters were read last.
+    /// Counters at the last read.
     last: LatencyCounts,
 }
 
@@ -29,12 +29,12 @@ impl LatencyHistory {
         Self { minutes: VecDeque::new(), last: counted }
     }
 
-    /// Forgets the minutes.
+    /// Drops all minutes.
     pub(super) fn forget(&mut self) {
         self.minutes.clear();
     }
 
-    /// What was counted since the last call belongs to the minute of `second`.
+    /// Adds the counts since the last call to the minute of `second`.
     pub(super) fn add(&mut self, second: u64, counted: LatencyCounts) {
         let minute = second / 60;
         let mut since = counted;

@@ -4,32 +4,32 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::series::SeriesId;
 
-/// What was counted in a slot: the series, its calls and their cost.
+/// Entry of a slot: the series, its calls and their cost.
 pub(super) type SlotEntry = (SeriesId, u64, u64);
 
 /// The slots of one width.
 pub(super) struct UsageLevel {
     /// Seconds of a slot.
     pub(super) width: u64,
-    /// How many slots are kept.
+    /// Number of slots kept.
     keep: u64,
-    /// Closed ones with what was counted in them, packed; slots in which nothing was counted are left out.
+    /// Closed slots with their packed entries; empty ones are left out.
     closed: VecDeque<(u64, Box<[u8]>)>,
-    /// Slots before this one are not kept any more.
+    /// Slots before this one were dropped.
     pub(super) complete_from: u64,
     /// The number of the open slot: its time divided by the width.
     open: u64,
-    /// What was counted in it, by series, and which series those are.
+    /// Its sums by series, and the series that have any.
     sums: Vec<(u64, u64)>,
     counted: Vec<SeriesId>,
     /// Bytes of closed slots.
     pub(super) bytes: usize,
-    /// Slots that were counted in and not shown to other nodes since: the last few.
+    /// Slots that changed since they were sent to other nodes: the last few.
     changed: BTreeSet<u64>,
     keep_changed: usize,
 }
 
-/// What a slot takes besides its packed bytes.
+/// Bytes of a slot besides its packed entries.
 const SLOT_BYTES: usize = 32;
 
 impl UsageLevel {
@@ -49,7 +49,7 @@ impl UsageLevel {
         }
     }
 
-    /// Counts in the slot of `second`, or in the open one if that is later.
+    /// Adds an entry to the slot of `second`, or to the open one if that is later.
     pub(super) fn add(&mut self, second: u64, (id, calls, cost): SlotEntry) {
         self.open_at(second);
         self.changed.insert(self.open);
@@ -65,7 +65,7 @@ impl UsageLevel {
         }
     }
 
-    /// Closes slots before `second`, and forgets those that are too old.
+    /// Closes slots before `second`, and drops those that are too old.
     pub(super) fn open_at(&mut self, second: u64) {
         let slot = second / self.width;
         if slot <= self.open {
@@ -88,19 +88,19 @@ impl UsageLevel {
         }
     }
 
-    /// The slots that were counted in since they were [`UsageLevel::written`], oldest first.
+    /// Slots that changed since they were [`UsageLevel::written`], oldest first.
     pub(super) fn changed(&self) -> impl Iterator<Item = u64> {
         self.changed.iter().copied()
     }
 
-    /// Forgets which slots other nodes have not seen, but for the newest.
+    /// Drops the oldest changed slots beyond the bound.
     pub(super) fn trim_changed(&mut self) {
         while self.changed.len() > self.keep_changed {
             self.changed.pop_first();
         }
     }
 
-    /// Other nodes have seen nothing of it.
+    /// Marks all slots as changed.
     pub(super) fn all_changed(&mut self) {
         self.changed.extend(self.closed.iter().map(|(slot, _)| *slot));
         if !self.counted.is_empty() {
@@ -108,12 +108,12 @@ impl UsageLevel {
         }
     }
 
-    /// A slot was shown to other nodes as it is now.
+    /// Marks a slot as sent to other nodes.
     pub(super) fn written(&mut self, slot: u64) {
         self.changed.remove(&slot);
     }
 
-    /// Forgets the oldest slot, if there is a closed one.
+    /// Drops the oldest closed slot, if there is one.
     pub(super) fn drop_oldest(&mut self) -> bool {
         let Some((slot, packed)) = self.closed.pop_front() else { return false };
         self.bytes = self.bytes.saturating_sub(packed.len() + SLOT_BYTES);
@@ -122,7 +122,7 @@ impl UsageLevel {
         true
     }
 
-    /// What was counted in slots from `first` to before `end`, oldest first.
+    /// Reports the entries of slots from `first` to before `end`, oldest first.
     pub(super) fn slots(&self, first: u64, end: u64, mut each: impl FnMut(u64, SlotEntry)) {
         let begin = self.closed.partition_point(|(slot, _)| *slot < first);
         for (slot, packed) in self.closed.iter().skip(begin).take_while(|(slot, _)| *slot < end) {
@@ -139,7 +139,7 @@ impl UsageLevel {
     }
 }
 
-/// Each number as little-endian groups of seven bits.
+/// Encodes each number as little-endian groups of seven bits.
 fn pack(entries: &[SlotEntry]) -> Box<[u8]> {
     let mut packed = Vec::new();
     for &(id, calls, cost) in entries {

@@ -1,4 +1,4 @@
-//! A question about totals: what it may ask, and the sums that answer it.
+//! Questions about totals: validation, and the sums that answer them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ pub const MAX_POINTS: u64 = 10_000;
 /// The most points of all series of an answer together.
 pub const MAX_POINTS_OF_ALL: usize = 200_000;
 
-/// The span of time of a question that does not say.
+/// Default span of time, in seconds.
 const DEFAULT_SPAN: u64 = 3_600;
 
-/// Which decisions, of which time.
+/// Question about totals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageAsk {
     /// The strategy; `None` is any.
@@ -32,26 +32,26 @@ pub struct UsageAsk {
     pub from: Option<Micros>,
     /// Since the epoch; `None` is now.
     pub to: Option<Micros>,
-    /// How long a point is; `None` is all of the time.
+    /// Length of a point; `None` is the whole span.
     pub step: Option<Micros>,
 }
 
-/// The sums by series.
+/// Sums by series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageAnswer {
-    /// By name.
+    /// Sorted by name.
     pub rows: Vec<UsageRow>,
     /// The first second.
     pub from: u64,
-    /// The second after the last.
+    /// The second after the last one.
     pub to: u64,
     /// Seconds of a point.
     pub step: u64,
-    /// What the values are kept by.
+    /// Resolution of the values.
     pub resolution: Resolution,
-    /// Whose decisions these are.
+    /// Nodes that contributed.
     pub nodes: Vec<String>,
-    /// Why those of other nodes are missing, if they are.
+    /// Why other nodes' decisions are missing, if they are.
     pub incomplete: Option<String>,
 }
 
@@ -64,13 +64,13 @@ pub struct UsageRow {
     pub pattern: Arc<str>,
     /// The outcome.
     pub outcome: Arc<str>,
-    /// Of all of the time.
+    /// Sum of the whole span.
     pub total: UsageTotal,
-    /// When points begin, and what was counted in them.
+    /// Start and sum of each point.
     pub points: Vec<(u64, UsageTotal)>,
 }
 
-/// A question that can be answered.
+/// A validated question.
 pub(super) struct UsagePlan {
     ask: UsageAsk,
     pub(super) from: u64,
@@ -79,7 +79,7 @@ pub(super) struct UsagePlan {
     pub(super) resolution: Resolution,
 }
 
-/// What was added up so far.
+/// Sums so far.
 pub(super) struct UsageSums {
     pub(super) plan: UsagePlan,
     sums: BTreeMap<SeriesName, BTreeMap<u64, UsageTotal>>,
@@ -87,7 +87,7 @@ pub(super) struct UsageSums {
 }
 
 impl UsagePlan {
-    /// Checks a question. `resolution` says how finely the time since a second is known.
+    /// Validates a question. `resolution` returns the resolution that covers the time since a second.
     pub(super) fn of(
         ask: UsageAsk,
         now: Micros,
@@ -156,7 +156,7 @@ impl UsageSums {
         Self { plan, sums: BTreeMap::new(), points: 0 }
     }
 
-    /// Adds what was counted in the slot that begins at `second`.
+    /// Adds the counts of the slot that begins at `second`.
     pub(super) fn add(&mut self, name: &SeriesName, second: u64, calls: u64, cost: u64) {
         let UsagePlan { from, to, step, .. } = self.plan;
         if !(from..to).contains(&second) || !self.plan.wants(name) {
@@ -174,7 +174,7 @@ impl UsageSums {
         self.points += points.len() - before;
     }
 
-    /// Whether there are too many points already.
+    /// True if there are too many points.
     pub(super) fn is_too_large(&self) -> bool {
         self.points > MAX_POINTS_OF_ALL
     }

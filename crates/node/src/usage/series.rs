@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use crate::telemetry::{CountedOutcome, CountedPattern, CountedTotal};
 
-/// Series that are kept apart. What comes after them is counted under [`OTHER`], by outcome.
+/// Series counted individually. Further ones are counted under [`OTHER`], by outcome.
 pub(super) const MAX_SERIES: usize = 5_000;
 
-/// The strategy and pattern of what is not kept apart.
+/// Strategy and pattern of the further series.
 const OTHER: &str = "other";
 
-/// The number of a series on its node.
+/// Number of a series on its node.
 pub(super) type SeriesId = u16;
 
-/// What a series is of.
+/// Name of a series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SeriesName {
     pub(super) strategy: Arc<str>,
@@ -22,7 +22,7 @@ pub(super) struct SeriesName {
     pub(super) outcome: Arc<str>,
 }
 
-/// All series of a node, and how far each has counted.
+/// All series of a node, with their last totals.
 pub(super) struct SeriesTable {
     strategies: Vec<Arc<str>>,
     patterns: Vec<Arc<str>>,
@@ -50,7 +50,7 @@ impl SeriesTable {
         Self { strategies: strategies.to_vec(), patterns, known: HashMap::new(), names }
     }
 
-    /// What has been counted in a series since the last call with all that was counted so far.
+    /// Counts in a series since the last call, computed from its totals so far.
     pub(super) fn since_last(&mut self, total: &CountedTotal) -> Option<(SeriesId, u64, u64)> {
         let CountedTotal { strategy, pattern, outcome, calls, cost } = *total;
         let key = (strategy, pattern, outcome as u8);
@@ -61,21 +61,21 @@ impl SeriesTable {
         let known = self.known.entry(key).or_insert(KnownSeries { id, calls: 0, cost: 0 });
         let since = (calls.saturating_sub(known.calls), cost.wrapping_sub(known.cost));
         (known.calls, known.cost) = (calls, cost);
-        // A call may be read before its cost is.
+        // A call may be read before its cost.
         (since != (0, 0)).then_some((known.id, since.0, since.1))
     }
 
-    /// What a series is of.
+    /// Name of a series.
     pub(super) fn name_of(&self, id: SeriesId) -> Option<&SeriesName> {
         self.names.get(usize::from(id))
     }
 
-    /// How many series there are.
+    /// Number of series.
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// What the series of this number is of.
+    /// Name of the series with this number.
     pub(super) fn name_at(&self, number: usize) -> Option<&SeriesName> {
         self.names.get(number)
     }
@@ -85,7 +85,7 @@ impl SeriesTable {
         self.strategies.get(place as usize).cloned().unwrap_or_default()
     }
 
-    /// The number of a series that was not counted before: the first numbers are those of the others.
+    /// The number of a new series: the first numbers are those of [`OTHER`].
     fn name(&mut self, strategy: u32, pattern: CountedPattern, outcome: CountedOutcome) -> SeriesId {
         let others = CountedOutcome::ALL.len();
         if self.names.len() >= MAX_SERIES + others {

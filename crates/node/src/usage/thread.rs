@@ -17,7 +17,7 @@ use super::{ConsumersAnswer, ConsumersAsk, MAX_WAITING, UsageAnswer, UsageAsk, U
 use crate::limiter::InvalidField;
 use crate::telemetry::Metrics;
 
-/// Ends when this is dropped, after a last look at the counters.
+/// Thread handle. Dropping it ends the thread after a last read of the counters.
 pub struct UsageThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -49,7 +49,7 @@ impl UsageThread {
         Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle) })
     }
 
-    /// What asks it.
+    /// A handle for questions.
     #[must_use]
     pub fn handle(&self) -> UsageHandle {
         self.handle.clone()
@@ -92,7 +92,7 @@ impl UsageState {
         }
     }
 
-    /// Reads the counters, and shows other nodes what has changed; for the last time, if the process ends.
+    /// Reads the counters, and sends changes to other nodes; for the last time, if the process ends.
     async fn collect(&mut self, ends: bool) {
         let now = self.count();
         match &mut self.exchange {
@@ -121,7 +121,7 @@ impl UsageState {
         now
     }
 
-    /// A caller that has gone gets no answer.
+    /// A caller that has given up gets no answer.
     async fn answer(&mut self, question: UsageQuestion) {
         let now = self.count();
         match question {

@@ -1,10 +1,10 @@
-//! What each second counted, in RedisTimeSeries: a series for each strategy, pattern and outcome of this node.
+//! Usage by second in RedisTimeSeries: a series for each strategy, pattern and outcome of this node.
 //!
 //! A second is written once it is over, the last one when the process ends. It can be written again without harm, so
 //! nothing is lost while Redis is away, up to [`KEPT`] seconds.
 //!
-//! The process before may have ended in the second in which this one begins, and a sample replaces the one that is there.
-//! So what the first second counted is in the sample of the next one.
+//! The previous process may have ended in the second in which this one begins, and a sample replaces an earlier one.
+//! So the counts of the first second are added to the sample of the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,19 +16,19 @@ use super::collect::{Collector, second};
 use super::history::{History, Resolution};
 use super::series::SeriesName;
 
-/// Seconds that are kept while they cannot be written.
+/// Seconds kept while they cannot be written.
 const KEPT: u64 = 300;
 
-/// Values that are written at a time; more wait for the next second.
+/// Most samples per write; more wait for the next second.
 const MAX_SAMPLES: usize = 5_000;
 
-/// Seconds until a series and its rule are made again, in case they are gone.
+/// Seconds until a series and its rule are created again, in case they were deleted.
 const MAKE_EVERY: u64 = 60;
 
-/// The label of resources that no pattern matches; a label cannot be empty.
+/// Label of resources that no pattern matches; a label cannot be empty.
 const NO_PATTERN: &str = "none";
 
-/// One node's side of it.
+/// Writer of one node's series.
 pub(super) struct TimeSeries {
     link: UsageLink,
     node: String,
@@ -36,10 +36,10 @@ pub(super) struct TimeSeries {
     first: u64,
     /// The next second to write.
     next: u64,
-    /// The numbers of series that are there. Whoever empties Redis does not say so, so they are made again at times.
+    /// Numbers of the series that exist. Redis does not tell if it is emptied, so they are created again at times.
     made: BTreeSet<usize>,
     made_since: u64,
-    /// By the numbers of the series.
+    /// Series by number.
     series: Vec<UsageTimeSeries>,
     /// Why the last write failed, if it did.
     failed: Option<String>,
@@ -52,7 +52,7 @@ impl TimeSeries {
         Self { link, node, first, next, made, made_since: first, series, failed: None }
     }
 
-    /// Begins anew at `now`.
+    /// Starts over at `now`.
     pub(super) fn begin_anew(&mut self, now: Micros) {
         (self.first, self.next) = (second(now), second(now) + 1);
         self.made_since = self.first;

@@ -13,7 +13,7 @@ use weir_core::algorithm::Op;
 use weir_core::key::Subject;
 use weir_core::strategy::Strategy;
 
-/// Costs in one call: few enough that it is a small part of what a script call may hold.
+/// Costs per call: few enough to be a small part of what a script call may take.
 const MAX_COSTS: usize = 512;
 
 /// A waiting caller.
@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Whether it has the same operation and the same numbers.
+    /// True if the operation and the strategy are the same.
     fn is_like(&self, other: &Self) -> bool {
         self.op == other.op && Arc::ptr_eq(&self.strategy, &other.strategy)
     }
@@ -37,11 +37,11 @@ impl Waiter {
 #[derive(Default)]
 pub(super) struct Queue {
     waiters: VecDeque<Waiter>,
-    /// Whose keys they are. Most calls are waited for by nobody, so the first that waits says it.
+    /// Subject of the keys. Set by the first caller that waits, because most calls have none.
     subject: Option<OwnedSubject>,
 }
 
-/// The first of them, which are decided together; at least one.
+/// The first waiting callers, decided together; at least one.
 pub(super) struct Together {
     strategy: Arc<Strategy>,
     op: Op,
@@ -54,13 +54,13 @@ impl Queue {
         self.subject.get_or_insert_with(|| OwnedSubject::of(subject));
     }
 
-    /// Whose keys they are, if anybody waits.
+    /// Takes the subject of the keys, if anybody waits.
     pub(super) fn take_subject(&mut self) -> Option<OwnedSubject> {
         self.subject.take()
     }
 
-    /// The next callers: as many as have the same operation and numbers. Callers that have gone or are out of time are
-    /// left out.
+    /// Takes the next callers that share an operation and a strategy. Callers that gave up or are out of time are
+    /// dropped.
     pub(super) fn next(&mut self, now: Instant) -> Option<Together> {
         let mut together: Vec<Waiter> = Vec::new();
         while together.len() < MAX_COSTS

@@ -1,20 +1,20 @@
-//! Decisions that happen only once.
+//! Idempotent decisions.
 
 use super::Decision;
 use weir_core::algorithm::Op;
 use weir_core::key::Operation;
 
-/// What remembers that something has happened, and the caller's id of it.
+/// How a decision is remembered, and the caller's id of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Once<'a> {
-    /// A refund: that it has happened.
+    /// A refund: a marker that it was made.
     Marker(&'a str),
-    /// Another operation: what was decided.
+    /// Another operation: a record of the answer.
     Record(Operation, &'a str),
 }
 
 impl<'a> Decision<'a> {
-    /// What remembers that it has happened, if it may happen only once.
+    /// How the decision is remembered; `None` if it may be repeated.
     #[inline]
     pub(crate) fn once(&self) -> Option<Once<'a>> {
         let id = self.part.map_or("", |part| part.id);

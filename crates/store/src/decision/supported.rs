@@ -1,10 +1,10 @@
-//! Which operations mean something for which limits.
+//! Which operations are defined for which limits.
 
 use super::Decision;
 use crate::StoreError;
 use weir_core::algorithm::{Algorithm, Engine, Op};
 
-/// Refuses what an operation does not mean for these limits, before the store is asked.
+/// Refuses an operation that is not defined for these limits, before the store is asked.
 pub(crate) fn check_supported(decision: &Decision<'_>) -> Result<(), StoreError> {
     let counts_denied = || decision.limits().any(|limit| limit.algorithm.counts_denied());
     let is_fixed = || decision.limits().any(|limit| !limit.algorithm.is_adjustable());

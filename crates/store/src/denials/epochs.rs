@@ -1,4 +1,4 @@
-//! Counters that show whether anything may have changed since a denial.
+//! Epochs: counters that show if anything may have changed since a denial.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -151,10 +151,10 @@ impl DenialsShared {
             self.secret.digest(text)
         });
         let tag = named as usize % EPOCHS;
-        // Of a strategy and its overrides, which have keys in common.
+        // A strategy and its overrides are one family: they share keys.
         let family = strategy.family() as u64;
-        // Mostly the tag is made of all fields, and its hash tells them apart too. The hashes of others are
-        // turned over: no text has the same hash in both ways.
+        // Mostly the tag has all fields, so its hash identifies the keys too. Otherwise the fields are hashed
+        // separately and the hash is inverted, so that no text has the same hash in both ways.
         let by_group = subject.group.is_some() && strategy.fields().has(Field::Resource);
         let is_whole = strategy.tag_is_whole() && !by_group;
         let fields = if is_whole { named } else { !self.secret.hash_fields(family, strategy, subject) };

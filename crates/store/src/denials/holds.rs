@@ -22,7 +22,7 @@ const MAX_STALENESS: Duration = Duration::from_millis(10);
 /// Where `remaining` may rise, it is cached for at most this part of the shortest time until a limit is full again.
 const STALENESS_PART: u32 = 16;
 
-/// How long a denial holds after it was asked for.
+/// Lifetime of a denial, from when the store was asked.
 pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Duration {
     let wait = says.iter().fold(Retry::Now, |longest, one| longest.max(one.retry));
     let holds = match wait {
@@ -39,16 +39,16 @@ pub(super) fn holds(strategy: &Strategy, says: &[LimitVerdict], cost: u64) -> Du
     })
 }
 
-/// When something happens, counted from the verdict.
+/// Time of an event, relative to the verdict.
 enum Until {
     Never,
     After(Micros),
-    /// It may be now; the verdict does not show it.
+    /// Possibly now: the verdict does not show it.
     Unknown,
 }
 
 impl Until {
-    /// How long that is, or so long if it is unknown.
+    /// The time as a duration; `unknown` if it is unknown.
     fn or(self, unknown: Duration) -> Duration {
         match self {
             Self::Never => Duration::MAX,
@@ -66,10 +66,10 @@ fn unchanged_for(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     }
     match (limit.engine(), says.retry) {
         (Engine::Window(_), _) => Until::After(says.reset_after),
-        // More may remain long before the gap is over.
+        // `remaining` may rise long before the gap is over.
         (Engine::Log(log), _) if log.min_gap > 0 => Until::Unknown,
         (_, Retry::After(wait)) if says.remaining.checked_add(1) == Some(cost) => {
-            // No more than all of a limit ever remains.
+            // `remaining` never exceeds the limit.
             if cost == limit.limit() { Until::Never } else { Until::After(wait) }
         }
         _ => Until::Unknown,
@@ -82,12 +82,12 @@ fn admits_one(limit: &Algorithm, says: &LimitVerdict, cost: u64) -> Until {
     let gap_alone = says.cause == Some(Cause::MinGap);
     match (says.retry, limit.engine()) {
         _ if limit.limit() == 0 => Until::Never,
-        // Whatever the cost, it waits for the gap alone.
+        // Regardless of the cost, it waits for the gap only.
         (Retry::After(wait), _) if cost == 1 || gap_alone => Until::After(wait),
-        // The end of the window gives all of it back.
+        // The whole limit is restored at the end of the window.
         (_, Engine::Window(_)) if says.remaining == 0 => Until::After(says.reset_after),
-        // Something remains, so that it is now; or a part comes back before all that this cost waits for, and
-        // `unchanged_for` does not know either when that is.
+        // Either something remains, so it would admit 1 now; or a part is restored before the whole cost fits, at a
+        // time that `unchanged_for` does not know either.
         _ => Until::Unknown,
     }
 }
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// What a limit says that denies until `retry` is over, with so much of it remaining, and is full after a minute.
+    /// Verdict of a limit that denies until `retry` is over, with so much remaining, and that is full after a minute.
     fn denies(retry: Retry, remaining: u64) -> LimitVerdict {
         let cause = if retry == Retry::Never { Cause::Never } else { Cause::Count };
         LimitVerdict { cause: Some(cause), remaining, retry, reset_after: MINUTE, level_before: 0 }
@@ -195,7 +195,7 @@ mod tests {
     fn a_gap_is_the_same_for_every_cost() {
         let log = Algorithm::strict_log(5, MINUTE, false, Micros::from_secs(5)).unwrap();
         let gap = LimitVerdict { cause: Some(Cause::MinGap), ..denies(Retry::After(Micros(3)), 4) };
-        // What remains may grow before the gap is over, so that it is not known for long; but the wait bounds it.
+        // `remaining` may rise before the gap is over, so the entry is kept briefly; the wait bounds it as well.
         assert_eq!(holds(&strategy(&[log]), &[gap], 2), Duration::from_micros(3));
     }
 }

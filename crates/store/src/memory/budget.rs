@@ -1,4 +1,4 @@
-//! How many bytes the memory store may use, and does.
+//! The byte budget of the memory store.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -12,7 +12,7 @@ use crate::StoreError;
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
-    /// Beyond it begins the last tenth, in which an owner above its share gets no additional key.
+    /// Threshold of the last tenth, in which an owner above its share gets no additional key.
     scarce_above: usize,
     used: AtomicUsize,
     evictions: AtomicU64,
@@ -43,7 +43,7 @@ impl Budget {
         self.take_up_to(bytes, self.limit)
     }
 
-    /// Takes `bytes` if they fit and the last tenth is not begun by them.
+    /// Takes `bytes` if they fit without touching the last tenth.
     pub(super) fn take_unless_scarce(&self, bytes: usize) -> bool {
         self.take_up_to(bytes, self.scarce_above)
     }
@@ -68,13 +68,13 @@ impl Budget {
         self.used.load(Relaxed) > self.limit
     }
 
-    /// Whether only the last tenth is free, or less.
+    /// True if only the last tenth is free, or less.
     pub(super) fn is_scarce(&self) -> bool {
         self.used.load(Relaxed) > self.scarce_above
     }
 
-    /// Whether more than the last tenth is free, as it looks from a shard in which so many `bytes` of places are
-    /// free: the bytes that no shard has taken, and as much in every other shard.
+    /// True if more than the last tenth is free, as estimated from a shard with so many `bytes` of free slots: the
+    /// bytes that no shard has taken, and as much in every other shard.
     pub(super) fn has_spare(&self, bytes: usize) -> bool {
         let used = self.used.load(Relaxed);
         self.limit.saturating_sub(used).saturating_add(bytes.saturating_mul(SHARDS))
@@ -86,7 +86,7 @@ impl Budget {
         self.evictions.fetch_add(1, Relaxed);
     }
 
-    /// Counts a key that found no room.
+    /// Counts a refused key.
     pub(super) fn refuse(&self) -> StoreError {
         self.refusals.fetch_add(1, Relaxed);
         StoreError::Full(self.limit)

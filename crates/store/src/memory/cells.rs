@@ -1,4 +1,4 @@
-//! Where the pure driver finds the states of a decision, and where it puts them.
+//! Access of the pure driver to the states of a decision.
 
 use std::ops::DerefMut;
 
@@ -19,7 +19,7 @@ use super::time::WallReading;
 pub(super) struct ShardCells<'a, T> {
     pub(super) shared: &'a SharedMemory,
     pub(super) table: T,
-    /// Whose keys they are.
+    /// The strategy that owns the keys.
     pub(super) strategy: &'a Strategy,
     pub(super) limits: &'a [Algorithm],
     pub(super) at: &'a StatePlace,
@@ -27,7 +27,7 @@ pub(super) struct ShardCells<'a, T> {
     pub(super) stamp: WallReading,
 }
 
-/// The budget is used up, and nothing may be dropped.
+/// The budget is exhausted, and nothing may be evicted.
 pub(super) struct NoRoom;
 
 impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
@@ -42,12 +42,11 @@ impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
     }
 
     fn reserve(&mut self, count: usize) -> Result<(), NoRoom> {
-        // Nearly every decision is about keys that are there.
+        // Nearly all decisions are about existing keys.
         if count == 0 && !self.shared.budget.is_scarce() { Ok(()) } else { self.reserve_within_share(count) }
     }
 
-    // Inlined, so that what is read and written in turn stays in registers: copies of what was just written in
-    // parts cost more than the arithmetic.
+    // Inlined, so that values stay in registers: copies of partly written values cost more than the arithmetic.
     #[inline(always)]
     fn put(&mut self, index: usize, change: impl FnOnce(&mut Option<State>) -> Kept) {
         let mut new = None;
@@ -82,10 +81,9 @@ impl<T: DerefMut<Target = ShardTable>> Cells for ShardCells<'_, T> {
 }
 
 impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
-    /// [`Cells::reserve`] where a key is new, or where a log that grows may need others to make way.
+    /// [`Cells::reserve`] for a new key, or for a log that grows and may evict others.
     fn reserve_within_share(&mut self, count: usize) -> Result<(), NoRoom> {
-        // States that hold bytes elsewhere take them beside their place, so a full budget must stop them before they
-        // are charged.
+        // Heap bytes come on top of a slot, so a full budget must stop such states before they are charged.
         let has_boxed = self.limits.iter().any(|limit| limit.engine().is_boxed());
         if count == 0 && !has_boxed {
             return Ok(());
@@ -108,7 +106,8 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         Ok(())
     }
 
-    /// Keeps `state`, which is no limit's, for at least so long. It counts as exhausted, so that nothing drops it before.
+    /// Stores `state`, which is not a limit's, for at least `lasts`. It counts as exhausted, so it is not evicted
+    /// before.
     pub(super) fn put_beside(&mut self, digest: u128, state: State, lasts: Micros) -> Result<(), NoRoom> {
         let expires = self.shared.time.second_after(self.stamp, lasts);
         let budget = &self.shared.budget;
@@ -131,7 +130,7 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         Ok(())
     }
 
-    /// Removes what [`ShardCells::put_beside`] has kept.
+    /// Removes a state stored by [`ShardCells::put_beside`].
     pub(super) fn remove_beside(&mut self, digest: u128) {
         if let Some(slot) = self.table.find(digest) {
             self.table.discard(slot, &self.shared.budget);
@@ -147,7 +146,7 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         }
     }
 
-    /// Bytes by which the states that are there may grow with a charge.
+    /// Bytes by which the existing states may grow with a charge.
     fn growth(&self) -> usize {
         let states = self.limits.iter().zip(self.slots.iter());
         let growth = |(limit, slot): (&Algorithm, &Option<Slot>)| {
@@ -156,7 +155,7 @@ impl<T: DerefMut<Target = ShardTable>> ShardCells<'_, T> {
         states.filter_map(growth).sum()
     }
 
-    /// Records that the state of limit `index`, which had `before` bytes elsewhere, now has `after`.
+    /// Records that the heap bytes of limit `index` changed from `before` to `after`.
     #[cold]
     fn moved(&self, index: usize, before: usize, after: usize) {
         let owner = self.slots[index].map_or_else(|| self.owner(), |slot| self.table.owner(slot));

@@ -1,7 +1,7 @@
-//! The key that a shard is asked about again and again: its state lies in the cache line of the shard's lock.
+//! The hot key of a shard: its state lies in the cache line of the shard's lock.
 //!
-//! Two workers that want one key hand each other the lock and the state, and each line takes as long to come
-//! over as half a decision. With both in one line, one comes instead of two.
+//! Two workers that use one key pass the lock and the state to each other, and each cache line takes half a decision
+//! to transfer. In one line, there is one transfer instead of two.
 //!
 //! `cargo bench --bench memory -- two_workers_one_key` with and without it, in a quiet hour, for 100,000 decisions: two
 //! workers 26.6 ms against 29.1, four at a time 14.4 against 16.2, one worker 15.8 against 16.7. Sixteen at a time on
@@ -11,22 +11,22 @@ use weir_core::algorithm::State;
 
 use super::index::{SLOT_BITS, Slot, slot_of};
 
-/// Decisions on one key, with none on another between them, after which it is hot. Many, so that of two keys that
-/// are asked for in turn, none is carried to and fro.
+/// Consecutive decisions on one key after which it is hot. Many, so that two keys that alternate are not moved to and
+/// fro.
 const RUN: u8 = 16;
 
 const NO_SLOT: Slot = Slot::MAX;
 
-/// A shard's hottest key, if it has one, and how the next one is found.
+/// A shard's hot key, if it has one, and the search for the next one.
 pub(super) struct Hot {
     digest: [u64; 2],
     state: Option<State>,
-    /// The slot that the state would be in.
+    /// The slot whose state this is.
     slot: Slot,
     run: Run,
 }
 
-/// The slot that was asked for last, of those that are not hot, and in the byte above it how often in a row.
+/// The last slot used, other than the hot one; in the upper byte, how often in a row.
 #[derive(Clone, Copy, Default)]
 struct Run(u32);
 
@@ -43,7 +43,7 @@ impl Hot {
         (self.digest == digest && self.slot != NO_SLOT).then_some(self.slot)
     }
 
-    /// Whether the state of this slot is here.
+    /// True if the state of this slot is here.
     #[inline]
     pub(super) fn has(&self, slot: Slot) -> bool {
         self.slot == slot
@@ -57,14 +57,14 @@ impl Hot {
         &mut self.state
     }
 
-    /// Counts a decision on this slot. Whether it is to be the hot one from now on, and has not been.
+    /// Counts a decision on this slot. Returns true if it becomes the hot one now.
     #[inline]
     pub(super) fn asked(&mut self, slot: Slot) -> bool {
         self.run = if self.has(slot) { Run::default() } else { self.run.next(slot) };
         self.run.length() >= RUN
     }
 
-    /// Takes in the state of another slot; what was here goes to where it belongs.
+    /// Moves the state of another slot here; the previous state returns to its cell.
     pub(super) fn take(
         &mut self,
         slot: Slot,
@@ -76,7 +76,7 @@ impl Hot {
         state.map(|state| (slot, state))
     }
 
-    /// The key of this slot is gone, and its state with it.
+    /// Clears it if the key of this slot was removed.
     pub(super) fn forget(&mut self, slot: Slot) {
         if self.has(slot) {
             *self = Self::default();

@@ -1,8 +1,8 @@
-//! From a key's hash to the number of its slot: open addressing, 4 bytes a place.
+//! Index from a key's hash to its slot: open addressing, 4 bytes an entry.
 //!
-//! A general hash table leaves marks where keys were removed and doubles to be rid of them, which a
-//! table that lives at the edge of its budget cannot afford. Here a removal closes the gap at once
-//! (backward shift), so that a full table keeps its size however many keys pass through it.
+//! A general hash table leaves tombstones and doubles to be rid of them, which a table at the edge of its budget
+//! cannot afford. Here a removal closes the gap at once (backward shift), so a full table keeps its size however many
+//! keys pass through it.
 
 /// Number of an entry; its upper byte is free for a tag.
 pub(super) type Slot = u32;
@@ -14,8 +14,8 @@ pub(super) const MAX_SLOTS: usize = (1 << 24) - 1;
 pub(super) const SLOT_BITS: u32 = 24;
 const EMPTY: u32 = u32::MAX;
 
-/// A slot and 8 bits of the key's hash, which keep most wrong keys from being looked at. As bytes, which need no
-/// alignment: an allocator may take the next larger class of blocks to have room for that.
+/// A slot and 8 bits of the key's hash, which filter out most other keys. As bytes, which need no alignment: an
+/// allocator might otherwise take the next larger class of blocks.
 type IndexPlace = [u8; size_of::<u32>()];
 
 /// Linear probing over a power of two of places, at most three quarters full.
@@ -40,13 +40,13 @@ impl Index {
         self.find(hash, |_| true)
     }
 
-    /// Reads the first place where this hash may be.
+    /// Prefetches the first place of this hash.
     #[inline]
     pub(super) fn touch(&self, hash: u64) -> u32 {
         self.places.get(self.home(hash)).map_or(EMPTY, |&place| u32::from_ne_bytes(place))
     }
 
-    /// Bytes that must be found before `count` more keys fit; 0 if they do already.
+    /// Bytes needed before `count` more keys fit; 0 if they fit already.
     pub(super) fn growth(&self, count: usize) -> usize {
         let wanted = places_for(self.len + count);
         wanted.saturating_sub(self.places.len()) * size_of::<IndexPlace>()
@@ -67,7 +67,7 @@ impl Index {
         }
     }
 
-    /// Adds a key that is not there; [`Index::grow`] has made room.
+    /// Adds a new key; [`Index::grow`] has made room.
     pub(super) fn insert(&mut self, hash: u64, slot: Slot) {
         let mut place = self.home(hash);
         while self.at(place) != EMPTY {
@@ -77,7 +77,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes the key in `slot` and moves those behind it that may stand nearer to their home.
+    /// Removes the key in `slot`, and shifts later ones back towards their home.
     pub(super) fn remove(&mut self, hash: u64, slot: Slot, hash_of: impl Fn(Slot) -> u64) {
         let Some(mut gap) = self.place_of(hash, |other| other == slot) else { return };
         let mut place = self.next(gap);
@@ -133,7 +133,7 @@ impl Index {
 
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 
-/// A slot without what is in the byte above it.
+/// The slot of an entry, without its upper byte.
 pub(super) fn slot_of(entry: u32) -> Slot {
     entry & SLOT_MASK
 }

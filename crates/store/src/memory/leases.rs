@@ -16,10 +16,10 @@ use weir_core::lease::{LeaseAnswer, LeaseCall, LeaseOp, LeaseOutcome, LeaseRefus
 use weir_core::strategy::Strategy;
 use weir_units::Micros;
 
-/// What a key of leases counts for, beside its leases: its entry and what its controller remembers.
+/// Bytes counted for a key of leases, beside its leases: its entry and its controller's state.
 const KEY_BYTES: usize = 640;
 
-/// What a lease counts for, beside its id: its record, its end, and their parts of the tables.
+/// Bytes counted for a lease, beside its id: its record, its end, and their parts of the tables.
 const LEASE_BYTES: usize = 320;
 
 /// Shards whose expired leases one sweep drops. A call drops those of its own key.
@@ -30,17 +30,17 @@ type Table = HashMap<u128, HeldKey, foldhash::fast::RandomState>;
 /// The leases of all keys.
 pub(super) struct LeaseTables {
     shards: Box<[Mutex<Table>]>,
-    /// The shard that the next sweep begins with.
+    /// Shard at which the next sweep begins.
     hand: AtomicUsize,
 }
 
 /// The leases of one key.
 struct HeldKey {
     set: LeaseSet,
-    /// Says how long they last without a call.
+    /// Its rule determines when the leases and the controller's state expire.
     strategy: Arc<Strategy>,
     owner: OwnerId,
-    /// What it counts for.
+    /// Bytes counted for it.
     bytes: usize,
 }
 
@@ -51,12 +51,12 @@ impl Default for LeaseTables {
 }
 
 impl LeaseTables {
-    /// How many keys have leases.
+    /// Number of keys with leases.
     pub(super) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
-    /// Drops leases that have ended, of some of the keys.
+    /// Drops expired leases of some of the keys.
     pub(super) fn sweep(&self, now: Micros, budget: &Budget) {
         let first = self.hand.fetch_add(SWEPT_SHARDS, Relaxed);
         for index in first..first + SWEPT_SHARDS {
@@ -116,7 +116,7 @@ impl SharedMemory {
 }
 
 impl HeldKey {
-    /// Takes the bytes that it needs more than before. False if the budget does not have them.
+    /// Takes the additional bytes that it needs. False if the budget does not have them.
     fn pay(&mut self, budget: &Budget) -> bool {
         let more = self.needed().saturating_sub(self.bytes);
         let scarce = budget.owners().is_above_share(self.owner, more);
@@ -128,11 +128,11 @@ impl HeldKey {
         taken
     }
 
-    /// Gives back the bytes that it no longer needs. False if nothing is left of it.
+    /// Returns the bytes that it no longer needs. False if it is empty.
     fn settle(&mut self, budget: &Budget) -> bool {
         let is_fresh = self.set.is_fresh();
         let needed = if is_fresh { 0 } else { self.needed() };
-        // Only a test's sample makes a key without paying for it.
+        // Only a test's sample creates a key without paying for it.
         budget.moved(self.owner, self.bytes, needed);
         self.bytes = needed;
         !is_fresh

@@ -1,4 +1,4 @@
-//! What may happen only once: a marker or a record beside the states, under the same lock and in the same budget.
+//! Idempotency: markers and records beside the states, under the same lock and in the same budget.
 
 use weir_config::WhenFull;
 use weir_core::algorithm::{Cells, Kept, OnceRecord, RecordCells, State};
@@ -15,21 +15,21 @@ use crate::{REFUND_ID_LASTS, StoreError};
 /// The marker of one decision, within its locked shard.
 #[derive(Clone, Copy)]
 pub(super) struct Marker {
-    /// Of its key.
+    /// Digest of its key.
     pub(super) digest: u128,
-    /// Now, by the clock that ids follow.
+    /// Now, by the steady clock of ids.
     pub(super) steady: Micros,
 }
 
 impl Marker {
-    /// Whether it has been set, and not so long ago that it no longer counts.
+    /// True if it was set and has not expired.
     pub(super) fn is_set(self, table: &ShardTable) -> bool {
         let state = table.find(self.digest).and_then(|slot| table.get(slot));
         matches!(state, Some(State::Marker { until }) if *until > self.steady)
     }
 
-    /// Sets it, if there is room. It counts as exhausted, so that nothing drops it before its time: the
-    /// decision could then happen again.
+    /// Sets it, if there is room. It counts as exhausted, so it is not evicted before its time: the decision could
+    /// then be repeated.
     pub(super) fn set(
         self,
         shared: &SharedMemory,
@@ -58,7 +58,7 @@ impl Marker {
         Ok(())
     }
 
-    /// Takes it back: the decision has failed.
+    /// Removes it: the decision failed.
     pub(super) fn clear(self, table: &mut ShardTable, budget: &Budget) {
         if let Some(slot) = table.find(self.digest) {
             table.remove(slot, budget);
@@ -69,15 +69,16 @@ impl Marker {
 /// The states of a decision, and the record of its id.
 pub(super) struct OnceCells<'a, 't> {
     pub(super) cells: ShardCells<'a, &'t mut ShardTable>,
-    /// Of the record's key.
+    /// Digest of the record's key.
     pub(super) digest: u128,
-    /// Now, by the clock that ids follow.
+    /// Now, by the steady clock of ids.
     pub(super) steady: Micros,
 }
 
 impl OnceCells<'_, '_> {
-    /// A record with its start and end by another clock. They are stored by the steady clock, and a decision compares them
-    /// with the wall clock. What a record remembers of a limit's state stays, because states follow the wall clock.
+    /// Converts a record's start and end between clocks. They are stored by the steady clock, and a decision compares
+    /// them with the wall clock. The record's copy of a limit's state is not converted, because states follow the
+    /// wall clock.
     fn moved(record: OnceRecord, from: Micros, to: Micros) -> OnceRecord {
         let moved = |time: u64| time.saturating_add_signed(to.0.wrapping_sub(from.0).cast_signed());
         OnceRecord { start: moved(record.start), until: moved(record.until), ..record }

@@ -1,4 +1,4 @@
-//! Which strategy holds how much of the budget, and how much each may hold when it becomes scarce.
+//! Shares of the budget: how much each strategy holds, and how much it may hold when the budget is scarce.
 //!
 //! An owner is a strategy with its overrides, or a domain of Envoy's. The store gives each owner a number, which is
 //! kept with each of its keys, and counts what the keys of that number hold. The number is looked up by name once and
@@ -19,13 +19,13 @@ use weir_core::strategy::Owner;
 /// The number of an owner.
 pub(super) type OwnerId = u16;
 
-/// Of all owners that have no number of their own.
+/// Shared by all owners without a number of their own.
 const OTHERS: OwnerId = 0;
 
-/// What a key counts for, beside the bytes that its state holds elsewhere: its place, and its part of the index.
+/// Bytes counted for a key, beside those that its state holds elsewhere: its slot, and its part of the index.
 pub(super) const KEY_BYTES: usize = 64;
 
-/// Owners whose counts lie together.
+/// Number of owners per page of counts.
 const PAGE: usize = 256;
 
 type Page = [AtomicUsize; PAGE];
@@ -34,16 +34,16 @@ type Page = [AtomicUsize; PAGE];
 #[derive(Debug)]
 pub(super) struct Owners {
     budget: usize,
-    /// What the configuration says; none: an equal part for each.
+    /// The configured share; `None` is an equal part for each.
     configured: Option<usize>,
-    /// The most that an owner may hold when the budget is scarce.
+    /// Most bytes per owner when the budget is scarce.
     share: AtomicUsize,
-    /// The owner that held most when it last got a key.
+    /// The owner that held most when a key was last added.
     largest: AtomicUsize,
-    /// Stands in the marks of this store, above the number. Another one makes all older marks void.
+    /// Upper part of this store's marks, above the number. A new stamp invalidates all older marks.
     stamp: AtomicU64,
     names: Mutex<Names>,
-    /// Bytes that each owner holds. Pages are made when their first number is given.
+    /// Bytes held by each owner. Pages are allocated with their first number.
     held: Box<[OnceLock<Box<Page>>]>,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Owners {
 struct Names {
     numbers: HashMap<Box<str>, OwnerId>,
     free: Vec<OwnerId>,
-    /// How many numbers have been given, [`OTHERS`] left out.
+    /// How many numbers were given, without [`OTHERS`].
     given: OwnerId,
-    /// How many owners the configuration has, once that is known.
+    /// How many owners are configured, once that is known.
     configured: Option<usize>,
 }
 
@@ -74,8 +74,8 @@ impl Owners {
         owners
     }
 
-    /// Says which owners the configuration has: they share the budget from now on. Those that are gone and hold
-    /// nothing lose their numbers.
+    /// Sets the configured owners, which share the budget from now on. Removed ones that hold nothing lose their
+    /// numbers.
     pub(super) fn share_among<'n>(&self, owners: impl Iterator<Item = &'n str>) {
         let mut names = self.names.lock();
         let names = &mut *names;
@@ -123,7 +123,7 @@ impl Owners {
         number
     }
 
-    /// Counts something that an owner got.
+    /// Adds bytes to an owner's count.
     pub(super) fn took(&self, owner: OwnerId, bytes: usize) {
         let held = self.count(owner).fetch_add(bytes, Relaxed) + bytes;
         if held > self.held_by_largest() {
@@ -131,33 +131,32 @@ impl Owners {
         }
     }
 
-    /// Counts something that an owner gave back.
+    /// Subtracts bytes from an owner's count.
     pub(super) fn gave(&self, owner: OwnerId, bytes: usize) {
         self.count(owner).fetch_sub(bytes, Relaxed);
     }
 
-    /// What an owner holds.
+    /// Bytes that an owner holds.
     pub(super) fn held(&self, owner: OwnerId) -> usize {
         self.count(owner).load(Relaxed)
     }
 
-    /// Whether an owner holds more than its share, with so much more.
+    /// True if an owner holds more than its share, with `more` bytes added.
     pub(super) fn is_above_share(&self, owner: OwnerId, more: usize) -> bool {
         self.held(owner).saturating_add(more) > self.share.load(Relaxed)
     }
 
-    /// Whether some owner holds more than its share, as far as that is known: the largest one may have lost keys
-    /// since.
+    /// True if some owner may hold more than its share. An estimate: the largest one may have lost keys since.
     pub(super) fn some_is_above_share(&self) -> bool {
         self.held_by_largest() > self.share.load(Relaxed)
     }
 
     fn held_by_largest(&self) -> usize {
-        // It is an owner's number.
+        // It holds an owner's number.
         self.held(self.largest.load(Relaxed) as OwnerId)
     }
 
-    /// An owner that is alone may have all.
+    /// A single owner may use the whole budget.
     fn share_of_each(&self, owners: usize) -> usize {
         let share = match self.configured {
             Some(share) => share,
@@ -186,7 +185,7 @@ impl Names {
         })
     }
 
-    /// How many owners share the budget: those of the configuration, or else all that are known.
+    /// Number of owners that share the budget: the configured ones, or else all known ones.
     fn count(&self) -> usize {
         self.configured.unwrap_or(self.numbers.len())
     }

@@ -1,4 +1,4 @@
-//! Where the states of a decision are: which shard, and under which digests.
+//! Location of a decision's states: shard and digests.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::{SHARDS, SharedMemory};
 use crate::{Decision, Phases};
 
 thread_local! {
-    /// Key text is built here, hashed, and forgotten.
+    /// Scratch buffer for key text, which is hashed.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where the states of one decision are.
+/// Location of one decision's states.
 #[derive(Default)]
 pub(super) struct StatePlace {
     pub(super) shard: usize,
-    /// Of each key.
+    /// Digest of each key.
     pub(super) digests: SmallVec<[u128; 2]>,
-    /// Of the keys of spread windows.
+    /// Phases of the keys of spread windows.
     pub(super) phases: Phases,
 }
 
-/// Finds the places of decisions, one after the other.
+/// Locates decisions, one after the other.
 pub(super) struct Locator<'s, 'd> {
     secret: &'s KeySecret,
     text: &'s mut Vec<u8>,
     begun: Option<BegunDigest<'d>>,
 }
 
-/// What the keys of one limit and one resource begin with. The next decision is mostly about the same.
+/// Cached digest of a limit's and a resource's fields: consecutive decisions mostly share them.
 struct BegunDigest<'d> {
     strategy: &'d Arc<Strategy>,
     resource: &'d str,
@@ -45,7 +45,7 @@ struct BegunDigest<'d> {
 }
 
 impl StatePlace {
-    /// Where its keys are in the table of its shard, as far as they are there.
+    /// The slots of its keys in the table of its shard; `None` for absent keys.
     #[inline(always)]
     pub(super) fn slots(&self, table: &ShardTable) -> [Option<Slot>; MAX_LIMITS] {
         let mut slots = [None; MAX_LIMITS];
@@ -63,8 +63,8 @@ impl SharedMemory {
 }
 
 impl<'d> Locator<'_, 'd> {
-    /// Sets `place`, where it lies, to that of `decision`. Where a strategy has several limits, their tag chooses
-    /// the shard, so that one lock holds them all; a single one is enough by itself, and a hash less to make.
+    /// Sets `place` to the location of `decision`, in place. The tag chooses the shard of several limits, so that one
+    /// lock holds them all. A single limit uses its own digest, which saves a hash.
     #[inline]
     pub(super) fn locate(&mut self, decision: &Decision<'d>, place: &mut StatePlace) {
         let Decision { strategy, ref subject, .. } = *decision;
@@ -86,12 +86,12 @@ impl<'d> Locator<'_, 'd> {
                 self.digest(|text| key::write_tag(text, strategy, subject))
             }
         };
-        // Not the bits that choose a key's place in the table.
+        // Other bits than those that choose a key's place in the table.
         place.shard = (tag >> 64) as usize % SHARDS;
         place.phases = decision.phases();
     }
 
-    /// The digest of what `write` writes.
+    /// The digest of the bytes that `write` appends.
     pub(super) fn digest(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u128 {
         self.text.clear();
         write(self.text);

@@ -1,5 +1,5 @@
-//! Queues in this process. They live as long as it does, are never evicted, and take nothing of the budget: each is
-//! bounded by its own numbers.
+//! Queues in this process. They live as long as the process, are never evicted, and are outside of the budget: each
+//! is bounded by its own settings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::queue::{QueueAsk, QueueStore};
 use weir_core::queue::{BoundedQueue, QueueAnswer, QueueTime};
 
-/// All queues, by their names. There are as many as the configuration has.
+/// All queues by name; as many as are configured.
 #[derive(Default)]
 pub(super) struct QueueTable(Mutex<HashMap<Box<str>, Arc<Mutex<BoundedQueue>>>>);
 

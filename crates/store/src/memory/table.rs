@@ -2,11 +2,11 @@
 //!
 //! A hash table of the states themselves would stand half empty after each doubling; here only the
 //! index doubles (4 bytes a place), and the states (48 bytes, and 4 for when they expiry) are dense.
-//! Expiry times are in an array of their own, so that looking for expired keys reads little memory. Both
-//! arrays of a chunk are one block, of a size that an allocator has at hand without waste.
+//! Expiry times are in an array of their own, so that the search for expired keys reads little memory. Both arrays of
+//! a chunk are one block, of a size that allocators serve without waste.
 //!
-//! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). `reserve.rs`
-//! says which key makes way for which.
+//! A cell has 112 bits of its key's digest, and in the other 16 the number of its owner (`owners.rs`). The eviction
+//! order is in `reserve.rs`.
 
 mod redate;
 mod reserve;
@@ -25,33 +25,33 @@ const BLOCK: usize = 2048;
 /// Cells of a chunk.
 const CHUNK: usize = BLOCK / (size_of::<Cell>() + size_of::<Expiry>());
 
-/// Bits of a slot's number that give its cell within a chunk. Some numbers have no cell: to divide by how many
-/// there are would cost more than numbers do.
+/// Bits of a slot's number that select its cell within a chunk. Some numbers have no cell: shifting is cheaper than
+/// dividing, and numbers are plentiful.
 const CELL_BITS: u32 = CHUNK.next_power_of_two().trailing_zeros();
 
 /// Bits of a digest's upper half that are the key's. The others are its owner's.
 const KEY_BITS: u32 = u64::BITS - OwnerId::BITS;
 const KEY_MASK: u64 = (1 << KEY_BITS) - 1;
 
-/// The states of one shard. In this order, because a mutex has its lock in front: what a decision on the hot key
-/// writes is in one cache line with the shard's lock, what finds another key in the next.
+/// The states of one shard. Field order matters, because a mutex has its lock in front: a decision on the hot key
+/// writes to the lock's cache line only, and the fields that find another key are in the next.
 #[repr(C)]
 pub(super) struct ShardTable {
     hot: Hot,
     index: Index,
-    // In the list itself they would move, and stand half empty, whenever it grows.
+    // In the list itself they would move, and half of it would be empty, whenever it grows.
     #[allow(clippy::vec_box)]
     chunks: Vec<Box<Chunk>>,
     /// Head of the list of free slots, linked through the digests of free cells; [`NO_SLOT`] if there is none.
     free: Slot,
     free_count: u32,
-    /// Where looking for expired keys goes on.
+    /// Where the search for expired keys continues.
     hand: u32,
-    /// The steps of the wall clock that expiry times are true with (`memory/time.rs`).
+    /// Steps of the wall clock included in the expiry times (`memory/time.rs`).
     ahead: i32,
 }
 
-/// No slot has this number.
+/// Not a slot.
 const NO_SLOT: Slot = Slot::MAX;
 
 struct Chunk {
@@ -61,18 +61,18 @@ struct Chunk {
 
 #[derive(Default)]
 struct Cell {
-    /// Of the key, and above [`KEY_BITS`] of the second half the number of its owner.
+    /// The key's digest; the upper bits of the second half, from [`KEY_BITS`] on, are the owner's number.
     digest: [u64; 2],
     /// `None`: the cell is free, or its state is the hot one.
     state: Option<State>,
 }
 
-/// When a state is as good as absent, in whole seconds, and whether it is exhausted until then.
+/// Expiry of a state, in whole seconds, and a flag: exhausted until then.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Expiry(u32);
 
 impl ShardTable {
-    /// A table with its first chunk, so that no shard starves where others took the whole budget.
+    /// A table with its first chunk, so that no shard starves if others took the whole budget.
     pub(super) fn new(budget: &Budget) -> Self {
         let (index, chunks) = (Index::default(), Vec::new());
         let hot = Hot::default();
@@ -82,7 +82,7 @@ impl ShardTable {
         table
     }
 
-    /// Keys in the table.
+    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
@@ -94,7 +94,7 @@ impl ShardTable {
         self.hot.find(digest).or_else(find)
     }
 
-    /// Counts that this slot is decided on, after which it may be the hot one.
+    /// Counts a use of this slot. Frequently used, it becomes the hot one.
     #[inline]
     pub(super) fn asked(&mut self, slot: Slot) {
         if self.hot.asked(slot) {
@@ -102,18 +102,18 @@ impl ShardTable {
         }
     }
 
-    /// The slot that this key most likely has, by what the index alone knows.
+    /// The likely slot of this key, by the index alone.
     pub(super) fn guess(&self, digest: u128) -> Option<Slot> {
         self.index.guess(digest as u64)
     }
 
-    /// Reads where this key stands in the index, or near it; what is there means nothing.
+    /// Prefetches the index at this key. The value returned is meaningless.
     #[inline]
     pub(super) fn touch_index(&self, digest: u128) -> u32 {
         self.index.touch(digest as u64)
     }
 
-    /// Reads a word of every cache line that a slot is in; what it adds up to means nothing.
+    /// Prefetches every cache line of a slot. The value returned is meaningless.
     pub(super) fn touch(&self, slot: Slot) -> u64 {
         let cell = self.cell(slot);
         let state = u64::from(cell.state.is_some());
@@ -124,22 +124,23 @@ impl ShardTable {
         if self.hot.has(slot) { self.hot.state() } else { self.cell(slot).state.as_ref() }
     }
 
-    /// A state to be changed where it lies; [`ShardTable::expires`] or, if it is gone, [`ShardTable::remove`] must
-    /// follow.
+    /// A state to change in place; the caller must then call [`ShardTable::expires`] or, if it is gone,
+    /// [`ShardTable::remove`].
     pub(super) fn state_mut(&mut self, slot: Slot) -> &mut Option<State> {
         if self.hot.has(slot) { self.hot.state_mut() } else { &mut self.cell_mut(slot).state }
     }
 
-    /// Says when a state that has changed expires.
+    /// Sets the expiry of a changed state.
     pub(super) fn expires(&mut self, slot: Slot, expires: u64, exhausted: bool) {
         let expiry = Expiry::new(expires, exhausted);
-        // Mostly it is the same second as before, and what is not written need not be fetched for it.
+        // Mostly it is unchanged, and without a write its cache line need not be fetched.
         if self.expiry(slot) != expiry {
             *self.expiry_mut(slot) = expiry;
         }
     }
 
-    /// Stores a new key of `owner`; [`ShardTable::reserve`] has made room. What its state holds elsewhere is counted already.
+    /// Stores a new key of `owner`; [`ShardTable::reserve`] has made room. The state's heap bytes are counted
+    /// already.
     pub(super) fn insert(
         &mut self,
         digest: u128,
@@ -161,7 +162,7 @@ impl ShardTable {
         slot
     }
 
-    /// Removes a key whose state holds nothing elsewhere any more.
+    /// Removes a key whose state has no heap bytes left.
     pub(super) fn remove(&mut self, slot: Slot, budget: &Budget) {
         budget.owners().gave(self.owner(slot), KEY_BYTES);
         let hash = self.cell(slot).digest[0];
@@ -170,9 +171,9 @@ impl ShardTable {
         self.release(slot);
     }
 
-    /// Whose key is in this slot.
+    /// The owner of this slot's key.
     pub(super) fn owner(&self, slot: Slot) -> OwnerId {
-        // What is above are the bits of a number.
+        // The bits above are an owner's number.
         (self.cell(slot).digest[1] >> KEY_BITS) as OwnerId
     }
 
@@ -194,7 +195,7 @@ impl ShardTable {
         dropped
     }
 
-    /// Removes a key, whatever its state holds elsewhere.
+    /// Removes a key and its heap bytes.
     pub(super) fn discard(&mut self, slot: Slot, budget: &Budget) {
         let bytes = self.get(slot).map_or(0, State::heap_bytes);
         budget.moved(self.owner(slot), bytes, 0);
@@ -246,12 +247,12 @@ impl ShardTable {
 
     fn advance(&mut self) -> Slot {
         let cell = self.hand as usize;
-        // A number of a slot, and of those there are less than u32::MAX.
+        // A slot's number, which is less than u32::MAX.
         self.hand = if cell + 1 >= self.cells() { 0 } else { cell as u32 + 1 };
         slot_of_cell(cell)
     }
 
-    /// The owner of each key, and what its state holds elsewhere.
+    /// The owner of each key, and the heap bytes of its state.
     #[cfg(test)]
     pub(super) fn keys(&self) -> impl Iterator<Item = (OwnerId, usize)> {
         let slots = (0..self.cells()).map(slot_of_cell);
@@ -287,7 +288,7 @@ impl ShardTable {
 }
 
 impl Cell {
-    /// Whether it has the key of this digest, as [`halves`] has it.
+    /// True if it has the key of this digest, as split by [`halves`].
     #[inline]
     fn is_of(&self, [first, second]: [u64; 2]) -> bool {
         self.digest[0] == first && self.digest[1] & KEY_MASK == second
@@ -303,7 +304,7 @@ impl Expiry {
         Self(if exhausted { second | Self::EXHAUSTED } else { second })
     }
 
-    /// 68 years after the start is beyond what can be stored: such a state never expires.
+    /// Never, if it is 68 years after the start or later: that cannot be stored.
     fn at(self) -> u64 {
         let second = self.0 & Self::FOREVER;
         if second == Self::FOREVER { u64::MAX } else { u64::from(second) }
@@ -331,7 +332,7 @@ fn at(slot: Slot) -> (usize, usize) {
     ((slot >> CELL_BITS) as usize, (slot & CELLS) as usize)
 }
 
-/// The halves of a digest, without the bits in which a cell has its owner: 112 bits distinguish keys.
+/// The halves of a digest, without the owner's bits: 112 bits distinguish keys.
 #[inline]
 fn halves(digest: u128) -> [u64; 2] {
     [digest as u64, (digest >> 64) as u64 & KEY_MASK]

@@ -1,4 +1,4 @@
-//! The two clocks of the store, and what it does when the wall clock steps.
+//! The two clocks of the store, and how it handles steps of the wall clock.
 //!
 //! Windows and the times inside states follow the wall clock. Leases, queues, ids and every expiry follow the monotonic
 //! clock. A second clock would cost each decision as much again as the first, so a decision reads the wall clock alone:
@@ -8,9 +8,9 @@
 //!   table time   = wall clock − ahead           within about a second of the monotonic clock
 //! ```
 //!
-//! The wall clock is compared with the monotonic one once a second, and whenever it is not where it can be by then. Every
-//! table has the `ahead` that its expiry times are true with; where it differs from a decision's, the wall clock has
-//! stepped, and the table is dated anew (`table/redate.rs`) before anything is decided in it.
+//! The wall clock is compared with the monotonic one once a second, and whenever its reading is implausible. Every
+//! table has the `ahead` of its expiry times; if it differs from a decision's, the wall clock has stepped, and the
+//! expiry times are adjusted (`table/redate.rs`) before anything is decided in the table.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::time::Instant;
@@ -22,43 +22,43 @@ use weir_units::Micros;
 
 const SECOND: i64 = 1_000_000;
 
-/// For how long the wall clock is trusted after it was compared.
+/// How long the wall clock is trusted after a comparison.
 const TRUSTED: u64 = 1_000_000;
 
-/// It may be so far back: a thread may look at what another has compared after it read the clock itself.
+/// Tolerated step back: a thread may use a comparison that another made after it read the clock itself.
 const BACK: u64 = 100_000;
 
-/// The longest time between two readings of the monotonic clock that say when the wall clock was read.
+/// Longest time between the two readings of the monotonic clock around one of the wall clock.
 const APART: i64 = 100_000;
 
-/// Seconds by which table time and the monotonic clock may come apart between two moments.
+/// Bound in seconds on the drift of table time against the monotonic clock.
 const APART_SECONDS: u64 = 3;
 
-/// How often the wall clock is read anew because the thread was interrupted.
+/// Retries of a reading that an interruption of the thread made too slow.
 const TRIES: usize = 5;
 
-/// Table time begins so long before the start, because a small step back moves it back.
+/// Table time begins so long before the start, because a small step back lowers it.
 const HEADROOM: i64 = 5 * SECOND;
 
-/// Both clocks. On cache lines of its own, which every decision reads and hardly anything writes.
+/// Both clocks. Aligned to cache lines: every decision reads them, and they are hardly ever written.
 #[repr(align(128))]
 pub(super) struct StoreTime {
     clock: Clock,
     monotonic: Monotonic,
     /// The wall clock at the start.
     begin: Micros,
-    /// The monotonic one.
+    /// The monotonic clock at the start.
     origin: Instant,
-    /// The steps that the wall clock has made, as a [`WallReading`] has them.
+    /// Steps of the wall clock, as in [`WallReading`].
     ahead: AtomicI32,
-    /// The wall clock is trusted from here on,
+    /// The wall clock is trusted from this reading on,
     from: AtomicU64,
-    /// and until before this.
+    /// and before this one.
     to: AtomicU64,
     comparing: Mutex<()>,
 }
 
-/// The wall clock, and the steps that it had made by then.
+/// A reading of the wall clock, and its steps until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WallReading {
     pub(super) now: Micros,
@@ -75,17 +75,17 @@ impl StoreTime {
         Self { clock, monotonic, begin, origin, ahead, from, to, comparing }
     }
 
-    /// Now.
+    /// A reading.
     #[inline]
     pub(super) fn stamp(&self) -> WallReading {
         let ahead = self.ahead.load(Acquire);
         let now = self.clock.now();
         let trusted = self.from.load(Acquire) <= now.0 && now.0 < self.to.load(Acquire);
-        // Read before and after: otherwise a step between could give one clock's time with the other's steps.
+        // Read before and after: otherwise a step between them could combine one reading with the other's steps.
         if trusted && self.ahead.load(Acquire) == ahead { WallReading { now, ahead } } else { self.compare() }
     }
 
-    /// Now, after the clocks were compared.
+    /// A reading after a comparison of the clocks.
     #[cold]
     pub(super) fn compare(&self) -> WallReading {
         let comparing = self.comparing.lock();
@@ -96,7 +96,7 @@ impl StoreTime {
         let seconds = apart.div_euclid(SECOND).clamp(i32::MIN.into(), i32::MAX.into());
         let ahead = if stepped { i32::try_from(seconds).unwrap_or(before) } else { before };
         if ahead != before {
-            // A thread that reads them meanwhile compares for itself.
+            // Other threads compare for themselves meanwhile.
             self.to.store(0, Release);
             self.ahead.store(ahead, Release);
         }
@@ -106,37 +106,37 @@ impl StoreTime {
         WallReading { now, ahead }
     }
 
-    /// The time that leases, queues and ids follow: the wall clock at the start, and what has passed since.
+    /// The clock of leases, queues and ids: the wall clock at the start, plus the monotonic time since.
     pub(super) fn steady(&self) -> Micros {
         Micros(self.elapsed().max(0).cast_unsigned())
     }
 
-    /// The table's second that has begun: what is due by then has expired.
+    /// The current second of table time: states due by then have expired.
     pub(super) fn second_begun(&self, stamp: WallReading) -> u64 {
         self.micros(stamp.now, stamp.ahead).max(0).cast_unsigned() / SECOND.cast_unsigned()
     }
 
-    /// The first of a table's seconds that begins no earlier than `time` of the wall clock.
+    /// The first second of table time that begins at or after `time` of the wall clock.
     #[inline]
     pub(super) fn second_due(&self, time: Micros, ahead: i32) -> u64 {
         self.micros(time, ahead).max(0).cast_unsigned().div_ceil(SECOND.cast_unsigned())
     }
 
-    /// The first of a table's seconds that begins no earlier than so long after `stamp` by the monotonic clock, from which
-    /// table time may be a second away, now and then.
+    /// The first second of table time that begins at or after `stamp` plus `lasts` by the monotonic clock. Table time
+    /// may be off by a second from it now and then.
     pub(super) fn second_after(&self, stamp: WallReading, lasts: Micros) -> u64 {
         self.second_due(Micros(stamp.now.0.saturating_add(lasts.0)), stamp.ahead)
             .saturating_add(APART_SECONDS)
     }
 
-    /// Table time at a time of the wall clock, in microseconds; negative before any table was there.
+    /// Table time in microseconds at a time of the wall clock; negative before the first table.
     #[inline]
     pub(super) fn micros(&self, time: Micros, ahead: i32) -> i64 {
         let zero = self.begin.0.cast_signed().saturating_add(i64::from(ahead) * SECOND - HEADROOM);
         i64::try_from(time.0).unwrap_or(i64::MAX).saturating_sub(zero)
     }
 
-    /// Both clocks at about the same time.
+    /// Reads both clocks at about the same time.
     fn both(&self) -> (Micros, i64) {
         let mut before = self.elapsed();
         let mut now = self.clock.now();
@@ -150,7 +150,7 @@ impl StoreTime {
         (now, before)
     }
 
-    /// The monotonic clock, as [`StoreTime::steady`] counts; one that a test moves may go back before the start.
+    /// Monotonic time since the start, as [`StoreTime::steady`] counts; negative if a test moved the clock back.
     fn elapsed(&self) -> i64 {
         let (now, begin) = (self.monotonic.now(), self.begin.0.cast_signed());
         let micros = |since: std::time::Duration| i64::try_from(since.as_micros()).unwrap_or(i64::MAX);

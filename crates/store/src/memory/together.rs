@@ -1,8 +1,8 @@
-//! Decisions that are made together: each for itself and in order, but what they need is fetched first.
+//! Batched decisions: each for itself and in order, after a prefetch for all of them.
 //!
-//! Where a store holds more than the processor's caches do, a decision alone waits twice for memory: for
-//! its key's place in the index, then for its state. Here the places of several decisions are read one
-//! after the other, which the processor does at the same time, and then their states.
+//! If a store exceeds the processor's caches, a single decision waits twice for memory: for its key in the index,
+//! then for its state. In a batch the index entries are read first and the states next, so the processor overlaps the
+//! waits.
 
 use std::hint::black_box;
 
@@ -14,20 +14,20 @@ use super::table::ShardTable;
 use super::{NoRoom, SHARDS, SharedMemory, WallReading};
 use crate::{Answers, Decision, TOGETHER};
 
-// A set of shards is a bit for each.
+// A set of shards is a bit mask.
 const _: () = assert!(SHARDS <= u128::BITS as usize && TOGETHER <= u8::MAX as usize);
 
-/// The shards that are locked, and which of them each decision needs.
+/// The locked shards, and the shard of each decision.
 struct Locked<'a> {
     tables: SmallVec<[(usize, MutexGuard<'a, ShardTable>); TOGETHER]>,
     /// For each decision the index of its shard in `tables`.
     of: [u8; TOGETHER],
-    /// How many decisions have theirs.
+    /// Number of decisions whose shard is locked.
     decisions: usize,
 }
 
 impl SharedMemory {
-    /// Decides simple decisions, each for itself and in their order.
+    /// Decides simple decisions, each for itself and in order.
     pub(super) fn decide_together(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
         for decisions in decisions.chunks(TOGETHER) {
             let mut places: [StatePlace; TOGETHER] = Default::default();
@@ -45,7 +45,8 @@ impl SharedMemory {
         }
     }
 
-    /// Decides the first ones, up to one whose shard is locked by another thread, but at least one. Returns how many.
+    /// Decides the first ones, up to one whose shard is locked by another thread, but at least one. Returns their
+    /// number.
     fn decide_some(
         &self,
         decisions: &[Decision<'_>],
@@ -55,7 +56,7 @@ impl SharedMemory {
     ) -> usize {
         let mut locked = self.lock(places);
         while let Some(index) = locked.tables.iter().position(|(_, table)| table.ahead() != stamp.ahead) {
-            // Those before it are looked at again: the clock may have stepped once more.
+            // Earlier ones are checked again: the clock may have stepped once more.
             self.date_anew(&mut locked.tables[index].1, stamp);
         }
         fetch(&locked, places);
@@ -72,8 +73,8 @@ impl SharedMemory {
         locked.decisions
     }
 
-    /// Locks shards in the order of the decisions. It waits for the first lock only: a thread that
-    /// holds one lock and waits for another could deadlock.
+    /// Locks shards in the order of the decisions. It blocks on the first lock only: a thread that holds one lock and
+    /// waits for another could deadlock.
     fn lock(&self, places: &[StatePlace]) -> Locked<'_> {
         let mut locked = Locked { tables: SmallVec::new(), of: [0; TOGETHER], decisions: 0 };
         let mut seen = 0_u128;
@@ -96,8 +97,8 @@ impl SharedMemory {
     }
 }
 
-/// Reads what the decisions will, so that it is at hand. None of it has a meaning yet: one decision may
-/// drop what another has found here.
+/// Prefetches the cache lines. The values read are not used: one decision may drop a state that was read here for
+/// another.
 fn fetch(locked: &Locked<'_>, places: &[StatePlace]) {
     if locked.decisions < 2 {
         return;

@@ -44,7 +44,7 @@ impl<'a> FoundLimit<'a> {
         Ok(Self::Given(limit))
     }
 
-    /// The limit to charge; `None` for an unlimited rule.
+    /// The limit to charge, if any.
     pub(super) fn limit(&self) -> Option<&RateLimit> {
         match self {
             Self::Nothing => None,

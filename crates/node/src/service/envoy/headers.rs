@@ -2,14 +2,14 @@
 
 use crate::limiter::envoy::RateLimitAnswer;
 
-/// Their names.
+/// Names of the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderNames {
-    /// How many requests pass per unit.
+    /// Requests per unit.
     pub limit: Box<str>,
-    /// How many more pass now.
+    /// Requests that still pass now.
     pub remaining: Box<str>,
-    /// In how many seconds all pass again.
+    /// Seconds until the limit is full again.
     pub reset: Box<str>,
 }
 
@@ -23,8 +23,8 @@ impl Default for HeaderNames {
     }
 }
 
-/// They describe the last limit that denies the request by itself or, where none does, of the one with the
-/// least remaining. Where no limit counts there are none.
+/// They describe the last limit that denies the request by itself or, if none does, the one with the least remaining.
+/// There are none without a limit.
 pub(super) fn of<'n>(
     names: &'n HeaderNames,
     answer: &RateLimitAnswer<'_>,

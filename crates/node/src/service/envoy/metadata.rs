@@ -1,5 +1,4 @@
-//! Dynamic metadata for Envoy's other filters and its access log: the request, and what its rules say beside
-//! their limits.
+//! Dynamic metadata for Envoy's other filters and its access log: the request, and the metadata of its rules.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ pub(super) fn of(answer: &RateLimitAnswer<'_>, ask: &RateLimitAsk<'_>) -> Struct
     }
     let mut merged = Struct::default();
     for status in answer.statuses.iter().filter(|status| !status.is_over()) {
-        // As in the reference, an unlimited rule has nothing beside its status.
+        // As in the reference, an unlimited rule adds only its status.
         let rule = status.rule().filter(|rule| rule.limit.is_some());
         if let Some(Metadata::Map(values)) = rule.and_then(|rule| rule.metadata.as_ref()) {
             merge(&mut merged, values);

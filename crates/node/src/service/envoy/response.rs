@@ -1,4 +1,4 @@
-//! `RateLimitResponse`, written from an answer without the generated types between.
+//! `RateLimitResponse`, encoded directly from an answer.
 
 use prost::Message as _;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;

@@ -1,7 +1,7 @@
-//! `ShouldAllowResponse`, written from an answer without the generated types between.
+//! `ShouldAllowResponse`, encoded directly from an answer.
 //!
-//! Fields stand in the order of their numbers and those at their default are left out, so that the bytes
-//! are those that any other implementation would write.
+//! Fields are in the order of their numbers, and default values are omitted, so the bytes are those of any other
+//! implementation.
 
 use tonic::Status;
 use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
@@ -15,9 +15,9 @@ use crate::service::http_headers;
 use crate::service::message::{Facts, Templates};
 use crate::settle::Outcome;
 
-/// The sentence if a policy denies: the wait is not known.
+/// Message if a policy denies: the wait is not known.
 const STORE_FAILURE: &str = "The rate limit cannot be checked at the moment. Try again later";
-/// The sentence where a list denies: no wait and no smaller cost will help.
+/// Message if a list denies: no wait and no smaller cost will help.
 const DENY_LIST: &str = "Access denied. This consumer is on the deny list";
 
 /// Appends the response for `answer` to a question of `cost`.
@@ -44,7 +44,7 @@ pub(crate) fn response(
     }
 }
 
-/// No limit was asked, so there is nothing to say of any.
+/// Without limits, because none was asked.
 fn plain(out: &mut Vec<u8>, allowed: bool, reason: Reason, message: &str) {
     truth(out, 1, allowed);
     number(out, 6, reason as u64);
@@ -101,8 +101,8 @@ fn decided(
     }
 }
 
-/// Writes the answer that nearly every call gets: it may pass, under one limit, so everything stands twice, for the
-/// decision and for its limit. It writes nothing for any other answer. It saves 5 to 9 % of the instructions of a
+/// Fast path for the common answer: allowed, under one limit, so the same fields are written for the decision and for
+/// its limit. Writes nothing for any other answer, and returns false. Saves 5 to 9 % of the instructions of a
 /// decision (unary 5,649 → 5,357, batch 3,283 → 2,983).
 #[inline]
 fn passed(out: &mut Vec<u8>, limit: &Limit, verdict: &LimitVerdict) -> bool {
@@ -166,8 +166,8 @@ const fn wait(retry: Retry) -> Option<Micros> {
     }
 }
 
-/// Appends one result as field 1: what `header` writes, then the response as field `first`, or the error as
-/// the field after it.
+/// Appends one result as field 1: the output of `header`, then the response as field `first`, or the error as the
+/// field after it.
 pub(crate) fn result(
     out: &mut Vec<u8>,
     first: u32,

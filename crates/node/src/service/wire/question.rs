@@ -1,4 +1,4 @@
-//! `ShouldAllowRequest`, read where it lies.
+//! `ShouldAllowRequest`, decoded in place.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use weir_core::strategy::MAX_ATTRIBUTES;
 use super::{Malformed, MessageFields};
 use crate::limiter::{InlineLimit, Question, Shaping};
 
-/// The texts of the question before, which the next one mostly has too. Then they are known to be text.
+/// Texts of the previous question. The next one mostly has the same, which then need no UTF-8 check.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TextsBefore<'a> {
     resource: &'a str,
@@ -17,17 +17,17 @@ pub(crate) struct TextsBefore<'a> {
 }
 
 impl<'a> TextsBefore<'a> {
-    /// Those of `question`.
+    /// The texts of `question`.
     #[inline]
     pub(crate) fn of(question: &Question<'a>) -> Self {
         Self { resource: question.resource, strategy: question.strategy }
     }
 }
 
-/// Reads into `question`, which is about nothing yet, what `message` asks. It reads as the generated type does: of a
-/// field that is there twice the later one counts. Its texts are still in the message.
+/// Decodes `message` into an empty `question` as the generated type does: of a field that occurs twice the last value
+/// counts. Texts are borrowed from the message.
 ///
-/// A question is large, so it is read in the place where it stays.
+/// A question is large, so it is decoded in place.
 #[inline(always)]
 pub(crate) fn read<'a>(
     question: &mut Question<'a>,
@@ -58,7 +58,7 @@ fn shaping<'q, 'a>(question: &'q mut Question<'a>) -> &'q mut Shaping<'a> {
     question.shaping.get_or_insert_default()
 }
 
-/// A message that is there twice is what both say together, as their bytes are.
+/// A message that occurs twice is merged: its bytes are concatenated.
 #[cold]
 fn bring<'a>(shaping: &mut Shaping<'a>, bytes: &'a [u8]) {
     let bytes = match shaping.inline.take() {
@@ -73,8 +73,8 @@ pub(crate) fn attributes(map: &HashMap<String, String>) -> SmallVec<[(&str, &str
     map.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-/// Beyond the bound nothing is looked for: such a question is refused, so that many names cannot
-/// make us compare each with all others.
+/// Attributes beyond the bound are added without a search for their name: such a question is rejected, and many names
+/// must not cost quadratic time.
 fn add<'a>(question: &mut Question<'a>, (name, value): (&'a str, &'a str)) {
     if question.attributes.len() <= MAX_ATTRIBUTES
         && let Some(known) = question.attributes.iter_mut().find(|(known, _)| *known == name)

@@ -1,4 +1,4 @@
-//! Envoy's `RateLimitRequest`, read where it lies.
+//! Envoy's `RateLimitRequest`, decoded in place.
 
 use std::time::Instant;
 
@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::{Malformed, MessageFields};
 use crate::limiter::envoy::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
 
-/// As the generated type reads it: of a field that is there twice the later one counts, and of a message
-/// the later one's fields. Of what there is too much of, one too many is read, which is enough to refuse it.
+/// Decodes as the generated type does: of a field that occurs twice the last value counts, and messages that occur
+/// twice are merged. Reads at most one item beyond each bound, which is enough to reject the request.
 pub(crate) fn rate_limit(message: &[u8], deadline: Option<Instant>) -> Result<RateLimitAsk<'_>, Malformed> {
     let mut ask = RateLimitAsk { domain: "", descriptors: SmallVec::new(), hits_addend: 0, deadline };
     let mut fields = MessageFields::of(message);
@@ -61,7 +61,7 @@ fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     Ok((key, text))
 }
 
-/// Numbers that are too large for their type lose what is beyond it, as everywhere in protobuf.
+/// Numbers too large for their type are truncated, as everywhere in protobuf.
 fn limit(message: &[u8], (mut requests, mut unit): (u32, i32)) -> Result<(u32, i32), Malformed> {
     let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {

@@ -1,4 +1,4 @@
-//! How values are written in Redis. What another node wrote is read with care: whatever does not fit is left out.
+//! Encoding of values in Redis. Other nodes' values are validated: malformed ones are skipped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(super) fn names(fields: Vec<(String, String)>) -> HashMap<String, SeriesName
     fields.into_iter().filter_map(name).collect()
 }
 
-/// The tallies by their counts, and what holds for all of them.
+/// The tallies by their counts, and the summary's other fields.
 pub(super) fn members(found: &ConsumerSummary<Arc<str>>) -> Vec<(u64, String)> {
     let ConsumerSummary { tallies, missing, calls, rate } = found;
     let tally = |ConsumerTally { key, count, error }: &ConsumerTally<Arc<str>>| {
@@ -52,7 +52,7 @@ pub(super) fn members(found: &ConsumerSummary<Arc<str>>) -> Vec<(u64, String)> {
     tallies.iter().map(tally).chain([(0, all)]).collect()
 }
 
-/// Reads [`members`]; nothing where there are none.
+/// Reads [`members`]; `None` if there are none.
 pub(super) fn summary(members: Vec<(String, u64)>) -> Option<ConsumerSummary<Arc<str>>> {
     let mut summary = ConsumerSummary::default();
     for (text, count) in members.into_iter().take(MAX_TALLIES + 1) {

@@ -1,8 +1,8 @@
-//! What becomes of expiry times when the wall clock steps.
+//! Adjusts expiry times when the wall clock steps.
 //!
-//! The times inside states follow the wall clock: a state that lasts until half past ten does so whatever the clock does
-//! until then. So its expiry moves with each step. *Exception:* a state that lies further ahead of a clock that was set
-//! back than it lasts. Reading it moves it back to now, so it is kept for as long as it would last from now on.
+//! The times inside states follow the wall clock: a state that lasts until half past ten does so regardless of steps.
+//! So its expiry moves with each step. *Exception:* a state that lies further ahead of a clock that was set back than
+//! it lasts. Reading it moves it back to now, so it is kept for as long as it would last from now on.
 //!
 //! So no state expires before its own time, and none stays for the years that a clock was ahead.
 
@@ -14,13 +14,13 @@ use super::{Expiry, ShardTable};
 const SECOND: i64 = 1_000_000;
 
 impl ShardTable {
-    /// The steps of the wall clock that the expiry times are true with, as [`WallReading`]s have them.
+    /// Steps of the wall clock included in the expiry times, as in [`WallReading`]s.
     #[inline]
     pub(in super::super) fn ahead(&self) -> i32 {
         self.ahead
     }
 
-    /// Makes the expiry times true with the steps that the wall clock has made since.
+    /// Adjusts the expiry times to the steps of the wall clock since.
     pub(in super::super) fn redate(&mut self, stamp: WallReading, time: &StoreTime) {
         let stepped = i64::from(stamp.ahead) - i64::from(self.ahead);
         let now = time.micros(stamp.now, stamp.ahead);
@@ -42,7 +42,7 @@ impl Expiry {
         let own = before.saturating_sub(stepped).saturating_mul(SECOND);
         let lasts = own.saturating_sub(begins);
         if lasts < 0 {
-            // An earlier step has put it further back than it lasts, and nothing has read it since.
+            // An earlier step moved it back by more than it lasts, and it was not read since.
             return self;
         }
         let most = lasts.saturating_mul(i64::try_from(times).unwrap_or(i64::MAX));

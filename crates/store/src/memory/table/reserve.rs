@@ -1,4 +1,4 @@
-//! Which key is evicted for a new key, or for a log that grows.
+//! Eviction order: which key is dropped for a new key, or for a log that grows.
 //!
 //! ```text
 //!   expired keys                                    in every case, they go first
@@ -17,34 +17,34 @@ use super::super::owners::{KEY_BYTES, OwnerId};
 use super::{BLOCK, Budget, CHUNK, ShardTable};
 use weir_core::algorithm::State;
 
-/// How many slots one insertion may look at to find a free place; a bound on the time under the lock.
+/// Slots that one insertion may search for a free one; bounds the time under the lock.
 const LOOK_AT: usize = 64;
 
-/// How many keys it may look at to find one of a strategy above its share, or of its own.
+/// Keys that it may search for one of an owner above its share, or of its own.
 const LOOK_FURTHER: usize = 2048;
 
-/// How many exhausted keys an insertion may pass over in search of one that is not.
+/// Exhausted keys that an insertion may skip in search of one that is not.
 const PASS_OVER: usize = 8192;
 
-/// Slots looked at by every insertion, so that expired keys go as fast as new ones come.
+/// Slots swept by every insertion, so that expired keys are dropped as fast as new ones are added.
 const LOOK_AT_ALWAYS: usize = 4;
 
-/// Free places that an owner above its share leaves in every shard for the others: in a small budget the last tenth is
+/// Free slots that an owner above its share leaves in every shard for the others: in a small budget the last tenth is
 /// less than a chunk for each shard.
 const SET_ASIDE: usize = CHUNK / 3;
 
-/// Logs that make way for one that grows.
+/// Logs that may be evicted for one that grows.
 const MOST_FOR_ONE: usize = 64;
 
-/// The owner that asks for places, and what may be dropped for it.
+/// The owner that needs slots, and the keys that may be evicted for it.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Claim<'a> {
     pub(in super::super) owner: OwnerId,
-    /// What is due by then has expired.
+    /// Keys due by then have expired.
     pub(in super::super) second: u64,
-    /// Whether keys that count may be dropped.
+    /// True if unexpired keys may be evicted.
     pub(in super::super) evict: bool,
-    /// These stay.
+    /// Slots that must stay.
     pub(in super::super) keep: &'a [Slot],
 }
 
@@ -84,8 +84,8 @@ impl ShardTable {
         true
     }
 
-    /// Makes up for so many `bytes` by which a log of an owner above its share is about to grow in the last tenth of
-    /// the budget: others of its logs go.
+    /// Evicts other logs of the owner to make up for `bytes` of growth: the owner is above its share, and only the
+    /// last tenth of the budget is left.
     pub(in super::super) fn make_up_for(&mut self, bytes: usize, claim: Claim<'_>, budget: &Budget) -> bool {
         let mut freed = 0;
         for dropped in 0..MOST_FOR_ONE {
@@ -100,7 +100,7 @@ impl ShardTable {
         true
     }
 
-    /// Whether an owner above its share may have `count` more keys: the last tenth of the budget, and some places of
+    /// True if an owner above its share may have `count` more keys: the last tenth of the budget, and some slots of
     /// this shard, stay free all the same.
     fn has_spare(&mut self, count: usize, budget: &Budget) -> bool {
         let wanted = count + SET_ASIDE;
@@ -113,7 +113,7 @@ impl ShardTable {
             && self.reserve_index(count, |bytes| budget.take_unless_scarce(bytes))
     }
 
-    /// Drops a key of the claim's own owner. Returns the bytes that its state held elsewhere.
+    /// Evicts a key of the claim's own owner. Returns the heap bytes of its state.
     fn evict_own(
         &mut self,
         claim: Claim<'_>,
@@ -124,7 +124,7 @@ impl ShardTable {
         self.evict(claim, budget, |owner, state| rank(owner).filter(|_| eligible(state)))
     }
 
-    /// Drops a key of the owner that must make way for the claim.
+    /// Evicts a key of another owner, by rank.
     fn evict_for(
         &mut self,
         claim: Claim<'_>,
@@ -145,9 +145,9 @@ impl ShardTable {
         self.evict(claim, budget, |owner, state| rank(owner).filter(|_| eligible(state)))
     }
 
-    /// Drops a key that is not exhausted and has a rank: of the next few the one that is first by rank and then
-    /// soonest full again. Exhausted ones are passed over by their expiry alone, which costs next to nothing, so
-    /// that a run of them does not look like a full table.
+    /// Evicts a key that has a rank and is not exhausted: of the next few the first by rank, then by expiry.
+    /// Exhausted keys are skipped by their expiry alone, which costs next to nothing, so that a run of them does not
+    /// look like a full table.
     fn evict(
         &mut self,
         claim: Claim<'_>,
@@ -186,12 +186,12 @@ impl ShardTable {
     }
 }
 
-/// Whose key goes first.
+/// Rank in the eviction order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// Of an owner above its share.
+    /// Its owner is above its share.
     AboveShare,
-    /// Of one that holds as much as the asking owner, or more.
+    /// Its owner holds as much as the asking owner, or more.
     AsLarge,
 }
 
