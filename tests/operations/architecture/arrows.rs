@@ -156,8 +156,7 @@ impl Krate {
     fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Module> {
         let is_absolute = ["crate", "weir"].contains(&path.first()?.as_str());
         let mut module = if is_absolute { Vec::new() } else { from.to_vec() };
-        let mut rest = path.iter();
-        while let Some(step) = rest.next() {
+        for step in path {
             match step.as_str() {
                 "crate" | "self" | "weir" => {}
                 "super" => {
@@ -200,7 +199,7 @@ impl Krate {
     fn resolve_use(&self, from: &[String], path: &[String], depth: usize) -> Option<Module> {
         let first = path.first()?;
         let is_relative = ["crate", "self", "super"].contains(&first.as_str());
-        let inner = [from, &[first.clone()]].concat();
+        let inner = [from, std::slice::from_ref(first)].concat();
         if is_relative || self.sources.contains_key(&inner) {
             return self.resolve(from, path, depth);
         }
