@@ -35,19 +35,20 @@ use weir_units::Micros;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is measured, how many decisions a call has, and the most instructions that each may take.
+/// The calls that are measured, how many decisions each has, and the most instructions that a decision may take: 2 % above
+/// what it took when the bounds were set. All features that are off have this for themselves.
 const WORKS: [(&str, u64, u64); 13] = [
-    ("unary", 1, 6_600),
-    ("unary denied", 1, 7_200),
-    ("unary together", TOGETHER as u64, 4_200),
-    ("known together", TOGETHER as u64, 4_400),
-    ("batch", 100, 3_600),
+    ("unary", 1, 5_601),
+    ("unary denied", 1, 6_614),
+    ("unary together", TOGETHER as u64, 3_944),
+    ("known together", TOGETHER as u64, 4_429),
+    ("batch", 100, 3_215),
     // The same with the sample of consumers, as it is by default.
-    ("unary sampled", 1, 6_800),
-    ("batch sampled", 100, 3_700),
-    ("frames unary", 1, 30_000),
-    ("frames together", TOGETHER as u64, 10_000),
-    ("frames batch", 100, 10_000),
+    ("unary sampled", 1, 5_620),
+    ("batch sampled", 100, 3_215),
+    ("frames unary", 1, 15_150),
+    ("frames together", TOGETHER as u64, 9_088),
+    ("frames batch", 100, 3_325),
     // The same on the other transport: what `fast` saves. No goal.
     ("tonic unary", 1, u64::MAX),
     ("tonic together", TOGETHER as u64, u64::MAX),
