@@ -74,7 +74,8 @@ async fn clients_cannot_use_up_the_files_that_others_need() {
     };
     let seen = || metric("weir_connections") + metric("weir_connections_refused_total");
     eventually(SOON, "all have been accepted or refused", || seen() == LIMIT + 51);
-    // 16, 64 for the admin port, and, for each of two workers and the watcher, two connections to Redis; and two timers for each worker.
+    // 16, 64 for the admin port, and, for each of two workers and the watcher, two connections to Redis; and two timers
+    // for each worker.
     let reserve = 16 + 64 + 2 * (2 + 1) + 2 * 2;
     assert!(metric("process_open_fds") <= LIMIT - reserve + 10, "{}", metric("process_open_fds"));
     assert!(metric("weir_connections") > (LIMIT - reserve) / 2, "{}", metric("weir_connections"));
@@ -89,7 +90,9 @@ async fn clients_cannot_use_up_the_files_that_others_need() {
     eventually(SOON, "it is not ready", || is_full(&serve.get("/readyz")));
     drop(scrapers);
     let log = serve.stop("TERM").1;
-    assert_eq!(log.matches("as many open files as clients may use").count(), 1, "{log}");
+    // A line for each row of refusals: for those of the first clients, and for those of the others unless all were refused.
+    let lines = log.matches("as many open files as clients may use").count();
+    assert!((1..=2).contains(&lines), "{lines}: {log}");
     assert!(!log.contains("cannot accept"), "{log}");
 }
 
