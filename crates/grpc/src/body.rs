@@ -1,4 +1,4 @@
-//! The request body of one stream, as the services read it.
+//! The request body of one stream, as a service reads it.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -14,15 +14,15 @@ use tonic::Status;
 
 use crate::inflate::Inflater;
 
-/// The body of a request. Bytes that are read, or dropped, return flow-control credit.
+/// The body of a request. Bytes that are read or dropped return flow-control credit.
 pub struct RequestBody(BodyKind);
 
-/// A message that counts as unread until it is dropped, with all parts of it: until then its bytes return no credit
+/// A message that counts as unread until it and all parts of it are dropped. Until then its bytes return no credit
 /// and stay in the buffer budget.
 struct HeldMessage {
     message: Bytes,
     buffer: Arc<BodyBuffer>,
-    /// Its bytes in the body.
+    /// Its length in the body, in bytes.
     length: usize,
 }
 
@@ -39,11 +39,11 @@ impl Drop for HeldMessage {
 }
 
 enum BodyKind {
-    /// All of it has arrived, in one piece or, in tests of services, in several.
+    /// A complete body: in one piece or, in tests of services, in several.
     Whole(Bytes, VecDeque<Bytes>),
-    /// It arrives in pieces.
+    /// A body that arrives in pieces.
     Pieces(Arc<BodyBuffer>),
-    /// It is read as plain messages.
+    /// A body whose messages are decompressed.
     Inflated(Box<InflatedBody>),
 }
 
@@ -53,12 +53,12 @@ struct InflatedBody {
     inflater: Inflater,
 }
 
-/// Why a body cannot be read to its end.
+/// The reason why a body cannot be read to its end.
 #[derive(Debug)]
 pub enum BodyFault {
     /// The client has reset the stream or closed the connection.
     ClientGone(ClientGone),
-    /// A compressed message cannot be read.
+    /// A compressed message is invalid or too large, or finds no space.
     Message(Box<Status>),
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for BodyFault {
     }
 }
 
-/// Servers of tonic look for a status among the sources of an error. A box of one is another type.
+/// tonic searches the sources of an error for a `Status`. A `Box<Status>` is another type.
 impl Error for BodyFault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
@@ -86,8 +86,8 @@ impl Error for BodyFault {
 #[error("the client went away")]
 pub struct ClientGone;
 
-/// Bytes of a stream that have arrived and are not read. One buffer: a list with an entry for each frame would
-/// be many times as large as the window when frames are small.
+/// Unread bytes of a stream. One contiguous buffer: a list with an entry per frame would be many times as large as
+/// the window when frames are small.
 pub(crate) struct BodyBuffer {
     stream: u32,
     ledger: ReadLedger,
@@ -98,12 +98,12 @@ pub(crate) struct BodyBuffer {
 struct Pieces {
     waiting: BytesMut,
     end: Option<Result<(), ClientGone>>,
-    /// The reader is gone: further bytes are dropped.
+    /// The reader was dropped: further bytes are discarded.
     abandoned: bool,
     reader: Option<Waker>,
 }
 
-/// Bytes that the services have read, by stream, since the connection last took them.
+/// Bytes read by the services per stream, until the connection takes the counts.
 #[derive(Clone, Default)]
 pub(crate) struct ReadLedger(Arc<Mutex<Vec<(u32, usize)>>>);
 
@@ -114,20 +114,20 @@ impl ReadLedger {
         }
     }
 
-    /// Takes what has been noted.
+    /// Takes the counts.
     pub(crate) fn take(&self) -> Vec<(u32, usize)> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl BodyBuffer {
-    /// With the bytes that have arrived already.
+    /// Creates a buffer with the bytes that have arrived already.
     pub(crate) fn new(stream: u32, ledger: &ReadLedger, early: BytesMut) -> Arc<Self> {
         let pieces = Mutex::new(Pieces { waiting: early, ..Pieces::default() });
         Arc::new(Self { stream, ledger: ledger.clone(), pieces })
     }
 
-    /// Adds a piece.
+    /// Appends received bytes.
     pub(crate) fn push(&self, piece: &[u8]) {
         let mut pieces = self.pieces.lock();
         if pieces.abandoned {
@@ -145,7 +145,7 @@ impl BodyBuffer {
         wake(pieces.reader.take());
     }
 
-    /// Drops what was not read.
+    /// Discards unread bytes.
     pub(crate) fn clear(&self) {
         let mut pieces = self.pieces.lock();
         let dropped = std::mem::take(&mut pieces.waiting);
@@ -156,10 +156,10 @@ impl BodyBuffer {
         self.ledger.note(self.stream, bytes);
     }
 
-    /// The bytes that have arrived since the last read, without counting them as read; `None` at the end.
+    /// Polls for the bytes that have arrived since the last read, without counting them as read; `None` at the end.
     fn poll_read(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientGone>>> {
         let mut pieces = self.pieces.lock();
-        // A client that has gone gets no answer, so its last bytes do not matter.
+        // A client that has gone gets no answer, so unread bytes are irrelevant.
         if let Some(Err(gone)) = pieces.end {
             return Poll::Ready(Some(Err(gone)));
         }
@@ -183,21 +183,21 @@ fn wake(reader: Option<Waker>) {
 }
 
 impl RequestBody {
-    /// A body that is complete.
+    /// Creates a complete body.
     #[must_use]
     #[inline]
     pub const fn whole(body: Bytes) -> Self {
         Self(BodyKind::Whole(body, VecDeque::new()))
     }
 
-    /// A complete body that is read piece by piece: for tests of services.
+    /// Creates a complete body that is read piece by piece, for tests of services.
     #[must_use]
     pub fn in_pieces(mut pieces: VecDeque<Bytes>) -> Self {
         pieces.retain(|piece| !piece.is_empty());
         Self(BodyKind::Whole(pieces.pop_front().unwrap_or_default(), pieces))
     }
 
-    /// The same, where messages may be compressed: it is read as plain ones.
+    /// Decompresses the messages of this body.
     pub(crate) fn inflated(self, inflater: Inflater) -> Self {
         Self(BodyKind::Inflated(Box::new(InflatedBody { body: self, inflater })))
     }
@@ -206,7 +206,7 @@ impl RequestBody {
         Self(BodyKind::Pieces(inbox))
     }
 
-    /// The next bytes. They count as unread until [`RequestBody::hold`] gets the messages that they hold.
+    /// Polls for the next bytes. They count as unread until their messages are passed to [`RequestBody::hold`].
     pub(crate) fn poll_unread(
         &mut self,
         context: &mut Context<'_>,
@@ -220,20 +220,20 @@ impl RequestBody {
         }
     }
 
-    /// A message of `length` bytes of this body, which counts as unread until it is dropped.
+    /// Wraps a message of `length` bytes of this body, so that it counts as unread until it is dropped.
     pub(crate) fn hold(&self, message: Bytes, length: usize) -> Bytes {
         match &self.0 {
             BodyKind::Pieces(inbox) => {
                 Bytes::from_owner(HeldMessage { message, buffer: Arc::clone(inbox), length })
             }
-            // A message that was inflated is held already.
+            // An inflated message is held already.
             BodyKind::Whole(..) | BodyKind::Inflated(_) => message,
         }
     }
 }
 
 impl InflatedBody {
-    /// The next message, plain. Its bytes count as unread until it is dropped.
+    /// Polls for the next decompressed message. Its bytes count as unread until it is dropped.
     fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyFault>>> {
         loop {
             if let Some(next) = self.inflater.next_message() {
@@ -314,7 +314,7 @@ impl Drop for RequestBody {
 mod tests {
     use super::*;
 
-    /// A frame of one byte once took an entry of a list and an allocation of its own: fifty times what the
+    /// A frame of one byte once took a list entry and an allocation of its own. That was fifty times what the
     /// window had counted, on every stream whose service did not read.
     #[test]
     fn many_small_frames_are_kept_as_one_piece() {

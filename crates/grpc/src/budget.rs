@@ -1,11 +1,11 @@
-//! The budget of buffered bytes: what all connections of a process may hold for their clients.
+//! The buffer budget: it bounds the bytes that all connections of a process hold for their clients.
 //!
-//! Counted are open calls by what they take, messages from their announcement until their calls are decided, retained
-//! metadata and unsent answers. Each worker takes bytes from the budget in chunks, so a connection touches memory that workers share
-//! only when its worker needs a further chunk. A message that arrives in one read and is answered in one write is
-//! never counted.
+//! It counts the memory of open calls, messages from their announcement until their calls are decided, retained
+//! metadata, and unsent responses. Each worker takes bytes from the budget in chunks, so a connection touches
+//! memory that workers share only when its worker needs a further chunk. A message that arrives in one read and is
+//! answered in one write is never counted.
 //!
-//! When the budget is full, the connection that holds most has to give: see [`Account::grow`].
+//! When the budget is full, the connection that holds most has to free memory: see [`Account::grow`].
 
 #[cfg(test)]
 mod tests;
@@ -21,10 +21,10 @@ use tonic::Status;
 
 use crate::open_streams::OpenStreams;
 
-/// Bounds of the chunks that workers take.
+/// Smallest and largest chunk that workers take, in bytes.
 const CHUNK: (usize, usize) = (16 << 10, 256 << 10);
 
-/// The budget of a process. Clones share it.
+/// The buffer budget of a process. Clones share it.
 #[derive(Debug, Clone)]
 pub struct BufferBudget(Arc<SharedBudget>);
 
@@ -37,36 +37,36 @@ struct SharedBudget {
     streams: OpenStreams,
 }
 
-/// What one connection holds, as the others see it.
+/// The bytes that one connection holds, visible to the others.
 #[derive(Debug, Default)]
 struct Holder {
     held: AtomicUsize,
-    /// Bytes that another connection has asked it to give.
+    /// Bytes that other connections have demanded and that are not freed yet.
     demanded: AtomicUsize,
     waker: AtomicWaker,
 }
 
-/// One worker's part of the budget. Only its own thread changes it.
+/// One worker's share of the budget. Only its own thread changes it.
 #[derive(Debug, Clone)]
 pub struct WorkerBudget(Arc<WorkerShare>);
 
 #[derive(Debug)]
 struct WorkerShare {
     budget: BufferBudget,
-    /// Bytes that the worker has taken and no connection holds.
+    /// Bytes taken by the worker and held by no connection.
     spare: AtomicUsize,
-    /// Connections with an account. Without any, nothing is spare.
+    /// Number of open accounts. At zero nothing is kept spare.
     accounts: AtomicUsize,
 }
 
-/// Bytes that are held until this is dropped: for servers whose connections have no accounts.
+/// Bytes that are held until this is dropped, for servers whose connections have no accounts.
 #[derive(Debug)]
 pub struct HeldBytes {
     budget: BufferBudget,
     bytes: usize,
 }
 
-/// What one connection holds.
+/// The account of one connection.
 #[derive(Debug)]
 pub(crate) struct Account {
     worker: WorkerBudget,
@@ -75,23 +75,23 @@ pub(crate) struct Account {
     held: usize,
 }
 
-/// Why an account cannot grow.
+/// The reason why an account cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// This connection holds most: it has to give first.
+    /// This connection holds most: it must free memory first.
     HoldsMost,
-    /// Other connections were asked to give more than they may owe already.
+    /// The overdraft is used up: the outstanding demands on other connections come first.
     Exhausted,
 }
 
 impl BufferBudget {
-    /// A budget of `limit` bytes for so many workers.
+    /// Creates a budget of `limit` bytes for so many workers.
     #[must_use]
     pub fn new(limit: usize, workers: usize) -> Self {
         Self::with_streams(limit, workers, usize::MAX)
     }
 
-    /// The same, where so many streams may be open.
+    /// Creates a budget of `limit` bytes for so many workers, and a bound of `max_streams` open streams.
     #[must_use]
     pub fn with_streams(limit: usize, workers: usize, max_streams: usize) -> Self {
         let chunk = (limit / 8 / workers.max(1)).clamp(CHUNK.0, CHUNK.1);
@@ -104,7 +104,7 @@ impl BufferBudget {
         }))
     }
 
-    /// The part of one more worker.
+    /// Creates the share of one more worker.
     #[must_use]
     pub fn worker(&self) -> WorkerBudget {
         WorkerBudget(Arc::new(WorkerShare {
@@ -114,64 +114,64 @@ impl BufferBudget {
         }))
     }
 
-    /// Bytes that workers have taken: what connections hold, and at most two chunks for each worker that has any.
+    /// Returns the bytes taken: those held, and at most two spare chunks for each worker that has connections.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.0.taken.load(Relaxed)
     }
 
-    /// The bytes that there are.
+    /// Returns the limit in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.0.limit
     }
 
-    /// The count of open streams.
+    /// Returns the count of open streams.
     #[must_use]
     pub fn streams(&self) -> &OpenStreams {
         &self.0.streams
     }
 
-    /// Holds so many bytes, unless the budget is full.
+    /// Holds `bytes`; `None` if they do not fit into the budget.
     #[must_use]
     pub fn hold(&self, bytes: usize) -> Option<HeldBytes> {
         self.take(bytes, self.0.limit).then(|| HeldBytes { budget: self.clone(), bytes })
     }
 
-    /// Holds so many bytes, whether the budget is full or not.
+    /// Holds `bytes` even beyond the limit.
     #[must_use]
     pub fn hold_anyway(&self, bytes: usize) -> HeldBytes {
         self.0.taken.fetch_add(bytes, Relaxed);
         HeldBytes { budget: self.clone(), bytes }
     }
 
-    /// Whether more is taken than there is.
+    /// True if more bytes are taken than the limit.
     #[must_use]
     pub fn is_overdrawn(&self) -> bool {
         self.taken() > self.0.limit
     }
 
-    /// Takes `bytes` unless that is above `limit`.
+    /// Takes `bytes`; false if the sum would exceed `limit`.
     fn take(&self, bytes: usize, limit: usize) -> bool {
         let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= limit);
         self.0.taken.fetch_update(Relaxed, Relaxed, fits).is_ok()
     }
 
-    /// The most that connections together may be asked to give before they have: the budget may be passed by as
-    /// much until they have their turns.
+    /// Returns the bytes by which outstanding demands may overdraw the budget, until the connections in question
+    /// have had their turns.
     fn overdraft(&self) -> usize {
         self.0.limit / 8
     }
 }
 
 impl WorkerBudget {
-    /// The budget that it is a part of.
+    /// Returns the budget that this is a share of.
     #[must_use]
     pub fn budget(&self) -> &BufferBudget {
         &self.0.budget
     }
 
-    /// An account for one connection.
+    /// Opens an account for one connection.
     pub(crate) fn open(&self) -> Account {
         self.0.accounts.fetch_add(1, Relaxed);
         let holder = Arc::new(Holder::default());
@@ -179,11 +179,12 @@ impl WorkerBudget {
         Account { worker: self.clone(), holder, key, held: 0 }
     }
 
-    /// Moves bytes from the budget to a connection, within `limit`.
+    /// Moves bytes from the budget to a connection; false if more than `limit` would be taken.
     fn draw(&self, bytes: usize, limit: usize) -> bool {
         let (spare, budget) = (self.0.spare.load(Relaxed), &self.0.budget);
         if spare >= bytes {
-            // What has arrived is held even beyond the budget. What is freed of that is not there for others.
+            // Received bytes are held even beyond the limit. When some of these are freed, they do not become space
+            // for others.
             if bytes > 0 && limit != usize::MAX && budget.taken() > limit {
                 return false;
             }
@@ -192,7 +193,8 @@ impl WorkerBudget {
         }
         let missing = bytes - spare;
         let whole = missing.div_ceil(budget.0.chunk).saturating_mul(budget.0.chunk);
-        // Beyond the budget only what is needed is taken: others would take the rest of a chunk for space that there is.
+        // Beyond the limit only the missing bytes are taken: the rest of a chunk would be spare bytes that do not
+        // exist.
         let within = limit.min(budget.0.limit);
         let tries = [(whole, within), (missing, limit)];
         let Some((taken, _)) = tries.into_iter().find(|(bytes, limit)| budget.take(*bytes, *limit)) else {
@@ -202,7 +204,7 @@ impl WorkerBudget {
         true
     }
 
-    /// Takes bytes back from a connection, and gives back what the worker need not keep.
+    /// Returns a connection's bytes to the worker, and surplus spare bytes to the budget.
     fn put_back(&self, bytes: usize) {
         let (spare, chunk) = (self.0.spare.load(Relaxed) + bytes, self.0.budget.0.chunk);
         let kept = if spare > 2 * chunk { chunk } else { spare };
@@ -232,8 +234,8 @@ impl Drop for WorkerShare {
 }
 
 impl Account {
-    /// Holds `bytes` more. When the budget is full, the connection that holds most has to give. If that is another
-    /// one, it is asked to at its next turn, and these bytes are held already.
+    /// Holds `bytes` more. When the budget is full, the connection that holds most has to free memory. If that is
+    /// another one, it gets a demand for its next turn, and these bytes are held already.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
         if !self.worker.draw(bytes, self.worker.0.budget.0.limit) {
             let budget = self.worker.0.budget.clone();
@@ -251,7 +253,8 @@ impl Account {
             };
             let most_taken = budget.0.limit + budget.overdraft();
             if !self.worker.draw(bytes, most_taken) {
-                // Headers that arrived without being asked for may have passed even that, and nobody else would ask.
+                // Headers are held without a reservation and may exceed even the overdraft. Nothing else would
+                // demand the excess.
                 let excess = budget.taken().saturating_sub(most_taken);
                 if excess > 0 && most.demanded.load(Relaxed) == 0 {
                     most.demanded.fetch_add(excess + bytes, Relaxed);
@@ -266,14 +269,14 @@ impl Account {
         Ok(())
     }
 
-    /// Holds exactly `bytes`, whether the budget is full or not: what has arrived cannot be sent back.
+    /// Holds exactly `bytes`, even beyond the limit: received bytes cannot be sent back.
     pub(crate) fn set_exactly(&mut self, bytes: usize) {
         if bytes > self.held && !self.worker.draw(bytes - self.held, usize::MAX) {
             return;
         }
         if bytes < self.held {
             self.worker.put_back(self.held - bytes);
-            // What was given back by itself is not demanded any more.
+            // Memory that was freed without a demand counts against the demand.
             if self.holder.demanded.load(Relaxed) > 0 {
                 self.has_given(if bytes == 0 { usize::MAX } else { self.held - bytes });
             }
@@ -283,17 +286,17 @@ impl Account {
         }
     }
 
-    /// The budget of the process.
+    /// Returns the budget of the process.
     pub(crate) fn budget(&self) -> &BufferBudget {
         self.worker.budget()
     }
 
-    /// What the connection holds.
+    /// Returns the bytes that the connection holds.
     pub(crate) const fn held(&self) -> usize {
         self.held
     }
 
-    /// Bytes that other connections have asked this one to give. `waker` is woken when there are more.
+    /// Returns the bytes that other connections demand of this one. `waker` is woken when there are more.
     pub(crate) fn demanded(&self, waker: &Waker) -> usize {
         if self.held == 0 {
             return 0;
@@ -302,7 +305,7 @@ impl Account {
         self.holder.demanded.load(Relaxed)
     }
 
-    /// So many bytes were given, or there was nothing to give.
+    /// Deducts freed bytes from the demand; `usize::MAX` if nothing more can be freed.
     pub(crate) fn has_given(&self, bytes: usize) {
         let rest = |demanded: usize| Some(demanded.saturating_sub(bytes));
         let _ = self.holder.demanded.fetch_update(Relaxed, Relaxed, rest);
@@ -324,7 +327,7 @@ impl Drop for Account {
     }
 }
 
-/// The status of a call for which there is no space.
+/// Returns the status of a call for which there is no space.
 #[must_use]
 pub fn no_space() -> Status {
     Status::resource_exhausted(

@@ -1,4 +1,4 @@
-//! One call: a future of its answer, which may be there at once.
+//! One call: a future of its response, which may be ready at once.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,34 +10,34 @@ use weir_time::deadlines::{Deadline, Deadlines};
 use crate::deadline::deadline_exceeded;
 use crate::reply::Reply;
 
-/// The answer of a call. It is boxed only where it must be waited for.
+/// The response of a call. It is boxed only if it is not ready.
 pub enum Call {
-    /// It is there, and taken once.
+    /// A ready response. It is taken once.
     Done(Option<Result<Reply, Status>>),
-    /// It must be waited for.
+    /// A response that is not ready.
     Waiting(WaitingCall),
 }
 
-/// A call that ends at its caller's deadline at the latest.
+/// A call that ends at its deadline at the latest.
 pub struct WaitingCall {
     future: Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>,
     deadline: Option<Deadline>,
 }
 
 impl Call {
-    /// A call with its answer.
+    /// Creates a call with its response.
     #[must_use]
     pub fn done(answer: Result<Reply, Status>) -> Self {
         Self::Done(Some(answer))
     }
 
-    /// A call that has failed.
+    /// Creates a call that has failed.
     #[must_use]
     pub fn failed(status: Status) -> Self {
         Self::done(Err(status))
     }
 
-    /// The answer of `future`, or DEADLINE_EXCEEDED at the caller's deadline.
+    /// Waits for `future`, or ends with DEADLINE_EXCEEDED at the deadline.
     pub fn waiting(
         deadlines: &Deadlines,
         deadline: Option<Instant>,

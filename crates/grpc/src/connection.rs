@@ -1,7 +1,7 @@
-//! One HTTP/2 connection: its stream of bytes and its calls, all in one task.
+//! One HTTP/2 connection: its byte stream and its calls, all in one task.
 //!
-//! What arrives together is answered together, in one write. Calls that wait for their answers are part of the
-//! connection's task: a task for each would cost as much as what it serves.
+//! Calls that arrive together are answered together, in one write. Calls in flight are part of the connection's
+//! task: a task for each would cost as much as the call itself.
 
 mod calls;
 mod io;
@@ -30,14 +30,15 @@ use crate::session::Session;
 use crate::transport::ByteStream;
 use crate::turn;
 
-/// Reads of one turn, or writes of as much output as may wait. With [`turn::DECISIONS_PER_TURN`] they bound it.
+/// Reads per turn, or writes of a full output buffer. Together with [`turn::DECISIONS_PER_TURN`] this bounds a
+/// turn.
 const READS_PER_TURN: usize = 4;
 
-/// The largest output buffer that is kept for the next connection.
+/// Capacity in bytes of the largest output buffer that is kept for the next connection.
 const MAX_KEPT_OUTPUT: usize = 1 << 20;
 
 thread_local! {
-    /// The output buffer of the connection whose turn it is.
+    /// Output buffer of the connection that is being polled.
     static OUTPUT_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -49,40 +50,40 @@ pub struct Http2Connection<I, H> {
     service: Arc<H>,
     closing: watch::Receiver<()>,
     in_flight: InFlightCalls,
-    /// The beginning of a frame whose rest has not arrived.
+    /// The beginning of a frame that is incomplete.
     partial_frame: Vec<u8>,
     error: Option<ConnectionError>,
     turn: TurnState,
     account: Account,
     reading: ReadingTime,
-    /// Runs out when the oldest incomplete message is due.
+    /// Fires when the oldest incomplete message is due.
     message_timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// How far a connection is in its turn.
+/// The progress of a connection in its turn.
 #[derive(Default)]
 struct TurnState {
-    /// Decisions that it has made.
+    /// Decisions made in this turn.
     spent: usize,
-    /// Whether it is over, and the others have not all been polled.
+    /// True once the turn is over, until the other connections have been polled.
     over: bool,
 }
 
-/// What connections of one worker share.
+/// State shared by the connections of one worker.
 #[derive(Clone)]
 pub struct ConnectionContext {
-    /// Bounds of one connection.
+    /// Limits of one connection.
     pub limits: ConnectionLimits,
     /// The worker's part of the buffer budget.
     pub budget: WorkerBudget,
-    /// Takes note of events.
+    /// Receives the events.
     pub observer: Arc<dyn ConnectionObserver>,
 }
 
-/// Why a connection ended otherwise than by its client or its age.
+/// The reason why a connection ended, if neither its client nor its age ended it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionEnd {
-    /// The stream of bytes failed.
+    /// The byte stream failed.
     #[error("{0}")]
     Io(#[from] IoError),
     /// The client broke the protocol.
@@ -91,8 +92,8 @@ pub enum ConnectionEnd {
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
-    /// A connection over `stream`. `closing` changes for streaming calls when it is about to end. Within a
-    /// runtime.
+    /// Creates a connection over `stream`. `closing` tells streaming calls that it is about to end. Must be called
+    /// within a runtime.
     pub fn new(stream: I, service: Arc<H>, shared: &ConnectionContext, closing: watch::Receiver<()>) -> Self {
         let ConnectionContext { limits, budget, observer } = shared;
         let transport = ByteStream::new(stream, limits.handshake_timeout);
@@ -123,7 +124,8 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         poll_fn(|context| self.poll(context)).await
     }
 
-    /// Serves until the client has completed the handshake. If the connection ends before, how it did.
+    /// Serves until the client has completed the handshake. If the connection ends before that, returns how it
+    /// ended.
     pub async fn serve_handshake(&mut self) -> Option<Result<(), ConnectionEnd>> {
         poll_fn(|context| match self.poll(context) {
             Poll::Ready(ended) => Poll::Ready(Some(ended)),
@@ -133,19 +135,20 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         .await
     }
 
-    /// Whether the client has completed the handshake.
+    /// True once the client has completed the handshake.
     pub fn handshake_done(&self) -> bool {
         self.session.handshake_done()
     }
 
-    /// Begins a graceful shutdown: [`Http2Connection::serve`] ends when the calls in flight have ended. Only after the
-    /// handshake: before it, the server's first frame must be SETTINGS (RFC 9113, 3.4), so drop the connection instead.
+    /// Begins a graceful shutdown: [`Http2Connection::serve`] ends when the calls in flight have ended. Call it
+    /// only after the handshake. Before it, the server's first frame must be SETTINGS (RFC 9113, 3.4), so drop the
+    /// connection instead.
     pub fn shut_down(&mut self) {
         self.session.shut_down();
     }
 
-    /// Ends the shutdown's wait for the client's PING acknowledgement: streams that it opens from now on are
-    /// ignored.
+    /// Sends the final GOAWAY without a further wait for the client's PING acknowledgement. Streams that it opens
+    /// from now on are ignored.
     pub fn finish_shutdown(&mut self) {
         self.session.finish_shutdown();
     }
@@ -166,8 +169,8 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         polled
     }
 
-    /// Polls the connection unless its turn is over. Then others go first, twice: the runtime looks at its sockets
-    /// only when it has nothing to poll, and this one's socket may be before that of a call which came earlier.
+    /// Polls the connection unless its turn is over. Then it yields twice: the runtime polls its sockets only when
+    /// no task is ready, and this connection's socket may come before that of an earlier call.
     fn poll_in_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionEnd>> {
         if std::mem::take(&mut self.turn.over) {
             self.turn.spent = 0;
@@ -184,14 +187,14 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         let mut watched = false;
         self.session.begin_turn();
         for _ in 0..READS_PER_TURN {
-            // Before the handshake its own timeout watches the connection.
+            // Before the handshake its timeout watches the connection instead.
             if !watched && self.handshake_done() {
                 watched = true;
                 self.transport.handshake_done();
                 if self.keepalive.poll_dead(&mut self.session, context).is_ready() {
                     tracing::debug!("a connection was closed: the client did not acknowledge a PING in time");
                     self.session.close(None);
-                    // As much of the GOAWAY as goes out at once.
+                    // Best effort: as much of the GOAWAY as can be written at once.
                     let _ = self.poll_write(context);
                     return Poll::Ready(Ok(()));
                 }
@@ -214,7 +217,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             if turn::remaining() == 0 || (!was_full && self.session.has_new_calls()) {
                 break;
             }
-            // Calls that waited for the output may go on.
+            // Calls that waited for space in the output may begin.
             if was_full {
                 continue;
             }
@@ -225,7 +228,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
             match self.poll_read(context)? {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(Ok(())),
-                // Everything that has arrived was read: now a message that is not complete may be late.
+                // All received bytes were read, so an incomplete message may be late now.
                 Poll::Pending if self.poll_late_messages(context).is_pending() => return Poll::Pending,
                 Poll::Pending => {}
             }
@@ -235,7 +238,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         Poll::Pending
     }
 
-    /// Counts what the connection holds; whether there is output again.
+    /// Ends the turn's accounting; true if that has produced output.
     fn settle(&mut self, context: &Context<'_>) -> bool {
         let before = self.session.output().len();
         let demanded = self.account.demanded(context.waker());
@@ -251,9 +254,9 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         has_ended
     }
 
-    /// Ready when messages were late, and their calls were ended; or when an answered request was read for long enough.
+    /// Ends late messages and lingering requests. Ready once something was past its deadline.
     fn poll_late_messages(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // The timer is kept: many clients send the headers of each call by themselves.
+        // The timer is kept: many clients send the headers of each call separately.
         let (due, rest_due) = (self.session.message_due(), self.session.lingering_due());
         if due.is_none() && rest_due.is_none() {
             return Poll::Pending;
@@ -271,7 +274,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         Poll::Ready(())
     }
 
-    /// Ready at this time.
+    /// Ready at `at`.
     fn poll_message_timer(&mut self, at: Instant, context: &mut Context<'_>) -> Poll<()> {
         let timer = self.message_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at.into())));
         if timer.deadline() != at.into() {

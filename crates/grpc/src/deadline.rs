@@ -1,4 +1,4 @@
-//! When a caller stops waiting: the `grpc-timeout` header of the gRPC specification.
+//! The caller's deadline: the `grpc-timeout` header of the gRPC specification.
 
 use std::time::{Duration, Instant};
 
@@ -9,20 +9,20 @@ use weir_time::clock;
 
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The caller's deadline. A header that cannot be parsed counts as none, as everywhere in gRPC.
+/// Returns the caller's deadline. A header that cannot be parsed counts as none, as everywhere in gRPC.
 #[must_use]
 pub fn deadline_of(headers: &HeaderMap) -> Option<Instant> {
     let timeout = parse(headers.get(&GRPC_TIMEOUT)?.to_str().ok()?)?;
     clock::monotonic().checked_add(timeout)
 }
 
-/// The status of a call whose deadline has passed.
+/// Returns the status of a call whose deadline has passed.
 #[must_use]
 pub fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the deadline that the caller set has passed")
 }
 
-/// At most eight digits and a unit.
+/// Parses a timeout: at most eight digits and a unit.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

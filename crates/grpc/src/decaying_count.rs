@@ -1,13 +1,13 @@
-//! A count that decays. It separates floods from faults that are spread over a long connection.
+//! A decaying count. It tells floods from faults that are spread over a long connection.
 
 use std::time::{Duration, Instant};
 
-/// A count that loses its limit within each period, evenly.
+/// A leaky bucket: the count decays evenly, by its limit per period.
 #[derive(Debug)]
 pub(crate) struct DecayingCount {
     limit: u32,
     period: Duration,
-    /// How long the count needs to decay to nothing, counted from `updated`.
+    /// Time in which the count decays to zero, from `updated` on.
     level: Duration,
     updated: Option<Instant>,
 }
@@ -18,13 +18,13 @@ impl DecayingCount {
         Self { limit, period, level: Duration::ZERO, updated: None }
     }
 
-    /// Counts one. Whether the count is above its limit now.
+    /// Counts one; true if the count is now above its limit.
     pub(crate) fn add(&mut self, now: Instant) -> bool {
         if let Some(updated) = self.updated.replace(now) {
             self.level = self.level.saturating_sub(now.saturating_duration_since(updated));
         }
         self.level = self.level.saturating_add(self.period / self.limit);
-        // Rounded down above, so the limit itself is never above the period.
+        // `period / limit` is rounded down, so a count of exactly the limit is never above the period.
         self.level > self.period
     }
 }
@@ -40,7 +40,7 @@ mod tests {
             let mut count = DecayingCount::new(limit, 10 * second);
             assert!((0..limit).all(|_| !count.add(start)), "{limit}");
             assert!(count.add(start), "{limit}");
-            // After a period everything is forgotten.
+            // After a period the count is zero.
             assert!(!count.add(start + 21 * second), "{limit}");
             let mut count = DecayingCount::new(limit, 10 * second);
             assert!((1..10_000_u32).all(|index| {

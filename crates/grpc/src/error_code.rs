@@ -1,10 +1,10 @@
-//! Why a stream or a connection ends.
+//! Errors that end a stream or a connection.
 
 /// Error codes of RFC 9113, section 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ErrorCode {
-    /// NO_ERROR: a graceful end.
+    /// NO_ERROR: graceful shutdown, or the rest of a request that is not needed.
     NoError = 0,
     /// PROTOCOL_ERROR.
     Protocol = 1,
@@ -20,16 +20,16 @@ pub enum ErrorCode {
     RefusedStream = 7,
     /// COMPRESSION_ERROR: a header block that cannot be decoded.
     Compression = 9,
-    /// ENHANCE_YOUR_CALM: a flood.
+    /// ENHANCE_YOUR_CALM: a flood, or no space in the buffer budget.
     EnhanceYourCalm = 11,
 }
 
 /// A connection error (RFC 9113, 5.4.1): the connection ends with GOAWAY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionError {
-    /// What GOAWAY says.
+    /// The error code in GOAWAY.
     pub code: ErrorCode,
-    /// For people.
+    /// The reason, for people.
     pub reason: &'static str,
 }
 

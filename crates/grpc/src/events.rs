@@ -1,32 +1,32 @@
-//! What operators see of connections.
+//! Events of connections, for operators.
 
 use crate::error_code::ErrorCode;
 use crate::open_streams::StreamBound;
 
-/// Something that happened to a connection or a stream, beside its calls.
+/// An event of a connection or a stream, apart from the answers of its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEvent {
-    /// GOAWAY was sent with this code. `NoError` is a graceful end.
+    /// GOAWAY was sent with this code. `NoError` is a graceful shutdown.
     Goaway(ErrorCode),
-    /// The client sent more faults or resets than the limits allow, so its connection ends.
+    /// The client exceeded a limit of faults or resets, so its connection ends.
     Flood,
-    /// The client reset a call that had begun.
+    /// The client reset a call in flight.
     ResetInFlight,
-    /// A call was ended because the budget of buffered bytes was full.
+    /// A call was ended because the buffer budget was full.
     BudgetRefusal,
-    /// A stream was refused because as many were open as may be.
+    /// A stream was refused because this bound is reached.
     StreamRefusal(StreamBound),
     /// A call was ended because its message did not arrive in time.
     MessageTimeout,
 }
 
-/// Counts what happens to connections. Called on the workers, so it must not block.
+/// Receives the events of connections. Called on the workers, so it must not block.
 pub trait ConnectionObserver: Send + Sync + 'static {
-    /// Takes note of an event; `reason` is for people.
+    /// Records an event; `reason` is for people.
     fn observe(&self, event: ConnectionEvent, reason: &'static str);
 }
 
-/// Observes nothing.
+/// An observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 

@@ -1,15 +1,15 @@
-//! HTTP/2 frames (RFC 9113, 4 and 6): how they are parsed and written.
+//! HTTP/2 frames (RFC 9113, 4 and 6): parsing and writing.
 
 /// The client's connection preface (3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The largest payload that every peer accepts: SETTINGS_MAX_FRAME_SIZE by default.
+/// The default of SETTINGS_MAX_FRAME_SIZE: the largest payload that every peer accepts.
 pub const LARGEST_PAYLOAD: usize = 16_384;
 
-/// The flow-control window until a peer changes it.
+/// The initial flow-control window unless SETTINGS change it.
 pub const DEFAULT_WINDOW: i64 = 65_535;
 
-/// Bytes of a frame header.
+/// Length of a frame header in bytes.
 pub const HEAD: usize = 9;
 
 /// Frame types (6).
@@ -48,7 +48,7 @@ pub mod setting {
     pub const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// One frame, in the buffer that it was read into.
+/// One frame, borrowed from the read buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Its type, see [`kind`].
@@ -57,14 +57,14 @@ pub struct Frame<'a> {
     pub flags: u8,
     /// Its stream; 0 is the connection.
     pub stream: u32,
-    /// What follows the frame header.
+    /// The bytes after the frame header.
     pub payload: &'a [u8],
 }
 
-/// Why a frame is invalid, for people.
+/// The reason why a frame is invalid, for people.
 pub type FrameFault = &'static str;
 
-/// The first frame in `bytes` and its length; `None` while it is incomplete.
+/// Returns the first frame in `bytes` and its length; `None` while it is incomplete.
 pub fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameFault> {
     let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -77,12 +77,12 @@ pub fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameFault> {
 }
 
 impl<'a> Frame<'a> {
-    /// Whether it has this flag.
+    /// True if this flag is set.
     pub const fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    /// The payload of a DATA or HEADERS frame without its padding and priority.
+    /// Returns the payload of a DATA or HEADERS frame without padding and priority.
     pub fn content(&self) -> Result<&'a [u8], FrameFault> {
         const TOO_SHORT: FrameFault = "it sent a frame that is too short for its padding";
         let mut content = self.payload;
@@ -97,7 +97,8 @@ impl<'a> Frame<'a> {
         Ok(content)
     }
 
-    /// The number at this place of the payload: of RST_STREAM and WINDOW_UPDATE at 0, the error of GOAWAY at 4.
+    /// Reads the 32-bit number at this offset of the payload: RST_STREAM and WINDOW_UPDATE at 0, the error of
+    /// GOAWAY at 4.
     pub fn number(&self, at: usize) -> Result<u32, FrameFault> {
         let bytes = self.payload.get(at..).and_then(|rest| rest.first_chunk());
         bytes.map(|bytes| u32::from_be_bytes(*bytes)).ok_or("it sent a frame that is too short")
@@ -110,10 +111,10 @@ pub fn write(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]
     out.extend_from_slice(payload);
 }
 
-/// The frame header of a payload of so many bytes.
+/// Returns the frame header for a payload of so many bytes.
 #[inline]
 pub fn head(kind: u8, flags: u8, stream: u32, length: usize) -> [u8; HEAD] {
-    // Nothing longer is ever written; the length has 24 bits.
+    // The length has 24 bits. No longer payload is ever written.
     let [_, a, b, c] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     let [d, e, f, g] = stream.to_be_bytes();
     [a, b, c, kind, flags, d, e, f, g]
@@ -129,7 +130,7 @@ pub fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
     write(out, kind::SETTINGS, 0, 0, &payload);
 }
 
-/// The settings in a SETTINGS frame.
+/// Iterates over the settings of a SETTINGS payload.
 pub fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
     payload.chunks_exact(6).map(|bytes| {
         let [a, b, c, d, e, f] = [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]];

@@ -1,34 +1,34 @@
-//! Where the messages of one body begin and end. Each has a prefix: a flag and the length.
+//! The framing of the messages of one body. Each has a prefix: a flag and the length.
 
 use crate::messages::PREFIX;
 
-/// How far the messages of one body have arrived.
+/// The progress of the messages of one body.
 #[derive(Debug, Default)]
 pub struct MessageFraming {
     /// Bytes of the body that have arrived.
     received: u64,
-    /// Where the last complete message ends.
+    /// Offset of the end of the last complete message.
     complete: u64,
     prefix: [u8; PREFIX],
     prefix_length: u8,
     /// Bytes of the announced message that have not arrived.
     missing: u32,
-    /// The length of the last announced message with its prefix.
+    /// Length of the last announced message including its prefix.
     announced: usize,
-    /// The last prefix cannot be served: its flag or its length is not allowed.
+    /// The last prefix is invalid: its flag or its length is not allowed.
     refused: bool,
     /// Messages may be compressed.
     compressed: bool,
 }
 
 impl MessageFraming {
-    /// Of a body whose messages may be compressed, or not.
+    /// Creates the framing of a body whose messages may be compressed, or not.
     #[must_use]
     pub fn new(compressed: bool) -> Self {
         Self { compressed, ..Self::default() }
     }
 
-    /// Takes the next piece of the body. Messages may have `largest` bytes.
+    /// Reads the next piece of the body. Messages may have `largest` bytes.
     pub fn push(&mut self, mut piece: &[u8], largest: usize) {
         self.received += piece.len() as u64;
         while !piece.is_empty() {
@@ -61,25 +61,25 @@ impl MessageFraming {
         self.refused |= flag > u8::from(self.compressed) || self.missing as usize > largest;
     }
 
-    /// Bytes of the body that have arrived.
+    /// Returns the bytes of the body that have arrived.
     #[must_use]
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// Where the last complete message ends: what has arrived after it belongs to an incomplete message.
+    /// Returns the offset of the end of the last complete message. Later bytes belong to an incomplete one.
     #[must_use]
     pub const fn complete(&self) -> u64 {
         self.complete
     }
 
-    /// Whether a message has begun to arrive and is incomplete.
+    /// True if a message has begun to arrive and is incomplete.
     #[must_use]
     pub const fn is_partial(&self) -> bool {
         self.received > self.complete
     }
 
-    /// The length with its prefix of an incomplete message that has been announced and can be served.
+    /// Returns the length, including its prefix, of an incomplete message that was announced and is not refused.
     #[must_use]
     pub fn announced(&self) -> Option<usize> {
         (self.missing > 0 && !self.refused).then_some(self.announced)

@@ -5,17 +5,17 @@ mod table;
 
 use self::table::{DynamicTable, TableEntry};
 
-/// Capacity for decoded strings that is kept from one block to the next.
+/// Capacity in bytes up to which the string buffers are kept from one block to the next.
 const KEPT: usize = 1_024;
 
-/// The size of the dynamic table: SETTINGS_HEADER_TABLE_SIZE by default.
+/// Size of the dynamic table in bytes: the default of SETTINGS_HEADER_TABLE_SIZE.
 pub const TABLE: usize = 4_096;
 
-/// Decodes the header blocks of one connection: all of them, in their order.
+/// Decodes the header blocks of one connection. It must get all of them, in their order.
 #[derive(Debug, Default)]
 pub struct Decoder {
     table: DynamicTable,
-    /// Strings that had Huffman coding.
+    /// Buffers for Huffman-decoded strings.
     name: Vec<u8>,
     value: Vec<u8>,
 }
@@ -27,21 +27,21 @@ pub struct HeaderField<'a> {
     pub name: &'a [u8],
     /// Its value.
     pub value: &'a [u8],
-    /// Whether HTTP/2 allows this name and value. A field of the dynamic table is checked only once.
+    /// True if HTTP/2 allows this name and value. A field of the dynamic table is checked only once.
     pub allowed: bool,
 }
 
-/// A block that cannot be decoded. No later block of the connection can be decoded either.
+/// A header block that cannot be decoded. No later block of the connection can be decoded either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecodable;
 
 impl Decoder {
-    /// Decodes a block and gives `each` every field.
+    /// Decodes a block and passes every field to `each`.
     pub fn read(&mut self, block: &[u8], mut each: impl FnMut(HeaderField<'_>)) -> Result<(), Undecodable> {
         let (mut rest, mut begun) = (block, false);
         while let Some(&first) = rest.first() {
             let resize = first & 0xe0 == 0x20;
-            // Only at the beginning of a block.
+            // Size updates are allowed only at the beginning of a block.
             if resize && begun {
                 return Err(Undecodable);
             }
@@ -54,7 +54,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The next field, by the bits that it begins with.
+    /// Decodes the next field. Its first bits tell its representation.
     fn next(&mut self, first: u8, rest: &mut &[u8], each: &mut impl FnMut(HeaderField<'_>)) -> Option<()> {
         match first {
             0x80.. => each(self.table.field(number(rest, 7)?)?),
@@ -73,8 +73,8 @@ impl Decoder {
         Some(())
     }
 
-    /// A literal field (6.2), and whether its name is allowed. Names of the table are not checked again: two bytes
-    /// can refer to thousands.
+    /// Decodes a literal field (6.2), and returns whether its name is allowed. Names of the table are not checked
+    /// again: two bytes can refer to thousands.
     fn literal<'a, 'b: 'a>(&'a mut self, rest: &mut &'b [u8], bits: u32) -> Option<(HeaderField<'a>, bool)> {
         let Self { table, name: name_buffer, value: value_buffer } = self;
         let (name, is_name) = match number(rest, bits)? {
@@ -89,7 +89,7 @@ impl Decoder {
     }
 }
 
-/// An integer (5.1) that begins in the last `bits` bits of the first byte.
+/// Decodes an integer (5.1) that begins in the last `bits` bits of the first byte.
 fn number(rest: &mut &[u8], bits: u32) -> Option<usize> {
     let full = (1 << bits) - 1;
     let (&first, after) = rest.split_first()?;
@@ -98,7 +98,7 @@ fn number(rest: &mut &[u8], bits: u32) -> Option<usize> {
     if number < full {
         return Some(number);
     }
-    // Four more bytes hold more than any length or index.
+    // Four more bytes cover every valid length and index.
     for shift in [0, 7, 14, 21] {
         let (&byte, after) = rest.split_first()?;
         *rest = after;
@@ -110,7 +110,7 @@ fn number(rest: &mut &[u8], bits: u32) -> Option<usize> {
     None
 }
 
-/// A string literal (5.2); one with Huffman coding is decoded into `buffer`.
+/// Decodes a string literal (5.2). A Huffman-coded one is decoded into `buffer`.
 fn text<'a, 'b: 'a>(rest: &mut &'b [u8], buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let is_huffman = *rest.first()? >= 0x80;
     let length = number(rest, 7)?;
@@ -124,7 +124,7 @@ fn text<'a, 'b: 'a>(rest: &mut &'b [u8], buffer: &'a mut Vec<u8>) -> Option<&'a 
     Some(buffer)
 }
 
-/// Lower case, visible, and a colon at the beginning only: RFC 9113, 8.2.1.
+/// True for a valid field name (RFC 9113, 8.2.1): lower case, visible, and a colon at the beginning only.
 fn is_name(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b":").unwrap_or(name);
     !rest.is_empty()
@@ -169,7 +169,7 @@ mod tests {
         Ok(read(decoder, block)?.remove(0).1)
     }
 
-    /// RFC 7541, C.6.1 and C.6.2: in Huffman's code, with headers that push others out of the table.
+    /// RFC 7541, C.6.1 and C.6.2: Huffman coding, and fields that evict others from the table.
     #[test]
     fn huffmans_code_is_read() {
         let first = b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(read(&mut decoder, b"\xc2"), Err(Undecodable), "302 has been pushed out");
     }
 
-    /// Names that were spelled out once, and their fields: what is allowed of each is known without a look.
+    /// The table remembers for each entry if its name, and the whole field, are allowed: neither is checked again.
     #[test]
     fn a_name_from_the_table_is_what_it_was() {
         let mut decoder = Decoder::default();
@@ -192,12 +192,12 @@ mod tests {
             decoder.read(block, |field| all.push((field.name.to_vec(), field.allowed))).unwrap();
             all
         };
-        // A good name with a bad value, then a bad name with a good value.
+        // A valid name with an invalid value, then an invalid name with a valid value.
         allowed(b"\x40\x01a\x01\0\x40\x01A\x01b");
         let names = [(b"A".to_vec(), false), (b"a".to_vec(), true)];
         assert_eq!(allowed(b"\x0f\x2f\x01c\x0f\x30\x01c"), names);
         assert_eq!(allowed(b"\x7e\x01c\x7f\x01\x01c"), [names[0].clone(), names[1].clone()]);
-        // They are the newest now, and both have good values.
+        // The names of the newest entries, both with a valid value.
         assert_eq!(allowed(b"\xbe\xbf\xc1"), [names[1].clone(), names[0].clone(), (b"a".to_vec(), false)]);
     }
 
@@ -252,7 +252,7 @@ mod tests {
             }
         }
 
-        /// Another's encoder, and a table that is always too small for what comes.
+        /// A foreign encoder, and a table that is always too small for its fields.
         #[test]
         fn places_stay_right_while_the_table_turns_over(
             numbers in prop::collection::vec((0_usize..40, 0_i32..20), 1..400),

@@ -1,5 +1,5 @@
-//! The futures of a connection: calls that wait for their answers, and streaming responses that are polled for
-//! more. All of them are part of the connection's task.
+//! The futures of a connection: calls in flight and streaming responses. All of them are part of the connection's
+//! task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tonic::Status;
 use crate::call::Call;
 use crate::reply::{Reply, ResponseBody};
 
-/// All calls and streaming responses that are being polled.
+/// All calls and streaming responses in flight.
 #[derive(Default)]
 pub(crate) struct InFlightCalls(FuturesUnordered<CallFuture>);
 
@@ -23,19 +23,19 @@ pub(crate) struct StreamingResponse {
     pub(crate) body: ResponseBody,
 }
 
-/// What a future of the connection has produced.
+/// The result of a future of the connection.
 pub(crate) enum FutureEvent {
-    /// The answer of a call.
+    /// The response of a call.
     Answered(u32, Result<Reply, Status>),
-    /// The next piece of a streaming response; `None` is its end.
+    /// The next frame of a streaming response; `None` at its end.
     ResponseBody(StreamingResponse, Option<Frame<Bytes>>),
-    /// It panicked, or its body failed.
+    /// The call panicked, or its response body failed.
     Failed(u32),
     /// It was cancelled.
     Cancelled,
 }
 
-/// One future, and who waits for it: cancelling it must wake them.
+/// One future, and the waker of its last poll: a cancelled future must be polled once more.
 struct CallFuture(Option<FutureKind>, Option<Waker>);
 
 enum FutureKind {
@@ -44,17 +44,17 @@ enum FutureKind {
 }
 
 impl InFlightCalls {
-    /// Polls a call for its answer.
+    /// Adds a call.
     pub(crate) fn call(&self, stream: u32, call: Call) {
         self.0.push(CallFuture(Some(FutureKind::Call(stream, call)), None));
     }
 
-    /// Polls a streaming response for its next piece.
+    /// Adds a streaming response, for its next frame.
     pub(crate) fn body(&self, response: StreamingResponse) {
         self.0.push(CallFuture(Some(FutureKind::Body(response)), None));
     }
 
-    /// Cancels everything of these streams, in one pass.
+    /// Cancels the futures of these streams, in one pass.
     pub(crate) fn cancel_all_of(&mut self, mut streams: Vec<u32>) {
         if streams.is_empty() {
             return;
@@ -70,7 +70,7 @@ impl InFlightCalls {
         }
     }
 
-    /// The next event.
+    /// Polls for the next event.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<FutureEvent>> {
         if self.0.is_empty() {
             return Poll::Ready(None);
@@ -109,7 +109,7 @@ impl Future for CallFuture {
     }
 }
 
-/// What a poll has produced.
+/// The output of one poll.
 enum PollOutput {
     Answer(Result<Reply, Status>),
     Piece(Option<Frame<Bytes>>),

@@ -1,7 +1,7 @@
-//! Requests that are compressed with gzip: their messages become plain ones before anything else reads them.
+//! Decompression of gzip requests: their messages are inflated before anything else reads them.
 //!
-//! A message may have as many bytes as its method takes, compressed and plain. What it has when it is plain is held in the
-//! buffer budget until the message is dropped.
+//! The size limit of a method holds for the compressed and for the inflated message. The inflated bytes are held in
+//! the buffer budget until the message is dropped.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::events::{ConnectionEvent, ConnectionObserver};
 use crate::messages::{PREFIX, check_size};
 use crate::{reply, turn};
 
-/// The encoding of requests that is read beside `identity`.
+/// The supported encoding of requests, beside `identity`.
 pub const GZIP: &str = "gzip";
 
-/// Plain bytes that take as long as a decision.
+/// Inflated bytes that cost as much time as one decision.
 const BYTES_PER_DECISION: usize = 2 << 10;
 
-/// Makes plain messages of the bytes of one body.
+/// Inflates the messages of one body.
 pub struct Inflater {
-    /// Bytes that belong to no message yet.
+    /// Received bytes of messages that are not inflated yet.
     waiting: BytesMut,
     largest: usize,
     budget: BufferBudget,
     observer: Arc<dyn ConnectionObserver>,
 }
 
-/// A message that is held in the budget until it is dropped.
+/// A message whose bytes are held in the budget until it is dropped.
 struct CountedMessage {
     message: Bytes,
     _held: HeldBytes,
@@ -44,24 +44,25 @@ impl AsRef<[u8]> for CountedMessage {
 }
 
 impl Inflater {
-    /// For messages of at most `largest` bytes.
+    /// Creates a decompressor for messages of at most `largest` bytes.
     #[must_use]
     pub fn new(largest: usize, budget: BufferBudget, observer: Arc<dyn ConnectionObserver>) -> Self {
         Self { waiting: BytesMut::new(), largest, budget, observer }
     }
 
-    /// Takes the next bytes of the body.
+    /// Appends received bytes of the body.
     pub fn push(&mut self, piece: &[u8]) {
         self.waiting.extend_from_slice(piece);
     }
 
-    /// Whether every message that has begun has been taken.
+    /// True if every received byte belongs to a message that was taken.
     #[must_use]
     pub fn is_between_messages(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The next message, plain and with its prefix, and how many bytes of the body it was. `None` while it is incomplete.
+    /// Returns the next message, inflated and with its prefix, and the bytes of the body that it took; `None` while
+    /// it is incomplete.
     pub fn next_message(&mut self) -> Option<Result<(Bytes, usize), Status>> {
         let [flag, length @ ..] = *self.waiting.first_chunk::<PREFIX>()?;
         let length = u32::from_be_bytes(length) as usize;
@@ -111,7 +112,7 @@ impl Inflater {
     }
 }
 
-/// The status of a call whose messages have an encoding that is not read.
+/// Returns the status of a call with an unsupported encoding.
 #[must_use]
 pub fn unknown_encoding(encoding: &str) -> Status {
     let mut status =
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(budget.taken(), 0);
     }
 
-    /// Ten thousand bytes are thirty when they are compressed.
+    /// Ten thousand bytes compress to thirty.
     #[test]
     fn a_message_is_bounded_when_it_is_plain_and_held_until_it_is_dropped() {
         let fault = |budget: usize, message: &[u8]| {

@@ -1,4 +1,4 @@
-//! Interceptors: what looks at the headers of a call before its method does.
+//! Interceptors: they check the headers of a call before its method begins.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName};
 use tonic::Status;
 
-/// Checks every call before it begins, whatever its method. Headers that it does not name are not kept, so that
-/// calls that wait for their messages hold no more than they need.
+/// Checks every call before it begins, whatever its method. Headers that it does not name are dropped, so that
+/// calls waiting for their messages hold no more than they need.
 pub trait Intercept: Send + Sync + 'static {
     /// The headers that [`Intercept::check`] reads.
     fn names(&self) -> &[HeaderName];
 
-    /// Who makes a call of `method` (`/package.Service/Method`), or the status that it ends with. `headers` has
-    /// the first value of each header that was named and sent.
+    /// Returns the caller of `method` (`/package.Service/Method`), or the status that ends the call. `headers` has
+    /// the first value of each header in [`Intercept::names`] that was sent.
     fn check(&self, method: &str, headers: &HeaderMap) -> Result<Caller, Status>;
 }
 
-/// Who makes a call, as an interceptor has found out.
+/// The identity of a caller, as established by an interceptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller(Arc<str>);
 
 impl Caller {
-    /// The caller of this name.
+    /// Creates a caller with this name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self(name.into())
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0
     }
 }
 
-/// An interceptor that several connections share.
+/// An interceptor shared by several connections.
 #[derive(Clone)]
 pub(crate) struct SharedIntercept(pub(crate) Arc<dyn Intercept>);
 

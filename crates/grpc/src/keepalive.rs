@@ -1,4 +1,4 @@
-//! Keepalive: a client that was silent for a while is sent a PING, and must acknowledge it.
+//! Keepalive: a silent client gets a PING, and must acknowledge it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ pub(crate) struct Keepalive {
     interval: Duration,
     timeout: Duration,
     timer: Pin<Box<Sleep>>,
-    /// Whether a PING is not acknowledged yet.
+    /// True while a PING is not acknowledged.
     pinged: bool,
 }
 
-/// When bytes last arrived on a connection. Written once for each read, not for each call.
+/// The time at which bytes last arrived on a connection. Updated once per read, not per call.
 #[derive(Clone)]
 pub(crate) struct LastActivity(Arc<(Instant, AtomicU64)>);
 
@@ -32,7 +32,7 @@ impl LastActivity {
         Self(Arc::new((monotonic(), AtomicU64::new(0))))
     }
 
-    /// Bytes have arrived.
+    /// Records that bytes have arrived.
     #[inline]
     pub(crate) fn update(&self) {
         let since = monotonic().saturating_duration_since(self.0.0);
@@ -45,14 +45,14 @@ impl LastActivity {
 }
 
 impl Keepalive {
-    /// Within the worker's runtime.
+    /// Starts the timer. Must be called within the worker's runtime.
     pub(crate) fn new(activity: LastActivity, limits: &ConnectionLimits) -> Self {
         let (interval, timeout) = (limits.keepalive_interval, limits.keepalive_timeout);
         let timer = Box::pin(tokio::time::sleep(interval));
         Self { activity, interval, timeout, timer, pinged: false }
     }
 
-    /// Ready when the client has not acknowledged a PING in time.
+    /// Sends PINGs when they are due. Ready if the client has not acknowledged one in time.
     pub(crate) fn poll_dead(&mut self, session: &mut Session, context: &mut Context<'_>) -> Poll<()> {
         loop {
             if self.pinged && session.take_ping_ack() {

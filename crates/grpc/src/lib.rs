@@ -1,16 +1,16 @@
 //! gRPC over HTTP/2 for servers: bytes, requests and statuses, over any `AsyncRead + AsyncWrite`.
 //!
-//! A general library makes each call a request, a response and two header maps. That is several times what a
-//! small call costs otherwise, so hot methods go from bytes to bytes here, and all other calls become an
+//! A general library turns each call into a request, a response and two header maps. That is several times the cost
+//! of the rest of a small call. So hot methods go from bytes to bytes here, and all other calls become an
 //! `http::Request` for a general router.
 //!
 //! * [`frames`], [`hpack`]: frames and header blocks (RFC 9113, RFC 7541).
 //! * `session`: one connection without its socket. `connection`: its socket and its calls, in one task.
-//! * [`HotService`]: what a connection asks of the services behind it.
-//! * [`Intercept`]: what looks at a call's headers before its method does.
+//! * [`HotService`]: the services behind a connection.
+//! * [`Intercept`]: checks the headers of a call before its method begins.
 //! * [`Messages`], [`Reply`], [`Call`]: gRPC's messages, answers and calls.
 //!
-//! Nothing here knows what a service decides, where it keeps state, or what its messages mean.
+//! The crate is independent of decisions, of state, and of the contents of messages.
 
 mod body;
 mod budget;

@@ -1,8 +1,8 @@
-//! What a client can make one connection hold or do.
+//! The limits of one connection.
 
 use std::time::Duration;
 
-/// Bounds of one connection. The defaults are those of a public server.
+/// Limits of one connection. The defaults are those of a public server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Concurrent streams (SETTINGS_MAX_CONCURRENT_STREAMS).
@@ -11,20 +11,19 @@ pub struct ConnectionLimits {
     pub max_side_streams: usize,
     /// Bytes of the headers of one call, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
     pub max_header_bytes: u32,
-    /// Streams that the client has reset before their calls began; then the connection ends.
+    /// Bound of streams that the client has reset before their calls began. Beyond it the connection ends.
     pub max_pending_resets: usize,
-    /// Streams that the server has reset for faults of the client; then the connection ends.
+    /// Bound of streams that the server has reset for faults of the client. Beyond it the connection ends.
     pub max_local_resets: usize,
-    /// How long a new connection may take to send its preface and settings.
+    /// Time in which a new client must send its preface and SETTINGS.
     pub handshake_timeout: Duration,
-    /// How long the first message of a call may take to begin.
+    /// Time in which the first message of a call must begin.
     pub first_message_timeout: Duration,
-    /// Silence of the client after which it is sent a PING.
+    /// Silence of the client after which a keepalive PING is sent.
     pub keepalive_interval: Duration,
-    /// How long the client may take to acknowledge that PING.
+    /// Time in which the client must acknowledge that PING.
     pub keepalive_timeout: Duration,
-    /// A sentence for clients that speak HTTP/1.1: people and health checks that have found the
-    /// wrong port read it.
+    /// Text for clients that speak HTTP/1.1: people and health checks that have found the wrong port.
     pub http1_hint: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! The messages of a call, as gRPC frames them: a flag, a length, and so many bytes.
+//! The messages of a call in gRPC's framing: a flag, a length, and the bytes.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use tonic::Status;
 
 use crate::body::{BodyFault, RequestBody};
 
-/// The flag and the length before every message.
+/// Bytes of a message's prefix: one flag and a length of four bytes.
 pub const PREFIX: usize = 5;
 
-/// A message of which fewer bytes have arrived gets space little by little: it may have been announced only.
+/// While fewer bytes of a message than this have arrived, its buffer doubles: the announced length may never come.
 const SMALL: usize = 8 << 10;
 
 /// The messages of a call. A message that arrives in one piece is not copied.
@@ -22,27 +22,27 @@ pub struct Messages {
     body: RequestBody,
     /// Bytes that have arrived and are not parsed yet.
     chunk: Bytes,
-    /// A message that arrives in pieces: its prefix as far as it is here, then how many bytes it has, and those that
-    /// are here. They are kept without the prefix: a length of a power of two is an allocator's own size.
+    /// A message that arrives in pieces: its prefix so far, its announced length, and its bytes so far. These are
+    /// kept without the prefix: a length of a power of two is a size class of the allocator.
     prefix: [u8; PREFIX],
     prefix_length: usize,
     announced: Option<usize>,
     partial: BytesMut,
-    /// The first message of a call that has one, while its end is awaited.
+    /// The first message of a unary call, until the end of its body arrives.
     only: Option<Bytes>,
-    /// The most bytes that a message may have.
+    /// The largest allowed message, in bytes.
     largest: usize,
-    /// Whether a message counts as unread until it is dropped.
+    /// True if a message counts as unread until it is dropped.
     held: bool,
-    /// Where they come from instead, without their prefixes.
+    /// Source of messages that another server has decoded, used instead of `body`.
     decoded: Option<Decoded>,
 }
 
-/// The messages of a call as another server has read them.
+/// The messages of a call, decoded by another server.
 type Decoded = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
 
 impl Messages {
-    /// The messages of a body, of at most `largest` bytes each.
+    /// Reads the messages of a body, of at most `largest` bytes each.
     #[must_use]
     #[inline]
     pub fn of(body: RequestBody, largest: usize) -> Self {
@@ -61,13 +61,14 @@ impl Messages {
         }
     }
 
-    /// From now on a message returns its flow-control credit, and leaves the buffer budget, not when it is read but
-    /// when it and all parts of it are dropped: for services that keep messages while they wait for something.
+    /// Holds messages from now on: a message returns its flow-control credit and leaves the buffer budget not when
+    /// it is read but when it and all parts of it are dropped. For services that keep messages while they wait for
+    /// something.
     pub const fn hold(&mut self) {
         self.held = true;
     }
 
-    /// The only message of a call, as another server has read it, of at most `largest` bytes.
+    /// Wraps the only message of a call, decoded by another server, of at most `largest` bytes.
     pub fn one(message: Bytes, largest: usize) -> Result<Self, Status> {
         check_size(message.len(), largest)?;
         let mut messages = Self::of(RequestBody::whole(Bytes::new()), largest);
@@ -75,7 +76,7 @@ impl Messages {
         Ok(messages)
     }
 
-    /// The messages of a streaming call, as another server has read them, of at most `largest` bytes each.
+    /// Wraps the messages of a streaming call, decoded by another server, of at most `largest` bytes each.
     pub fn decoded(
         messages: impl Stream<Item = Result<Bytes, Status>> + Send + 'static,
         largest: usize,
@@ -84,7 +85,7 @@ impl Messages {
         Self { decoded, ..Self::of(RequestBody::whole(Bytes::new()), largest) }
     }
 
-    /// The next message; `None` at the end of the body.
+    /// Polls for the next message; `None` at the end of the body.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
         if let Some(decoded) = &mut self.decoded {
             let next = ready!(decoded.as_mut().poll_next(context));
@@ -112,7 +113,7 @@ impl Messages {
             return self.body.poll_unread(context);
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        // Trailers are metadata, of which none means anything here.
+        // Trailers of a request are ignored.
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default())))
     }
 
@@ -124,8 +125,7 @@ impl Messages {
         self.body.hold(message, length)
     }
 
-    /// The message of a call that has exactly one, once the body has ended. It may be asked again after it was
-    /// not ready.
+    /// Returns the only message of a call, once the body has ended. Cancel-safe: the progress is kept in `self`.
     pub fn only(&mut self) -> impl Future<Output = Result<Bytes, Status>> {
         poll_fn(|context| self.poll_only(context))
     }
@@ -152,14 +152,14 @@ impl Messages {
         self.prefix_length == 0 && self.announced.is_none()
     }
 
-    /// The next message of those whose last byte is here.
+    /// Returns the next message if its last byte has arrived.
     fn next_arrived(&mut self) -> Result<Option<Bytes>, Status> {
         if self.is_between_messages()
             && let Some((prefix, rest)) = self.chunk.split_first_chunk::<PREFIX>()
         {
             let length = self.length(*prefix)?;
             if length == rest.len() {
-                // The rest of the chunk needs no share in it.
+                // The message is the whole chunk, so the buffer is moved and not shared.
                 let mut message = std::mem::take(&mut self.chunk);
                 message.advance(PREFIX);
                 return Ok(Some(message));
@@ -173,7 +173,7 @@ impl Messages {
         self.next_in_pieces()
     }
 
-    /// The same, of a message that arrives in pieces.
+    /// Collects a message that arrives in pieces; `None` while it is incomplete.
     fn next_in_pieces(&mut self) -> Result<Option<Bytes>, Status> {
         let length = match self.announced {
             Some(length) => length,
@@ -199,8 +199,8 @@ impl Messages {
         Ok(Some(std::mem::take(&mut self.partial).freeze()))
     }
 
-    /// Makes space for the next bytes of a message: for all of it where a part is here, and never for more. A buffer
-    /// that doubles would hold twice what was reserved for the message, and leave its smaller blocks behind.
+    /// Makes space for the next bytes of a message. From [`SMALL`] on it allocates the whole message at once, and
+    /// never more than that. Doubling would hold up to twice the reservation, and leave its smaller blocks behind.
     fn make_space(&mut self, bytes: usize, whole: usize) {
         let needed = self.partial.len() + bytes;
         if needed > self.partial.capacity() {
@@ -211,7 +211,7 @@ impl Messages {
         }
     }
 
-    /// The length of the message that a prefix announces.
+    /// Returns the length that a prefix announces.
     #[inline]
     fn length(&self, [flag, length @ ..]: [u8; PREFIX]) -> Result<usize, Status> {
         match (flag, u32::from_be_bytes(length) as usize) {
@@ -222,7 +222,7 @@ impl Messages {
     }
 }
 
-/// Refuses a message of more than `largest` bytes.
+/// Checks that a message has at most `largest` bytes.
 #[inline]
 pub fn check_size(length: usize, largest: usize) -> Result<(), Status> {
     if length <= largest {

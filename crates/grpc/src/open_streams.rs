@@ -1,4 +1,4 @@
-//! How many calls of streaming methods are open in the process.
+//! The number of open calls of streaming methods in the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,16 +13,16 @@ struct OpenCount {
     open: AtomicUsize,
 }
 
-/// One open call. It is counted until this is dropped.
+/// One open call. It counts until it is dropped.
 #[derive(Debug)]
 pub struct OpenStream(OpenStreams);
 
-/// Which bound refuses a further stream.
+/// The bound that refuses a further stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamBound {
-    /// Side streams of one connection.
+    /// Bound of side streams per connection.
     Side,
-    /// Streams of the process.
+    /// Bound of streams per process.
     Open,
 }
 
@@ -31,7 +31,7 @@ impl OpenStreams {
         Self(Arc::new(OpenCount { limit, open: AtomicUsize::new(0) }))
     }
 
-    /// Counts one more, unless there are as many as may be.
+    /// Counts one more stream; `None` at the limit.
     #[must_use]
     pub fn open(&self) -> Option<OpenStream> {
         let OpenCount { limit, open } = &*self.0;
@@ -39,13 +39,13 @@ impl OpenStreams {
         open.fetch_update(Relaxed, Relaxed, fits).is_ok().then(|| OpenStream(self.clone()))
     }
 
-    /// How many are open now.
+    /// Returns the number of open streams.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.open.load(Relaxed)
     }
 
-    /// How many may be open.
+    /// Returns the limit.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.0.limit
@@ -59,7 +59,7 @@ impl Drop for OpenStream {
 }
 
 impl StreamBound {
-    /// Its name in the configuration of the server.
+    /// Returns the name of the bound's setting in the server's configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl StreamBound {
         }
     }
 
-    /// The status of a call that the bound refuses.
+    /// Returns the status of a refused call.
     #[must_use]
     pub fn refusal(self, limit: usize) -> tonic::Status {
         let (name, of) = match self {

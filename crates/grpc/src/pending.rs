@@ -1,4 +1,4 @@
-//! Calls of one message that have arrived together, and are answered together.
+//! Batches: unary calls that have arrived together and are answered together.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,11 +6,11 @@ use crate::in_flight::InFlightCalls;
 use crate::service::{BATCH, HotService, PendingCall};
 use crate::session::Session;
 
-/// Calls that may be answered at once, and their streams. Empty between two turns of the connection.
+/// The calls of a batch, and their streams. Empty between two turns of the connection.
 #[derive(Default)]
 pub(crate) struct PendingBatch {
     calls: Vec<PendingCall>,
-    /// The stream of each call, until it is answered.
+    /// The stream of each call; `None` once it is answered.
     streams: Vec<Option<u32>>,
 }
 
@@ -21,7 +21,7 @@ impl PendingBatch {
         self.streams.push(Some(stream));
     }
 
-    /// Answers all of them, [`BATCH`] at a time. Those that must be waited for go to `in_flight`.
+    /// Answers the calls, [`BATCH`] at a time. Those whose answers are not ready go to `in_flight`.
     pub(crate) fn answer<H: HotService>(
         &mut self,
         service: &H,

@@ -1,34 +1,34 @@
-//! How long a connection has been read: time-outs of messages do not run while we do not read.
+//! The reading time of a connection: timeouts of messages pause while the connection is not read.
 
 use std::time::{Duration, Instant};
 
-/// Counts the time in which the connection is read.
+/// A stopwatch that runs while the connection is read.
 #[derive(Debug, Default)]
 pub(crate) struct ReadingTime {
-    /// Until the last pause.
+    /// Total up to the last pause.
     before: Duration,
-    /// Since when it is read, if it is.
+    /// Start of the current interval; `None` while paused.
     since: Option<Instant>,
 }
 
 impl ReadingTime {
-    /// Whether the connection is read.
+    /// True while the connection is read.
     pub(crate) const fn is_running(&self) -> bool {
         self.since.is_some()
     }
 
-    /// The connection is not read until [`ReadingTime::resume`].
+    /// Pauses until [`ReadingTime::resume`].
     pub(crate) fn pause(&mut self, now: Instant) {
         self.before = self.total(now);
         self.since = None;
     }
 
-    /// The connection is read.
+    /// Starts, or resumes after a pause.
     pub(crate) fn resume(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
 
-    /// All of the time so far.
+    /// Returns the total so far.
     pub(crate) fn total(&self, now: Instant) -> Duration {
         self.before + self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }

@@ -1,4 +1,4 @@
-//! The answers of calls, and how their messages are framed.
+//! The responses of calls, and the framing of their messages.
 
 use std::pin::Pin;
 
@@ -12,7 +12,7 @@ use crate::messages::PREFIX;
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
-/// The answer to a call that has not failed, at least at first.
+/// The response to a call that has not failed, or not yet.
 pub enum Reply {
     /// One message with its prefix, and grpc-status 0.
     Message(Bytes),
@@ -26,36 +26,36 @@ pub enum Reply {
 pub type ResponseBody = Pin<Box<dyn Body<Data = Bytes, Error = Status> + Send>>;
 
 impl Reply {
-    /// One message: what `write` appends.
+    /// Creates a response of one message, which `write` appends.
     pub fn message(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Self {
         Self::Message(framed(capacity, write))
     }
 }
 
-/// What `write` appends as a message with its prefix.
+/// Frames one message, which `write` appends.
 pub fn framed(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     let mut out = Vec::with_capacity(PREFIX + capacity);
     frame(&mut out, write);
     out.into()
 }
 
-/// Appends what `write` appends as a message with its prefix.
+/// Appends one framed message, which `write` appends.
 pub fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; PREFIX]);
     write(out);
-    // No answer comes near four gigabytes.
+    // No response comes near four gigabytes.
     let length = u32::try_from(out.len() - start - PREFIX).unwrap_or(u32::MAX);
     out[start + 1..start + PREFIX].copy_from_slice(&length.to_be_bytes());
 }
 
-/// The same, but nothing where `write` appends nothing.
+/// Frames one message; `None` if `write` appends nothing.
 pub fn framed_if_any(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Option<Bytes> {
     let message = framed(capacity, write);
     (message.len() > PREFIX).then_some(message)
 }
 
-/// The trailers of a call that ended with grpc-status 0.
+/// Returns the trailers of a call that ended with grpc-status 0.
 #[must_use]
 pub fn ok() -> HeaderMap {
     HeaderMap::from_iter([(GRPC_STATUS, OK)])

@@ -1,4 +1,4 @@
-//! The header block of a request: which method it calls, and the fields that matter here.
+//! The header block of a request: its method, and the fields that are used.
 
 #[cfg(test)]
 mod tests;
@@ -13,51 +13,51 @@ use crate::hpack::HeaderField;
 use crate::inflate::GZIP;
 use crate::service::{CallContext, MethodId, Methods};
 
-/// The headers of a request.
+/// The parsed headers of a request.
 #[derive(Debug)]
 pub(crate) struct RequestHead {
-    /// The hot method that it calls; otherwise `uri` has its path.
+    /// The hot method; `None` for any other, whose path is in `uri`.
     pub(crate) method: Option<MethodId>,
     uri: Option<Box<Uri>>,
-    /// How long the caller waits, and until when.
+    /// The caller's timeout, and the deadline that follows from it.
     timeout: Option<Duration>,
     deadline: Option<Instant>,
-    /// What its messages are compressed with.
+    /// The value of grpc-encoding, unless it is `identity`.
     pub(crate) encoding: Option<Box<str>>,
     metadata: Option<Box<HeaderMap>>,
-    /// Its content-length.
+    /// The value of content-length.
     pub(crate) length: Option<u64>,
 }
 
-/// Why a header block begins no call.
+/// The reason why a header block begins no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderFault {
     /// It is malformed (RFC 9113, 8.1.1).
     Malformed,
-    /// It has more bytes than the limit.
+    /// It exceeds the size limit.
     TooLarge,
-    /// It is valid HTTP, but not gRPC: HTTP's status for that.
+    /// It is valid HTTP but not gRPC; the HTTP status to answer with.
     NotGrpc(StatusCode),
-    /// Its path is that of no method.
+    /// Its path cannot name a method.
     UnknownPath,
 }
 
-/// Reads the fields of one block. A fault ends nothing: HPACK needs every block to be read to its end.
+/// Parses the fields of one block. After a fault it reads on, because HPACK needs every block to its end.
 pub(crate) struct HeaderReader<'a> {
     head: RequestHead,
     methods: &'a Methods,
-    /// Bytes that the block may still have, as RFC 9113, 6.5.2 counts them.
+    /// Bytes left for the block, as RFC 9113, 6.5.2 counts them; `None` once they are exceeded.
     budget: Option<usize>,
-    /// The pseudo-header fields that have come.
+    /// The pseudo-header fields seen so far.
     seen: u8,
-    /// Whether regular fields have begun: no pseudo-header field may follow.
+    /// True once a regular field was read: no pseudo-header field may follow.
     regular: bool,
     malformed: bool,
     odd_path: bool,
     not_grpc: Option<StatusCode>,
 }
 
-/// The most bytes of an encoding's name that are kept for the error.
+/// Bytes of an unsupported encoding's name that are kept for the error.
 const MAX_ENCODING: usize = 64;
 
 const METHOD: u8 = 1;
@@ -66,7 +66,7 @@ const PATH: u8 = 4;
 const AUTHORITY: u8 = 8;
 
 impl<'a> HeaderReader<'a> {
-    /// For the block that begins a request, of at most `most` bytes.
+    /// Creates a reader of a request's headers, of at most `most` bytes.
     pub(crate) const fn of_request(most: usize, methods: &'a Methods) -> Self {
         let head = RequestHead {
             method: None,
@@ -89,14 +89,14 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// For trailers, which have no pseudo-header fields.
+    /// Creates a reader of trailers, which have no pseudo-header fields.
     pub(crate) const fn of_trailers(most: usize, methods: &'a Methods) -> Self {
         let mut reader = Self::of_request(most, methods);
         reader.regular = true;
         reader
     }
 
-    /// Takes the next field.
+    /// Reads the next field.
     pub(crate) fn field(&mut self, field: HeaderField<'_>) {
         const OVERHEAD: usize = 32;
         let size = field.name.len() + field.value.len() + OVERHEAD;
@@ -104,7 +104,7 @@ impl<'a> HeaderReader<'a> {
         if self.budget.is_none() {
             return;
         }
-        // RFC 9113, 8.2.1 calls blanks around a value malformed; proxies forward such values, so they are trimmed.
+        // RFC 9113, 8.2.1 calls blanks around a value malformed. Proxies forward such values, so they are trimmed.
         let may_be_blank = |byte: Option<&u8>| byte.is_some_and(|byte| *byte <= b' ');
         let value = field.value;
         let value = if may_be_blank(value.first()) || may_be_blank(value.last()) {
@@ -124,7 +124,7 @@ impl<'a> HeaderReader<'a> {
         self.malformed |= valid.is_none();
     }
 
-    /// The request, if the block was one.
+    /// Returns the request, or the fault of its block.
     pub(crate) fn request(self) -> Result<RequestHead, HeaderFault> {
         if self.budget.is_none() {
             return Err(HeaderFault::TooLarge);
@@ -140,7 +140,7 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// Whether the block was well-formed trailers.
+    /// True if the block was well-formed trailers.
     pub(crate) fn were_trailers(&self) -> bool {
         !self.malformed
     }
@@ -171,8 +171,8 @@ impl<'a> HeaderReader<'a> {
         Some(())
     }
 
-    /// A path with characters that no URI has (`<`) is that of no method. Proxies forward such paths, so it is no
-    /// fault.
+    /// Reads the path. One with characters that no URI has (`<`) cannot name a method. Proxies forward such paths,
+    /// so it is not malformed.
     fn path(&mut self, value: &[u8]) -> Option<()> {
         match PathAndQuery::try_from(value) {
             Ok(path) => self.head.uri = Some(Box::new(path.into())),
@@ -192,7 +192,7 @@ impl<'a> HeaderReader<'a> {
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => None,
             b"te" if value != b"trailers" => None,
             b"content-length" => {
-                // Digits only: a number may begin with a plus where it is parsed.
+                // Digits only: `parse` would accept a leading plus.
                 let digits = value.iter().all(u8::is_ascii_digit).then_some(value)?;
                 let length = std::str::from_utf8(digits).ok()?.parse().ok()?;
                 (self.head.length.replace(length).is_none_or(|before| before == length)).then_some(())
@@ -215,7 +215,7 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// The first one counts. A timeout that cannot be parsed counts as none, as everywhere in gRPC.
+    /// Reads the timeout; the first one counts. One that cannot be parsed counts as none, as everywhere in gRPC.
     fn timeout(&mut self, value: &[u8]) {
         if self.head.timeout.is_none() {
             self.head.timeout = std::str::from_utf8(value).ok().and_then(deadline::parse);
@@ -229,8 +229,8 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// Keeps the first value of a header that is to be kept. Other headers are dropped: with HPACK's table a
-    /// few bytes of a block can stand for many, and calls that wait for their messages would hold them.
+    /// Keeps the first value of a header that the interceptor reads. Other headers are dropped: with HPACK's table
+    /// a few bytes of a block can expand to many, and calls that wait for their messages would hold them.
     fn keep_if_asked(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
         let kept = self.methods.kept_headers().iter().find(|kept| kept.as_str().as_bytes() == name);
         if let Some(name) = kept {
@@ -241,25 +241,25 @@ impl<'a> HeaderReader<'a> {
     }
 }
 
-/// gRPC, with or without the name of what its messages are written in. gRPC-Web is another protocol.
+/// True for the content-type of gRPC, with or without a message format. gRPC-Web is another protocol.
 fn is_grpc(value: &[u8]) -> bool {
     let rest = value.strip_prefix(b"application/grpc");
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
 impl RequestHead {
-    /// The path of a call of no hot method.
+    /// Returns the path of a call that is not of a hot method.
     pub(crate) fn path(&self) -> Option<&str> {
         self.uri.as_deref().map(Uri::path)
     }
 
-    /// Whether its messages may be compressed with gzip.
+    /// True if the messages may be compressed with gzip.
     #[inline]
     pub(crate) fn is_gzip(&self) -> bool {
         self.encoding.as_deref() == Some(GZIP)
     }
 
-    /// Bytes of headers that are kept, with an allowance for the map.
+    /// Returns the bytes of the kept headers, with an allowance for the map.
     pub(crate) fn metadata_bytes(&self) -> usize {
         const ENTRY: usize = 64;
         let size = |metadata: &HeaderMap| {
@@ -268,23 +268,23 @@ impl RequestHead {
         self.metadata.as_deref().map_or(0, size)
     }
 
-    /// Sets the deadline, if the caller has one. `now` is asked for only then.
+    /// Sets the deadline if the caller has a timeout. The clock is read only then.
     pub(crate) fn set_deadline(&mut self, now: impl FnOnce() -> Instant) {
         self.deadline = self.timeout.and_then(|timeout| now().checked_add(timeout));
     }
 
-    /// Whether the caller has stopped waiting.
+    /// True if the deadline has passed.
     pub(crate) fn is_late(&self, now: impl FnOnce() -> Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now())
     }
 
-    /// What its service learns of the call.
+    /// Creates the context of the call for its service.
     #[inline]
     pub(crate) fn context(&self) -> CallContext {
         CallContext { deadline: self.deadline, metadata: self.metadata.clone(), caller: None }
     }
 
-    /// The request for a general router.
+    /// Creates the request for the general router.
     pub(crate) fn request<B>(&self, body: B) -> http::Request<B> {
         let mut request = http::Request::new(body);
         if let Some(metadata) = &self.metadata {

@@ -1,17 +1,17 @@
-//! The header blocks of responses. Nearly all begin and end alike: the dynamic table (RFC 7541) makes both a byte
-//! or two after the first time.
+//! The header blocks of responses. Nearly all begin and end alike, so from the second one on the dynamic table (RFC
+//! 7541) shortens both to a byte or two.
 
 use http::{HeaderMap, StatusCode};
 
 use crate::frames::{self, flag, kind};
 use crate::hpack::{TABLE, write_text};
 
-/// What the client's dynamic table holds.
+/// The state of the client's dynamic table.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseHeaders {
-    /// Our content-type.
+    /// It has our content-type.
     has_type: bool,
-    /// And, inserted after it, `grpc-status: 0`.
+    /// It also has `grpc-status: 0`, inserted after the content-type.
     has_status: bool,
     /// The client allows a smaller table than the default, so nothing is inserted.
     small: bool,
@@ -21,10 +21,10 @@ pub(crate) struct ResponseHeaders {
 
 const STATUS_200: u8 = 0x88;
 const STATUS_OTHER: u8 = 8;
-/// Literals with incremental indexing: the name at index 31, and a new name.
+/// Literals with incremental indexing: with the name at index 31, and with a new name.
 const KEPT_TYPE: u8 = 0x40 | 31;
 const KEPT_NEW: u8 = 0x40;
-/// Literals without indexing: the name at index 31, in two bytes, and a new name.
+/// Literals without indexing: with the name at index 31, in two bytes, and with a new name.
 const TYPE: [u8; 2] = [0x0f, 31 - 15];
 const NEW: u8 = 0;
 /// The newest entry of the dynamic table, and the one before it.
@@ -35,14 +35,14 @@ const SHRINK_TO_ZERO: u8 = 0x20;
 const GRPC: &[u8] = b"application/grpc";
 
 impl ResponseHeaders {
-    /// The client has sent SETTINGS_HEADER_TABLE_SIZE.
+    /// Applies the client's SETTINGS_HEADER_TABLE_SIZE.
     pub(crate) fn set_table_size(&mut self, size: u32) {
         if (size as usize) < TABLE && !self.small {
             *self = Self { small: true, shrink: true, ..Self::default() };
         }
     }
 
-    /// The headers of a response with messages.
+    /// Writes the headers of a response with messages.
     #[inline]
     pub(crate) fn begin(&mut self, out: &mut Vec<u8>, stream: u32) {
         if self.has_type {
@@ -63,7 +63,7 @@ impl ResponseHeaders {
         });
     }
 
-    /// The trailers `grpc-status: 0`, after [`ResponseHeaders::begin`].
+    /// Writes the trailers `grpc-status: 0`, after [`ResponseHeaders::begin`].
     #[inline]
     pub(crate) fn end_ok(&mut self, out: &mut Vec<u8>, stream: u32) {
         const FLAGS: u8 = flag::END_HEADERS | flag::END_STREAM;
@@ -81,7 +81,7 @@ impl ResponseHeaders {
         });
     }
 
-    /// The headers of any other response.
+    /// Writes the headers of any other response.
     pub(crate) fn response(
         &mut self,
         out: &mut Vec<u8>,
@@ -102,7 +102,7 @@ impl ResponseHeaders {
         });
     }
 
-    /// Any other trailers.
+    /// Writes any other trailers.
     pub(crate) fn trailers(&mut self, out: &mut Vec<u8>, stream: u32, fields: &HeaderMap) {
         self.write(out, flag::END_HEADERS | flag::END_STREAM, stream, |_, block| write_fields(fields, block));
     }
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// The fields of each block in `bytes`.
+    /// Decodes the fields of each block in `bytes`.
     fn read(peer: &mut Decoder<'_>, bytes: &[u8]) -> Vec<String> {
         let (mut rest, mut block, mut answers) = (bytes, Vec::new(), Vec::new());
         while let Some((frame, length)) = frames::first(rest).unwrap() {
@@ -168,7 +168,7 @@ mod tests {
         for time in 0..3 {
             let mut out = Vec::new();
             blocks.begin(&mut out, 1);
-            // Another stream's answer between the two.
+            // The response of another stream comes between the two.
             blocks.begin(&mut out, 3);
             blocks.response(&mut out, 5, StatusCode::NOT_FOUND, &HeaderMap::new(), true);
             blocks.end_ok(&mut out, 1);

@@ -1,4 +1,4 @@
-//! What a connection asks of the services behind it. Nothing here knows what they decide.
+//! The interface between a connection and the services behind it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,22 +14,22 @@ use crate::deadline::deadline_of;
 use crate::intercept::{Caller, Intercept, SharedIntercept};
 use crate::messages::Messages;
 
-/// Calls that are worth being answered together.
+/// The most calls that are answered together.
 pub const BATCH: usize = 16;
 
-/// Bytes that calls take, as measured and rounded up. Before a call begins: its headers and its place in the session.
+/// Memory of a call in bytes, measured and rounded up. Before it begins: its headers and its entry in the session.
 const PENDING_BYTES: usize = 1 << 10;
 
-/// A unary hot method, which begins at once: also its future and the buffer of its body.
+/// Memory in bytes of a unary hot method, which begins at once: also its future and the buffer of its body.
 pub(crate) const CALL_BYTES: usize = 3 << 10;
 
-/// A streaming hot method.
+/// Memory in bytes of a streaming hot method.
 const STREAM_BYTES: usize = 2 << 10;
 
-/// A unary method of the general router: also its request and the futures of its route.
+/// Memory in bytes of a unary method of the general router: also its request and the futures of its route.
 const ROUTED_CALL_BYTES: usize = 12 << 10;
 
-/// The number of a hot method: its place in the list of [`Methods::new`].
+/// The number of a hot method: its index in the list of [`Methods::new`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodId(pub u8);
 
@@ -40,10 +40,10 @@ pub struct HotMethod {
     pub path: &'static str,
     /// The largest message that it takes, in bytes.
     pub largest_message: usize,
-    /// Whether its calls may be answered together ([`BegunCall::Pending`]). Before a call of any other method begins,
-    /// those before it are answered, so that calls are decided in their order.
+    /// True if its calls may be answered together ([`BegunCall::Pending`]). Before a call of any other method
+    /// begins, those before it are answered, so that calls are decided in their order.
     pub together: bool,
-    /// Whether its calls have streams of messages.
+    /// True if its calls are streams of messages.
     pub streaming: bool,
 }
 
@@ -52,11 +52,11 @@ pub struct HotMethod {
 pub struct SideStream {
     /// The path of its calls: `/package.Service/Method`.
     pub path: &'static str,
-    /// Bytes that an open call takes.
+    /// Memory of an open call in bytes.
     pub bytes: usize,
 }
 
-/// What bounds the open calls of a method.
+/// The kind of a method, which decides how its open calls are bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallKind {
     /// A unary hot method: its calls are not refused, because they are short.
@@ -70,26 +70,27 @@ pub enum CallKind {
 }
 
 impl CallKind {
-    /// Whether a call of this kind is a stream.
+    /// True for streaming methods.
     #[must_use]
     pub const fn is_stream(self) -> bool {
         matches!(self, Self::Stream | Self::SideStream)
     }
 }
 
-/// What a connection keeps of a call's method.
+/// The properties of a method that its calls keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MethodTraits {
     pub(crate) largest_message: usize,
-    /// Whether messages are decided one by one. General routers may have such methods.
+    /// True if messages are decided one by one. The general router may have such methods.
     pub(crate) by_message: bool,
     pub(crate) kind: CallKind,
-    /// Bytes that a call takes once it has begun, and before. Where these differ, it asks for the rest.
+    /// Memory of a call in bytes, once it has begun and before. If these differ, the call reserves the difference
+    /// before it begins.
     pub(crate) bytes: usize,
     pub(crate) bytes_before: usize,
 }
 
-/// What a connection must know of methods before a call of them begins. Clones share it.
+/// The properties of all methods, known before a call begins. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Methods(Arc<MethodTable>);
 
@@ -103,7 +104,7 @@ struct MethodTable {
 }
 
 impl Methods {
-    /// The hot methods; at most 256 of them are looked at. Messages of all other methods may have
+    /// Creates the table of the hot methods. Only the first 256 are used. Messages of all other methods may have
     /// `largest_other` bytes.
     #[must_use]
     pub fn new(hot: Vec<HotMethod>, largest_other: usize) -> Self {
@@ -111,7 +112,7 @@ impl Methods {
         Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept: None }))
     }
 
-    /// The same, where these methods of the general router are streaming.
+    /// Returns the methods with these side streams: streaming methods of the general router.
     #[must_use]
     pub fn with_side_streams(&self, side_streams: Vec<SideStream>) -> Self {
         let MethodTable { hot, largest_other, kept_headers, intercept, .. } = &*self.0;
@@ -120,7 +121,7 @@ impl Methods {
         Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
     }
 
-    /// The same, where `intercept` checks every call first.
+    /// Returns the methods with an interceptor that checks every call first.
     #[must_use]
     pub fn intercepted_by(&self, intercept: Arc<dyn Intercept>) -> Self {
         let MethodTable { hot, largest_other, side_streams, .. } = &*self.0;
@@ -130,8 +131,8 @@ impl Methods {
         Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
     }
 
-    /// What is known of a call with all these headers, if the interceptor lets it through: for servers that keep
-    /// headers by themselves.
+    /// Returns the context of a call with these headers, or the interceptor's refusal. For servers that parse
+    /// headers themselves.
     pub fn context_of(&self, path: &str, headers: &HeaderMap) -> Result<CallContext, Status> {
         let mut context = CallContext { deadline: deadline_of(headers), ..CallContext::default() };
         for name in self.kept_headers() {
@@ -143,7 +144,7 @@ impl Methods {
         Ok(context)
     }
 
-    /// Lets the interceptor check a call of a path or a hot method, if there is one.
+    /// Passes a call to the interceptor, if there is one.
     #[inline]
     pub(crate) fn check(
         &self,
@@ -162,27 +163,27 @@ impl Methods {
         Ok(())
     }
 
-    /// The hot method with this path.
+    /// Returns the hot method with this path.
     #[inline]
     pub(crate) fn find(&self, path: &[u8]) -> Option<MethodId> {
         let place = self.0.hot.iter().position(|method| method.path.as_bytes() == path)?;
         u8::try_from(place).ok().map(MethodId)
     }
 
-    /// The largest message of the method of a path: for servers that route calls by themselves.
+    /// Returns the largest message of the method with a path, for servers that route calls themselves.
     #[must_use]
     pub fn largest_message_of(&self, path: &str) -> usize {
         self.largest_message(self.find(path.as_bytes()))
     }
 
-    /// The largest message of a method, or of those that are not hot.
+    /// Returns the largest message of a hot method, or of all others.
     #[inline]
     pub(crate) fn largest_message(&self, method: Option<MethodId>) -> usize {
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
         hot.map_or(self.0.largest_other, |method| method.largest_message)
     }
 
-    /// What is known of a hot method, or of the method of a path.
+    /// Returns the properties of a hot method, or of the method with a path.
     #[inline]
     pub(crate) fn traits_of(&self, method: Option<MethodId>, path: Option<&str>) -> MethodTraits {
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
@@ -212,47 +213,47 @@ impl Methods {
         }
     }
 
-    /// What bounds the open calls of the method of a path, and how many bytes an open call takes: for servers that
-    /// route calls by themselves.
+    /// Returns the kind of the method with a path, and the memory of its open calls in bytes. For servers that
+    /// route calls themselves.
     #[must_use]
     pub fn open_call(&self, path: &str) -> (CallKind, usize) {
         let MethodTraits { kind, bytes, .. } = self.traits_of(self.find(path.as_bytes()), Some(path));
         (kind, bytes)
     }
 
-    /// Whether calls of this method may be answered together.
+    /// True if calls of this method may be answered together.
     #[inline]
     pub(crate) fn is_together(&self, method: Option<MethodId>) -> bool {
         method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place))).is_some_and(|hot| hot.together)
     }
 
-    /// Whether open calls of this method take so much that they ask for it before they begin.
+    /// True if open calls of this method take so much memory that they reserve it before they begin.
     #[inline]
     pub(crate) fn is_admitted(&self, method: Option<MethodId>) -> bool {
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
         hot.is_none_or(|hot| hot.streaming)
     }
 
-    /// Headers that are kept of every call, beside those that gRPC itself needs.
+    /// Returns the names of the headers that are kept of every call, beside those that gRPC itself needs.
     pub(crate) fn kept_headers(&self) -> &[HeaderName] {
         &self.0.kept_headers
     }
 }
 
-/// What is known of a call beside its messages.
+/// The context of a call: its deadline, its kept headers and its caller.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
-    /// When the caller stops waiting.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
-    /// The headers that were asked to be kept, if the call has any of them.
+    /// The kept headers, if the call has any of them.
     pub metadata: Option<Box<HeaderMap>>,
-    /// Who makes it, if an interceptor has said so.
+    /// The caller, if there is an interceptor.
     pub caller: Option<Caller>,
 }
 
 /// A call of a hot method that is about to begin.
 pub struct IncomingCall {
-    /// What is known of it.
+    /// The context of the call.
     pub context: CallContext,
     /// Its messages, as they arrive.
     pub messages: Messages,
@@ -263,21 +264,21 @@ pub struct IncomingCall {
 pub struct PendingCall {
     /// The message, without its prefix.
     pub message: Bytes,
-    /// Its call.
+    /// The context of the call.
     pub context: CallContext,
 }
 
-/// Places in a slice of pending calls whose answers must be waited for, and what their calls go on as.
+/// Calls of a batch whose answers are not ready, each with its index in the batch.
 pub type Unanswered = Vec<(usize, Call)>;
 
 /// A call that has begun.
 pub enum BegunCall {
-    /// It may be answered together with others, by [`HotService::answer_each`].
+    /// It may be answered in a batch, by [`HotService::answer_each`].
     Pending(PendingCall),
     /// It is answered by itself.
     Call(Call),
-    /// It asks for more decisions than the turn of its connection may still make ([`crate::turn::exceeds`]). It is
-    /// begun again in the next turn, with this message.
+    /// It asks for more decisions than its connection's turn has left ([`crate::turn::exceeds`]). It begins again
+    /// in the next turn, with this message.
     Postponed(Bytes),
 }
 
@@ -287,17 +288,17 @@ impl From<Call> for BegunCall {
     }
 }
 
-/// The services of one worker, as its connections see them. Hot methods are answered from bytes to bytes;
-/// every other call is an `http::Request` for a general router.
+/// The services of one worker, as its connections see them. Hot methods are answered from bytes to bytes; every
+/// other call is an `http::Request` for a general router.
 pub trait HotService: Send + Sync + 'static {
-    /// What is known of the methods before a call begins.
+    /// Returns the methods, with their properties.
     fn methods(&self) -> &Methods;
 
     /// Begins a call of a hot method. `closing` changes when the connection is about to end.
     fn begin(&self, method: MethodId, call: IncomingCall, closing: &watch::Receiver<()>) -> BegunCall;
 
-    /// Answers calls, each for itself and in their order. `each` gets their places and the answers: messages
-    /// with their prefixes. Calls whose answers must be waited for are returned.
+    /// Answers the calls of a batch, separately and in their order. `each` gets their indices and answers: messages
+    /// with their prefixes. Calls whose answers are not ready are returned.
     fn answer_each(
         &self,
         pending: &[PendingCall],

@@ -1,8 +1,8 @@
-//! One HTTP/2 connection without its socket: bytes in, calls out; answers in, bytes out.
+//! One HTTP/2 connection without its socket: bytes in, calls out; responses in, bytes out.
 //!
-//! RFC 9113 as a server of gRPC needs it. Frames are parsed where they lie in the read buffer. A stream keeps
-//! only what its call still needs. Everything that a client can make grow has a bound: streams, header bytes,
-//! windows, resets, and output ([`Session::output_is_full`]: then nothing further is read).
+//! The subset of RFC 9113 that a gRPC server needs. Frames are parsed in the read buffer. A stream keeps only the
+//! state that its call still needs. Everything that a client can make grow has a bound: streams, header bytes,
+//! windows, resets, and output ([`Session::output_is_full`]: nothing further is read then).
 
 mod buffering;
 mod flow_control;
@@ -50,20 +50,21 @@ use self::recent_streams::RecentStreams;
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// Bytes of output above which nothing further is read or answered: the peer does not read fast enough.
+/// Backpressure: with this many bytes of unsent output nothing further is read or answered.
 const MAX_OUTPUT: usize = 128 << 10;
 
-/// Bytes of answers that may wait for the peer's windows before no further call of it begins.
+/// Bytes of responses queued for the client's flow-control windows, from which on no further call begins.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
 
-/// Reset streams that are remembered at least. A client may have opened more than it may, before it has our settings.
+/// Least number of reset streams that are remembered. Before it has our settings, a client may open more streams
+/// than they allow.
 const MIN_RESET_STREAMS: usize = 1024;
 
-/// Counted resets are forgotten within this time, evenly.
+/// Period of the reset counts: within it they decay evenly to zero.
 const RESETS_PERIOD: Duration = Duration::from_secs(10);
 
-/// Calls that a client may reset within that time, for each stream that may be open: proxies reset as many calls as
-/// they have time-outs when a store hangs.
+/// Resets per period that a client may send, for each stream that it may open. Proxies reset all calls that time
+/// out when a store hangs. Above it, the resets are a flood (rapid reset).
 const CLIENT_RESETS: usize = 256;
 
 /// Opaque data of our PINGs (RFC 9113, 6.7).
@@ -79,60 +80,60 @@ pub(crate) struct Session {
     decoder: Decoder,
     response_headers: ResponseHeaders,
     streams: Streams,
-    /// The highest stream that the client has opened.
+    /// The highest stream id that the client has opened.
     last_stream_id: u32,
     /// A header block whose CONTINUATION frames have not all arrived.
     header_block: Option<HeaderBlock>,
-    /// The connection's receive window, and the bytes that have been consumed since the last WINDOW_UPDATE.
+    /// The connection's receive window, and the bytes consumed since the last WINDOW_UPDATE.
     recv_window: i64,
     pending_credit: usize,
-    /// Credit that was given in advance for messages that ended early.
+    /// Credit given in advance for messages that ended early.
     unused_credit: usize,
-    /// The connection's send window, and that of a new stream.
+    /// The connection's send window, and the initial one of a new stream.
     send_window: i64,
     initial_send_window: i64,
-    /// The largest [`CallStream::send_window_delta`] of any stream, or more.
+    /// Upper bound of [`CallStream::send_window_delta`] of all streams.
     largest_send_window_delta: i64,
     /// Streams whose calls have not begun, in the order of their arrival.
     new_calls: Vec<u32>,
-    /// Streams whose calls are to be cancelled.
+    /// Streams whose calls have to be cancelled.
     cancelled: Vec<u32>,
     /// Streaming responses that may be polled for more.
     resumable: Vec<StreamingResponse>,
-    /// Streams with data that waits for a send window, and how many bytes those are.
+    /// Streams blocked by a send window, and the bytes that they have queued.
     blocked: VecDeque<u32>,
     queued_bytes: usize,
     ledger: ReadLedger,
     output: Vec<u8>,
     open_calls: OpenCalls,
-    /// What all streams, requests that are read on, and the incomplete header block hold of the buffer budget.
+    /// Bytes of the buffer budget held by streams, lingering requests and the incomplete header block.
     held_by_streams: usize,
     /// Streams whose incomplete messages may need a reservation.
     unreserved: Vec<u32>,
     /// Messages that were incomplete at the end of a turn, the oldest first.
     partial_messages: VecDeque<PartialMessage>,
-    /// The time of this turn, once somebody has asked for it.
+    /// The time of this turn, once it was read.
     now: Option<Instant>,
     /// Calls in `new_calls` that the client has reset.
     pending_resets: usize,
-    /// Calls that the client has reset.
+    /// Rate of calls that the client has reset.
     client_resets: DecayingCount,
-    /// Streams that were reset for a fault of the client.
+    /// Rate of streams that were reset for a fault of the client.
     local_resets: DecayingCount,
-    /// Streams that we have reset: frames that were in flight for them are ignored (RFC 9113, 5.1).
+    /// Streams that we have reset: frames in flight for them are ignored (RFC 9113, 5.1).
     reset_streams: RecentStreams,
-    /// Streams that the client has reset: a late frame for them is a stream error, but no fault that counts. Clients
-    /// (grpc-java on netty) send DATA that was queued before the RST_STREAM.
+    /// Streams that the client has reset. A late frame for them is a stream error, but does not count as a fault:
+    /// clients (grpc-java on netty) send DATA that was queued before the RST_STREAM.
     cancelled_streams: RecentStreams,
     /// Requests that were answered before their end.
     lingering: Lingering,
     shutdown: GracefulShutdown,
     goaway_received: bool,
-    /// Whether the last keepalive PING was acknowledged.
+    /// True if the last keepalive PING was acknowledged.
     ping_acked: bool,
 }
 
-/// What the client has still to send before its first request (RFC 9113, 3.4).
+/// The handshake: what the client has still to send before its first request (RFC 9113, 3.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientPreface {
     Preface,
@@ -144,9 +145,10 @@ enum ClientPreface {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GracefulShutdown {
     No,
-    /// GOAWAY with the highest possible stream was sent: what the client sends before it knows is answered.
+    /// GOAWAY with the highest possible stream id was sent. Streams that the client opens before it knows are
+    /// answered.
     Announced,
-    /// GOAWAY with the last stream was sent: later streams are ignored.
+    /// GOAWAY with the last stream id was sent: later streams are ignored.
     Final,
 }
 
@@ -200,12 +202,12 @@ impl Session {
         }
     }
 
-    /// Whether the client has sent its preface and settings.
+    /// True once the client has sent its preface and SETTINGS.
     pub(crate) fn handshake_done(&self) -> bool {
         self.handshake == ClientPreface::Done
     }
 
-    /// Processes the frames that are complete, and returns how many bytes they were.
+    /// Processes the complete frames and returns their length in bytes.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, ConnectionError> {
         let mut taken = 0;
         if self.handshake == ClientPreface::Preface {
@@ -223,8 +225,8 @@ impl Session {
     }
 
     /// Begins the calls that have arrived and were not reset meanwhile, in their order, until the turn is over.
-    /// `begin` gives a call back that is too large for what remains of the turn. Calls wait while the client does
-    /// not read its answers: a small call may have a large answer.
+    /// `begin` gives back a call that is too large for the rest of the turn. Backpressure: calls wait while the
+    /// client does not read its responses, because a small call may have a large response.
     pub(crate) fn begin_calls(
         &mut self,
         mut begin: impl FnMut(&mut Self, u32, RequestHead, RequestBody) -> Option<(RequestHead, Bytes)>,
@@ -263,18 +265,17 @@ impl Session {
         }
     }
 
-    /// Whether calls have arrived that have not begun.
+    /// True if calls have arrived that have not begun.
     pub(crate) fn has_new_calls(&self) -> bool {
         !self.new_calls.is_empty()
     }
 
-    /// Streams whose calls are to be cancelled, because they were reset.
+    /// Takes the streams whose calls have to be cancelled, because they were reset.
     pub(crate) fn take_cancelled(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.cancelled)
     }
 
-    /// Sends a PING to a silent client; [`Session::take_ping_ack`] says whether it was acknowledged. Unused
-    /// capacity is freed.
+    /// Sends a keepalive PING; [`Session::take_ping_ack`] tells if it was acknowledged. Also frees unused capacity.
     pub(crate) fn ping(&mut self) {
         self.ping_acked = false;
         if self.streams.is_empty() {
@@ -286,13 +287,13 @@ impl Session {
         frames::write(&mut self.output, kind::PING, 0, 0, &KEEPALIVE_PING);
     }
 
-    /// Whether a keepalive PING was acknowledged since this was last asked.
+    /// True if a keepalive PING was acknowledged since the last call of this.
     pub(crate) fn take_ping_ack(&mut self) -> bool {
         std::mem::take(&mut self.ping_acked)
     }
 
-    /// Begins a graceful shutdown: calls in flight may finish, and so may those that the client sends before it
-    /// knows (RFC 9113, 6.8).
+    /// Begins a graceful shutdown (RFC 9113, 6.8): calls in flight may finish, and so may those that the client
+    /// sends before it knows.
     pub(crate) fn shut_down(&mut self) {
         if self.shutdown == GracefulShutdown::No {
             self.shutdown = GracefulShutdown::Announced;
@@ -302,8 +303,8 @@ impl Session {
         }
     }
 
-    /// Sends the final GOAWAY. It follows the acknowledgement of the shutdown PING, or a timeout: streams that the
-    /// client opens from now on are ignored (RFC 9113, 6.8).
+    /// Sends the final GOAWAY, after the acknowledgement of the shutdown PING or a timeout. Streams that the client
+    /// opens from now on are ignored (RFC 9113, 6.8).
     pub(crate) fn finish_shutdown(&mut self) {
         if self.shutdown == GracefulShutdown::Announced {
             self.shutdown = GracefulShutdown::Final;
@@ -311,8 +312,8 @@ impl Session {
         }
     }
 
-    /// Sends GOAWAY on a connection that is over, with the error if there was one. A client that does not speak
-    /// HTTP/2 would not understand it.
+    /// Sends GOAWAY on a connection that is over, with the error if there is one. Nothing is sent before the
+    /// client's preface: the client may not speak HTTP/2.
     pub(crate) fn close(&mut self, error: Option<ConnectionError>) {
         if self.handshake == ClientPreface::Preface {
             return;
@@ -321,17 +322,17 @@ impl Session {
         self.goaway(self.last_stream_id, code, reason);
     }
 
-    /// Whether all calls have ended and no further one will come.
+    /// True if all calls have ended and no further one can begin.
     pub(crate) fn is_over(&self) -> bool {
         (self.goaway_received || self.shutdown == GracefulShutdown::Final) && self.streams.is_empty()
     }
 
-    /// Whether so much output waits that nothing further is to be read or answered.
+    /// True if there is so much unsent output that nothing further is read or answered (backpressure).
     pub(crate) fn output_is_full(&self) -> bool {
         self.output.len() >= MAX_OUTPUT
     }
 
-    /// The bytes to be written. The caller removes what it has written.
+    /// Returns the unsent output. The caller removes what it has written.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
@@ -353,13 +354,13 @@ impl Session {
         Ok(())
     }
 
-    /// The connection error of a client that floods.
+    /// Returns the connection error for a flood.
     fn flood(&self, reason: &'static str) -> ConnectionError {
         self.observer.observe(ConnectionEvent::Flood, reason);
         ConnectionError::new(ErrorCode::EnhanceYourCalm, reason)
     }
 
-    /// Capacity for streams that a connection without streams keeps.
+    /// Streams for which a connection without streams keeps capacity.
     fn kept_streams(&self) -> usize {
         self.limits.max_streams as usize / 2
     }
@@ -381,7 +382,7 @@ impl Session {
         self.release(&stream);
     }
 
-    /// What a removed stream had received is not read any more, and what it had queued is not sent.
+    /// Releases a removed stream: its unread bytes and its queued data are dropped.
     fn release(&mut self, stream: &CallStream) {
         if let Some(queued) = &stream.queued {
             self.queued_bytes -= queued.data.len();
@@ -394,5 +395,5 @@ impl Session {
     }
 }
 
-/// The flag of acknowledged SETTINGS and PING.
+/// The ACK flag of SETTINGS and PING.
 const ACK: u8 = flag::ACK;

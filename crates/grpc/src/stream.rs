@@ -1,4 +1,4 @@
-//! One call on its connection, from its headers to the end of its answer.
+//! The state of one call on its connection, from its headers to the end of its response.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,59 +15,59 @@ use crate::request_headers::RequestHead;
 use crate::service::{CallKind, MethodTraits};
 use crate::unread_request::UnreadRequest;
 
-/// All streams that have not ended.
+/// The open streams of a connection.
 pub(crate) type Streams = HashMap<u32, CallStream, foldhash::fast::RandomState>;
 
 pub(crate) struct CallStream {
-    /// Until its call begins.
+    /// The headers, until the call begins.
     head: Option<RequestHead>,
     received: ReceivedBody,
     pub(crate) framing: MessageFraming,
-    /// The largest message that its method takes.
+    /// The largest message that its method takes, in bytes.
     largest_message: usize,
-    /// Whether messages are decided one by one, so that each is held until it is read; otherwise the whole body is
+    /// True if messages are decided one by one, so that each is held until it is read. Otherwise the whole body is
     /// held until the call is answered.
     by_message: bool,
     /// Bytes of the body that the service has read.
     consumed: u64,
-    /// Up to where the client got its credit back, or got it in advance.
+    /// Offset in the body up to which the client has credit, returned or given in advance.
     credited: u64,
     /// Bytes of the buffer budget that are reserved for an incomplete message.
     pub(crate) reserved: usize,
-    /// Bytes of headers that the call keeps.
+    /// Bytes of the headers that are kept.
     metadata: usize,
-    /// Bytes that the call itself takes, and those that it will take when it has begun.
+    /// Memory of the call itself in bytes: now, and once it has begun.
     pub(crate) call_bytes: usize,
     pub(crate) begun_bytes: usize,
     pub(crate) kind: CallKind,
-    /// Its place among the open streams of the process, if its method is streaming.
+    /// Its place among the process's open streams, if its method is streaming.
     _open: Option<OpenStream>,
-    /// What [`CallStream::held`] was when the session last counted it.
+    /// The value of [`CallStream::held`] when the session last counted it.
     pub(crate) counted: usize,
-    /// Whether it is in the list of incomplete messages, and for which: where that message begins, plus one.
+    /// Offset plus one of the message that was last put on the list of incomplete messages; 0 if there was none.
     pub(crate) listed: u64,
-    /// Whether the response has begun.
+    /// True once the response has begun.
     pub(crate) response_begun: bool,
-    /// Whether the client has sent END_STREAM.
+    /// True once the client has sent END_STREAM.
     pub(crate) end_stream_received: bool,
-    /// The stream's receive window, and the bytes that were consumed since the last WINDOW_UPDATE.
+    /// The stream's receive window, and the bytes consumed since the last WINDOW_UPDATE.
     pub(crate) recv_window: i64,
     pub(crate) pending_credit: usize,
-    /// Bytes of the announced content-length that have not come.
+    /// Bytes missing of the content-length.
     content_length: Option<u64>,
-    /// The send window is `initial_send_window + send_window_delta`: when the initial window changes, it changes
-    /// for all streams (RFC 9113, 6.9.2), and none need be visited.
+    /// The send window is `initial_send_window + send_window_delta`. So a new initial window applies to all streams
+    /// (RFC 9113, 6.9.2) without a visit to each.
     pub(crate) send_window_delta: i64,
     pub(crate) queued: Option<QueuedData>,
 }
 
-/// The body as far as it has come.
+/// The received part of the body.
 enum ReceivedBody {
     /// The call has not begun.
     Early(BytesMut),
-    /// The call reads it from this buffer.
+    /// The call reads the body from this buffer.
     Buffer(Arc<BodyBuffer>),
-    /// It was complete when the call began.
+    /// The body was complete when the call began.
     Complete,
 }
 
@@ -77,9 +77,9 @@ pub(crate) struct QueuedData {
     pub(crate) then: AfterData,
 }
 
-/// What follows queued data.
+/// The rest of the response after queued data.
 pub(crate) enum AfterData {
-    /// More of this response.
+    /// Further frames of the body.
     More(StreamingResponse),
     /// Trailers with grpc-status 0.
     Ok,
@@ -123,7 +123,7 @@ impl CallStream {
         }
     }
 
-    /// Takes a piece of the body; false if it is longer than its content-length.
+    /// Appends received bytes of the body; false if it exceeds its content-length.
     pub(crate) fn push(&mut self, piece: &[u8]) -> bool {
         if let Some(expected) = &mut self.content_length {
             let Some(missing) = expected.checked_sub(piece.len() as u64) else { return false };
@@ -131,7 +131,7 @@ impl CallStream {
         }
         self.framing.push(piece, self.largest_message);
         if self.reserved > 0 && self.framing.announced() != Some(self.reserved) {
-            // The reserved message is complete; it counts by its bytes from now on.
+            // The reserved message is complete. From now on it counts with its own bytes.
             self.reserved = 0;
         }
         match &mut self.received {
@@ -142,7 +142,7 @@ impl CallStream {
         true
     }
 
-    /// Takes END_STREAM; false if the body is shorter than its content-length.
+    /// Handles END_STREAM; false if the body is shorter than its content-length.
     pub(crate) fn end_of_body(&mut self) -> bool {
         self.end_stream_received = true;
         if let ReceivedBody::Buffer(buffer) = &self.received {
@@ -151,7 +151,7 @@ impl CallStream {
         self.content_length.is_none_or(|missing| missing == 0)
     }
 
-    /// What the call begins with, once.
+    /// Returns the headers and the body for the call to begin with; `None` once it has begun.
     pub(crate) fn begin(&mut self, id: u32, ledger: &ReadLedger) -> Option<(RequestHead, RequestBody)> {
         let head = self.head.take()?;
         let ReceivedBody::Early(early) = &mut self.received else { return None };
@@ -174,7 +174,7 @@ impl CallStream {
         self.head.is_none()
     }
 
-    /// Puts a call back that has begun with this message, to begin again in the next turn.
+    /// Puts back a call and its message, to begin again in the next turn.
     pub(crate) fn postpone(&mut self, head: RequestHead, message: &[u8]) {
         self.head = Some(head);
         let mut body = BytesMut::with_capacity(PREFIX + message.len());
@@ -184,13 +184,13 @@ impl CallStream {
         self.received = ReceivedBody::Early(body);
     }
 
-    /// The service has read so many bytes.
+    /// Counts bytes that the service has read.
     pub(crate) fn consume(&mut self, bytes: usize) {
         self.consumed += bytes as u64;
     }
 
-    /// The credit that the client gets now. Bytes of an incomplete message return none, unless there is a
-    /// reservation for it: then the client gets the credit of the whole message at once.
+    /// Returns the credit that is due. Bytes of an incomplete message return none unless it has a reservation. With
+    /// one, the client gets the credit for the whole message at once.
     pub(crate) fn take_credit(&mut self) -> usize {
         let mut target = self.consumed.min(self.framing.complete());
         if self.reserved > 0 {
@@ -201,14 +201,14 @@ impl CallStream {
         usize::try_from(credit).unwrap_or(usize::MAX)
     }
 
-    /// The length of an incomplete message that needs a reservation. A message behind others that the service has
-    /// not read waits for them, without credit.
+    /// Returns the length of an incomplete message that needs a reservation. A message behind unread ones waits for
+    /// these, without credit.
     pub(crate) fn needs_reservation(&self) -> Option<usize> {
         let next = self.consumed >= self.framing.complete();
         self.framing.announced().filter(|_| next && self.reserved == 0 && !self.end_stream_received)
     }
 
-    /// The bytes that count in the buffer budget.
+    /// Returns the bytes that count in the buffer budget.
     pub(crate) fn held(&self) -> usize {
         let complete = self.framing.complete();
         let decided = if self.by_message { self.consumed.min(complete) } else { 0 };
@@ -216,28 +216,28 @@ impl CallStream {
         messages + self.reserved + self.metadata + self.call_bytes
     }
 
-    /// Counts what it holds, and returns that.
+    /// Updates the counted bytes and returns them.
     #[inline]
     pub(crate) fn count(&mut self) -> usize {
         self.counted = self.held();
         self.counted
     }
 
-    /// Whether its first message has not arrived.
+    /// True while no message is complete and the client may still send one.
     #[inline]
     pub(crate) const fn awaits_first_message(&self) -> bool {
         self.framing.complete() == 0 && !self.end_stream_received
     }
 
-    /// What is left of the request, if the client has not finished it.
+    /// Returns the rest of the request if the client has not finished it.
     #[inline]
     pub(crate) fn unread_request(&self) -> Option<UnreadRequest> {
         let unread = || UnreadRequest::new(self.content_length, self.send_window_delta);
         (!self.end_stream_received).then(unread)
     }
 
-    /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that will
-    /// not be read, and the credit that was given in advance for bytes that have not come.
+    /// Ends the stream, also for a call that still reads. Returns the credit that is due for bytes that will not be
+    /// read, and the credit given in advance for bytes that have not arrived.
     pub(crate) fn end(&self) -> (u64, u64) {
         let received = self.framing.received();
         if let ReceivedBody::Buffer(buffer) = &self.received {
@@ -249,8 +249,8 @@ impl CallStream {
 }
 
 impl Drop for ReceivedBody {
-    /// A reader that is not part of the connection, such as a task of its own, would wait forever for a body whose
-    /// connection has ended.
+    /// Ends the body: a reader outside the connection, such as a task of its own, would wait forever for it after
+    /// the connection has ended.
     fn drop(&mut self) {
         if let Self::Buffer(buffer) = self {
             buffer.end(Err(ClientGone));

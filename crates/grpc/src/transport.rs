@@ -1,4 +1,4 @@
-//! The stream of bytes below one connection, with a timeout for the handshake.
+//! The byte stream below one connection, with a timeout for the handshake.
 
 use std::io;
 use std::pin::Pin;
@@ -52,27 +52,27 @@ macro_rules! write_to_inner_stream {
     };
 }
 
-/// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
+/// Any byte stream: TCP, a Unix socket, TLS, or a pipe in memory.
 pub(crate) struct ByteStream<I> {
     stream: I,
-    /// Ends the connection when the client does not complete the handshake. Keepalive watches it from then on.
+    /// Handshake timeout: ends the connection. Keepalive watches it from the handshake on.
     handshake_timeout: Option<Pin<Box<Sleep>>>,
     activity: LastActivity,
 }
 
 impl<I> ByteStream<I> {
-    /// Within a runtime.
+    /// Wraps a byte stream. Must be called within a runtime.
     pub(crate) fn new(stream: I, handshake_timeout: Duration) -> Self {
         let handshake_timeout = Some(Box::pin(tokio::time::sleep(handshake_timeout)));
         Self { stream, handshake_timeout, activity: LastActivity::now() }
     }
 
-    /// The client has completed the handshake.
+    /// Stops the handshake timeout.
     pub(crate) fn handshake_done(&mut self) {
         self.handshake_timeout = None;
     }
 
-    /// When bytes last arrived.
+    /// Returns the time at which bytes last arrived, shared with this stream.
     pub(crate) fn activity(&self) -> LastActivity {
         self.activity.clone()
     }

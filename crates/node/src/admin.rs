@@ -1,5 +1,5 @@
-//! What operators and orchestrators ask over HTTP: metrics, liveness, readiness. On a thread of its
-//! own, so that no scrape ever delays a decision.
+//! The admin port: metrics, liveness, readiness and `/ui` over HTTP. It has a thread of its own, so that no scrape
+//! delays a decision.
 
 mod connections;
 mod progress;
@@ -34,17 +34,17 @@ weir: exact rate-limit decisions
           503 and the reason
 ";
 
-/// The text format that Prometheus defines.
+/// Content type of Prometheus' text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The admin thread. Ends when this is dropped.
+/// The admin thread. It ends when this is dropped.
 pub struct Admin {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Admin {
-    /// Serves on `listener`, at most `max_connections` connections at a time, with `/ui` where there is somebody to ask about usage.
+    /// Serves on `listener`, at most `max_connections` connections at a time; `/ui` only with `usage`.
     pub fn start(
         listener: TcpListener,
         max_connections: usize,
@@ -107,7 +107,7 @@ async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {
 async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::response::Response {
     let kind = (header::CONTENT_TYPE, METRICS_TYPE);
     let varies = (header::VARY, "accept-encoding");
-    // A page takes a millisecond or more. Callers who ask for many without a pause wait for all others.
+    // Encoding takes a millisecond or more. Clients that scrape without a pause wait for all others.
     tokio::task::yield_now().await;
     match metrics.encode() {
         Ok(text) => match Some(&text).filter(|_| takes_gzip(&headers)).and_then(|text| gzip(text).ok()) {
@@ -121,7 +121,7 @@ async fn scrape(Shared(metrics): Shared<Metrics>, headers: HeaderMap) -> axum::r
     }
 }
 
-/// Whether the caller can read gzip: `gzip` or `*` among its encodings, and not with a weight of 0.
+/// True if the client accepts gzip: `gzip` or `*` among its encodings, and not with a weight of 0.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = values.flat_map(|value| value.split(',')).map(|coding| {

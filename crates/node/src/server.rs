@@ -6,8 +6,8 @@
 //!   (this thread)   └─ worker 1: runtime, HTTP/2, store ─┘
 //! ```
 //!
-//! Nothing that serves a call is ever woken from another core: that is worth more than half of a
-//! call's CPU compared with one runtime that moves work between cores.
+//! No call is ever woken from another core. Compared with one runtime that moves work between cores, this saves
+//! more than half of a call's CPU.
 
 mod accept;
 mod connection_server;
@@ -47,65 +47,65 @@ use crate::service::{EnvoyAnswers, Templates};
 use crate::telemetry::{EnvoyMetrics, Metrics};
 use crate::usage::UsageHandle;
 
-/// One worker's stores.
+/// The stores of one worker.
 pub struct WorkerStores<S> {
-    /// Of rate limits.
+    /// The store of rate limits.
     pub decisions: S,
-    /// Of leases; without it there is no `ConcurrencyService`.
+    /// The store of leases; without it there is no `ConcurrencyService`.
     pub leases: Option<LeaseHandle>,
-    /// Of queues; without it there is no `QueueService`.
+    /// The store of queues; without it there is no `QueueService`.
     pub queues: Option<QueueHandle>,
 }
 
 impl<S> From<S> for WorkerStores<S> {
-    /// Those of a service without leases and queues.
+    /// Creates the stores of a service without leases and queues.
     fn from(decisions: S) -> Self {
         Self { decisions, leases: None, queues: None }
     }
 }
 
-/// Makes one worker's stores; called once on each worker, within its runtime.
+/// A constructor of one worker's stores. It is called once on each worker, within its runtime.
 pub type MakeStores<S> = Box<dyn Fn() -> WorkerStores<S> + Send + Sync>;
 
-/// What the workers are made of.
+/// The dependencies of the workers.
 pub struct Parts<S> {
-    /// The strategies.
+    /// The configured strategies.
     pub rules: Arc<Rules>,
-    /// The sentences on denial.
+    /// The templates of denial messages.
     pub templates: Arc<Templates>,
-    /// Where state lives.
+    /// The constructor of the stores.
     pub store: MakeStores<S>,
     /// Files that the stores of all workers may have open.
     pub store_files: usize,
-    /// What the health service reports.
+    /// The state that the health service reports.
     pub readiness: Readiness,
-    /// The queues, and who waits for their items.
+    /// The queues, and the subscribers that wait for their items.
     pub queues: Arc<SharedQueues>,
-    /// Where the workers count.
+    /// The metrics of the workers.
     pub metrics: Metrics,
-    /// What answers Envoy.
+    /// The dependencies of Envoy's rate limit service.
     pub envoy: EnvoyParts,
-    /// What answers questions about usage; without it there is no `UsageService`.
+    /// The usage statistics; without them there is no `UsageService`.
     pub usage: Option<UsageHandle>,
-    /// What looks at the headers of every call first, if anything does.
+    /// The interceptor of every call, if there is one.
     pub intercept: Option<Arc<dyn Intercept>>,
 }
 
-/// What Envoy's rate limit service is made of.
+/// The dependencies of Envoy's rate limit service.
 #[derive(Clone)]
 pub struct EnvoyParts {
-    /// The rules that serve now, if any were read.
+    /// The current rules, if any were read.
     pub live: Arc<ArcSwapOption<Loaded>>,
-    /// What holds for every request.
+    /// The settings that apply to every request.
     pub rules: EnvoyRules,
-    /// What answers hold.
+    /// The contents of answers.
     pub answers: EnvoyAnswers,
-    /// Where hits are counted.
+    /// The metrics of hits.
     pub metrics: EnvoyMetrics,
 }
 
 impl EnvoyParts {
-    /// Those of a node that has read no files: each call gets an error that says so.
+    /// Creates those of a node that has read no files: each call gets an error that says so.
     #[must_use]
     pub fn without_files(metrics: EnvoyMetrics) -> Self {
         let rules = (&EnvoyConfig::default()).into();
@@ -113,15 +113,15 @@ impl EnvoyParts {
     }
 }
 
-/// Why serving ended without being asked to.
+/// The reason why the server ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The operating system refused something that the server cannot do without.
+    /// The operating system refused an operation that the server needs.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// Why it failed.
+        /// The system's error.
         error: io::Error,
     },
     /// The gRPC server itself failed.
@@ -135,21 +135,21 @@ pub enum ServerError {
     WorkerLost(usize),
 }
 
-/// How a server is asked to stop.
+/// The kind of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
-    /// First say for `drain_delay` that the server is not ready, and serve meanwhile.
+    /// Report "not ready" for `drain_delay` and serve meanwhile, then close the listener.
     Delayed,
     /// Close the listener at once.
     Immediate,
 }
 
-/// Ends when the server has to stop. It is boxed, so that no caller compiles the server once more.
+/// Resolves when the server has to stop. Boxed, so that `run` is not generic over it and is compiled once.
 pub type ShutdownSignal = Pin<Box<dyn Future<Output = Shutdown>>>;
 
-/// Serves on `listener` until `shutdown`. From then on it is not ready. It serves for the drain delay, unless it is
-/// asked not to, and then closes the listener and lets the calls in flight finish, for the drain timeout at
-/// most. Blocks its thread.
+/// Serves on `listener` until `shutdown`. From then on the node is not ready. It serves for the drain delay, unless
+/// the shutdown is immediate. Then it closes the listener and lets the calls in flight finish, for the drain
+/// timeout at most. Blocks its thread.
 pub fn run<S: Store>(
     config: &ServerConfig,
     listener: Listener,
@@ -192,7 +192,7 @@ pub fn run<S: Store>(
     })
 }
 
-/// A runtime on the current thread.
+/// Creates a runtime on the current thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -200,7 +200,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServerError> {
         .map_err(|error| ServerError::Io { what: "starting a runtime", error })
 }
 
-/// How many workers serve.
+/// Returns the number of workers.
 pub(crate) fn worker_count(config: &ServerConfig) -> usize {
     match config.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -23,7 +23,8 @@ fn workers_take_chunks_and_give_them_back() {
     assert_eq!(budget.taken(), 0);
 }
 
-/// What cannot be refused once left the rest of a chunk behind, which others took without asking.
+/// Bytes that cannot be refused (`set_exactly`) once left the rest of a chunk as spare, and others drew from it
+/// unchecked.
 #[test]
 fn what_is_taken_beyond_the_budget_leaves_nothing_for_others() {
     let budget = BufferBudget::new(1 << 20, 1);
@@ -36,8 +37,8 @@ fn what_is_taken_beyond_the_budget_leaves_nothing_for_others() {
     assert_eq!(one.grow(1000), Err(Full::HoldsMost));
 }
 
-/// 8,604 calls of 12 KiB each were once admitted to 64 MiB: headers count without being asked for, and what ended
-/// calls freed of that was handed out.
+/// 8,604 calls of 12 KiB each were once admitted to 64 MiB: headers are held without a check, and the bytes that
+/// ended calls freed of an overdrawn budget were handed out.
 #[test]
 fn what_was_held_beyond_the_budget_is_not_handed_out() {
     let budget = BufferBudget::new(1 << 20, 1);
@@ -59,10 +60,10 @@ fn the_largest_holder_gives_back_first() {
     let (mut large, mut small) = (one.open(), other.open());
     large.grow((1 << 20) - (64 << 10)).unwrap();
     assert_eq!(large.grow(100 << 10), Err(Full::HoldsMost));
-    // The small one is served at once, and the large one is asked.
+    // The small connection is served at once, and the large one gets a demand.
     small.grow(100 << 10).unwrap();
     assert_eq!(large.demanded(Waker::noop()), 100 << 10);
-    // Messages that end by themselves count as given.
+    // Bytes that are freed without the demand count against it.
     large.set_exactly(large.held() - (60 << 10));
     assert_eq!(large.demanded(Waker::noop()), 40 << 10);
     large.set_exactly(large.held() + (60 << 10));

@@ -1,4 +1,4 @@
-//! The calls of a connection: how they begin, and how they go on.
+//! The calls of a connection: their begin and their progress.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,15 +20,15 @@ use crate::service::{BegunCall, HotService, IncomingCall};
 use crate::turn;
 
 thread_local! {
-    /// The calls that are answered together, of the connection whose turn it is.
+    /// The batch of the connection that is being polled.
     static BATCHES: RefCell<PendingBatch> = RefCell::default();
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
-    /// Begins the calls that have arrived, and goes on with those in flight.
+    /// Begins the calls that have arrived, and polls those in flight.
     pub(super) fn run(&mut self, context: &mut Context<'_>) {
         loop {
-            // Queued data first: then there may be space for the answers of further calls.
+            // Queued data goes first: it may free space for the responses of further calls.
             self.session.send_queued();
             self.begin_calls();
             let Self { session, in_flight, .. } = self;

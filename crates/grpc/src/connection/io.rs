@@ -1,4 +1,4 @@
-//! The bytes of a connection, in and out.
+//! The socket I/O of a connection.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,16 +10,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::connection::{ConnectionEnd, Http2Connection};
 use crate::service::HotService;
 
-/// Bytes that are read at a time.
+/// Size of the read buffer in bytes.
 const READ: usize = 64 << 10;
 
 thread_local! {
-    /// The read buffer. Frames are taken out of it at once, so an idle connection has none.
+    /// The read buffer, shared by the connections of a thread. Frames are consumed at once, so an idle connection
+    /// has none.
     static READ_BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ]);
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
-    /// Writes the output; whether that was all of it.
+    /// Writes the output; true if nothing is left.
     pub(super) fn poll_write(&mut self, context: &mut Context<'_>) -> Result<bool, io::Error> {
         let output = self.session.output();
         let mut written = 0;
@@ -37,7 +38,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         Ok(true)
     }
 
-    /// Reads once and processes the frames that are complete; false at the end of the stream.
+    /// Reads once and processes the complete frames; false at the end of the stream.
     pub(super) fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, ConnectionEnd>> {
         READ_BUFFER.with_borrow_mut(|buffer| {
             let mut buffer = ReadBuf::new(buffer);
@@ -67,7 +68,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
         })
     }
 
-    /// Writes the last output; after an error only what goes out at once.
+    /// Writes the last output; after an error only as much as can be written at once.
     pub(super) fn poll_end(
         &mut self,
         context: &mut Context<'_>,

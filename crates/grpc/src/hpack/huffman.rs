@@ -1,7 +1,7 @@
 //! Huffman coding of string literals (RFC 7541, 5.2 and Appendix B), decoding only.
 //!
-//! The code is canonical: codes of one length are consecutive, in the order of their symbols. So the lengths
-//! of the codes are the whole table.
+//! The code is canonical: codes of one length are consecutive, in the order of their symbols. So the code lengths
+//! define the whole table.
 
 /// The length of each symbol's code, in bits. EOS has 30, and is the last code of that length.
 const LENGTHS: [u8; 256] = [
@@ -19,16 +19,17 @@ const LENGTHS: [u8; 256] = [
 
 const LONGEST: usize = 30;
 
-/// Codes of at most this many bits are looked up at once. They are all common characters.
+/// Length in bits of the lookup table's index. All codes that short are of common characters.
 const PREFIX: u32 = 8;
 
 /// The symbols in the order of their codes.
 const SYMBOLS: [u8; 256] = symbols();
 
-/// By length: the first code, and its place in [`SYMBOLS`].
+/// The first code of each length, and its index in [`SYMBOLS`].
 const FIRST: [(u32, usize); LONGEST + 1] = first_codes();
 
-/// By the next eight bits: a symbol and the length of its code, or 0 where the code is longer.
+/// Decoding table, indexed by the next eight bits: a symbol and the length of its code, or 0 where the code is
+/// longer.
 const LOOKUP: [(u8, u8); 1 << PREFIX] = lookup();
 
 /// Appends the decoded string. `None` if it contains EOS, or if its padding is longer than seven bits or not
@@ -42,7 +43,7 @@ pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
             bits = bits << 8 | u64::from(*byte);
             count += 8;
         }
-        // The next 32 bits, filled up with ones.
+        // The next 32 bits, padded with ones.
         let window = if count >= 32 {
             (bits >> (count - 32)) as u32
         } else {
@@ -50,7 +51,7 @@ pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
         };
         let (symbol, length) = next(window)?;
         if length > count {
-            // What remains is padding.
+            // Only padding remains.
             let padding = (1_u64 << count.min(8)) - 1;
             return (count < 8 && bits & padding == padding).then_some(());
         }
@@ -59,8 +60,8 @@ pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// The symbol whose code begins the window, and the length of that code. Where only ones are left, the length
-/// is longer than any.
+/// Returns the symbol whose code begins the window, and the length of that code. If only ones are left, the length
+/// is above that of any code.
 fn next(window: u32) -> Option<(u8, u32)> {
     let (symbol, length) = LOOKUP[(window >> (32 - PREFIX)) as usize];
     if length > 0 {
@@ -75,7 +76,7 @@ fn next(window: u32) -> Option<(u8, u32)> {
             return Some((SYMBOLS[index], length as u32));
         }
     }
-    // EOS, be it encoded or a part of the padding.
+    // EOS, either encoded or as part of the padding.
     Some((0, if window >> 2 == u32::MAX >> 2 { u32::MAX } else { return None }))
 }
 
@@ -172,7 +173,7 @@ mod tests {
             prop_assert_eq!(decoded(&encoded), Some(text));
         }
 
-        /// A string is accepted if and only if it is the encoding of what it decodes to.
+        /// A string is accepted if and only if it is the canonical encoding of its decoded text.
         #[test]
         fn only_encodings_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..8)) {
             let (mut text, mut again) = (Vec::new(), Vec::new());

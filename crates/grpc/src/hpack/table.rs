@@ -1,21 +1,21 @@
-//! The fields that every peer knows, and those that this one has put into its table.
+//! HPACK's static table, and the dynamic table of one peer.
 
 use std::collections::VecDeque;
 
 use super::{HeaderField, TABLE};
 
-/// A field that the peer may refer to.
+/// An entry of the dynamic table.
 #[derive(Debug)]
 pub(super) struct TableEntry {
-    /// The name, and the value behind it.
+    /// The name, followed by the value.
     bytes: Box<[u8]>,
     name_length: usize,
-    /// Whether HTTP/2 allows the name, and all of it.
+    /// True if HTTP/2 allows the name, or the whole field.
     is_name: bool,
     allowed: bool,
 }
 
-/// The dynamic table, the newest first.
+/// The dynamic table, the newest entry first.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     entries: VecDeque<TableEntry>,
@@ -29,7 +29,7 @@ impl TableEntry {
         Self { bytes: [name, value].concat().into(), name_length: name.len(), is_name, allowed }
     }
 
-    /// As RFC 7541 counts it.
+    /// The entry's size as RFC 7541 (4.1) defines it.
     fn size(&self) -> usize {
         const OVERHEAD: usize = 32;
         self.bytes.len() + OVERHEAD
@@ -48,7 +48,7 @@ impl Default for DynamicTable {
 }
 
 impl DynamicTable {
-    /// The field at this place, counted from 1: the static ones, then the peer's.
+    /// Returns the field at an index, counted from 1: the static table, then the dynamic table.
     #[inline]
     pub(super) fn field(&self, place: usize) -> Option<HeaderField<'_>> {
         match place.checked_sub(STATIC.len() + 1) {
@@ -61,7 +61,7 @@ impl DynamicTable {
         }
     }
 
-    /// The name of the field at this place, and whether it is allowed.
+    /// Returns the name at an index, and true if it is allowed.
     pub(super) fn name(&self, place: usize) -> Option<(&[u8], bool)> {
         match place.checked_sub(STATIC.len() + 1) {
             Some(index) => self.entries.get(index).map(|entry| (entry.field().name, entry.is_name)),
@@ -69,7 +69,7 @@ impl DynamicTable {
         }
     }
 
-    /// Takes in a new field, and drops the oldest as far as there is no room.
+    /// Inserts an entry, and evicts the oldest ones as needed.
     pub(super) fn add(&mut self, entry: TableEntry) {
         let size = entry.size();
         self.make_room(size);
@@ -79,7 +79,7 @@ impl DynamicTable {
         }
     }
 
-    /// The peer uses so much of the table from now on.
+    /// Applies a size update.
     pub(super) fn resize(&mut self, largest: usize) {
         self.largest = largest;
         self.make_room(0);
@@ -94,7 +94,7 @@ impl DynamicTable {
     }
 }
 
-/// RFC 7541, appendix A.
+/// The static table: RFC 7541, appendix A.
 #[rustfmt::skip]
 const STATIC: [(&str, &str); 61] = [
     (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"), (":path", "/index.html"),

@@ -1,8 +1,8 @@
-//! What a connection holds for its client, and what it gives up when there is no space.
+//! The memory that a connection holds for its client, and what it frees when the buffer budget is full.
 //!
-//! A message that is incomplete at the end of a turn needs a reservation in the buffer budget. With it the client
-//! gets credit for all of the message; without it, none. No message waits for space: when the budget is full, some
-//! call is ended (see [`crate::budget`]).
+//! A message that is incomplete at the end of a turn needs a reservation in the buffer budget. With a reservation
+//! the client gets credit for the whole message; without one it gets none. No message waits for space: when the
+//! budget is full, some call is ended (see [`crate::budget`]).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,20 +17,20 @@ use crate::reading_time::ReadingTime;
 use crate::session::Session;
 use crate::session::header_block::HEADER_BLOCK;
 
-/// How long a message may take to arrive, while its client may send it and we read.
+/// Time in which a message must arrive. It runs only while its client may send it and the connection is read.
 pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A message that was incomplete at the end of a turn.
 pub(super) struct PartialMessage {
     stream: u32,
-    /// Where it begins in the body, plus one: identifies it.
+    /// Its offset in the body plus one. It identifies the message.
     listed: u64,
-    /// The time that the connection had been read, when the message was noticed.
+    /// The connection's [`ReadingTime`] when the message was found incomplete.
     since: Duration,
 }
 
 impl Session {
-    /// Updates what a stream holds.
+    /// Updates the count of bytes that a stream holds.
     #[inline]
     pub(super) fn recount(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(&id) {
@@ -38,8 +38,8 @@ impl Session {
         }
     }
 
-    /// Ends a turn: reserves space for messages that are incomplete, and counts what the connection holds. `reading`
-    /// is how long the connection has been read, and `demanded` what other connections need of it.
+    /// Ends a turn: reserves space for incomplete messages, and updates the account. `reading` is the connection's
+    /// reading time, and `demanded` the bytes that other connections demand of it.
     #[inline]
     pub(crate) fn settle(
         &mut self,
@@ -54,7 +54,8 @@ impl Session {
             self.reserve_all(account, reading)?;
         }
         let held = self.held();
-        // Only then is there something to end: looking for the connection that holds most has its price.
+        // Only incomplete messages and silent calls can be ended here; the search for the largest holder is skipped
+        // without them.
         let has_silent = !(self.partial_messages.is_empty() && self.open_calls.has_none_silent());
         if has_silent && held > account.held() && account.grow(held - account.held()).is_err() {
             self.end_silent_calls(account);
@@ -75,7 +76,7 @@ impl Session {
         if has_block { self.reserve_block(account) } else { Ok(()) }
     }
 
-    /// Bytes of calls, messages, metadata and unsent answers.
+    /// Returns the bytes held for calls, messages, metadata and unsent responses.
     pub(super) fn held(&self) -> usize {
         self.held_by_streams + self.queued_bytes + self.output.len()
     }
@@ -110,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Takes so many bytes of the budget. Where this connection holds most, it gives up others for them.
+    /// Reserves bytes in the budget. If this connection holds most, it ends other calls of its own for them.
     pub(super) fn grow(&mut self, account: &mut Account, needed: usize) -> bool {
         while let Err(full) = account.grow(needed) {
             if full == Full::Exhausted || self.give_once().is_none() {
@@ -121,7 +122,7 @@ impl Session {
         true
     }
 
-    /// Gives up at least so many bytes, if the connection holds anything that it can give up.
+    /// Frees at least `demanded` bytes, or all that the connection can free.
     fn give(&mut self, account: &Account, demanded: usize) -> Result<(), ConnectionError> {
         let before = self.held();
         self.end_lingering();
@@ -141,8 +142,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the call with the oldest incomplete message, or else resets the stream with the most unsent bytes. How
-    /// many bytes that was.
+    /// Ends the call with the oldest incomplete message, or else resets the stream with the most unsent bytes.
+    /// Returns the bytes that this has freed.
     fn give_once(&mut self) -> Option<usize> {
         let before = self.held();
         let oldest = self.partial_messages.iter().find(|message| self.is_reserved(message));
@@ -168,13 +169,13 @@ impl Session {
         self.current(message).is_some_and(|stream| stream.reserved > 0)
     }
 
-    /// The stream of a message that is still incomplete.
+    /// Returns the stream of a message that is still incomplete.
     fn current(&self, message: &PartialMessage) -> Option<&crate::stream::CallStream> {
         let stream = self.streams.get(&message.stream)?;
         (stream.framing.is_partial() && stream.framing.complete() + 1 == message.listed).then_some(stream)
     }
 
-    /// Drops the entries of messages that are complete.
+    /// Removes the entries of messages that are complete.
     fn forget_complete_messages(&mut self) {
         while let Some(first) = self.partial_messages.front()
             && self.current(first).is_none()
@@ -188,14 +189,15 @@ impl Session {
         }
     }
 
-    /// When the oldest incomplete message must have arrived, in time that the connection has been read.
+    /// Returns the earliest deadline of an incomplete message or a first message, in reading time of the
+    /// connection.
     pub(crate) fn message_due(&mut self) -> Option<Duration> {
         self.forget_complete_messages();
         let message = self.partial_messages.front().map(|message| message.since + MESSAGE_TIMEOUT);
         message.into_iter().chain(self.first_message_due()).min()
     }
 
-    /// Ends the calls whose messages should have arrived by now.
+    /// Ends the calls whose messages are past their deadlines.
     pub(crate) fn end_late_messages(&mut self, reading: Duration) {
         self.end_late_calls(reading);
         loop {
@@ -214,13 +216,13 @@ impl Session {
         }
     }
 
-    /// Ends a call because the budget is full. Then no answered request is read on either.
+    /// Ends a call because the budget is full, and all lingering requests with it.
     pub(super) fn fail_without_space(&mut self, id: u32) {
         self.fail(id, no_space());
         self.end_lingering();
     }
 
-    /// Ends a call with an error, whatever it is doing.
+    /// Ends a call with an error, in whatever state it is.
     pub(super) fn fail(&mut self, id: u32, status: Status) {
         let Some(stream) = self.streams.get(&id) else { return };
         if stream.has_begun() {
@@ -233,12 +235,12 @@ impl Session {
         }
     }
 
-    /// What makes plain messages of a compressed body.
+    /// Creates the decompressor of a compressed body.
     pub(crate) fn inflater(&self, largest: usize, account: &Account) -> Inflater {
         Inflater::new(largest, account.budget().clone(), Arc::clone(&self.observer))
     }
 
-    /// The time of this turn. One look at the clock serves all calls of a turn.
+    /// Returns the time of this turn: the clock is read once per turn.
     #[inline]
     pub(crate) fn now(&mut self) -> Instant {
         *self.now.get_or_insert_with(weir_time::clock::monotonic)

@@ -1,11 +1,11 @@
-//! Receive windows: the client gets credit for bytes that are decided or for which there is space (RFC 9113, 6.9).
+//! Receive windows (RFC 9113, 6.9): the client gets credit for consumed bytes and for reserved space.
 
 use crate::frames::{self, kind};
 use crate::session::{CONNECTION_WINDOW, STREAM_WINDOW, Session};
 use crate::stream::Streams;
 
 impl Session {
-    /// Returns credit for bytes of the connection. Credit that was given in advance and not used comes off first.
+    /// Gives the client credit on the connection. Unused credit that was given in advance is deducted first.
     pub(super) fn return_bytes(&mut self, bytes: usize) {
         let unused = bytes.min(self.unused_credit);
         self.unused_credit -= unused;
@@ -15,12 +15,12 @@ impl Session {
         }
     }
 
-    /// Takes what the services have read since the last call, and returns credit for it.
+    /// Takes the counts of bytes that the services have read, and gives the client credit for them.
     pub(crate) fn return_credit(&mut self) {
         for (id, bytes) in self.ledger.take() {
             if let Some(stream) = self.streams.get_mut(&id) {
                 stream.consume(bytes);
-                // A message behind those that were read may have its reservation now.
+                // The message behind those that were read may get its reservation now.
                 if stream.framing.is_partial() {
                     self.unreserved.push(id);
                 }
@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// Returns the credit that is due on a stream.
+    /// Gives the client the credit that is due on a stream.
     pub(super) fn return_stream_credit(&mut self, id: u32) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let credit = stream.take_credit();
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Returns credit for bytes on a stream and on the connection.
+    /// Gives the client credit for bytes on a stream and on the connection.
     pub(super) fn add_stream_credit(&mut self, id: u32, bytes: usize) {
         self.return_bytes(bytes);
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| !stream.end_stream_received) else {
@@ -54,7 +54,7 @@ impl Session {
         }
     }
 
-    /// Sends the credit of a stream at once, so that the rest of a message with a reservation can come.
+    /// Sends the credit of a stream at once, so that the rest of a reserved message can arrive.
     pub(super) fn send_credit_now(&mut self, id: u32) {
         if self.pending_credit > 0 {
             self.send_connection_credit();

@@ -1,7 +1,7 @@
 //! A header block whose CONTINUATION frames have not all arrived (RFC 9113, 4.3 and 6.10).
 //!
-//! HPACK needs every block to its end. So a block that is larger than any call may have is read up to a bound, and only
-//! its call ends. Meanwhile it counts in the buffer budget.
+//! HPACK needs every block to its end. So a block that is too large for any call is still read, up to a bound, and
+//! only its call ends. Until it is complete, it counts in the buffer budget.
 
 use crate::budget::Account;
 use crate::error_code::{ConnectionError, ErrorCode};
@@ -9,13 +9,13 @@ use crate::events::ConnectionEvent;
 use crate::frames::{HEAD, LARGEST_PAYLOAD};
 use crate::session::Session;
 
-/// Bytes that the block may have, unless `max_header_bytes` allows half as many.
+/// Bound of a block in bytes; twice `max_header_bytes` where that is more.
 pub(crate) const MAX_HEADER_BLOCK: usize = 256 << 10;
 
 const TOO_LARGE: &str =
     "it sent a header block of more than 256 KiB, or of more than twice max_header_bytes where that is more";
 
-/// What stands for the block in the list of incomplete messages: no request has this stream.
+/// The stream id that stands for the block in [`Session`]'s `unreserved`: no request has it.
 pub(super) const HEADER_BLOCK: u32 = 0;
 
 pub(super) struct HeaderBlock {
@@ -23,14 +23,14 @@ pub(super) struct HeaderBlock {
     pub(super) end_stream: bool,
     pub(super) depends_on_itself: bool,
     pub(super) bytes: Vec<u8>,
-    /// Bytes of its frames, with the headers of CONTINUATION: the frames may be empty.
+    /// Bytes of its frames including the headers of CONTINUATION frames, whose payloads may be empty.
     received: usize,
-    /// What it counts in the buffer budget.
+    /// Bytes that it counts in the buffer budget.
     counted: usize,
 }
 
 impl Session {
-    /// Keeps the beginning of a block.
+    /// Keeps the first part of a block.
     pub(super) fn begin_block(
         &mut self,
         stream: u32,
@@ -44,7 +44,7 @@ impl Session {
         self.unreserved.push(HEADER_BLOCK);
     }
 
-    /// Adds what a CONTINUATION has. Returns the block, if this is its end.
+    /// Appends a CONTINUATION. Returns the block if it is complete.
     pub(super) fn continue_block(
         &mut self,
         stream: u32,
@@ -69,11 +69,11 @@ impl Session {
         Ok(block)
     }
 
-    /// Counts the block, if it is still incomplete. Without space the connection ends: later blocks cannot be decoded
+    /// Counts an incomplete block in the budget. Without space the connection ends: later blocks cannot be decoded
     /// without this one.
     pub(super) fn reserve_block(&mut self, account: &mut Account) -> Result<(), ConnectionError> {
         let Some(block) = &self.header_block else { return Ok(()) };
-        // As of every connection, a frame that is not complete is not counted.
+        // One frame is not counted, as the incomplete frame of any connection is not.
         let size = block.bytes.capacity().saturating_sub(LARGEST_PAYLOAD);
         let more = size - block.counted;
         account.set_exactly(self.held());
@@ -87,12 +87,12 @@ impl Session {
         Ok(())
     }
 
-    /// Bytes that the block counts.
+    /// Returns the bytes that the block counts.
     pub(super) fn held_by_block(&self) -> usize {
         self.header_block.as_ref().map_or(0, |block| block.counted)
     }
 
-    /// The connection error where the block is what has to go.
+    /// Returns the connection error for a block that has to be freed.
     pub(super) fn no_space_for_block(&self) -> ConnectionError {
         const FULL: &str = "the buffer budget is full: a header block";
         self.observer.observe(ConnectionEvent::BudgetRefusal, FULL);

@@ -1,7 +1,7 @@
 //! Requests that were answered before their end (half-closed (local) in RFC 9113, 5.1).
 //!
-//! Such a request is read on until its end, so that faults in the rest are found, and a client that ends it in time
-//! gets no RST_STREAM. Bytes and time are bounded: then RST_STREAM(NO_ERROR) tells the client that the rest is
+//! Such a request is read to its end, so that faults in the rest are found, and a client that ends it in time gets
+//! no RST_STREAM. Bytes and time are bounded: at the bound RST_STREAM(NO_ERROR) tells the client that the rest is
 //! not needed (8.1).
 
 use std::collections::{HashMap, VecDeque};
@@ -12,18 +12,18 @@ use crate::session::receive::LARGEST_WINDOW;
 use crate::session::{GracefulShutdown, Session};
 use crate::unread_request::UnreadRequest;
 
-/// How many bytes of the body are read, and how long.
+/// Bounds of the rest: bytes of the body, and time.
 const MAX_REST: usize = 64 << 10;
 const LINGER_TIME: Duration = Duration::from_secs(1);
 
-/// What one counts in the buffer budget: its entries, rounded up.
+/// Bytes that one request counts in the buffer budget: its entries, rounded up.
 const COUNTED: usize = 128;
 
-/// The requests of one connection. With the open streams they are at most `max_streams`.
+/// The lingering requests of one connection. Together with the open streams they are at most `max_streams`.
 #[derive(Default)]
 pub(super) struct Lingering {
     requests: HashMap<u32, UnreadRequest, foldhash::fast::RandomState>,
-    /// Until when each is read, the oldest first; also of some that have ended.
+    /// Deadlines, the oldest first. Some are of requests that have ended.
     times: VecDeque<(u32, Instant)>,
 }
 
@@ -35,7 +35,8 @@ impl Lingering {
 }
 
 impl Session {
-    /// Reads on a request that was answered, unless the connection is about to end.
+    /// Keeps reading a request that was answered. Once GOAWAY was sent or received, its stream is reset at once
+    /// instead.
     pub(super) fn linger(&mut self, id: u32, request: UnreadRequest) {
         if self.shutdown != GracefulShutdown::No || self.goaway_received {
             return self.send_reset(id, ErrorCode::NoError);
@@ -46,13 +47,13 @@ impl Session {
         self.held_by_streams += COUNTED;
     }
 
-    /// Ends all of them: for a connection that ends, or has to give up memory.
+    /// Ends all lingering requests, because the connection ends or has to free memory.
     pub(super) fn end_lingering(&mut self) {
         while self.end_oldest() {}
         self.lingering = Lingering::default();
     }
 
-    /// Ends the oldest one; whether there was any.
+    /// Ends the oldest entry; false if there was none.
     fn end_oldest(&mut self) -> bool {
         let oldest = self.lingering.times.pop_front();
         if let Some((id, _)) = oldest
@@ -63,7 +64,7 @@ impl Session {
         oldest.is_some()
     }
 
-    /// Until when the oldest one is read.
+    /// Returns the deadline of the oldest lingering request.
     pub(crate) fn lingering_due(&mut self) -> Option<Instant> {
         while let Some((id, until)) = self.lingering.times.front() {
             if self.lingering.requests.contains_key(id) {
@@ -74,14 +75,14 @@ impl Session {
         None
     }
 
-    /// Ends those that have been read for long enough.
+    /// Ends the requests that are past their deadlines.
     pub(crate) fn end_late_requests(&mut self, now: Instant) {
         while self.lingering_due().is_some_and(|due| due <= now) {
             self.end_oldest();
         }
     }
 
-    /// DATA on a stream that is not open; whether it belongs to such a request.
+    /// Handles DATA on a stream that is not open; false if it belongs to no lingering request.
     pub(super) fn rest_of_body(&mut self, id: u32, bytes: usize, end: bool) -> Result<bool, ConnectionError> {
         let Some(request) = self.lingering.requests.get_mut(&id) else {
             return Ok(false);
@@ -100,7 +101,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Trailers on a stream that is not open; whether they belong to such a request.
+    /// Handles trailers on a stream that is not open; false if they belong to no lingering request.
     pub(super) fn rest_of_headers(&mut self, id: u32, valid: bool) -> Result<bool, ConnectionError> {
         let Some(request) = self.take_lingering(id) else { return Ok(false) };
         if !valid || !request.is_complete() {
@@ -109,7 +110,7 @@ impl Session {
         Ok(true)
     }
 
-    /// WINDOW_UPDATE on a stream that is not open.
+    /// Handles WINDOW_UPDATE on a stream that is not open.
     pub(super) fn unused_credit_of(&mut self, id: u32, increment: i64) -> Result<(), ConnectionError> {
         let Some(request) = self.lingering.requests.get_mut(&id) else {
             return Ok(());
@@ -122,7 +123,7 @@ impl Session {
         self.reset(id, if increment == 0 { ErrorCode::Protocol } else { ErrorCode::FlowControl })
     }
 
-    /// Removes one.
+    /// Removes a request.
     pub(super) fn take_lingering(&mut self, id: u32) -> Option<UnreadRequest> {
         let request = self.lingering.requests.remove(&id)?;
         self.held_by_streams -= COUNTED;

@@ -1,8 +1,8 @@
-//! Bounds of open calls: how many streams there are, how long a first message may take, and what they hold.
+//! Bounds of open calls: the number of streams, the time to the first message, and memory.
 //!
-//! A call counts in the buffer budget from its headers on. One whose memory is more than that of a plain call asks
-//! for it before it begins. When the budget is full, calls without a first message are ended, the newest first, and
-//! on the connection that holds most also streams.
+//! A call counts in the buffer budget from its headers on. One that takes more memory than a plain call reserves it
+//! before it begins. When the budget is full, calls without a first message are ended, the newest first, and on the
+//! connection that holds most also streams.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,22 +16,22 @@ use crate::service::CallKind;
 use crate::session::Session;
 use crate::stream::CallStream;
 
-/// Open calls that a connection may have while the budget is full, if their messages follow their headers later. So a
-/// client of few calls is served whatever others hold.
+/// Open calls that a connection may have while the budget is full, although their messages have not followed their
+/// headers. So a client with few calls is served no matter what others hold.
 pub const FEW_CALLS: usize = 16;
 
 /// The open calls of one connection.
 pub(super) struct OpenCalls {
-    /// Those of the process.
+    /// The process-wide count of open streams.
     streams: OpenStreams,
     side_streams: usize,
-    /// Calls of which nothing had arrived but the headers, the oldest first.
+    /// Calls without a byte of a message when they were listed, the oldest first.
     silent: VecDeque<SilentCall>,
 }
 
 struct SilentCall {
     stream: u32,
-    /// The time that the connection had been read when it was noticed.
+    /// The connection's reading time when the call was noticed.
     since: Duration,
 }
 
@@ -45,7 +45,7 @@ impl OpenCalls {
         self.streams.clone()
     }
 
-    /// Counts a call, if its kind is counted, or says which bound refuses it.
+    /// Counts a call of a streaming method, or returns the bound that refuses it.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -63,7 +63,7 @@ impl OpenCalls {
         Ok(Some(open))
     }
 
-    /// A call of this kind has ended.
+    /// Uncounts a call of this kind that has ended.
     #[inline]
     pub(super) fn ended(&mut self, kind: CallKind) {
         self.side_streams -= usize::from(kind == CallKind::SideStream);
@@ -79,7 +79,7 @@ impl OpenCalls {
 }
 
 impl Session {
-    /// Answers a call that a bound of streams refuses.
+    /// Answers a call that a bound of streams has refused.
     pub(super) fn refuse_stream(&mut self, id: u32, end_stream: bool, bound: StreamBound) {
         self.observer.observe(ConnectionEvent::StreamRefusal(bound), "as many streams are open as may be");
         let limit = match bound {
@@ -90,7 +90,7 @@ impl Session {
         self.refuse(id, end_stream, head.status, &head.headers);
     }
 
-    /// Reserves what a call takes once it has begun, or says why it cannot begin.
+    /// Reserves the memory that a call takes once it has begun, or returns the status that refuses it.
     pub(crate) fn admit(&mut self, account: &mut Account, id: u32) -> Result<(), Status> {
         let Some(stream) = self.streams.get(&id) else { return Ok(()) };
         let (call_bytes, begun_bytes) = (stream.call_bytes, stream.begun_bytes);
@@ -106,7 +106,7 @@ impl Session {
         Ok(())
     }
 
-    /// Notes a call that has begun without a byte of a message.
+    /// Records a call that has begun without a byte of a message.
     pub(super) fn await_first_message(&mut self, id: u32, reading: Duration) {
         self.open_calls.silent.push_back(SilentCall { stream: id, since: reading });
         self.forget_begun_messages();
@@ -129,13 +129,13 @@ impl Session {
         self.streams.get(&call.stream).is_some_and(is_silent)
     }
 
-    /// When the oldest call without a message must have begun to send one.
+    /// Returns the deadline for the first message of the oldest silent call, in reading time.
     pub(super) fn first_message_due(&mut self) -> Option<Duration> {
         self.forget_begun_messages();
         self.open_calls.silent.front().map(|call| call.since + self.limits.first_message_timeout)
     }
 
-    /// Ends the calls whose first messages should have begun to arrive by now.
+    /// Ends the calls whose first messages have not begun to arrive by their deadlines.
     pub(super) fn end_late_calls(&mut self, reading: Duration) {
         while self.first_message_due().is_some_and(|due| due <= reading) {
             let Some(late) = self.open_calls.silent.pop_front() else { return };
@@ -150,8 +150,8 @@ impl Session {
         }
     }
 
-    /// Ends calls whose first messages have not arrived, the newest first, until what the connection holds fits. A
-    /// connection of few calls keeps them.
+    /// Ends calls without a first message, the newest first, until the held bytes fit the budget. A connection with
+    /// at most [`FEW_CALLS`] calls keeps them.
     pub(super) fn end_silent_calls(&mut self, account: &mut Account) {
         if self.streams.len() <= FEW_CALLS {
             return;
@@ -165,8 +165,8 @@ impl Session {
         }
     }
 
-    /// Ends calls whose first messages have not arrived, and then streams, the newest first, until they have freed
-    /// `demanded` bytes. How many bytes that was.
+    /// Ends calls without a first message and then streams, the newest first, until `demanded` bytes are freed.
+    /// Returns the bytes that were freed.
     pub(super) fn end_open_calls(&mut self, demanded: usize) -> usize {
         let before = self.held();
         let silent = self.newest_first(has_nothing_to_lose);
@@ -193,7 +193,7 @@ impl Session {
     }
 }
 
-/// Whether a call has got no message, and no space for one.
+/// True if no message of the call has arrived whole, and none has a reservation.
 const fn has_nothing_to_lose(stream: &CallStream) -> bool {
     stream.awaits_first_message() && stream.reserved == 0
 }

@@ -1,11 +1,11 @@
-//! How a connection begins (RFC 9113, 3.4): the client's preface, and our settings.
+//! The connection preface (RFC 9113, 3.4): the client's preface, and our settings.
 
 use crate::error_code::ConnectionError;
 use crate::frames::{self, DEFAULT_WINDOW, PREFACE, kind, setting};
 use crate::session::{CONNECTION_WINDOW, ClientPreface, STREAM_WINDOW, Session};
 
 impl Session {
-    /// Takes the client's preface and returns its length; 0 while it is incomplete.
+    /// Consumes the client's preface and returns its length; 0 while it is incomplete.
     pub(super) fn preface(&mut self, bytes: &[u8]) -> Result<usize, ConnectionError> {
         let length = bytes.len().min(PREFACE.len());
         if bytes[..length] != PREFACE[..length] {
@@ -34,12 +34,12 @@ impl Session {
     }
 }
 
-/// What somebody is told who does not speak gRPC.
+/// Returns the explanation for a client that does not speak gRPC.
 pub(super) fn wrong_port(hint: &str) -> String {
     format!("This port speaks gRPC, which is HTTP/2. {hint}\n")
 }
 
-/// A client that speaks HTTP/1.1 would be shown the bytes of a GOAWAY otherwise.
+/// Returns the response to HTTP/1.1. Such a client would show the bytes of a GOAWAY otherwise.
 fn http1_response(hint: &str) -> String {
     let text = wrong_port(hint);
     let length = text.len();

@@ -1,4 +1,4 @@
-//! What the client sends, frame by frame.
+//! The receiving side of a session: one handler per frame type.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -14,7 +14,7 @@ use crate::stream::CallStream;
 /// The largest flow-control window (RFC 9113, 6.9.1).
 pub(super) const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 
-/// What becomes of a frame.
+/// The result of handling a frame.
 type FrameResult = Result<(), ConnectionError>;
 
 impl Session {
@@ -102,7 +102,7 @@ impl Session {
 
     fn request(&mut self, id: u32, end_stream: bool, head: Result<RequestHead, HeaderFault>) -> FrameResult {
         if self.shutdown == GracefulShutdown::Final {
-            // The last GOAWAY says that this stream is ignored.
+            // Streams above the last stream of the final GOAWAY are ignored.
             return Ok(());
         }
         self.last_stream_id = id;
@@ -199,7 +199,7 @@ impl Session {
             self.unreserved.push(frame.stream);
         }
         self.held_by_streams = self.held_by_streams - stream.counted + stream.count();
-        // Padding is not read.
+        // Padding is consumed at once.
         if content.len() < length {
             self.add_stream_credit(frame.stream, length - content.len());
         }
@@ -261,7 +261,7 @@ impl Session {
         Ok(())
     }
 
-    /// Priorities are ignored, but a stream that depends on itself is a stream error, as RFC 7540 (5.3.1) has it. No
+    /// Priorities are ignored. A stream that depends on itself is a stream error, as in RFC 7540 (5.3.1). No
     /// RST_STREAM may be sent on an idle stream.
     fn priority(&mut self, frame: &Frame<'_>) -> FrameResult {
         sized(frame, frame.payload.len() == 5)?;
@@ -307,8 +307,8 @@ impl Session {
         Ok(())
     }
 
-    /// The setting holds for open streams too. They are visited only where one of their windows may become too
-    /// large: one frame may carry thousands of such settings.
+    /// Sets the initial send window. It changes open streams too, but they are visited only if one of their windows
+    /// may overflow: one frame may carry thousands of such settings.
     fn set_initial_send_window(&mut self, size: i64) -> FrameResult {
         self.initial_send_window = size;
         if size + self.largest_send_window_delta > LARGEST_WINDOW {
@@ -331,13 +331,13 @@ impl Session {
         } else if frame.payload == KEEPALIVE_PING {
             self.ping_acked = true;
         } else if frame.payload == SHUTDOWN_PING && self.shutdown == GracefulShutdown::Announced {
-            // Everything that the client sent before it knew of the shutdown has come.
+            // All streams that the client opened before it knew of the shutdown have arrived.
             self.finish_shutdown();
         }
         Ok(())
     }
 
-    /// Frames for an idle stream are connection errors (RFC 9113, 5.1).
+    /// Checks that the stream is not idle: frames for idle streams are connection errors (RFC 9113, 5.1).
     fn check_opened(&self, stream: u32) -> FrameResult {
         if stream.is_multiple_of(2)
             || (stream > self.last_stream_id && self.shutdown != GracefulShutdown::Final)
@@ -348,7 +348,7 @@ impl Session {
     }
 }
 
-/// True if a HEADERS or PRIORITY frame says that its stream depends on itself.
+/// True if a HEADERS or PRIORITY frame makes its stream depend on itself.
 #[inline]
 fn depends_on_itself(frame: &Frame<'_>) -> bool {
     let is_headers = frame.kind == kind::HEADERS;
@@ -359,7 +359,8 @@ fn depends_on_itself(frame: &Frame<'_>) -> bool {
     frame.number(at).is_ok_and(|dependency| dependency & (u32::MAX >> 1) == frame.stream)
 }
 
-/// Bytes that the flags of a DATA or HEADERS frame announce. A shorter one is FRAME_SIZE_ERROR (RFC 9113, 4.2).
+/// Returns the bytes of fixed fields that the flags of a DATA or HEADERS frame announce. A frame with fewer is
+/// FRAME_SIZE_ERROR (RFC 9113, 4.2).
 const fn fixed_fields(frame: &Frame<'_>) -> usize {
     const PAD_LENGTH: usize = 1;
     const PRIORITY: usize = 5;

@@ -1,4 +1,4 @@
-//! Streams that one side has reset a short time ago. Frames for them may still be in flight (RFC 9113, 5.1).
+//! Recently reset streams. Frames for them may still be in flight (RFC 9113, 5.1).
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::error_code::{ConnectionError, ErrorCode};
 use crate::frames::{Frame, flag};
 use crate::session::Session;
 
-/// The last streams that were reset. Beyond `limit` the oldest are forgotten.
+/// The ids of the last reset streams. Beyond `limit` the oldest are forgotten.
 pub(super) struct RecentStreams {
     ids: VecDeque<u32>,
     limit: usize,
@@ -28,7 +28,7 @@ impl RecentStreams {
         self.ids.contains(&id)
     }
 
-    /// Forgets a stream; whether it was known.
+    /// Forgets a stream; false if it was not known.
     pub(super) fn forget(&mut self, id: u32) -> bool {
         let place = self.ids.iter().position(|known| *known == id);
         place.is_some_and(|place| self.ids.remove(place).is_some())
@@ -36,7 +36,7 @@ impl RecentStreams {
 }
 
 impl Session {
-    /// HEADERS on a stream that is not open any more.
+    /// Handles HEADERS on a stream that is closed.
     pub(super) fn headers_of_ended(&mut self, id: u32, valid: bool) -> Result<(), ConnectionError> {
         if self.rest_of_headers(id, valid)? || self.reset_streams.contains(id) || self.is_cancelled(id) {
             return Ok(());
@@ -44,8 +44,8 @@ impl Session {
         Err(ConnectionError::new(ErrorCode::StreamClosed, "it sent headers on a stream that has ended"))
     }
 
-    /// Whether the client has reset this stream. Its late frame is a stream error (RFC 9113, 5.1), and those behind it
-    /// are ignored.
+    /// True if the client has reset this stream. Its late frame is a stream error (RFC 9113, 5.1), and those behind
+    /// it are ignored.
     fn is_cancelled(&mut self, id: u32) -> bool {
         let is_known = self.cancelled_streams.forget(id);
         if is_known {
@@ -54,10 +54,10 @@ impl Session {
         is_known
     }
 
-    /// DATA on a stream that is not open any more.
+    /// Handles DATA on a stream that is closed.
     pub(super) fn data_of_ended(&mut self, frame: &Frame<'_>, bytes: usize) -> Result<(), ConnectionError> {
         let id = frame.stream;
-        // Streams that follow the last one of our GOAWAY are ignored.
+        // Streams above the last stream of our GOAWAY are ignored.
         if id > self.last_stream_id
             || self.rest_of_body(id, bytes, frame.has(flag::END_STREAM))?
             || self.reset_streams.contains(id)

@@ -1,4 +1,4 @@
-//! What the client is sent: answers, as far as the send windows allow.
+//! The sending side of a session: responses, within the send windows.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -35,7 +35,7 @@ impl Session {
         }
     }
 
-    /// Answers a call.
+    /// Answers a call with a response or an error.
     pub(crate) fn answer(&mut self, id: u32, answer: Result<Reply, Status>) {
         if !self.streams.contains_key(&id) {
             return;
@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Ends a response that has begun with an error: in its trailers, unless data still waits before them.
+    /// Fails a response that has begun: in its trailers, unless data is still queued before them.
     pub(super) fn fail_response(&mut self, id: u32, status: &Status) {
         let Some(stream) = self.streams.get(&id) else { return };
         let mut trailers = HeaderMap::new();
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Sends the next piece of a streaming response; `None` is its end.
+    /// Sends the next frame of a streaming response; `None` is its end.
     pub(crate) fn continue_response(&mut self, response: StreamingResponse, piece: Option<Frame<Bytes>>) {
         let id = response.stream;
         let Some(piece) = piece else { return self.queue(id, Bytes::new(), AfterData::EndStream) };
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Resets a call that has failed without an answer.
+    /// Resets a call that has failed without a response.
     pub(crate) fn failed(&mut self, id: u32) {
         if let Some(stream) = self.streams.remove(&id) {
             self.release(&stream);
@@ -105,8 +105,8 @@ impl Session {
         }
     }
 
-    /// Streaming responses to poll for more, unless too much output waits. Those of streams that were reset
-    /// meanwhile are dropped.
+    /// Takes the streaming responses that may be polled for more; none while the output is full. Those of reset
+    /// streams are dropped.
     pub(crate) fn take_resumable(&mut self) -> Vec<StreamingResponse> {
         if self.output_is_full() {
             return Vec::new();
@@ -115,7 +115,7 @@ impl Session {
         std::mem::take(&mut self.resumable)
     }
 
-    /// Sends queued data as far as the windows allow, one frame of each stream in turn.
+    /// Sends queued data within the windows, one frame per stream in turn.
     pub(crate) fn send_queued(&mut self) {
         let mut without = 0;
         while without < self.blocked.len() && self.send_window > 0 && !self.output_is_full() {
@@ -134,7 +134,7 @@ impl Session {
         }
     }
 
-    /// Answers a call of a path that no method can have.
+    /// Answers a call whose path cannot name a method.
     pub(super) fn answer_unknown_path(&mut self, id: u32, end_stream: bool) {
         let status = Status::unimplemented("the path is that of no method");
         let (head, ()) = status.into_http().into_parts();
@@ -155,8 +155,8 @@ impl Session {
         self.refuse(id, end_stream, StatusCode::OK, &fields);
     }
 
-    /// Answers a request with another content-type than gRPC's: people and programs that have found the wrong port read
-    /// it. Without a window for the text there is only the status.
+    /// Answers a request whose content-type is not gRPC's, with a text for people and programs that have found the
+    /// wrong port. Without a send window for the text only the status is sent.
     pub(super) fn answer_not_grpc(&mut self, id: u32, end_stream: bool) {
         const STATUS: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         let text = wrong_port(self.limits.http1_hint);
@@ -176,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Answers headers that begin no call.
+    /// Answers a header block that begins no call.
     pub(super) fn refuse(&mut self, id: u32, end_stream: bool, status: StatusCode, fields: &HeaderMap) {
         self.response_headers.response(&mut self.output, id, status, fields, true);
         if !end_stream {
@@ -184,7 +184,7 @@ impl Session {
         }
     }
 
-    /// Sends data as far as the windows allow, and queues the rest; `then` follows it.
+    /// Sends data within the windows and queues the rest; `then` follows it.
     fn queue(&mut self, id: u32, data: Bytes, then: AfterData) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         self.queued_bytes += data.len();
@@ -196,14 +196,14 @@ impl Session {
                 SendProgress::Some | SendProgress::Nothing => break,
             }
         }
-        // Streams that were reset stay in the list while the connection has no window.
+        // Reset streams stay in the list while the connection has no send window.
         if self.blocked.len() > 2 * self.streams.len() {
             self.blocked.retain(|id| self.streams.contains_key(id));
         }
         self.blocked.push_back(id);
     }
 
-    /// Sends one frame of a stream's queued data; after the last one, what follows it.
+    /// Sends one frame of a stream's queued data, and after the last one what follows the data.
     fn send_some(&mut self, id: u32) -> SendProgress {
         let Some(stream) = self.streams.get_mut(&id) else { return SendProgress::All };
         let Some(queued) = &mut stream.queued else { return SendProgress::All };
@@ -242,7 +242,7 @@ impl Session {
         SendProgress::All
     }
 
-    /// Ends a stream whose response is complete. If the client has not finished its request, it is read on for a while.
+    /// Ends a stream whose response is complete. If the client has not finished its request, the request lingers.
     fn end_stream(&mut self, id: u32) {
         let Some(stream) = self.streams.remove(&id) else { return };
         let unread = stream.unread_request();
@@ -253,7 +253,7 @@ impl Session {
     }
 }
 
-/// How far queued data was sent.
+/// Progress with the queued data of one stream.
 enum SendProgress {
     All,
     Some,

@@ -30,12 +30,12 @@ fn methods() -> Methods {
     Methods::new(vec![hot, stream], 64 << 10).with_side_streams(vec![side])
 }
 
-/// A session whose peer has said what these settings are.
+/// Creates a session whose peer has sent these settings.
 fn begun(settings: &[(u16, u32)]) -> Session {
     begun_with(&ConnectionLimits::default(), usize::MAX, settings)
 }
 
-/// The same with these limits, and so many open streams in the process.
+/// Like `begun`, with these limits, and a bound of open streams in the process.
 fn begun_with(limits: &ConnectionLimits, max_open_streams: usize, settings: &[(u16, u32)]) -> Session {
     let streams = OpenStreams::new(max_open_streams);
     let mut session = Session::new(limits, methods(), Arc::new(Unobserved), streams);
@@ -46,7 +46,7 @@ fn begun_with(limits: &ConnectionLimits, max_open_streams: usize, settings: &[(u
     session
 }
 
-/// Opens streams, and begins their calls.
+/// Opens streams and begins their calls.
 fn open(session: &mut Session, streams: &[u32]) -> Vec<u32> {
     for &stream in streams {
         let block = fluke_hpack::Encoder::new().encode(ASK.iter().copied());
@@ -75,7 +75,7 @@ fn receive(
     session.read(&bytes)
 }
 
-/// What is to be written: kinds, streams and lengths; and takes it.
+/// Takes the output, and returns kind, stream and length of each frame.
 fn sent_frames(session: &mut Session) -> Vec<(u8, u32, usize)> {
     let bytes = std::mem::take(session.output());
     let (mut rest, mut said) = (&bytes[..], Vec::new());
@@ -161,8 +161,8 @@ fn a_stream_that_was_reset_is_answered_no_more_and_its_call_given_up() {
     assert!(sent_frames(&mut session).iter().all(|it| it.1 == 3));
 }
 
-/// An answer that was about to go on is in no list of what goes on, so that a reset found nothing to give up
-/// there, and it was asked for more for as long as the connection lived.
+/// A response that waits in `resumable` is not among the futures in flight, so a reset found nothing to cancel. It
+/// was polled for as long as the connection lived.
 #[test]
 fn an_answer_that_waits_for_its_turn_is_given_up_with_its_stream() {
     let mut session = begun(&[]);
@@ -177,7 +177,7 @@ fn an_answer_that_waits_for_its_turn_is_given_up_with_its_stream() {
     assert_eq!(asked, [3]);
 }
 
-/// What was more than a call had announced was never read by anybody, and once was never given back.
+/// Bytes beyond a content-length were read by nobody, and their credit once was never returned.
 #[test]
 fn all_that_is_sent_is_given_back_whatever_becomes_of_it() {
     let mut session = begun(&[]);
@@ -205,7 +205,7 @@ fn window_update(session: &mut Session, stream: u32, more: u32) -> Result<usize,
     receive(session, kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes())
 }
 
-/// A call of a few bytes may have an answer of a hundred thousand: a thousand of them once waited together.
+/// A call of a few bytes may have a response of a hundred thousand. A thousand of these were once queued together.
 #[test]
 fn calls_wait_while_their_answers_would() {
     let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 0)]);
@@ -225,7 +225,7 @@ fn calls_wait_while_their_answers_would() {
         answer_all(&mut session, &mut begun);
     }
     assert!(begun < 50 && session.queued_bytes < MAX_QUEUED_BYTES + 100_000, "{begun}");
-    // One is given up, and room is made for the others.
+    // One stream is reset, which frees queue space for the others.
     receive(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
     for given in 1.. {
         assert!(given < 1000, "{begun}");
@@ -242,8 +242,7 @@ fn calls_wait_while_their_answers_would() {
     assert!(session.blocked.is_empty(), "{:?}", session.blocked);
 }
 
-/// What had been reset stayed in the list of those that wait for the connection's window, for as long as there
-/// was none.
+/// Reset streams stayed in the list of streams blocked by the connection's window, for as long as that was empty.
 #[test]
 fn streams_that_were_reset_wait_for_no_window() {
     let mut session = begun(&[]);
@@ -267,16 +266,16 @@ fn windows_are_what_was_given_wherever_it_was() {
     };
     let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
     open(&mut session, &[1, 3]);
-    // As much as there can be, on a stream that ends; then as much as there can be on all.
+    // The largest window on a stream that ends; then the largest initial window.
     window_update(&mut session, 1, LARGEST - 10).unwrap();
     receive(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
     set(&mut session, LARGEST).unwrap();
-    // Down again, with a stream that has more than others; which is then too much.
+    // A smaller initial window, and a stream with more credit than others, which then overflows.
     set(&mut session, 0).unwrap();
     window_update(&mut session, 3, 7).unwrap();
     set(&mut session, LARGEST - 7).unwrap();
     assert_eq!(set(&mut session, LARGEST - 6).map_err(|error| error.code), Err(ErrorCode::FlowControl));
-    // A window that has become negative must be filled first.
+    // A negative window must be filled before anything is sent.
     let mut session = begun(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
     open(&mut session, &[1]);
     session.answer(1, message(20));

@@ -1,7 +1,7 @@
 //! The connections of the admin port: a bounded number of them, and each with deadlines.
 //!
-//! At the bound, the connection is closed whose caller keeps it waiting longest, and never a new one refused: probes and
-//! scrapes are new, and ask at once. Silent and slow callers keep nobody out.
+//! At the bound, a new connection replaces the one that has waited longest for its client. New connections are
+//! never refused, because probes and scrapes are new and ask at once. So silent and slow clients keep nobody out.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -20,13 +20,13 @@ use weir_time::clock::monotonic;
 
 use super::progress::{ObservedSocket, Progress};
 
-/// Between two looks for a deadline that has passed.
+/// Interval of the checks for a deadline that has passed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Between two tries to accept where the system has nothing for a connection.
+/// Delay after a failed accept.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// The connections that are open.
+/// The open connections.
 pub(super) struct AdminConnections {
     most: usize,
     open: Mutex<Vec<Arc<AdminConnection>>>,
@@ -39,12 +39,12 @@ struct AdminConnection {
 }
 
 impl AdminConnections {
-    /// At most `most` connections, half of them from one address.
+    /// Allows at most `most` connections, half of them from one address.
     pub(super) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, open: Mutex::new(Vec::new()) })
     }
 
-    /// Serves `router` until dropped. What is wrong with one connection ends only that one.
+    /// Serves `router` until dropped. Errors of a connection end only that connection.
     pub(super) async fn serve(self: Arc<Self>, listener: TcpListener, router: Router) -> Infallible {
         loop {
             let Ok((socket, peer)) = listener.accept().await else {
@@ -58,12 +58,13 @@ impl AdminConnections {
             });
             self.admit(&connection);
             tokio::spawn(Arc::clone(&self).run(connection, socket, router.clone()));
-            // A new connection is read before the next one is accepted: it may be a probe, which the next would close.
+            // A new connection is read before the next one is accepted: it may be a probe, which the next one would
+            // replace.
             yield_now().await;
         }
     }
 
-    /// Closes another connection where there are too many.
+    /// Adds a connection. At a bound, it replaces the one that has waited longest.
     fn admit(&self, new: &Arc<AdminConnection>) {
         let mut open = self.open.lock();
         let of_peer = open.iter().filter(|one| one.peer == new.peer).count();
@@ -99,7 +100,7 @@ impl AdminConnections {
     }
 }
 
-/// Ends when a deadline has passed.
+/// Waits until a deadline has passed.
 async fn late(progress: &Progress) {
     while !progress.is_late(monotonic()) {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -115,7 +116,8 @@ mod tests {
         Arc::new(AdminConnection { peer: peer.parse().unwrap(), progress, closed: Notify::new() })
     }
 
-    /// At the bound the connection that waits longest goes: of the same address where that has half of all.
+    /// At the bound the connection that has waited longest is closed: one of the same address if that has half of
+    /// all.
     #[test]
     fn a_new_connection_takes_the_place_of_the_one_that_waits_longest() {
         let start = monotonic();

@@ -1,4 +1,4 @@
-//! How far a connection to the admin port is: whether its caller keeps it waiting.
+//! The progress of a connection to the admin port: it tells if the connection waits for its client.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use weir_time::clock::monotonic;
 
-/// The longest time for the headers of a request, and for the writing of its answer.
+/// Time in which a client must send the headers of a request, and time in which it must take the response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest time between two requests.
+/// Time that a connection may be idle between two requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The phase of a connection, and since when it is in it.
+/// The phase of a connection, and the time at which it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// A request is awaited, or has not arrived whole.
+    /// A request is awaited or incomplete.
     Request(Instant),
-    /// Its answer is written, and the caller does not take it yet.
+    /// The response is blocked: the client does not read it.
     Blocked(Instant),
-    /// What was written has been taken. The next bytes are a new request, or more of the answer.
+    /// All output so far was taken. The next bytes are a new request, or more of the response.
     Written { first: Instant, last: Instant },
 }
 
-/// Shared by the socket of a connection and by who ends it.
+/// The progress of a connection, shared by its socket and by the task that closes it.
 #[derive(Debug)]
 pub(super) struct Progress(Mutex<Phase>);
 
@@ -36,7 +36,7 @@ impl Progress {
         Self(Mutex::new(Phase::Request(now)))
     }
 
-    /// Since when the caller keeps the connection as it is.
+    /// Returns the time since which the connection waits for its client.
     pub(super) fn since(&self) -> Instant {
         match *self.0.lock() {
             Phase::Request(since) | Phase::Blocked(since) => since,
@@ -71,7 +71,7 @@ impl Progress {
 }
 
 impl Phase {
-    /// When the answer that is written now was begun: a caller who takes a byte now and then gets no more time.
+    /// Returns the time of the response's first write. A client that takes a byte now and then gets no more time.
     fn first_write(self, now: Instant) -> Instant {
         match self {
             Self::Request(_) => now,
@@ -80,7 +80,7 @@ impl Phase {
     }
 }
 
-/// A socket that tells its progress.
+/// A socket that records its progress.
 pub(super) struct ObservedSocket {
     pub(super) socket: TcpStream,
     pub(super) progress: Arc<Progress>,
@@ -135,13 +135,13 @@ mod tests {
     fn callers_who_keep_a_connection_waiting_are_late() {
         let start = monotonic();
         let progress = Progress::new(start);
-        // Half a request, byte by byte.
+        // An incomplete request, sent byte by byte.
         progress.read(start + 4 * SECOND);
         assert!(!progress.is_late(start + 4 * SECOND) && progress.is_late(start + 5 * SECOND));
-        // Its answer, and the time until the next request.
+        // Its response, and the idle time until the next request.
         progress.wrote(start + 6 * SECOND);
         assert!(!progress.is_late(start + 65 * SECOND) && progress.is_late(start + 66 * SECOND));
-        // An answer that is taken byte by byte.
+        // A response that is taken byte by byte.
         progress.read(start + 70 * SECOND);
         progress.wrote(start + 71 * SECOND);
         progress.blocked(start + 72 * SECOND);

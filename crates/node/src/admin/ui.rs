@@ -1,4 +1,4 @@
-//! A page for people: what was decided in the last hour, and how the node does. It loads nothing from anywhere else.
+//! The `/ui` page: the decisions of the last hour, and the health of the node. It loads nothing from other hosts.
 
 use axum::Router;
 use axum::extract::State as Shared;
@@ -15,17 +15,17 @@ use crate::usage::{
 
 const PAGE: &str = include_str!("ui.html");
 
-/// Minutes that are shown.
+/// Minutes shown.
 const MINUTES: u64 = 60;
 
-/// Consumers that are shown, of each kind and of any strategy.
+/// Consumers shown of each kind (denied, allowed), over all strategies.
 const CONSUMERS: usize = 100;
 
-/// Scripts and styles are in the page itself, and it asks nobody but this node.
+/// Content security policy: scripts and styles are inline, and the page connects only to this node.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// `/ui` and what it asks for.
+/// Returns the routes of the page and its data.
 pub(super) fn routes(usage: UsageHandle, readiness: Readiness) -> Router {
     Router::new().route("/ui", get(page)).route("/ui/data", get(data).with_state((usage, readiness)))
 }
@@ -81,7 +81,7 @@ async fn collected(usage: &UsageHandle, readiness: &Readiness) -> Result<Value, 
     }))
 }
 
-/// The calls of each minute.
+/// Returns the calls per minute.
 fn series(row: &UsageRow, from: u64) -> Value {
     let mut points = vec![0; MINUTES as usize];
     for (at, total) in &row.points {

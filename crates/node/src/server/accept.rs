@@ -1,5 +1,5 @@
-//! Accepts connections and deals them out, each to the worker that has the fewest. Beyond the bound they
-//! are accepted and closed: left in the kernel's queue, they would keep their callers waiting.
+//! The acceptor: it gives each connection to the worker with the fewest. Connections beyond the bound are accepted
+//! and closed: in the kernel's backlog they would keep their clients waiting.
 
 use std::convert::Infallible;
 use std::io;
@@ -14,7 +14,7 @@ use super::listener::{Accepted, ConnectedPeer, Listener, SocketFile};
 use super::open_files::OpenFiles;
 use super::worker::Hand;
 
-/// Waits between tries while accepting fails, doubled up to the second.
+/// Exponential backoff while accepting fails: doubled from the first delay up to the longest.
 const FIRST_BACKOFF: Duration = Duration::from_millis(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
@@ -24,24 +24,24 @@ pub(super) struct Acceptor {
     dealer: Dealer,
 }
 
-/// A listener on the runtime that waits for its connections.
+/// A listening socket registered with the runtime.
 enum AcceptingListener {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
 }
 
-/// Deals connections out.
+/// Distributes connections over the workers.
 struct Dealer {
     hands: Vec<Hand>,
     max_connections: usize,
     files: OpenFiles,
     refused: Arc<AtomicU64>,
-    /// Whether the last connection was refused.
+    /// True if the last connection was refused.
     full: AtomicBool,
 }
 
 impl Acceptor {
-    /// Within a runtime.
+    /// Creates an acceptor. Must be called within a runtime.
     pub(super) fn new(
         listener: Listener,
         hands: Vec<Hand>,
@@ -55,8 +55,8 @@ impl Acceptor {
         Ok(Self { listener, dealer })
     }
 
-    /// Accepts until dropped. No error ends it: what is wrong with one connection is that connection's
-    /// end, and what is wrong with the machine (no file descriptors left) passes.
+    /// Accepts until dropped. No error ends it: errors of a connection end only that connection, and errors of the
+    /// machine (no file descriptors left) pass.
     pub(super) async fn run(&self) -> Infallible {
         let mut backoff = FIRST_BACKOFF;
         loop {
@@ -88,16 +88,16 @@ impl Acceptor {
         self.dealer.deal(stream, &peer)
     }
 
-    /// Closes the listener, once the connections that the kernel has accepted for it are dealt out: their callers
-    /// may have sent calls already, which the kernel would reset. The file of a Unix socket goes first, so that
-    /// no client connects meanwhile.
+    /// Closes the listener after its backlog is distributed: clients in it may have sent calls already, and the
+    /// kernel would reset these connections. The file of a Unix socket is removed first, so that no client connects
+    /// meanwhile.
     pub(super) fn close(self) {
         let Self { listener, dealer } = self;
         let closed = match listener {
             AcceptingListener::Tcp(listener) => listener.into_std().and_then(|listener| {
                 deal_waiting(&dealer, || {
                     let (stream, peer) = listener.accept()?;
-                    // Unlike the runtime's sockets, it does not inherit this.
+                    // Unlike sockets that the runtime accepts, it is not non-blocking by itself.
                     stream.set_nonblocking(true)?;
                     Ok((Accepted::Tcp(stream), ConnectedPeer(Some(peer))))
                 })
@@ -117,7 +117,7 @@ impl Acceptor {
     }
 }
 
-/// Deals out what `accept` gives until nothing waits any more.
+/// Distributes connections from `accept` until none is waiting.
 fn deal_waiting(
     dealer: &Dealer,
     accept: impl Fn() -> io::Result<(Accepted, ConnectedPeer)>,
@@ -132,7 +132,7 @@ fn deal_waiting(
 }
 
 impl AcceptingListener {
-    /// Within a runtime.
+    /// Registers the listener. Must be called within a runtime.
     fn on_runtime(listener: Listener) -> io::Result<Self> {
         Ok(match listener {
             Listener::Tcp(listener) => {
@@ -148,7 +148,7 @@ impl AcceptingListener {
 }
 
 impl Dealer {
-    /// Gives a connection to the worker that has the fewest, if there may be one more.
+    /// Gives a connection to the worker with the fewest, unless the bound of connections or of files is reached.
     fn deal(&self, stream: Accepted, peer: &ConnectedPeer) -> io::Result<()> {
         if self.hands.iter().map(Hand::open).sum::<usize>() >= self.max_connections {
             let most = self.max_connections;
@@ -163,7 +163,7 @@ impl Dealer {
             return Ok(());
         }
         self.full.store(false, Relaxed);
-        // Without it every small answer waits for the acknowledgement of the one before: 40 ms.
+        // Nagle's algorithm would hold each small response until the one before is acknowledged: 40 ms.
         if let Accepted::Tcp(stream) = &stream {
             stream.set_nodelay(true)?;
         }
@@ -174,7 +174,8 @@ impl Dealer {
         Ok(())
     }
 
-    /// The connection ends when the caller drops it. Only the first of a row is worth a warning.
+    /// Counts a refused connection, which ends when the caller drops it. Only the first of a row is logged as a
+    /// warning.
     fn refuse(&self, warn: impl FnOnce()) {
         self.refused.fetch_add(1, Relaxed);
         if !self.full.swap(true, Relaxed) {

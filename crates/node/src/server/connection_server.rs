@@ -1,5 +1,5 @@
-//! The services of one worker over single connections, which need not be sockets: what tests and
-//! benchmarks serve over a pipe in memory.
+//! The services of one worker over single connections, which need not be sockets. Tests and benchmarks use it over
+//! a pipe in memory.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct ConnectionServer<S> {
 }
 
 impl<S: Store> ConnectionServer<S> {
-    /// The services that a worker of number 0 would have.
+    /// Creates the services of worker 0.
     pub fn new(config: &ServerConfig, parts: &Parts<S>) -> Result<Self, ServerError> {
         let services = routes::services((parts.store)(), parts, 0, config)?;
         let (_, accepted) = mpsc::unbounded_channel();
@@ -31,8 +31,8 @@ impl<S: Store> ConnectionServer<S> {
         Ok(Self { connections, open: parts.metrics.connections() })
     }
 
-    /// Serves one connection until it ends, or until `stop`'s sender is dropped and its calls have finished.
-    /// Within a runtime.
+    /// Serves one connection until it ends; or, once `stop`'s sender is dropped, until its calls have finished.
+    /// Must be called within a runtime.
     pub fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,

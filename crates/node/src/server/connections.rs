@@ -25,11 +25,11 @@ use super::tonic_server;
 use super::worker::stopped;
 use crate::telemetry::TransportMetrics;
 
-/// How long a client may take to acknowledge the PING behind our GOAWAY, or to complete its handshake during a
-/// shutdown. Healthy clients need a round trip; the others must not hold up the shutdown.
+/// Time in which a client must acknowledge the PING behind our GOAWAY, or complete its handshake during a shutdown.
+/// Healthy clients need one round trip; others must not delay the shutdown.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What serves them, and where they come from.
+/// The services of one worker, and the queue of its accepted connections.
 pub(super) struct Connections<S> {
     services: Arc<Services<S>>,
     transport: TransportKind,
@@ -40,15 +40,15 @@ pub(super) struct Connections<S> {
     accepted: mpsc::UnboundedReceiver<(Accepted, OpenConnection)>,
 }
 
-/// How old each connection may become. The ages are spread. Otherwise all clients that
-/// connected together after a restart would reconnect together again and again.
+/// The maximum ages of connections. They are spread: otherwise all clients that connected together after a restart
+/// would reconnect together again and again.
 struct Ages {
     age: Option<Duration>,
     turn: u32,
 }
 
 impl<S: Store> Connections<S> {
-    /// Within the worker's runtime.
+    /// Creates the connections of a worker. Must be called within its runtime.
     pub(super) fn new(
         services: Services<S>,
         config: &ServerConfig,
@@ -69,7 +69,7 @@ impl<S: Store> Connections<S> {
         }
     }
 
-    /// Until `stop`'s sender is dropped and the calls in flight have finished.
+    /// Serves until `stop`'s sender is dropped and the calls in flight have finished.
     pub(super) async fn serve(mut self, stop: watch::Receiver<()>) {
         let mut open = JoinSet::new();
         let mut stopping = pin!(stopped(stop.clone()));
@@ -112,8 +112,8 @@ impl<S: Store> Connections<S> {
         }
     }
 
-    /// One connection's life: until the other side closes it; or, from its age or `stop` on, until its
-    /// calls have finished.
+    /// Serves one connection until the other side closes it; or, from its maximum age or `stop` on, until its calls
+    /// have finished.
     pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
@@ -138,7 +138,7 @@ impl<S: Store> Connections<S> {
                         error.to_string()
                     })
                 }
-                // Boxed, so that connections of the other one are not as large.
+                // Boxed, so that the future of a `fast` connection is not as large as this one.
                 TransportKind::Tonic => {
                     Box::pin(tonic_server::live(stream, services, &limits, &shared, life.over()))
                         .await
@@ -152,7 +152,7 @@ impl<S: Store> Connections<S> {
     }
 }
 
-/// Operators need the peer of a flood. One without an address came through a Unix socket.
+/// Reports the peer of a flood for operators. A peer without an address came through a Unix socket.
 fn name_flooding_peer(error: &ConnectionEnd, peer: Option<SocketAddr>, metrics: &TransportMetrics) {
     if let ConnectionEnd::Protocol(error) = error
         && error.code == ErrorCode::EnhanceYourCalm
@@ -162,17 +162,17 @@ fn name_flooding_peer(error: &ConnectionEnd, peer: Option<SocketAddr>, metrics: 
     }
 }
 
-/// How long one connection may live.
+/// The lifetime of one connection.
 struct Life {
     age: Option<Duration>,
-    /// How long the calls of an aged connection may take.
+    /// Grace period for the calls of a connection that has reached its maximum age.
     grace: Duration,
     stop: watch::Receiver<()>,
     metrics: Arc<TransportMetrics>,
 }
 
 impl Life {
-    /// Until the connection has reached its age, or is to stop.
+    /// Waits until the connection has reached its maximum age, or has to stop.
     async fn over(self) {
         tokio::select! {
             () = too_old(self.age) => self.metrics.aged(),
@@ -180,8 +180,8 @@ impl Life {
         }
     }
 
-    /// Serves until the other side closes the connection; or, from its age or `stop` on, until its calls have
-    /// finished. `close` ends streaming calls.
+    /// Serves until the other side closes the connection; or, from its maximum age or `stop` on, until its calls
+    /// have finished. Dropping `close` ends streaming calls.
     async fn serve<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
         self,
         mut connection: Http2Connection<I, Services<S>>,
@@ -197,7 +197,7 @@ impl Life {
             return shut_down(&mut connection, close).await;
         }
         self.metrics.aged();
-        // Streams and watches that go on after the grace period end with their connection.
+        // Streams and watches that outlast the grace period end with their connection.
         timeout(self.grace, shut_down(&mut connection, close)).await.unwrap_or(Ok(()))
     }
 }
@@ -206,7 +206,7 @@ async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
     connection: &mut Http2Connection<I, Services<S>>,
     close: watch::Sender<()>,
 ) -> Result<(), ConnectionEnd> {
-    // A connection that was accepted just now may bring a call, and its GOAWAY must follow our settings.
+    // A connection that was accepted just now may carry a call, and its GOAWAY must follow our SETTINGS.
     if !connection.handshake_done() {
         match timeout(SHUTDOWN_TIMEOUT, connection.serve_handshake()).await {
             Ok(None) => {}
@@ -225,7 +225,7 @@ async fn shut_down<I: AsyncRead + AsyncWrite + Unpin, S: Store>(
     }
 }
 
-/// The bounds of one connection on `fast`, of the configuration's limits.
+/// Returns the limits of one connection on `fast`, from the configured ones.
 fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
     ConnectionLimits {
         max_streams: limits.max_streams,
@@ -242,8 +242,8 @@ fn fast_limits(limits: &ServerLimits) -> ConnectionLimits {
 }
 
 impl Ages {
-    /// From nine to eleven tenths of what is configured, evenly whatever the number of connections: the
-    /// multiples of the golden ratio never come together.
+    /// Returns the age of the next connection: nine to eleven tenths of the configured one. Multiples of the golden
+    /// ratio are spread evenly for any number of connections.
     fn next(&mut self) -> Option<Duration> {
         const GOLDEN: u32 = 0x9e37_79b9;
         self.turn = self.turn.wrapping_add(GOLDEN);

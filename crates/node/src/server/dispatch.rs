@@ -1,7 +1,7 @@
-//! `fast`: which service a call goes to. Hot methods go there directly; everything else takes tonic's router.
+//! Dispatch of calls on `fast`. Hot methods go directly to their services; everything else takes tonic's router.
 //!
-//! The router is for many services: it matches patterns and boxes what it passes on, which is worth a
-//! tenth of a decision's CPU. All calls but a few are decisions.
+//! The router is made for many services: it matches patterns and boxes futures and bodies, which costs a tenth of a
+//! decision's CPU. Nearly all calls are decisions.
 
 use tokio::sync::watch;
 use tonic::Status;
@@ -23,8 +23,8 @@ const SHOULD_ALLOW_BATCH: MethodId = MethodId(1);
 const SHOULD_ALLOW_STREAM: MethodId = MethodId(2);
 const SHOULD_RATE_LIMIT: MethodId = MethodId(3);
 
-/// What open calls of streaming methods beside decisions take, in bytes: as measured, and rounded up. Reflection is a
-/// task with a channel and two buffers of tonic's.
+/// Memory of an open call of each side stream in bytes, measured and rounded up. Reflection is a task with a
+/// channel and two buffers of tonic's.
 const SIDE_STREAMS: [(&str, usize); 4] = [
     ("/weir.v1.QueueService/Subscribe", 8 << 10),
     ("/grpc.health.v1.Health/Watch", 4 << 10),
@@ -32,8 +32,8 @@ const SIDE_STREAMS: [(&str, usize); 4] = [
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", 24 << 10),
 ];
 
-/// The hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes, those of other
-/// services `largest_other`.
+/// Returns the hot methods in the order of their numbers above. Messages of decisions may have `largest` bytes,
+/// those of other services `largest_other`.
 pub(super) fn methods(largest: usize, largest_other: usize) -> Methods {
     let hot = [
         ("/weir.v1.RateLimitService/ShouldAllow", largest),

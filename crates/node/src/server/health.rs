@@ -1,10 +1,10 @@
 //! `grpc.health.v1`, from [`Readiness`].
 //!
-//! The empty name is this process: serving until it goes away, whatever becomes of Redis, so that no
-//! orchestrator restarts nodes because their store is down. The full name of each service that is on is readiness, and so
-//! is `ratelimit`, the name that the reference implementation of Envoy's service has.
-//! A watch says at once when the node goes away, and ends when its connection does: an open one would hold up the
-//! shutdown, and one that ended before would be opened again and again.
+//! The empty name is this process: SERVING until shutdown, whatever the state of Redis, so that no orchestrator
+//! restarts nodes because their store is down. The full name of each enabled service reports readiness, and so does
+//! `ratelimit`, the name in the reference implementation of Envoy's service. A watch reports the drain at once and
+//! ends when its connection does. Otherwise an open watch would delay the shutdown, and a watch that ended before
+//! would be opened again and again.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -19,17 +19,17 @@ use weir_proto::v1::rate_limit_service_server::SERVICE_NAME;
 
 use crate::readiness::{Readiness, State};
 
-/// The health service.
+/// The implementation of the health service.
 pub(super) struct HealthApi {
     readiness: Readiness,
-    /// The full names of all services that are on.
+    /// The full names of all enabled services.
     services: Vec<&'static str>,
 }
 
-/// The name of the reference implementation of Envoy's service.
+/// The service name in the reference implementation of Envoy's service.
 const REFERENCE: &str = "ratelimit";
 
-/// What can be asked about.
+/// The subject of a health check.
 #[derive(Clone, Copy)]
 enum HealthName {
     Process,
@@ -37,7 +37,7 @@ enum HealthName {
     Unknown,
 }
 
-/// The status of one service, now and at every change.
+/// The status of one service: now, and at every change.
 pub(super) struct HealthWatch {
     service: HealthName,
     states: WatchStream<State>,
@@ -46,7 +46,7 @@ pub(super) struct HealthWatch {
 }
 
 impl HealthApi {
-    /// Of these services, which are on.
+    /// Creates the service for these enabled services.
     pub(super) const fn new(readiness: Readiness, services: Vec<&'static str>) -> Self {
         Self { readiness, services }
     }

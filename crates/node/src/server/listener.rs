@@ -1,4 +1,4 @@
-//! Where connections come from: a port, or a Unix socket and its file.
+//! The listening socket: a TCP port, or a Unix socket and its file.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -12,38 +12,38 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use weir_config::ListenAddress;
 
-/// Connections that may wait to be accepted; the kernel may allow fewer.
+/// Backlog: connections that may wait to be accepted. The kernel may allow fewer.
 const BACKLOG: i32 = 4096;
 
-/// A socket that listens.
+/// A listening socket.
 pub enum Listener {
-    /// A port.
+    /// A TCP port.
     Tcp(TcpListener),
     /// A Unix socket, with its file.
     Unix(UnixListener, SocketFile),
 }
 
-/// The file of a Unix socket. It is removed with this, unless another file has taken its place.
+/// The file of a Unix socket. It is removed when this is dropped, unless another file has taken its place.
 pub struct SocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
-/// A connection that was accepted.
+/// An accepted connection.
 pub(super) enum Accepted {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Listener {
-    /// Listens on `address`. The file of a Unix socket gets `mode`. A socket of that name
-    /// without a listening process is replaced.
+    /// Listens on `address`. The file of a Unix socket gets `mode`. A stale socket file, which no process listens
+    /// on, is replaced.
     pub fn bind(address: &ListenAddress, mode: u32) -> io::Result<Self> {
         match address {
             ListenAddress::Tcp(address) => {
                 let listener = TcpListener::bind(address)?;
-                // The standard library asks for 128, and a restart brings all clients back at once.
+                // The standard library's backlog is 128, and after a restart all clients reconnect at once.
                 SockRef::from(&listener).listen(BACKLOG)?;
                 Ok(Self::Tcp(listener))
             }
@@ -52,7 +52,7 @@ impl Listener {
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
                 socket.bind(&SockAddr::unix(path)?)?;
                 let file = SocketFile::of(path)?;
-                // Clients can connect once it listens, and by then the file has its mode.
+                // The mode is set before the socket listens, so before clients can connect.
                 fs::set_permissions(path, Permissions::from_mode(mode))?;
                 socket.listen(BACKLOG)?;
                 Ok(Self::Unix(socket.into(), file))
@@ -60,7 +60,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens, with the port that the system has picked.
+    /// Returns the bound address, with the port that the system has picked.
     pub fn local_address(&self) -> io::Result<ListenAddress> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Tcp),
@@ -69,7 +69,7 @@ impl Listener {
     }
 }
 
-/// Removes a socket without a listening process. Anything else of this name is an error.
+/// Removes a socket file that no process listens on. Any other file of this name is an error.
 fn remove_if_stale(path: &Path) -> io::Result<()> {
     let refused = |kind, why: &str| Err(io::Error::new(kind, why.to_owned()));
     let found = match fs::symlink_metadata(path) {
@@ -84,7 +84,7 @@ fn remove_if_stale(path: &Path) -> io::Result<()> {
         );
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // A listener that is busy must not keep us waiting.
+    // Non-blocking: a listener with a full backlog must not block the start.
     socket.set_nonblocking(true)?;
     match socket.connect(&SockAddr::unix(path)?) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -130,7 +130,7 @@ impl AsRawFd for Accepted {
     }
 }
 
-/// Who has connected. A Unix socket's client has no address.
+/// The peer of a connection. A Unix socket's client has no address.
 pub(super) struct ConnectedPeer(pub(super) Option<SocketAddr>);
 
 impl std::fmt::Display for ConnectedPeer {

@@ -1,9 +1,9 @@
-//! Counts the open connections of a worker.
+//! The count of a worker's open connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Counts one connection until it is dropped.
+/// One open connection. It counts until it is dropped.
 pub(super) struct OpenConnection(Arc<AtomicUsize>);
 
 impl OpenConnection {

@@ -1,7 +1,7 @@
-//! Open files: the process takes as many as it may have, and keeps a reserve that no client can use up.
+//! Open files: the process raises its limit, and keeps a reserve of files that clients cannot use up.
 //!
-//! Each connection is an open file, and so is each connection to Redis or to the admin port. If clients could
-//! take the last one, Weir could neither reach Redis again after a failover nor show its metrics.
+//! Each connection is an open file, be it of a client, to Redis or to the admin port. If clients could take the
+//! last file, Weir could neither reconnect to Redis after a failover nor serve its metrics.
 //!
 //! ```text
 //!   0 ────────────────────────────── limit − reserve ──────────── limit
@@ -9,9 +9,9 @@
 //!     and connections of clients                      Redis, admin, files that are read again
 //! ```
 //!
-//! The system gives each new file the lowest number that is free. A client's connection whose number lies in the
-//! reserve is therefore closed at once: all numbers below are in use. No client keeps a number of the reserve, so
-//! that all of them are free for everything else.
+//! The system gives each new file the lowest free descriptor. So if a client's connection gets a descriptor in the
+//! reserve, all lower ones are in use, and the connection is closed at once. No client keeps a descriptor of the
+//! reserve, so all of them stay free for everything else.
 
 use std::fmt;
 use std::fs::File;
@@ -19,25 +19,25 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For what does not depend on the configuration: files that are read again, look-ups of names.
+/// Reserve for files that do not depend on the configuration: files that are read again, DNS look-ups.
 const STANDING_RESERVE: u64 = 16;
 
-/// With fewer connections than this a server is of no use.
+/// Least number of connections with which a server is of use.
 const FEWEST_CONNECTIONS: u64 = 16;
 
-/// Files of a worker's runtime: its queue of events, two handles to it, and what wakes it.
+/// Files of a worker's runtime: its epoll instance, two handles to it, and its waker.
 const FILES_PER_WORKER: u64 = 4;
 
-/// How many files clients may use.
+/// The limit of open files, and the reserve that clients never get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenFiles {
-    /// The most that the process may have open; `None` is without a limit.
+    /// The process's limit of open files; `None` if there is none.
     limit: Option<u64>,
-    /// How many of them clients never get.
+    /// Number of descriptors below the limit that clients never get.
     reserve: u64,
 }
 
-/// The limit of open files leaves hardly a connection.
+/// The limit of open files leaves too few connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the limit of open files is {limit}, and Weir needs at least {needed}: {standing} are open without a client, and half \
@@ -49,8 +49,8 @@ pub struct TooFewFiles {
     standing: u64,
 }
 
-/// Raises the limit of open files to the most that the system allows this process. Best effort: a process that may
-/// not do so serves with what it has.
+/// Raises the soft limit of open files to the hard limit. Best effort: a process that may not do so keeps its
+/// limit.
 pub fn raise_open_files() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current == maximum {
@@ -63,18 +63,18 @@ pub fn raise_open_files() {
 }
 
 impl OpenFiles {
-    /// What this process may open now, with a reserve for as many files of the store and the admin port.
+    /// Creates the limits of this process, with a reserve that includes the files of the store and the admin port.
     pub(super) fn of_process(reserved: usize) -> Self {
         Self::with_limit(getrlimit(Resource::Nofile).current, reserved)
     }
 
-    /// Under a very low limit, the reserve and the clients get a half each.
+    /// Creates limits. Under a very low limit, the reserve and the clients get half each.
     fn with_limit(limit: Option<u64>, reserved: usize) -> Self {
         let wanted = STANDING_RESERVE + reserved as u64;
         Self { limit, reserve: limit.map_or(wanted, |limit| wanted.min(limit / 2)) }
     }
 
-    /// Whether a client may keep this file.
+    /// True if a client may keep this file: its descriptor is below the reserve.
     pub(super) fn has_place_for(&self, file: &impl AsRawFd) -> bool {
         self.allows(file.as_raw_fd())
     }
@@ -84,18 +84,18 @@ impl OpenFiles {
         self.limit.is_none_or(|limit| number < limit - self.reserve)
     }
 
-    /// True if a client that connects now gets a file.
+    /// True if a client that connects now would get a file below the reserve.
     pub(super) fn has_place(&self) -> bool {
         File::open("/dev/null").is_ok_and(|file| self.has_place_for(&file))
     }
 
-    /// Warns when there cannot be `max_connections` connections. With hardly any, it is an error.
+    /// Warns if `max_connections` do not fit. Fails if fewer than [`FEWEST_CONNECTIONS`] fit.
     pub(super) fn compare(&self, max_connections: usize, workers: usize) -> Result<(), TooFewFiles> {
         let Some(limit) = self.limit else { return Ok(()) };
         let standing = open_now() + FILES_PER_WORKER * workers as u64;
         let fitting = (limit - self.reserve).saturating_sub(standing);
         if fitting < FEWEST_CONNECTIONS {
-            // Up to here the reserve is half of the limit.
+            // At limits this low the reserve is half of the limit.
             return Err(TooFewFiles { limit, needed: 2 * (standing + FEWEST_CONNECTIONS), standing });
         }
         if (max_connections as u64) > fitting {
@@ -121,7 +121,7 @@ impl fmt::Display for OpenFiles {
     }
 }
 
-/// Files that are open at this moment; where the system does not say, what a process begins with.
+/// Returns the number of open files; if the system does not tell, the usual number at the start of a process.
 fn open_now() -> u64 {
     const BEGINNING: u64 = 16;
     std::fs::read_dir("/dev/fd").map_or(BEGINNING, |files| files.count() as u64)
@@ -136,10 +136,10 @@ mod tests {
         let files = OpenFiles::with_limit(Some(1024), 36);
         assert_eq!(files.reserve, 52);
         assert!(files.allows(971) && !files.allows(972));
-        // A low limit is shared.
+        // A low limit is split in halves.
         let files = OpenFiles::with_limit(Some(100), 36);
         assert!(files.allows(49) && !files.allows(50));
-        // Hardly anything is left of a very low one, and the error says what is needed.
+        // A very low limit leaves too few, and the error names the limit that is needed.
         let TooFewFiles { limit, needed, .. } =
             OpenFiles::with_limit(Some(16), 36).compare(1, 2).unwrap_err();
         assert!(limit == 16 && needed >= 2 * (FEWEST_CONNECTIONS + 8), "{needed}");

@@ -1,11 +1,11 @@
-//! The services of one worker as tonic routes them: what every transport serves.
+//! tonic's router for the services of one worker, shared by all transports.
 
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service as _, http};
 use tonic::service::Routes;
 
-/// The most characters of a path that are sent back.
+/// Bound of characters of an unknown path that are sent back.
 const MAX_PATH: usize = 128;
 
 /// All services, by the paths of their methods. Clones share them.
@@ -17,12 +17,12 @@ impl Router {
         Self(routes.prepare())
     }
 
-    /// The routes for a server of tonic.
+    /// Returns the routes for a server of tonic.
     pub(super) fn routes(&self) -> Routes {
         self.0.clone()
     }
 
-    /// The response of a call. What is known of the call beside its headers is in the request's extensions.
+    /// Routes a call. Its context beside the headers is in the request's extensions.
     pub(super) fn call(
         &self,
         request: http::Request<Body>,
@@ -39,15 +39,15 @@ impl Router {
     }
 }
 
-/// Whether nothing serves the path: then routes and generated servers answer without a message.
+/// True if no service has the path: then routes and generated servers answer UNIMPLEMENTED without a message.
 fn has_no_method(response: &http::Response<Body>) -> bool {
     let headers = response.headers();
     headers.get(Status::GRPC_STATUS).is_some_and(|code| code == "12")
         && !headers.contains_key(Status::GRPC_MESSAGE)
 }
 
-/// tonic refuses a message that is too large with OUT_OF_RANGE, unlike every other server of gRPC. No service of ours has
-/// this status.
+/// Replaces OUT_OF_RANGE, with which tonic (unlike other gRPC servers) refuses too large messages, by
+/// RESOURCE_EXHAUSTED. No service of ours returns OUT_OF_RANGE.
 fn with_our_code(mut response: http::Response<Body>) -> http::Response<Body> {
     const OUT_OF_RANGE: &str = "11";
     const RESOURCE_EXHAUSTED: http::HeaderValue = http::HeaderValue::from_static("8");

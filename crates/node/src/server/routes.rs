@@ -27,20 +27,20 @@ use crate::service::{
     AdminApi, ConcurrencyApi, DecisionService, DecisionsApi, EnvoyRateLimit, EnvoyService, QueueApi, UsageApi,
 };
 
-/// Health and reflection take names, no more.
+/// Bound of messages to health and reflection, which contain only names.
 const MAX_SIDE_MESSAGE_BYTES: usize = 4 << 10;
 
 /// All services of one worker.
 pub(super) struct Services<S> {
-    /// Hot methods, from bytes to bytes.
+    /// The services of the hot methods, from bytes to bytes.
     pub(super) decisions: Arc<DecisionService<S>>,
     pub(super) envoy: Arc<EnvoyRateLimit<S>>,
-    /// All methods, hot ones among them.
+    /// tonic's router for all methods, hot ones included.
     pub(super) router: Router,
     pub(super) methods: Methods,
 }
 
-/// Decisions, health and what else is offered.
+/// Creates the services of one worker, as far as they are enabled.
 pub(super) fn services<S: Store>(
     stores: WorkerStores<S>,
     parts: &Parts<S>,
@@ -86,7 +86,7 @@ pub(super) fn services<S: Store>(
     Ok(Services { decisions, envoy, router: Router::new(routes), methods })
 }
 
-/// The full names of the services that are on, beside reflection.
+/// Returns the full names of the enabled services, apart from reflection.
 fn services_that_are_on<S>(
     parts: &Parts<S>,
     config: &ServerConfig,
@@ -105,7 +105,7 @@ fn services_that_are_on<S>(
     all.into_iter().filter(|(is_on, _)| *is_on).map(|(_, name)| name).collect()
 }
 
-/// Reflection in both versions: older tools know only `v1alpha`. What is not served is not listed.
+/// Adds reflection in both versions: older tools know only `v1alpha`. Only enabled services are listed.
 fn with_reflection(
     routes: Routes,
     services: impl Iterator<Item = &'static str> + Clone,

@@ -1,7 +1,7 @@
 //! `tonic`: a connection that tonic's own server serves, over hyper and h2. It is the reference for `fast`.
 //!
-//! Each connection has a server of its own, so that each ends by its own age, and its streams learn that it does.
-//! What this server cannot do is in the table of differences of `crates/grpc/README.md`.
+//! Each connection has a server of its own, so that each has its own maximum age, and its streams are told when it
+//! ends. The limitations of this server are in the table of differences of `crates/grpc/README.md`.
 
 mod front;
 mod open_calls;
@@ -33,7 +33,7 @@ use crate::service::Closing;
 const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// Serves one connection until it ends, or until `over` and the end of its calls.
+/// Serves one connection until it ends; or, once `over` is ready, until its calls have ended.
 pub(super) async fn live<I, S>(
     stream: I,
     services: Arc<Services<S>>,
@@ -59,11 +59,11 @@ where
             () = events.ended() => return,
             () = over => {}
         }
-        // A connection that was accepted just now may bring a call: its GOAWAY must follow the settings.
+        // A connection that was accepted just now may carry a call: its GOAWAY must follow the SETTINGS.
         let _ = timeout(SHUTDOWN_TIMEOUT, events.handshake_done()).await;
         drop(close);
     };
-    // No end of the connections, which would be a shutdown.
+    // The stream of connections never ends: its end would be a shutdown.
     let accepted = stream::once(ready(Ok::<_, io::Error>(socket))).chain(stream::pending());
     server(limits)
         .layer(front)

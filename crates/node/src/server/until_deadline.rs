@@ -1,4 +1,4 @@
-//! Responses that end at their caller's deadline, also if they have begun: otherwise a watch would never end.
+//! Responses end at their caller's deadline even after they have begun. Otherwise a watch would never end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,14 +14,15 @@ use weir_grpc::deadline_exceeded;
 
 use weir_time::deadlines::{Deadline, Deadlines};
 
-/// The response of a service, or DEADLINE_EXCEEDED at the deadline. Its body ends with the same status.
+/// Returns the response of a service, or DEADLINE_EXCEEDED at the deadline. A body that has begun ends with the
+/// same status.
 pub(super) async fn until_deadline(
     response: impl Future<Output = Response<Body>>,
     deadlines: &Deadlines,
     deadline: Option<Instant>,
 ) -> Response<Body> {
     let Some(deadline) = deadline else { return response.await };
-    // It is polled before tonic's own timer, which would end the call with CANCELLED.
+    // Polled before tonic's own timer, which would end the call with CANCELLED.
     let Ok(response) = timeout_at(deadline.into(), response).await else {
         return deadline_exceeded().into_http();
     };
@@ -32,7 +33,7 @@ pub(super) async fn until_deadline(
 /// A body with a deadline.
 struct BodyUntilDeadline {
     body: Body,
-    /// Gone once the body has ended.
+    /// `None` once the body has ended.
     deadline: Option<Deadline>,
 }
 
@@ -48,7 +49,7 @@ impl http_body::Body for BodyUntilDeadline {
         if deadline.poll_passed(context).is_ready() {
             self.deadline = None;
             let mut trailers = HeaderMap::new();
-            // Only metadata could be refused, and there is none.
+            // This could fail only for metadata, and the status has none.
             let _ = deadline_exceeded().add_header(&mut trailers);
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
         }

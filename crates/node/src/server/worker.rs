@@ -1,4 +1,4 @@
-//! Worker threads: each a runtime, a store and a gRPC server of its own.
+//! Worker threads: each has a runtime, a store and a gRPC server of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -23,24 +23,24 @@ pub(super) struct Workers {
     ended: mpsc::UnboundedReceiver<usize>,
 }
 
-/// One worker, as the acceptor knows it.
+/// The acceptor's handle of one worker.
 #[derive(Clone)]
 pub(super) struct Hand {
-    /// Unbounded, but each entry holds an open file, of which the process has only so many.
+    /// Unbounded, but each entry holds an open file, and the process has a limit of these.
     sender: mpsc::UnboundedSender<(Accepted, OpenConnection)>,
     open: Arc<AtomicUsize>,
 }
 
-/// Tells that its thread has ended, also when it ends by a panic.
+/// Reports the end of its thread when dropped, so also after a panic.
 struct ThreadEnd(usize, mpsc::UnboundedSender<usize>);
 
 impl Hand {
-    /// How many connections the worker has.
+    /// Returns the number of the worker's connections.
     pub(super) fn open(&self) -> usize {
         self.open.load(Relaxed)
     }
 
-    /// Gives the worker one more. If it has ended, the connection ends too.
+    /// Gives the worker one more connection. If the worker has ended, the connection is closed.
     pub(super) fn give(&self, stream: Accepted) {
         let _ = self.sender.send((stream, OpenConnection::count(&self.open)));
     }
@@ -53,7 +53,7 @@ impl Drop for ThreadEnd {
 }
 
 impl Workers {
-    /// Starts `count` of them; each ends when `stop`'s sender is dropped and its calls have finished.
+    /// Starts `count` workers. Each ends when `stop`'s sender is dropped and its calls have finished.
     pub(super) fn start<S: Store>(
         count: usize,
         budget: &BufferBudget,
@@ -81,16 +81,16 @@ impl Workers {
         Ok(workers)
     }
 
-    /// The acceptor's view of the workers.
+    /// Returns the acceptor's handles of the workers.
     pub(super) fn hands(&self) -> Vec<Hand> {
         self.hands.clone()
     }
 
-    /// The number of a worker that has ended although it was not asked to.
+    /// Waits until a worker ends without being asked to, and returns its error.
     pub(super) async fn any_ended(&mut self) -> ServerError {
         match self.ended.recv().await {
             Some(index) => self.join(index).err().unwrap_or(ServerError::WorkerLost(index)),
-            // Every worker holds a sender until it has reported.
+            // Unreachable while workers run: each holds a sender until it has reported.
             None => std::future::pending().await,
         }
     }
@@ -104,7 +104,7 @@ impl Workers {
         Ok(())
     }
 
-    /// The end of a thread that has reported its end; at most a moment away.
+    /// Joins a thread that has reported its end: this blocks for a moment at most.
     fn join(&mut self, index: usize) -> Result<(), ServerError> {
         match self.threads.get_mut(index).and_then(Option::take).map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -143,7 +143,7 @@ fn serve<S: Store>(
     })
 }
 
-/// Waits until the server has to stop. Nothing is ever sent, so the wait ends when the sender is dropped.
+/// Waits until the server has to stop. Nothing is ever sent: the wait ends when the sender is dropped.
 pub(super) async fn stopped(mut stop: watch::Receiver<()>) {
     while stop.changed().await.is_ok() {}
 }

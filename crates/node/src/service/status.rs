@@ -1,7 +1,7 @@
-//! The one place where an error becomes a gRPC status.
+//! The mapping of errors to gRPC statuses; there is no other.
 //!
-//! What the caller reads here is not what the log says: a store's own words (addresses, server
-//! errors) stay inside; the caller learns the kind of failure and what can be done about it.
+//! The caller does not get the text of the log: a store's own messages (addresses, server errors) stay inside. The
+//! status names the kind of failure and its remedy.
 
 mod details;
 
@@ -17,7 +17,7 @@ use crate::queues::QueueFailure;
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     match error.into() {
         LimiterError::Invalid(field) => invalid(&field),
-        // The sentence begins with the name of what is missing.
+        // The text begins with the name of the missing field.
         LimiterError::Incomplete(what) => {
             details::invalid(what.split([' ', ':']).next().unwrap_or(""), what.clone())
         }
@@ -50,12 +50,12 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     }
 }
 
-/// Of a field that breaks its bound.
+/// Returns the status for a field that breaks its bound.
 pub(super) fn invalid(field: &InvalidField) -> Status {
     details::invalid(field.field, field.to_string())
 }
 
-/// Of a call that another node, or this one later, may do.
+/// Returns the status for a call that another node, or this one later, can serve.
 pub(super) fn busy(text: String) -> Status {
     details::unavailable("BUSY", "busy", text)
 }
@@ -64,7 +64,7 @@ fn without_store(error: &StoreError, text: impl FnOnce(&str) -> String) -> Statu
     details::unavailable("STORE_UNAVAILABLE", error.kind(), text(error.kind()))
 }
 
-/// Of a call about a lease.
+/// Returns the status for an error of a lease.
 pub(super) fn of_lease(error: LeaseError) -> Status {
     match error {
         LeaseError::Question(error) => of(error),
@@ -77,7 +77,7 @@ pub(super) fn of_lease(error: LeaseError) -> Status {
     }
 }
 
-/// Of a call about a queue.
+/// Returns the status for an error of a queue.
 pub(super) fn of_queue(error: QueueFailure) -> Status {
     match error {
         QueueFailure::Invalid(field) => invalid(&field),
@@ -95,7 +95,7 @@ pub(super) fn of_queue(error: QueueFailure) -> Status {
     }
 }
 
-/// A message that does not parse is INTERNAL, not INVALID_ARGUMENT: that is gRPC's convention.
+/// Returns INTERNAL, not INVALID_ARGUMENT, for a message that does not parse: that is gRPC's convention.
 pub(super) fn malformed(malformed: Malformed) -> Status {
     Status::internal(malformed.to_string())
 }

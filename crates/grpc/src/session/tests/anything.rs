@@ -1,5 +1,5 @@
-//! Anything that a peer may send and a service may do, in any order: no more is sent than there is a window for,
-//! what a peer reads makes sense, all credit comes back, and nothing is left of what has ended.
+//! A random peer and random services. Invariants: no send window is exceeded, the output is valid, all credit is
+//! returned, and ended calls leave nothing behind.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -59,30 +59,30 @@ fn step() -> impl Strategy<Value = RandomStep> {
 /// The two sides of a session.
 struct RandomWorld {
     session: Session,
-    /// Calls that have begun and not been answered, and what callers send.
+    /// Calls in flight, and their request bodies.
     calls: Vec<u32>,
     bodies: Vec<RequestBody>,
     response: VecDeque<StreamingResponse>,
     account: Account,
-    /// Holds most of the budget, so that it is full sometimes.
+    /// An account with most of the budget, so that it is full sometimes.
     other: Account,
     reading: ReadingTime,
     peer: RandomPeer,
     broken: bool,
 }
 
-/// What the peer knows.
+/// The state of the peer.
 struct RandomPeer {
     window: i64,
     first: i64,
-    /// What was given and used on each stream, and whether the server has ended it.
+    /// Credit given minus bytes used per stream, and true once the server has ended it.
     streams: HashMap<u32, (i64, bool)>,
     decoder: fluke_hpack::Decoder<'static>,
     block: Vec<u8>,
 }
 
 impl RandomPeer {
-    /// Reads what was written, which must be as it may be.
+    /// Reads the output and checks it.
     fn read(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some((frame, length)) = frames::first(rest).unwrap() {
@@ -135,7 +135,7 @@ impl RandomWorld {
         self.peer.read(&std::mem::take(self.session.output()));
     }
 
-    /// What the connection's task does at each turn.
+    /// Does what the connection's task does in one turn.
     fn turn(&mut self) {
         let Self { session, calls, bodies, response, account, .. } = self;
         crate::turn::enter(0);
@@ -151,7 +151,7 @@ impl RandomWorld {
         response.extend(session.take_resumable());
         session.return_credit();
         session.begin_turn();
-        // Now and then another connection holds nearly all of the budget, and asks for some of this one.
+        // Now and then another connection holds nearly all of the budget, and demands some of this one.
         let other = if session.last_stream_id % 3 == 0 { 250_000 } else { 0 };
         self.other.set_exactly(other);
         session.settle(account, &self.reading, other / 10).unwrap();
@@ -163,7 +163,7 @@ impl RandomWorld {
             RandomStep::Headers { stream, flags, length, cut } => {
                 let length = length.map(|length| length.to_string());
                 let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
-                // Of a stream that is known already, trailers.
+                // On a known stream HEADERS are trailers.
                 let fields = if stream > self.session.last_stream_id { ASK } else { &[] };
                 let fields = fields.iter().copied().chain(length);
                 let block = fluke_hpack::Encoder::new().encode(fields);
@@ -187,7 +187,7 @@ impl RandomWorld {
                 self.receive(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes());
             }
             RandomStep::Settings(name, value) => {
-                // What was sent before is judged by what held before.
+                // Earlier output is checked against the earlier setting.
                 self.take_out();
                 if name == setting::INITIAL_WINDOW_SIZE {
                     self.peer.first = value.into();
@@ -204,7 +204,7 @@ impl RandomWorld {
                 );
             }
             RandomStep::Other(kind, flags, stream, payload) => {
-                // What these would give is not followed here.
+                // Frames that would change send windows are not modelled.
                 if ![kind::WINDOW_UPDATE, kind::SETTINGS].contains(&kind) {
                     self.receive(kind, flags, stream, &payload);
                 }
@@ -259,10 +259,10 @@ impl RandomWorld {
         }
     }
 
-    /// All calls end, and all that was sent is taken.
+    /// Ends all calls and sends all output.
     fn ends(mut self) {
         self.bodies.clear();
-        // A few times what there is to be said: eight answers of less than 200,000 bytes.
+        // Enough turns for all output: eight responses of less than 200,000 bytes.
         for _ in 0..20 {
             self.turn();
             while let Some(call) = self.calls.pop() {
@@ -273,7 +273,7 @@ impl RandomWorld {
             }
             self.bodies.clear();
             self.take_out();
-            // As much as may be given without a fault.
+            // As much credit as is valid.
             let more = (1 << 20) - self.session.send_window.clamp(0, 1 << 20);
             (self.peer.window, self.session.send_window) =
                 (self.peer.window + more, self.session.send_window + more);
@@ -284,7 +284,7 @@ impl RandomWorld {
         self.session.return_credit();
         assert!(self.session.streams.is_empty(), "{} streams are left", self.session.streams.len());
         assert_eq!((self.session.queued_bytes, self.session.resumable.len()), (0, 0));
-        // Reset streams leave the queue when there is a send window.
+        // Reset streams leave the queue once there is a send window.
         self.session.send_window = self.session.send_window.max(1);
         self.session.send_queued();
         assert!(self.session.blocked.is_empty());
@@ -297,7 +297,7 @@ impl RandomWorld {
     }
 }
 
-/// A piece of a body: of zeros, which are empty messages; the beginning of a longer message; or anything.
+/// Creates a piece of a body: zeros, which are empty messages; the beginning of a longer message; or garbage.
 fn body(bytes: u16) -> Vec<u8> {
     let mut body = vec![0; bytes.into()];
     match bytes % 3 {

@@ -1,4 +1,4 @@
-//! What a session holds of messages, and which credit it gives for them.
+//! The bytes that a session holds for messages, and the credit that it gives for them.
 
 use super::*;
 use crate::budget::{Account, BufferBudget};
@@ -50,7 +50,7 @@ impl BufferingWorld {
         self.session.settle(&mut self.account, &self.reading, 0).unwrap();
     }
 
-    /// Increments of WINDOW_UPDATE: of the connection, and of streams.
+    /// Sums the increments of WINDOW_UPDATE: of the connection, and of streams.
     fn credit(&mut self) -> (u32, u32) {
         let bytes = std::mem::take(self.session.output());
         let (mut rest, mut credit) = (&bytes[..], (0, 0));
@@ -64,14 +64,15 @@ impl BufferingWorld {
         credit
     }
 
-    /// What the account holds once the output is written, beside the open calls themselves.
+    /// Returns the bytes that the account holds with the output written, without those of the open calls
+    /// themselves.
     fn held(&mut self) -> usize {
         self.session.output().clear();
         self.session.settle(&mut self.account, &self.reading, 0).unwrap();
         self.account.held() - self.session.streams.len() * CALL_BYTES
     }
 
-    /// grpc-status of the answers, by stream.
+    /// Returns the grpc-status of each response, by stream.
     fn statuses(&mut self) -> Vec<(u32, String)> {
         let bytes = std::mem::take(self.session.output());
         let (mut rest, mut statuses) = (&bytes[..], Vec::new());
@@ -95,8 +96,8 @@ fn announce(length: usize, sent: usize) -> Vec<u8> {
     [&[0], &(length as u32).to_be_bytes()[..], &vec![7; sent]].concat()
 }
 
-/// Bytes of incomplete messages once returned their credit as soon as they were read, so that eight connections
-/// could make the server hold half a gigabyte.
+/// Bytes of incomplete messages once returned their credit as soon as they were read. So eight connections could
+/// make the server hold half a gigabyte.
 #[test]
 fn an_incomplete_message_returns_credit_only_with_a_reservation() {
     let mut world = BufferingWorld::with(64 << 20);
@@ -109,7 +110,7 @@ fn an_incomplete_message_returns_credit_only_with_a_reservation() {
     world.turn();
     let all = (400_000 + PREFIX) as u32;
     assert_eq!((world.credit(), world.held()), ((all, all), 400_000 + PREFIX));
-    // The rest comes without further credit, and counts until the call is answered.
+    // The rest arrives without further credit, and counts until the call is answered.
     for _ in 0..6 {
         world.data(1, &[7; 50_000], 0);
         world.turn();
@@ -154,11 +155,11 @@ fn the_oldest_incomplete_message_ends_when_the_budget_is_full() {
         world.data(stream, &announce(400_000, 100), 0);
         world.turn();
     }
-    // Two have space; the third takes that of the first.
+    // Two messages have space; the third takes that of the first.
     assert_eq!(world.statuses(), [(1, "8".to_owned())]);
     assert_eq!(world.session.take_cancelled(), [1]);
     assert_eq!(world.held(), 2 * (400_000 + PREFIX));
-    // No message fits, and there is nothing to give up: it ends itself.
+    // The message never fits, and the connection can free nothing, so its own call ends.
     let mut world = BufferingWorld::with(100_000);
     world.open(1);
     world.data(1, &announce(400_000, 100), 0);
@@ -225,14 +226,14 @@ fn a_message_that_does_not_arrive_in_time_ends_its_call() {
     assert_eq!(due.as_secs(), 10);
     world.session.end_late_messages(due - std::time::Duration::from_micros(1));
     assert_eq!(world.statuses(), []);
-    // One is complete in time.
+    // One message is complete in time.
     world.data(3, &[7; 990], flag::END_STREAM);
     world.session.end_late_messages(due);
     assert_eq!(world.statuses(), [(1, "4".to_owned())]);
     assert_eq!(world.session.message_due(), None);
 }
 
-/// A header block was not counted while its CONTINUATION frames were missing.
+/// An incomplete header block once did not count in the budget.
 #[test]
 fn an_incomplete_header_block_is_counted_and_ends_its_connection_when_there_is_no_space() {
     const BYTES: usize = 15 * LARGEST_PAYLOAD;
@@ -248,14 +249,14 @@ fn an_incomplete_header_block_is_counted_and_ends_its_connection_when_there_is_n
     let mut world = begin(64 << 20);
     world.turn();
     assert!((BYTES - LARGEST_PAYLOAD..2 * BYTES).contains(&world.held()), "{}", world.held());
-    // Another connection needs the space, and this one has nothing else to give.
+    // Another connection demands space, and this one can free nothing else.
     let BufferingWorld { session, account, reading, .. } = &mut world;
     let ended = session.settle(account, reading, BYTES).map_err(|error| error.code);
     assert_eq!(ended, Err(ErrorCode::EnhanceYourCalm));
     let BufferingWorld { session, account, reading, .. } = &mut begin(100_000);
     let ended = session.settle(account, reading, 0).map_err(|error| error.reason);
     assert_eq!(ended, Err("the buffer budget is full: a header block"));
-    // Its end gives everything back.
+    // The end of the connection frees all of it.
     let mut world = begin(64 << 20);
     world.turn();
     receive(&mut world.session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Bounds of open calls: how many there may be, how long they may say nothing, and what they hold.
+//! Bounds of open calls: their number, the time to their first message, and their memory.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn head(session: &mut Session, stream: u32, path: &str) {
     receive(session, kind::HEADERS, flag::END_HEADERS, stream, &block).unwrap();
 }
 
-/// Begins all calls; those that are refused are answered.
+/// Begins all calls. Refused ones are answered.
 fn begin(session: &mut Session, account: &mut Account) -> Vec<RequestBody> {
     let mut bodies = Vec::new();
     crate::turn::enter(0);
@@ -31,7 +31,7 @@ fn begin(session: &mut Session, account: &mut Account) -> Vec<RequestBody> {
     bodies
 }
 
-/// Answers by stream: what they say of the status.
+/// Returns the header block of each response, undecoded, by stream.
 fn answers(session: &mut Session) -> Vec<(u32, String)> {
     let bytes = std::mem::take(session.output());
     let (mut rest, mut answers) = (&bytes[..], Vec::new());
@@ -59,7 +59,7 @@ fn side_streams_have_a_bound_on_each_connection() {
     let refused = answers(&mut session);
     assert_eq!(refused.len(), 1);
     assert!(refused[0].0 == 5 && refused[0].1.contains("max_side_streams"), "{refused:?}");
-    // One that ends leaves a place.
+    // A stream that ends frees its place.
     receive(&mut session, kind::RST_STREAM, 0, 1, &8_u32.to_be_bytes()).unwrap();
     head(&mut session, 9, WATCH);
     head(&mut session, 11, WATCH);
@@ -95,12 +95,12 @@ fn a_call_that_says_nothing_ends() {
     for (stream, path) in [(1, STREAM), (3, WATCH), (5, "/weir.v1.QueueService/Take"), (7, STREAM)] {
         head(&mut session, stream, path);
     }
-    // One has a message, which is empty.
+    // One call has a message, which is empty.
     receive(&mut session, kind::DATA, 0, 1, &[0; 5]).unwrap();
     let bodies = begin(&mut session, &mut account);
     session.now = Some(start);
     session.settle(&mut account, &reading, 0).unwrap();
-    // Another's message begins in time, and has the time of a message from then on.
+    // The message of another begins in time. From then on the deadline of a message applies.
     receive(&mut session, kind::DATA, 0, 7, &[0]).unwrap();
     session.settle(&mut account, &reading, 0).unwrap();
     assert_eq!(session.message_due(), Some(timeout));
@@ -129,7 +129,7 @@ fn a_call_counts_from_its_headers_on_and_a_stream_by_what_it_takes() {
     drop(bodies);
 }
 
-/// Workers take whole chunks, so that the budget may be passed by one of them.
+/// Workers take whole chunks, so the budget may be exceeded by one chunk.
 const CHUNK: usize = 16 << 10;
 
 #[test]
@@ -157,13 +157,13 @@ fn calls_without_a_message_end_the_newest_first_when_the_budget_is_full() {
         session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
         ended.extend(answers(&mut session).into_iter().map(|it| it.0));
     }
-    // Each that came too much is the newest.
+    // Each time the newest call is ended.
     assert!(ended.len() >= 12 && ended.is_sorted(), "{ended:?}");
     session.settle(&mut account, &ReadingTime::default(), 0).unwrap();
     assert!(account.held() <= (64 << 10) + CHUNK, "{}", account.held());
 }
 
-/// Otherwise idle streams of one connection would keep every other from sending long messages.
+/// Otherwise idle streams of one connection would keep all others from sending long messages.
 #[test]
 fn streams_end_when_another_connection_needs_the_space() {
     let (mut session, mut account) = (begun(&[]), account(64 << 20));
@@ -180,8 +180,8 @@ fn streams_end_when_another_connection_needs_the_space() {
     drop(bodies);
 }
 
-/// A service may read a body in a task of its own, as reflection does. Such a task once waited for the rest of
-/// its body forever, with all that it held, when the connection had ended.
+/// A service may read a body in a task of its own, as reflection does. Such a task once waited forever for the rest
+/// of its body after the connection had ended, and held all its memory.
 #[test]
 fn bodies_end_with_their_connection() {
     let (mut session, mut account) = (begun(&[]), account(64 << 20));

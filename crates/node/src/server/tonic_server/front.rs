@@ -1,4 +1,4 @@
-//! What a call passes before its service: the interceptor, and the caller's deadline.
+//! The layer in front of the services: interceptor, bounds of open calls, decompression, and the caller's deadline.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -21,10 +21,10 @@ use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
 use crate::service::Closing;
 
-/// The most bytes of an encoding's name that are sent back.
+/// Bytes of an unsupported encoding's name that are sent back.
 const MAX_ENCODING: usize = 64;
 
-/// Puts a [`Front`] before the routes of one connection.
+/// The tower layer that puts a [`Front`] before the routes of one connection.
 #[derive(Clone)]
 pub(super) struct FrontLayer {
     pub(super) methods: Methods,
@@ -33,7 +33,7 @@ pub(super) struct FrontLayer {
     pub(super) deadlines: Deadlines,
 }
 
-/// The services of one connection.
+/// The services of one connection behind the checks of every call.
 #[derive(Clone)]
 pub(super) struct Front {
     router: Router,
@@ -94,8 +94,8 @@ impl Service<http::Request<Body>> for Front {
     }
 }
 
-/// Whether a request is compressed with gzip, or its status if that is another encoding. What follows sees plain
-/// messages.
+/// True if a request is compressed with gzip; the status of the call for any other encoding. The header is removed,
+/// because the services see inflated messages.
 fn is_compressed(headers: &mut http::HeaderMap) -> Result<bool, Status> {
     match headers.remove("grpc-encoding").as_ref().map(http::HeaderValue::as_bytes) {
         None | Some(b"identity") => Ok(false),

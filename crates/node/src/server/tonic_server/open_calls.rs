@@ -15,10 +15,10 @@ use weir_grpc::{
     Inflater, Methods, OpenStream, StreamBound, no_space,
 };
 
-/// Bytes that an open call takes beside those of its service: its stream in h2, its task in hyper, its headers.
+/// Memory of an open call in bytes beside that of its service: its stream in h2, its task in hyper, its headers.
 const CALL_BYTES: usize = 4 << 10;
 
-/// What bounds the open calls of one connection. Clones share the count.
+/// The bounds and counts of the open calls of one connection. Clones share the counts.
 #[derive(Clone)]
 pub(super) struct CallBounds {
     open_calls: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ pub(super) struct CallBounds {
     pub(super) observer: Arc<dyn ConnectionObserver>,
 }
 
-/// One open call. It is counted until this is dropped.
+/// One open call. It counts until it is dropped.
 pub(super) struct OpenCall {
     _stream: Option<OpenStream>,
     _place: CallPlace,
@@ -37,7 +37,7 @@ pub(super) struct OpenCall {
     _held: HeldBytes,
 }
 
-/// A place among the calls of a connection, or among its side streams.
+/// One count in the calls, or in the side streams, of a connection. It ends when this is dropped.
 struct CallPlace(Arc<AtomicUsize>);
 
 impl Drop for CallPlace {
@@ -58,7 +58,7 @@ impl CallBounds {
         }
     }
 
-    /// Counts a call of the method with this path, or says which bound refuses it.
+    /// Counts a call of the method with this path, or returns the status of the bound that refuses it.
     pub(super) fn admit(&self, methods: &Methods, path: &str) -> Result<OpenCall, Status> {
         let (kind, bytes) = methods.open_call(path);
         let side = match kind {
@@ -68,7 +68,7 @@ impl CallBounds {
         let stream = if kind.is_stream() { Some(self.open_stream()?) } else { None };
         let bytes = CALL_BYTES + bytes;
         let held = match kind {
-            // Refused only if its message does not come with it: see `CountedBody`.
+            // Refused later, and only if its message does not arrive with the headers: see `CountedBody`.
             CallKind::Hot => self.budget.hold_anyway(bytes),
             _ => self.hold(bytes, "the buffer budget is full: a call")?,
         };
@@ -77,23 +77,23 @@ impl CallBounds {
         Ok(OpenCall { _stream: stream, _place: place, _side: side, _held: held })
     }
 
-    /// Holds so many bytes of the buffer budget.
+    /// Holds bytes of the buffer budget, or returns the status of a refused call.
     pub(super) fn hold(&self, bytes: usize, otherwise: &'static str) -> Result<HeldBytes, Status> {
         self.budget.hold(bytes).ok_or_else(|| self.no_space(otherwise))
     }
 
-    /// What makes plain messages of a compressed body.
+    /// Creates the decompressor of a compressed body.
     pub(super) fn inflater(&self, largest: usize) -> Inflater {
         Inflater::new(largest, self.budget.clone(), Arc::clone(&self.observer))
     }
 
-    /// Whether the connection has so many calls that those without a message end while the budget is full: h2 cannot be
-    /// told which streams of others to give up.
+    /// True if the connection has so many calls that those without a message are ended while the budget is full. h2
+    /// offers no way to end streams of another connection instead.
     pub(super) fn has_many_calls(&self) -> bool {
         self.open_calls.load(Relaxed) > FEW_CALLS
     }
 
-    /// The status of a call for which there is no space.
+    /// Reports and returns the status of a call for which there is no space.
     pub(super) fn no_space(&self, what: &'static str) -> Status {
         self.observer.observe(ConnectionEvent::BudgetRefusal, what);
         no_space()
@@ -118,7 +118,7 @@ impl CallBounds {
     }
 }
 
-/// The body of a response, whose call is open until it has ended.
+/// The body of a response. Its call stays open until the body is dropped.
 pub(super) struct HeldBody {
     body: Body,
     _call: OpenCall,

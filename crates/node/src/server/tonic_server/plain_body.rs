@@ -1,5 +1,5 @@
-//! The body of a request that is compressed with gzip, as plain messages: tonic's own decoder would not count them in the
-//! buffer budget.
+//! The body of a gzip request, inflated. tonic's own decoder would not count the inflated messages in the buffer
+//! budget.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,14 +12,14 @@ use weir_grpc::Inflater;
 
 use super::request_body::CountedBody;
 
-/// A request's body with plain messages.
+/// A request body of inflated messages.
 pub(super) struct PlainBody {
     body: CountedBody,
     inflater: Inflater,
 }
 
 impl PlainBody {
-    /// Inflates `body` with `inflater`, if there is one.
+    /// Inflates `body` with `inflater`; without one the body stays as it is.
     pub(super) fn of(body: CountedBody, inflater: Option<Inflater>) -> Body {
         match inflater {
             Some(inflater) => Body::new(Self { body, inflater }),

@@ -1,4 +1,4 @@
-//! The body of a request: messages that are incomplete are counted, and have deadlines.
+//! A request body whose incomplete messages count in the buffer budget and have deadlines.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,7 +13,7 @@ use weir_grpc::{ConnectionEvent, HeldBytes, MESSAGE_TIMEOUT, MessageFraming};
 
 use super::open_calls::CallBounds;
 
-/// A request's body. An incomplete message holds its length of the buffer budget.
+/// A request body. An incomplete message reserves its length in the buffer budget.
 pub(super) struct CountedBody {
     body: Body,
     framing: MessageFraming,
@@ -23,16 +23,16 @@ pub(super) struct CountedBody {
     timer: Option<(AwaitedPart, Pin<Box<Sleep>>)>,
 }
 
-/// What must arrive in time.
+/// The part of a body that has a deadline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AwaitedPart {
     FirstMessage,
-    /// The rest of the message that begins here.
+    /// The rest of the message that begins at this offset.
     Rest(u64),
 }
 
 impl CountedBody {
-    /// Of a call whose messages may have so many bytes, and may be compressed.
+    /// Creates the body of a call whose messages have at most `largest_message` bytes each, and may be compressed.
     pub(super) fn new(body: Body, largest_message: usize, compressed: bool, bounds: &CallBounds) -> Self {
         let (framing, bounds) = (MessageFraming::new(compressed), bounds.clone());
         Self { body, framing, largest_message, bounds, reserved: None, timer: None }
@@ -51,7 +51,7 @@ impl CountedBody {
         Ok(())
     }
 
-    /// What the client is waited for, and how long.
+    /// Returns the awaited part, and the time in which it must arrive.
     fn awaited(&self) -> Option<(AwaitedPart, Duration)> {
         if self.framing.is_partial() {
             Some((AwaitedPart::Rest(self.framing.complete()), MESSAGE_TIMEOUT))
@@ -62,7 +62,7 @@ impl CountedBody {
         }
     }
 
-    /// Ready when what is awaited has not come in time.
+    /// Ready if the awaited part is late, or if there is no space for a call without a message.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Status> {
         let Some((part, timeout)) = self.awaited() else {
             self.timer = None;

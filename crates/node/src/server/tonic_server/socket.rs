@@ -1,4 +1,4 @@
-//! The stream of bytes below one connection: a timeout for the handshake, and what happens to it.
+//! The byte stream below one connection: a timeout for the handshake, and its events.
 
 use std::io;
 use std::pin::Pin;
@@ -10,36 +10,36 @@ use tokio::sync::oneshot;
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 
-/// Bytes of the client's preface (RFC 9113, 3.4), and of the header of the SETTINGS frame behind it, which begins
-/// with the length of its payload.
+/// Length of the client's preface (RFC 9113, 3.4), and of the header of the SETTINGS frame behind it. A frame
+/// header begins with the length of the payload.
 const PREFACE: usize = 24;
 const FRAME_HEADER: usize = 9;
 
-/// Any stream of bytes: TCP, a Unix socket, TLS, or a pipe in memory.
+/// Any byte stream: TCP, a Unix socket, TLS, or a pipe in memory.
 pub(super) struct Socket<I> {
     stream: I,
     handshake: Option<FirstBytes>,
-    /// Dropped with the connection.
+    /// Dropped with the connection, which ends [`SocketEvents::ended`].
     _open: oneshot::Sender<()>,
 }
 
 struct FirstBytes {
-    /// Preface and frame header, as far as they have come.
+    /// The received part of preface and frame header.
     head: Vec<u8>,
     received: usize,
     timeout: Pin<Box<Sleep>>,
-    /// Dropped when it is done.
+    /// Dropped once the handshake is done, which ends [`SocketEvents::handshake_done`].
     _pending: oneshot::Sender<()>,
 }
 
-/// What happens to a socket that a server has taken.
+/// The events of a socket that a server has taken over.
 pub(super) struct SocketEvents {
     ended: oneshot::Receiver<()>,
     handshake_done: oneshot::Receiver<()>,
 }
 
 impl<I> Socket<I> {
-    /// Within a runtime.
+    /// Wraps a byte stream. Must be called within a runtime.
     pub(super) fn new(stream: I, handshake_timeout: Duration) -> (Self, SocketEvents) {
         let (open, ended) = oneshot::channel();
         let (pending, handshake_done) = oneshot::channel();
@@ -52,7 +52,7 @@ impl<I> Socket<I> {
 }
 
 impl FirstBytes {
-    /// Takes bytes that have arrived; whether they complete it.
+    /// Reads received bytes; true if they complete the handshake.
     fn is_done_with(&mut self, bytes: &[u8]) -> bool {
         self.received += bytes.len();
         let missing = PREFACE + FRAME_HEADER - self.head.len();
@@ -68,12 +68,12 @@ impl FirstBytes {
 }
 
 impl SocketEvents {
-    /// Until the connection has ended; once.
+    /// Waits until the connection has ended. Call it once.
     pub(super) async fn ended(&mut self) {
         let _ = (&mut self.ended).await;
     }
 
-    /// Until the client has sent its part of the handshake, or the connection has ended; once.
+    /// Waits until the client has sent its part of the handshake, or the connection has ended. Call it once.
     pub(super) async fn handshake_done(&mut self) {
         let _ = (&mut self.handshake_done).await;
     }

@@ -1,7 +1,8 @@
-//! What programs read of an error: messages of `google.rpc`, in `grpc-status-details-bin`.
+//! Error details for programs: messages of `google.rpc`, in `grpc-status-details-bin`.
 //!
-//! INVALID_ARGUMENT has a BadRequest with the field, NOT_FOUND an ErrorInfo with what is unknown, and UNAVAILABLE an ErrorInfo
-//! and a RetryInfo. Their few fields are declared here: all that a client needs to generate them is Google's own protos.
+//! INVALID_ARGUMENT has a BadRequest with the field, NOT_FOUND an ErrorInfo with the unknown name, and UNAVAILABLE
+//! an ErrorInfo and a RetryInfo. Their few fields are declared here. Clients generate theirs from Google's own
+//! protos.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,11 @@ use prost::Message;
 use prost_types::{Any, Duration};
 use tonic::{Code, Status};
 
-/// The domain of the reasons.
+/// The `domain` of every ErrorInfo.
 const DOMAIN: &str = "weir.v1";
 
-/// After what time a call that met no store should be made again. Clients that have a backoff of their own keep to it.
+/// Delay in RetryInfo before a call that ended with UNAVAILABLE is made again. Clients with a backoff of their own
+/// keep to it.
 const RETRY_DELAY: Duration = Duration { seconds: 1, nanos: 0 };
 
 /// `google.rpc.Status`.
@@ -59,19 +61,19 @@ struct RetryInfo {
     retry_delay: Option<Duration>,
 }
 
-/// INVALID_ARGUMENT for a field.
+/// Returns INVALID_ARGUMENT for a field.
 pub(in crate::service) fn invalid(field: &str, text: String) -> Status {
     let violation = FieldViolation { field: field.to_owned(), description: text.clone() };
     let request = BadRequest { field_violations: vec![violation] };
     with_details(Code::InvalidArgument, text, vec![any("BadRequest", &request)])
 }
 
-/// NOT_FOUND for a name.
+/// Returns NOT_FOUND for a name.
 pub(in crate::service) fn unknown(reason: &str, (what, name): (&str, &str), text: String) -> Status {
     with_details(Code::NotFound, text, vec![info(reason, (what, name))])
 }
 
-/// UNAVAILABLE, with the kind of the failure.
+/// Returns UNAVAILABLE with the kind of the failure.
 pub(in crate::service) fn unavailable(reason: &str, kind: &str, text: String) -> Status {
     let retry = RetryInfo { retry_delay: Some(RETRY_DELAY) };
     with_details(Code::Unavailable, text, vec![info(reason, ("kind", kind)), any("RetryInfo", &retry)])
