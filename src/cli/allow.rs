@@ -92,7 +92,7 @@ pub(crate) fn run(args: AllowArgs) -> ExitCode {
     }
 }
 
-/// Whether it is allowed, after saying so.
+/// Asks, prints the answer, and returns true if the call is allowed.
 fn ask(args: AllowArgs) -> Result<bool> {
     if args.envoy {
         return ask_envoy(args);
@@ -130,7 +130,7 @@ fn ask(args: AllowArgs) -> Result<bool> {
     Ok(response.allowed)
 }
 
-/// The same as Envoy asks it.
+/// Like [`ask`], over Envoy's protocol.
 fn ask_envoy(args: AllowArgs) -> Result<bool> {
     let hits = args.cost.unwrap_or(1);
     let hits = u32::try_from(hits).with_context(|| format!("--cost {hits} is above {}", u32::MAX))?;

@@ -1,4 +1,4 @@
-//! `weir check PATH`: every mistake of a configuration in one run.
+//! `weir check PATH`: reports all mistakes of a configuration in one run.
 
 mod directory;
 
@@ -30,10 +30,10 @@ pub(crate) struct CheckArgs {
     merge_domains: bool,
 }
 
-/// What is wrong with one configuration; nothing, if there is a summary.
+/// The summary of a valid configuration, or the lines of its mistakes.
 type CheckedConfig = Result<String, Vec<String>>;
 
-/// Checks the file alone: what this shell's environment would replace is no part of it.
+/// Checks the file alone: overrides in this shell's environment are ignored.
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     let (natives, others) = match args.envoy {
         true => (Vec::new(), Vec::new()),
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
             }
             Err(errors) => {
                 code = ExitCode::FAILURE;
-                // As compilers write them, so that editors find the place.
+                // In the format of compilers, so that editors find the position.
                 errors.iter().for_each(|error| say(error));
             }
         }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     code
 }
 
-/// A line on stderr. If stderr is gone, nobody is there to read it.
+/// Prints a line on stderr. Errors are ignored: a closed stderr has no reader.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -79,7 +79,7 @@ fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
     }
 }
 
-/// A configuration of Weir, with Envoy's files if it names some.
+/// Checks a configuration of Weir, with Envoy's files if it names some.
 fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
     let Checked { config, notes, envoy } = Config::check(file, &no_overrides());
     notes.iter().for_each(|note| say(&format!("note: {note}")));
@@ -101,7 +101,7 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
     Ok(format!("{strategies}, {resources}{queues}{}", files.unwrap_or_default()))
 }
 
-/// What Envoy's files hold, after telling what has no effect.
+/// Checks Envoy's files, prints warnings about keys without effect, and returns a summary.
 fn envoys(folder: &Path, merge_domains: bool) -> Result<String, EnvoyErrors> {
     let files = EnvoyFiles::load(folder, merge_domains)?;
     envoy::warn(&files);

@@ -1,4 +1,4 @@
-//! `WEIR_*` variables that nothing reads: a misspelled one would change nothing, and nobody would notice.
+//! Detects unknown `WEIR_*` variables: a misspelled one would silently have no effect.
 
 use std::collections::BTreeSet;
 
@@ -7,31 +7,31 @@ use clap::{Command, CommandFactory as _};
 use super::{Cli, settings};
 
 const PREFIX: &str = "WEIR_";
-/// So few edits make one name of another by mistake.
+/// Maximum edit distance of a misspelling.
 const EDITS: usize = 2;
 
-/// A variable that no option has.
+/// An unknown variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// It is nearly the name of one that an option has.
+    /// Its name is similar to that of a known one.
     Misspelled {
-        /// What is set.
+        /// The name that is set.
         name: String,
-        /// What was probably meant.
+        /// The name that was probably meant.
         meant: String,
     },
-    /// It is like none of them.
+    /// Its name is similar to none.
     Unknown(String),
 }
 
-/// The variables of this process that begin with `WEIR_` and that nothing reads, in order.
+/// Returns the unknown variables of this process that begin with `WEIR_`, sorted.
 #[allow(clippy::disallowed_methods)] // the command line may read the environment
 pub(super) fn unread() -> Vec<Unread> {
     let set = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     among(set, &known())
 }
 
-/// The variable of every option of every command.
+/// Returns the variables of all options of all commands.
 fn known() -> BTreeSet<String> {
     fn add(command: &Command, names: &mut BTreeSet<String>) {
         let variables = command.get_arguments().filter_map(|argument| argument.get_env());
@@ -56,8 +56,8 @@ fn among(set: impl Iterator<Item = String>, known: &BTreeSet<String>) -> Vec<Unr
     set.into_iter().map(unread).collect()
 }
 
-/// Whether Kubernetes sets such a variable: for a Service called `weir` every pod of its namespace gets
-/// `WEIR_SERVICE_HOST`, `WEIR_PORT`, `WEIR_PORT_8081_TCP` and more. They are nobody's mistake.
+/// True for variables that Kubernetes sets: for a Service called `weir` every pod of its namespace gets
+/// `WEIR_SERVICE_HOST`, `WEIR_PORT`, `WEIR_PORT_8081_TCP` and more. They are not mistakes.
 fn is_of_kubernetes(name: &str) -> bool {
     name.ends_with("_SERVICE_HOST")
         || name.contains("_SERVICE_PORT")

@@ -1,4 +1,4 @@
-//! `weir explain --envoy DOMAIN KEY=VALUE,…`: which rule of Envoy's files a descriptor matches, level by
+//! `weir explain --envoy DOMAIN KEY=VALUE,…`: shows the matching of a descriptor against Envoy's files, level by
 //! level.
 
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use weir_core::strategy::FailurePolicy;
 
 use super::allow::AllowOutput;
 
-/// What is shown of a level at most.
+/// Maximum number of alternatives shown per level.
 const SHOWN: usize = 8;
 
-/// A descriptor, and everything that was chosen for it.
+/// A descriptor, and the result of its matching.
 struct ExplainedDescriptor<'a> {
     name: &'a str,
     entries: &'a [(String, String)],
@@ -25,7 +25,7 @@ struct ExplainedDescriptor<'a> {
     rule: Option<&'a Rule>,
 }
 
-/// The explanation of a descriptor, by the files of a directory.
+/// Explains a descriptor by the files of a directory.
 pub(super) fn explain(
     folder: &Path,
     merge_domains: bool,
@@ -44,15 +44,15 @@ pub(super) fn explain(
     })
 }
 
-/// Tells what is allowed and has no effect.
+/// Prints warnings about valid keys without effect.
 pub(super) fn warn(files: &EnvoyFiles) {
     for warning in &files.warnings {
-        // If stderr is gone, there is nobody to report to.
+        // A closed stderr has no reader.
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
 }
 
-/// `KEY=VALUE,KEY=VALUE` and further entries, whose values may hold commas.
+/// Parses `KEY=VALUE,KEY=VALUE`, and appends further entries, whose values may contain commas.
 pub(super) fn entries(text: &str, further: &[(String, String)]) -> Result<Vec<(String, String)>> {
     let entry = |text: &str| {
         let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty())?;
@@ -127,7 +127,7 @@ impl<'a> ExplainedDescriptor<'a> {
         out
     }
 
-    /// Why there is no rule.
+    /// Returns the reason that no rule matches.
     fn reason(&self) -> &'static str {
         match self.steps.len() {
             0 if self.entries.is_empty() => "the descriptor has no entries",

@@ -1,5 +1,5 @@
-//! `weir explain`: what would decide a request, and why. Asks no server and no store: it reads the
-//! configuration and makes the same choice that the limiter makes.
+//! `weir explain`: shows which strategy and limits apply to a request, and why. It calls no server and no store: it
+//! reads the configuration and resolves the request as the limiter does.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ Examples:
   weir explain --queue orders --config weir.yaml
   weir explain --envoy --envoy-config ratelimit/config my-domain path=/login,remote_address=10.0.0.1";
 
-/// The request could not be decided.
+/// Exit code for a request that could not be decided.
 const UNDECIDED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
@@ -67,18 +67,18 @@ pub(crate) struct ExplainArgs {
     output: AllowOutput,
 }
 
-/// A request, and everything that was chosen for it.
+/// A request, and the result of its resolution.
 pub(super) struct ExplainedRequest<'a> {
     pub(super) rules: &'a Rules,
     pub(super) subject: Subject<'a>,
-    /// Whether the request names the strategy itself.
+    /// True if the request names the strategy itself.
     pub(super) explicit: bool,
     pub(super) resolved: Resolved<'a>,
     /// The secret of the hash tags.
     pub(super) secret: KeySecret,
-    /// Where the routing groups lie that must lie apart.
+    /// The placement of routing groups on shards.
     pub(super) placements: &'a Placements,
-    /// The first part of the keys.
+    /// The key prefix.
     pub(super) namespace: &'a Namespace,
 }
 
@@ -130,7 +130,7 @@ fn read_config(args: &ExplainArgs) -> Result<Config> {
     config.map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))
 }
 
-/// Where the keys of routing groups lie, if they are in Redis.
+/// Returns the placement of routing groups, if the store is Redis.
 fn placements_of(config: &Config) -> Option<&Placements> {
     match &config.store {
         StoreConfig::Redis(redis) => Some(&redis.placements),

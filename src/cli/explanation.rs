@@ -1,4 +1,4 @@
-//! What decides a request, as text for people and as JSON.
+//! The explanation of a request, as text and as JSON.
 
 mod algorithm;
 mod permits;
@@ -19,23 +19,23 @@ use self::state::Size;
 use super::explain::ExplainedRequest;
 
 impl ExplainedRequest<'_> {
-    /// The strategy with its numbers for consumers without an override.
+    /// Returns the strategy without overrides.
     fn base(&self) -> &Strategy {
         self.rules.strategies().get(self.resolved.index).map_or(&**self.resolved.strategy, |base| base)
     }
 
-    /// The limits, and whether the override says their numbers.
+    /// Iterates over the limits. The flag is true if the override changes the limit.
     fn limits(&self) -> impl Iterator<Item = (&Limit, bool)> {
         let (own, base) = (self.resolved.strategy.limits(), self.base().algorithms());
         own.iter().zip(base).map(|(limit, base)| (limit, limit.algorithm != *base))
     }
 
-    /// The keyed hash that all keys of the decision have in common.
+    /// Returns the hash tag of all keys of the decision: a keyed hash.
     fn tag(&self) -> u128 {
         self.placements.tag(&self.secret, self.resolved.strategy, &self.subject, &mut Vec::new())
     }
 
-    /// The keys of the leases in Redis.
+    /// Returns the keys of the leases in Redis.
     fn lease_keys(&self) -> [String; 2] {
         let mut names = Vec::new();
         let prefix = self.namespace.prefix(self.tag());
@@ -44,7 +44,7 @@ impl ExplainedRequest<'_> {
         [records, ends].map(|key| String::from_utf8_lossy(key).into_owned())
     }
 
-    /// The limit's key in Redis.
+    /// Returns the limit's key in Redis.
     fn key(&self, limit: &Limit) -> String {
         let mut name = Vec::new();
         let prefix = self.namespace.prefix(self.tag());
@@ -52,7 +52,7 @@ impl ExplainedRequest<'_> {
         String::from_utf8_lossy(&name).into_owned()
     }
 
-    /// The key of the reservations that a log holds beside it.
+    /// Returns the key of a log's reservations, if it has them.
     fn held_key(&self, limit: &Limit) -> Option<String> {
         limit.algorithm.is_held().then(|| {
             let mut name = Vec::new();
@@ -63,7 +63,7 @@ impl ExplainedRequest<'_> {
     }
 }
 
-/// What the hash tag is the hash of.
+/// Describes the input of the hash tag.
 fn tagged(tag: &Tag) -> String {
     match tag {
         Tag::Strategy(name) => format!("strategy `{name}`"),
@@ -71,7 +71,7 @@ fn tagged(tag: &Tag) -> String {
     }
 }
 
-/// Where keys with this tag lie in a cluster.
+/// Describes the placement of keys with this tag in a cluster.
 fn place(tag: u128, placements: &Placements) -> String {
     let slot = key::slot(tag);
     let slot_only = format!("slot {slot} of a Redis Cluster");
@@ -80,7 +80,7 @@ fn place(tag: u128, placements: &Placements) -> String {
     })
 }
 
-/// As the configuration writes it.
+/// Formats the policy as in the configuration.
 const fn policy(policy: FailurePolicy) -> &'static str {
     match policy {
         FailurePolicy::Allow => "allow",
@@ -89,7 +89,7 @@ const fn policy(policy: FailurePolicy) -> &'static str {
     }
 }
 
-/// Line by line, in the order of the choice.
+/// Formats the explanation as text, in the order of resolution.
 pub(super) fn text(explained: &ExplainedRequest<'_>) -> String {
     let ExplainedRequest { subject, resolved, .. } = explained;
     let mut out = String::new();
@@ -182,7 +182,7 @@ fn size(algorithm: &Algorithm) -> String {
     }
 }
 
-/// The same as JSON. What does not apply is null. A listed consumer has no limits.
+/// Formats the explanation as JSON. Fields that do not apply are null. A listed consumer has no limits.
 pub(super) fn json(explained: &ExplainedRequest<'_>) -> Result<String> {
     let ExplainedRequest { subject, resolved, .. } = explained;
     let applied = resolved.applied.filter(|_| resolved.listing.is_none());

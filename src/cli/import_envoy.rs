@@ -1,4 +1,4 @@
-//! `weir import-envoy DIR`: the limits of Envoy's files as a configuration of Weir.
+//! `weir import-envoy DIR`: converts the limits of Envoy's files to a configuration of Weir.
 
 mod names;
 mod rule;
@@ -26,12 +26,12 @@ pub(crate) struct ImportEnvoyArgs {
     merge_domains: bool,
 }
 
-/// Prints the configuration; what it cannot express is a comment in it, and a line on stderr.
+/// Prints the configuration. Anything that it cannot express becomes a comment in it, and a line on stderr.
 pub(crate) fn run(args: &ImportEnvoyArgs) -> ExitCode {
     let files = match EnvoyFiles::load(&args.directory, args.merge_domains) {
         Ok(files) => files,
         Err(errors) => {
-            // If stderr is gone, there is nobody to report to.
+            // A closed stderr has no reader.
             let _ = writeln!(io::stderr(), "{errors}");
             return ExitCode::FAILURE;
         }

@@ -1,4 +1,4 @@
-//! `weir lease`: permits of a running server, by hand.
+//! `weir lease`: acquires, renews and releases permits of a running server.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -119,7 +119,7 @@ pub(crate) fn run(args: LeaseArgs) -> ExitCode {
     }
 }
 
-/// Whether the permits are granted, after saying so.
+/// Acquires permits, prints the answer, and returns true if they are granted.
 fn acquire(args: AcquireArgs) -> Result<bool> {
     let WhichLease { resource, consumer, id, strategy, attributes, server, output } = args.lease;
     let (weight, ttl, attributes) = (args.weight, span(args.ttl)?, attributes.into_iter().collect());

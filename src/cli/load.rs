@@ -1,4 +1,4 @@
-//! `weir load`: how much a server takes, and how fast it answers.
+//! `weir load`: a load generator, which measures throughput and latency.
 
 mod args;
 mod progress;

@@ -1,4 +1,4 @@
-//! `weir queue`: work that waits for workers, by hand.
+//! `weir queue`: operations on the queues of a running server.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -15,14 +15,14 @@ use super::allow::AllowOutput;
 use super::server_args::ServerArgs;
 use super::{duration, fail, print, render};
 
-/// A refusal, or nothing to take: an answer, and not what was hoped for.
+/// Exit code of a negative answer: a refusal, or nothing to take.
 const NOT_DONE: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Who takes items, if nobody is named.
+/// The default name of the consumer.
 const DEFAULT_CONSUMER: &str = "weir queue";
 
-/// More than the largest payload; what is read stops here.
+/// Maximum number of bytes read: one more than the largest payload.
 const READ_AT_MOST: u64 = (64 << 10) + 1;
 
 pub(super) const EXAMPLES: &str = "\

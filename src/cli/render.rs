@@ -1,4 +1,4 @@
-//! An answer as text for people, and as the proto-JSON that machines know.
+//! Formats an answer as text and as proto-JSON.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(super) const DEBIT_RESPONSE: &str = "weir.v1.DebitResponse";
 pub(super) const REFUND_RESPONSE: &str = "weir.v1.RefundResponse";
 pub(super) const ENVOY_RESPONSE: &str = "envoy.service.ratelimit.v3.RateLimitResponse";
 
-/// Pretty-printed proto-JSON with every field that has a value, defaults included.
+/// Formats pretty-printed proto-JSON with every field that has a value, including defaults.
 pub(super) fn json(name: &str, response: &impl Message) -> Result<String> {
     let pool = DescriptorPool::decode(DESCRIPTORS)?;
     let descriptor = pool.get_message_by_name(name).context("the response has no descriptor")?;
@@ -26,7 +26,7 @@ pub(super) fn json(name: &str, response: &impl Message) -> Result<String> {
     Ok(text)
 }
 
-/// The verdict, the numbers, and one line per limit.
+/// Formats the verdict, the numbers, and one line per limit.
 pub(super) fn text(response: &ShouldAllowResponse) -> String {
     let mut out = String::from(if response.allowed { "allowed" } else { "denied" });
     if !response.message.is_empty() {
@@ -81,7 +81,7 @@ fn waits(retry: Option<&prost_types::Duration>, reset: Option<&prost_types::Dura
     out
 }
 
-/// Seconds with as many decimals as they need, microseconds at most.
+/// Formats seconds with up to six decimals, without trailing zeros.
 pub(super) fn seconds(span: &prost_types::Duration) -> String {
     let text = format!("{}.{:06}", span.seconds, span.nanos / 1_000);
     format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))

@@ -1,14 +1,14 @@
-//! Commands that a running server answers: what `weir serve` prints for a first try.
+//! The example commands that `weir serve` prints, adapted to its configuration.
 
 use weir_config::{Config, EnvoyFiles};
 use weir_core::envoy::{Descriptor, Matcher};
 use weir_core::strategy::{Field, Strategy};
 
-/// What the documentation and the built-in example speak of.
+/// The names that the documentation and the built-in example use.
 const RESOURCE: &str = "zewtopia.com/tigerfeeding";
 const CONSUMER: &str = "bob";
 
-/// The arguments of `weir`, a command each: by the strategies, by Envoy's files, and for the first queue.
+/// Returns the arguments of `weir`, one command each: for strategies, for Envoy's files, and for the first queue.
 pub(super) fn commands(config: &Config) -> Vec<String> {
     let questions = [native(config), envoy(config)].into_iter().flatten();
     let questions = questions.map(|question| format!("allow {question}"));
@@ -19,7 +19,7 @@ fn queue(config: &Config) -> Option<String> {
     Some(format!("queue put {} hello", config.queues.all().first()?.name()))
 }
 
-/// A resource that has a strategy, or any with the first strategy.
+/// Returns a command for a resource that has a strategy, or for any with the first strategy.
 fn native(config: &Config) -> Option<String> {
     let (strategy, named) = match config.rules.resolve(RESOURCE, "") {
         Ok(resolved) => (&**resolved.strategy, None),
@@ -38,7 +38,7 @@ fn native(config: &Config) -> Option<String> {
     Some(question)
 }
 
-/// The attributes that the limits count by, each once.
+/// Returns the attributes in the scopes of the limits, without duplicates.
 fn attributes(strategy: &Strategy) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for field in strategy.limits().iter().flat_map(|limit| limit.scope.fields()) {
@@ -51,14 +51,14 @@ fn attributes(strategy: &Strategy) -> Vec<&str> {
     names
 }
 
-/// A descriptor of the first domain. If the files have mistakes, the service does not start and says why.
+/// Returns a command for a descriptor. If the files have mistakes, the service does not start and reports them.
 fn envoy(config: &Config) -> Option<String> {
     let files = EnvoyFiles::load(config.envoy.config.as_ref()?, config.envoy.merge_domains).ok()?;
     let (domain, entries) = files
         .domains
         .iter()
         .find_map(|(domain, descriptors)| Some((domain, ruled(descriptors)?)))
-        // Where no rule has a value that is easy to say, a descriptor that no rule matches is answered too.
+        // If no rule has a concrete value, use a descriptor that no rule matches, which is answered too.
         .or_else(|| Some((&files.domains.first()?.0, vec![("key".to_owned(), "value".to_owned())])))?;
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let list = match entries.iter().any(|entry| entry.contains(',')) {
@@ -70,7 +70,7 @@ fn envoy(config: &Config) -> Option<String> {
     Some(format!("--envoy {} {list}", quoted(domain)))
 }
 
-/// Entries that lead to the first rule whose keys and values are known.
+/// Returns entries that match the first rule with concrete keys and values.
 fn ruled(descriptors: &[Descriptor]) -> Option<Vec<(String, String)>> {
     descriptors.iter().find_map(|descriptor| {
         let entry = entry(descriptor)?;
@@ -95,7 +95,7 @@ fn entry(descriptor: &Descriptor) -> Option<(String, String)> {
     (!key.contains('=') && !key.is_empty()).then(|| (key.clone(), value))
 }
 
-/// The text as one word of a shell.
+/// Quotes the text as one shell word.
 pub(super) fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=:@,".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {

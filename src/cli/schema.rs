@@ -1,4 +1,4 @@
-//! `weir schema`: the configuration file as editors understand it.
+//! `weir schema`: prints the JSON Schema of the configuration file.
 
 use std::process::ExitCode;
 

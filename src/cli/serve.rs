@@ -1,4 +1,4 @@
-//! `weir serve`: load, bind, say where, run.
+//! `weir serve`: loads the configuration, binds the sockets, prints the addresses, and runs.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,7 +20,7 @@ pub(crate) struct ServeArgs {
     settings: Settings,
 }
 
-/// Serves until it is asked to stop. Nothing here waits for a reader of stdout or stderr.
+/// Serves until shutdown. It never blocks on a reader of stdout or stderr.
 pub(crate) fn run(args: ServeArgs) -> Result<()> {
     let config =
         args.settings.load().map_err(|errors| anyhow!("the configuration has mistakes:\n{errors}"))?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
     Ok(())
 }
 
-/// Where it listens, what it serves, and what to type next.
+/// Formats the startup message: the addresses, a summary of the configuration, and example commands.
 fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> String {
     let source = match &config.source {
         Some(file) => file.display().to_string(),
@@ -67,7 +67,7 @@ fn announcement(config: &Config, grpc: &ListenAddress, admin: SocketAddr) -> Str
     )
 }
 
-/// Whether keys spread over slots. A caller that knows the secret can aim keys at one slot.
+/// True for a Redis Cluster, where a caller that knows the secret can aim keys at one slot.
 fn is_cluster(store: &StoreConfig) -> bool {
     matches!(store, StoreConfig::Redis(redis) if redis.topology == Topology::Cluster)
 }
@@ -79,13 +79,13 @@ fn store(config: &Config) -> &'static str {
     }
 }
 
-/// Lines to paste: commands that this very server answers.
+/// Formats example commands for this server, ready to paste.
 fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
     let server = match grpc {
         grpc if *grpc == ServerConfig::default().listen => String::new(),
         ListenAddress::Tcp(address) => format!(" --server http://{}", reachable(*address)),
         ListenAddress::Unix(path) => {
-            // The other terminal may be in another directory.
+            // The user's other terminal may be in another directory.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             format!(" --server {}", sample::quoted(&ListenAddress::Unix(path).to_string()))
         }
@@ -95,14 +95,13 @@ fn next_commands(config: &Config, grpc: &ListenAddress) -> String {
     sample::commands(config).into_iter().map(line).collect()
 }
 
-/// An address of this machine that reaches `address`, which may stand for all of them.
+/// Returns a connectable address for `address`: loopback, if it is the unspecified address.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
     SocketAddr::new(ip, address.port())
 }
 
-/// How to start this very executable from here: by its path if it lies below the working directory,
-/// else by its name.
+/// Returns the command for this executable: its path if it lies below the working directory, otherwise its name.
 fn this_program() -> String {
     let name = || "weir".to_owned();
     let (Ok(program), Ok(here)) = (std::env::current_exe(), std::env::current_dir()) else { return name() };

@@ -1,4 +1,4 @@
-//! Which server a command asks, and how long it waits for the answer.
+//! The options of commands that call a server: its address and the timeout.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// What the server answers.
+    /// Calls the server, and returns its answer.
     pub(super) fn answer<T>(
         &self,
         ask: impl AsyncFnOnce(&mut Client) -> Result<T, ClientError>,
@@ -33,7 +33,7 @@ impl ServerArgs {
         self.answer_within(self.timeout, ask)
     }
 
-    /// The same with another timeout.
+    /// Like [`ServerArgs::answer`], with another timeout.
     pub(super) fn answer_within<T>(
         &self,
         timeout: Duration,
@@ -52,7 +52,7 @@ impl ServerArgs {
         }
     }
 
-    /// Says why the path of a Unix socket is none.
+    /// Validates the path of a Unix socket.
     pub(super) fn check(&self) -> Result<(), UnixPathError> {
         unix_path(&self.server).transpose().map(drop)
     }

@@ -1,4 +1,4 @@
-//! The options that stand for single values of the configuration: those of its table.
+//! The options that override settings, generated from the table of settings.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use weir_config::{Config, ConfigErrors, ConfigOverrides, Outside, Setting, settings};
 use weir_store::tls;
 
-/// Options of `serve`, and their variables. They are texts: the configuration checks all of them
-/// together with the file, and reports all mistakes at once.
+/// Options of `serve`, and their variables, as unparsed texts: the configuration validates them together with the
+/// file, and reports all mistakes at once.
 #[derive(Debug)]
 pub(crate) struct Settings {
     config: Option<PathBuf>,
@@ -15,7 +15,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The configuration: the file, or the built-in example, with single values replaced.
+    /// Loads the file, or the built-in example, with the overrides.
     pub(crate) fn load(self) -> Result<Config, ConfigErrors> {
         match self.config {
             Some(file) => Config::load(file, &self.overrides),
@@ -25,7 +25,7 @@ impl Settings {
 }
 
 impl Args for Settings {
-    /// The file, and an option for each setting of the table that has a flag.
+    /// Adds the option for the file, and one for each setting of the table that has a flag.
     fn augment_args(command: Command) -> Command {
         let file = Arg::new("config").long("config").short('c').env("WEIR_CONFIG").value_name("FILE");
         let file = file.value_parser(value_parser!(PathBuf));
@@ -62,17 +62,17 @@ impl FromArgMatches for Settings {
     }
 }
 
-/// The file as it is, with its certificates looked into.
+/// Returns no overrides, but the TLS check, which validates certificates.
 pub(super) fn no_overrides() -> ConfigOverrides {
     ConfigOverrides::default().with_tls_check(tls::check)
 }
 
-/// The variables of settings that have no flag: everybody on the machine can read a command line.
+/// Iterates over the variables of settings without a flag: everybody on the machine can read a command line.
 pub(super) fn secrets() -> impl Iterator<Item = String> {
     settings().into_iter().filter(|(_, setting)| setting.flag().is_none()).filter_map(|(_, it)| it.variable())
 }
 
-/// The option of a setting that has a flag.
+/// Builds the option of a setting, if it has a flag.
 fn option(setting: &Setting) -> Option<Arg> {
     let (name, flag) = (setting.outside.name()?, setting.flag()?);
     let hidden = matches!(setting.outside, Outside::HiddenFlag(_));
@@ -80,7 +80,7 @@ fn option(setting: &Setting) -> Option<Arg> {
     Some(arg.env(setting.variable()?).hide_env_values(hidden))
 }
 
-/// Its sentence without the full stop, the words that it takes, and its default.
+/// Formats the help: its sentence without the full stop, its choices, and its default.
 fn help(setting: &Setting) -> String {
     let about = setting.about.trim_end_matches('.');
     let words = if setting.value_name == "WORD" { format!(" ({})", setting.bounds) } else { String::new() };
@@ -93,10 +93,10 @@ fn variables() -> String {
     format!("Passwords have a variable and no flag: {}.", secrets.join(", "))
 }
 
-/// A variable that is no flag.
+/// Reads a variable of a setting without a flag.
 #[allow(clippy::disallowed_methods)] // the command line may read the environment
 fn secret(variable: &str) -> Option<String> {
-    // What is not UTF-8 counts as empty, and is reported as that.
+    // A value that is not UTF-8 counts as empty, and is reported as that.
     std::env::var_os(variable).map(|value| value.into_string().unwrap_or_default())
 }
 
@@ -109,13 +109,13 @@ mod tests {
         Settings::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap()
     }
 
-    /// What becomes of the built-in example; of texts that are refused, the mistake names the flag.
+    /// Loads the built-in example with overrides; the mistake of a rejected value names its flag.
     fn outcome(overrides: &ConfigOverrides) -> Result<impl PartialEq + std::fmt::Debug + use<>, String> {
         let config = Config::built_in_with(overrides);
         config.map(|config| (config.key_secret, config.envoy.config)).map_err(|errors| errors.to_string())
     }
 
-    /// A flag of the table cannot be forgotten on its way to the configuration.
+    /// Tests that every flag of the table reaches the configuration.
     #[test]
     fn the_flag_of_every_setting_reaches_the_configuration() {
         let mut flags = 0;

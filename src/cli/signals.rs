@@ -1,5 +1,5 @@
-//! SIGTERM and SIGINT: the first asks to stop, the second ends the process at once. SIGINT comes from a person who
-//! waits, so that it skips the drain delay.
+//! SIGTERM and SIGINT: the first signal starts a graceful shutdown, the second ends the process at once. SIGINT skips
+//! the drain delay, because a person waits for it.
 
 use std::io;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use weir_node::telemetry::flush_logs;
 const SIGTERM: &str = "SIGTERM";
 const SIGINT: &str = "SIGINT";
 
-/// What a shell reports for a program that Ctrl-C ended.
+/// Exit code of a program ended by Ctrl-C: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
-/// How long the second signal waits for the log, so that its last line is seen where somebody reads it.
+/// Maximum time to flush the log at the second signal, so that its last line is written if there is a reader.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// Listens from now on. The future ends at the first signal; the second ends the process at once. Runs
-/// on a thread of its own, so that no other thread's trouble keeps a signal from being handled.
+/// Installs the signal handlers. The future resolves at the first signal; the second one ends the process at once.
+/// They run on a thread of their own, so that no blocked thread delays them.
 pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut terminate, mut interrupt) = runtime.block_on(async {
@@ -37,7 +37,7 @@ pub(crate) fn shutdown() -> io::Result<impl Future<Output = Shutdown>> {
         });
     };
     std::thread::Builder::new().name("weir-signals".to_owned()).spawn(listen)?;
-    // The thread does not end before it has sent.
+    // The thread always sends before it ends.
     Ok(async { receiver.await.unwrap_or(Shutdown::Immediate) })
 }
 

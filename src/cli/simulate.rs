@@ -1,4 +1,4 @@
-//! `weir simulate`: what strategies would decide of a pattern of calls, or of those of a log, without a server.
+//! `weir simulate`: runs strategies against a pattern of calls, or the calls of a log, without a server.
 
 mod chart;
 mod numbers;
@@ -28,7 +28,7 @@ Examples:
   weir simulate --config weir.yaml --pattern calls.csv --output json    columns at_s,resource,consumer,cost
   weir simulate --config new.yaml --replay decisions.jsonl              which logged decisions would differ";
 
-/// The largest file of calls, in bytes.
+/// Maximum size of a file of calls, in bytes.
 const MAX_FILE: u64 = 1 << 30;
 
 /// Columns of a plot.
@@ -93,25 +93,25 @@ enum SimulationOutput {
     Csv,
 }
 
-/// A simulation that has run.
+/// The result of a simulation.
 struct Simulated {
     pattern: String,
     seed: u64,
     calls: SimulatedCalls,
-    /// How long a column of the plots is.
+    /// The duration of a column of the plots.
     column: Micros,
-    /// What calls cost in each column.
+    /// The offered cost in each column.
     offered: Vec<u64>,
     strategies: Vec<SimulatedRow>,
 }
 
-/// One strategy of it.
+/// The result of one strategy.
 struct SimulatedRow {
     result: SimulatedStrategy,
     window: Micros,
-    /// The largest cost that was admitted in any `window`.
+    /// Maximum cost that was admitted in any `window`.
     most: u64,
-    /// The cost that was admitted in each column.
+    /// The admitted cost in each column.
     admitted: Vec<u64>,
 }
 
@@ -192,7 +192,7 @@ fn calls(args: &SimulateArgs, pattern: &str) -> Result<SimulatedCalls> {
     read_trace(&text).with_context(|| format!("{file} cannot be read"))
 }
 
-/// The text of a file, or where it is none.
+/// Reads a text file; the error for invalid UTF-8 has the position.
 fn text_of(file: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", file.display());
     let bytes = std::fs::metadata(file).with_context(cannot)?.len();
@@ -216,15 +216,15 @@ fn window(text: &str) -> Result<Micros, String> {
     }
 }
 
-/// A pattern has a colon behind its name; a file that has one too ends in `.csv`.
+/// True for a CSV file, by its extension.
 fn is_file(pattern: &str) -> bool {
     Path::new(pattern).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// The strategies that are meant.
+/// Returns the names of the strategies to simulate.
 fn names(rules: &Rules, wanted: &[String]) -> Result<Vec<String>> {
     if wanted.is_empty() {
-        // Permits are held for as long as work takes, which no pattern of calls says.
+        // Permits are held for the duration of work, which a pattern of calls does not have.
         let decides = |strategy: &&Arc<Strategy>| strategy.permits().is_none();
         return Ok(rules
             .strategies()
@@ -239,7 +239,7 @@ fn names(rules: &Rules, wanted: &[String]) -> Result<Vec<String>> {
     Ok(wanted.to_vec())
 }
 
-/// The time until the strategy's first limit is full again.
+/// Returns the time until the strategy's first limit is full again.
 fn own_window(rules: &Rules, name: &str) -> Micros {
     let strategy = rules.strategies().iter().find(|strategy| strategy.name() == name);
     let first = strategy.and_then(|strategy| strategy.algorithms().first());

@@ -1,4 +1,4 @@
-//! `weir top`: what is decided now, and who calls most; live in a terminal, once for a pipe.
+//! `weir top`: current decision rates and top consumers; live in a terminal, once for a pipe.
 
 mod plain;
 mod screen;
@@ -25,11 +25,11 @@ Examples:
 
 const FAILED: u8 = 2;
 
-/// Consumers that are asked for; a screen shows as many as fit.
+/// Number of requested consumers; a screen shows as many as fit.
 const CONSUMERS: u32 = 50;
 
 #[derive(Debug, clap::Args)]
-// Several answers make a page, and each is collected from all nodes.
+// A page needs several answers, and each is collected from all nodes.
 #[command(mut_arg("timeout", |timeout| timeout.default_value("5s")))]
 pub(crate) struct TopArgs {
     /// Only decisions under this strategy
@@ -82,7 +82,7 @@ fn show(args: TopArgs) -> Result<()> {
     print(&plain::page(&view)).context("the answer cannot be printed")
 }
 
-/// What is asked of the server.
+/// The client that fetches pages.
 struct UsageSource {
     client: Client,
     strategy: Option<String>,
@@ -91,7 +91,7 @@ struct UsageSource {
 
 impl UsageSource {
     async fn look(&mut self) -> Result<UsageView> {
-        // The server's clock counts, so its time is asked for first.
+        // Times are by the server's clock, so its time is requested first.
         let now = GetUsageRequest { strategy: self.strategy.clone(), ..GetUsageRequest::default() };
         let end = self.client.get_usage(now.clone()).await?.to.context("the answer has no time")?;
         let from = prost_types::Timestamp { seconds: end.seconds.saturating_sub(SPAN + 1), nanos: 0 };

@@ -1,5 +1,4 @@
-//! The `access` section, of the file and of a strategy: consumers that are always denied, and
-//! consumers that are always allowed.
+//! The `access` section of the file and of a strategy: the deny list and the allow list of consumers.
 
 use weir_core::strategy::Access;
 
@@ -8,7 +7,7 @@ use super::fields::Mapping;
 use super::patterns::{WrittenPatterns, pattern};
 use super::values::quote;
 
-/// The lists of a section.
+/// Reads the lists of a section.
 pub(super) fn access(mut section: Mapping<'_>, report: &mut MistakeReport) -> Access {
     let allow = list(&mut section, "allow", report);
     let deny = list(&mut section, "deny", report);
@@ -16,7 +15,7 @@ pub(super) fn access(mut section: Mapping<'_>, report: &mut MistakeReport) -> Ac
     Access::new(deny, allow)
 }
 
-/// Consumers and patterns of them. A consumer on both lists is denied, so that is no mistake.
+/// Reads a list of consumers and patterns. A consumer on both lists is denied, so overlaps are allowed.
 fn list(section: &mut Mapping<'_>, name: &'static str, report: &mut MistakeReport) -> Vec<String> {
     let items = section.take(name).and_then(|value| value.items(report)).unwrap_or_default();
     let mut seen = WrittenPatterns::new();

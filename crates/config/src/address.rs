@@ -1,27 +1,27 @@
-//! Addresses of Redis. Checked here, so that a mistake is reported when the file is read and not when the
-//! first call comes.
+//! Addresses of Redis. They are validated here, so that a mistake is reported at startup and not at the first
+//! call.
 
 use super::secret::password;
 use super::values::{Digits, MAX_SECRET, Scalar, digits, quote};
 use super::{Login, Secret, values};
 
-/// The longest host name that DNS has, in bytes.
+/// Maximum length of a DNS host name, in bytes.
 const MAX_HOST: usize = 253;
 
-/// One address, taken apart.
+/// A parsed address.
 #[derive(Clone)]
 pub(super) struct RedisUrl {
-    /// `redis://HOST:PORT` or `rediss://HOST:PORT`: no user or password, and the port filled in.
+    /// `redis://HOST:PORT` or `rediss://HOST:PORT`, without credentials, and with the default port filled in.
     pub(super) bare: String,
-    /// Whether it is `rediss`.
+    /// True if the scheme is `rediss`.
     pub(super) tls: bool,
-    /// The user and password that it names.
+    /// The credentials in the URL.
     pub(super) login: Option<Login>,
 }
 
-/// Reads `redis://[[USER]:PASSWORD@]HOST[:PORT]`, or says why it is none.
+/// Parses `redis://[[USER]:PASSWORD@]HOST[:PORT]` or `rediss://…`.
 ///
-/// A user and a password are never shown in the reason: it would end up in a log.
+/// Errors never show the credentials, because errors are logged.
 pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<RedisUrl, String> {
     let shown = without_login(scalar.text);
     let (scheme, rest) = scalar.text.split_once("://").unwrap_or_default();
@@ -53,7 +53,7 @@ pub(super) fn redis_url(scalar: Scalar<'_>) -> Result<RedisUrl, String> {
     }
 }
 
-/// The address in quotes, without what stands before its last `@`.
+/// Quotes the address, with everything before its last `@` removed.
 fn without_login(url: &str) -> String {
     match url.rsplit_once('@') {
         Some((_, rest)) => quote(&format!("…@{rest}")),
@@ -61,7 +61,7 @@ fn without_login(url: &str) -> String {
     }
 }
 
-/// `USER:PASSWORD`, `:PASSWORD`; what would end it early is written as `%40`.
+/// Parses `USER:PASSWORD` or `:PASSWORD`. Reserved characters are percent-encoded.
 fn login(user_info: &str) -> Result<Login, String> {
     if user_info.contains(['/', '?', '#', '@']) {
         return Err("in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40".to_owned());
@@ -80,7 +80,7 @@ fn login(user_info: &str) -> Result<Login, String> {
     Ok(Login { username, password })
 }
 
-/// The name of a user of Redis. Not shown in errors: a password is easily put in its place.
+/// Reads the name of a Redis user. Errors do not show it, because a password is easily put in its place.
 pub(super) fn username(scalar: Scalar<'_>) -> Result<String, String> {
     if scalar.text.len() > MAX_SECRET {
         return Err(format!("the user is {} bytes long: at most {MAX_SECRET}", scalar.text.len()));
@@ -105,7 +105,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Host and port; the colons of an IPv6 address stand in brackets.
+/// Splits host and port; an IPv6 address is in brackets.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     let after_host = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     match authority.get(after_host..).and_then(|rest| rest.find(':')) {

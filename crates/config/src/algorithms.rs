@@ -1,4 +1,4 @@
-//! The algorithm of a limit: which one, and its numbers.
+//! The algorithm of a limit and its parameters.
 
 use weir_core::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS, Rate};
 use weir_units::{CEILING, Micros};
@@ -8,11 +8,11 @@ use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, rate};
 use super::values::{Scalar, boolean, integer, quote};
 
-/// What stands for a span while another number is checked.
+/// Placeholder for a duration while another parameter is checked.
 const SECOND: Micros = Micros::from_secs(1);
 
-/// Takes the numbers out of an algorithm's mapping. `None`: something was missing or wrong, and is
-/// reported. Every field is asked for before the first is needed, so that one mistake hides no other.
+/// Reads the parameters of an algorithm. `None`: something was missing or wrong, and was reported. All fields are
+/// read before any is required, so that one mistake does not hide another.
 type AlgorithmReader = fn(&mut Mapping<'_>, &mut MistakeReport) -> Option<Result<Algorithm, Invalid>>;
 
 const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
@@ -29,10 +29,10 @@ const ALGORITHMS: [(&str, AlgorithmReader); 11] = [
     ("sliding_log", sliding_log),
 ];
 
-/// What is no algorithm of a limit, but a strategy of its own.
+/// Keys that replace a strategy's `limits`, and so are mistakes in a limit.
 const STRATEGIES: [&str; 1] = ["concurrency"];
 
-/// The one algorithm among the keys of a limit, with the bound of its debts.
+/// Reads the single algorithm among the keys of a limit, with the maximum debt.
 pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
     let later = STRATEGIES.into_iter().filter_map(|name| Some((limit.take_entry(name)?, None)));
     let mut found: Vec<(KeyedValue<'_>, Option<AlgorithmReader>)> = later.collect();
@@ -63,7 +63,7 @@ pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> 
     algorithm.map(|made| made.with_max_debt(max_debt.unwrap_or(Some(made.limit()))))
 }
 
-/// How far debits may go above the limit: a number of units, or `None` for as far as can be counted.
+/// Reads how far debits may exceed the limit: a number of units, or `None` for `unlimited`.
 fn max_debt(s: Scalar<'_>) -> Result<Option<u64>, String> {
     match s.text {
         "unlimited" => Ok(None),
@@ -112,14 +112,15 @@ fn bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result
     Some(Algorithm::charge_after(burst, rate, max_cost))
 }
 
-/// As a meter it is the token bucket; as a queue it makes callers wait.
+/// Leaky bucket as a meter, which is the token bucket. The one as a queue is `leaky_queue`.
 fn leaky_bucket(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let reason = "is for a queue, and leaky_bucket is a meter; write `leaky_queue`, which makes callers wait";
     fields.refuse(&["queue", "delay", "nodelay", "max_delay", "max_wait"], reason, report);
     bucket(fields, report)
 }
 
-/// nginx's `limit_req`: `delay` calls of the burst go ahead at once, with `nodelay` all.
+/// Leaky bucket as a queue, like nginx's `limit_req`: `delay` calls of the burst pass without delay, with
+/// `nodelay` all of them.
 fn leaky_queue(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let rate = required_rate(fields, report);
     let burst = fields.read("burst", report, integer);
@@ -194,7 +195,7 @@ fn calendar(s: Scalar<'_>) -> Result<Calendar, String> {
     }
 }
 
-/// `+02:00` or `-05:30`, as minutes: how far local clocks are ahead of UTC.
+/// Parses a UTC offset, such as `+02:00` or `-05:30`, as minutes.
 fn offset_minutes(s: Scalar<'_>) -> Result<i64, String> {
     let two_digits = |text: &str| match text.as_bytes() {
         [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some(i64::from((a - b'0') * 10 + (b - b'0'))),
@@ -239,13 +240,13 @@ fn sliding_window(
     Some(Algorithm::sliding_window(limit?, window?))
 }
 
-/// Strict by default: a limit that can be passed must be asked for.
+/// Strict by default; the variant that may exceed its limit is opt-in.
 fn bucketed_window(
     fields: &mut Mapping<'_>,
     report: &mut MistakeReport,
 ) -> Option<Result<Algorithm, Invalid>> {
     let alone = |limit, buckets: u64| {
-        // A window of so many microseconds can be parted so often.
+        // A window of as many microseconds as it has buckets is always divisible.
         Algorithm::bucketed_window(limit, Micros(buckets.clamp(1, MAX_BUCKETS)), buckets, true)
     };
     let limit = units(fields, "limit", report, |limit| alone(limit, 1));
@@ -287,7 +288,7 @@ fn span(fields: &mut Mapping<'_>, name: &'static str, report: &mut MistakeReport
     })
 }
 
-/// A number that `alone` accepts, where every other number of the algorithm fits.
+/// Reads a number that `alone` accepts, that is, one within its own bounds.
 fn units(
     fields: &mut Mapping<'_>,
     name: &'static str,
@@ -298,8 +299,8 @@ fn units(
     value.read(report, |s| bounded(integer(s)?, alone))
 }
 
-/// The value, if an algorithm can have it: every number is held against its own bounds before all of them are
-/// held against each other, so that each mistake is reported.
+/// Checks a value against its own bounds. Parameters are first checked one by one and then in combination, so that
+/// each mistake is reported.
 fn bounded<T: Copy>(value: T, alone: impl Fn(T) -> Result<Algorithm, Invalid>) -> Result<T, String> {
     alone(value).map(|_| value).map_err(|Invalid { value, bound, .. }| out_of_bounds(&value, &bound))
 }

@@ -1,39 +1,39 @@
-//! What anchors name and aliases and merge keys (`<<`) stand for, in files that are written for others.
+//! Resolves anchors, aliases and merge keys (`<<`), in files that were written for other programs.
 
 use std::collections::{HashMap, HashSet};
 
 use super::errors::MistakeReport;
 use super::tree::{Content, YamlNode};
 
-/// What has an anchor, by the anchor's number.
+/// Anchored nodes by anchor number.
 #[derive(Debug, Default)]
 pub(super) struct Aliases(HashMap<usize, Anchor>);
 
-/// A node that has an anchor.
+/// An anchored node.
 #[derive(Debug)]
 pub(super) struct Anchor {
     pub(super) node: YamlNode,
-    /// How many nodes it is.
+    /// Its number of nodes.
     pub(super) size: usize,
-    /// How deep it nests.
+    /// Its nesting depth.
     pub(super) depth: usize,
 }
 
 impl Aliases {
-    /// Keeps a node, and says how many it is.
+    /// Stores an anchored node, and returns its number of nodes.
     pub(super) fn keep(&mut self, anchor: usize, node: &YamlNode) -> usize {
         let (size, depth) = measure(node);
         self.0.insert(anchor, Anchor { node: node.clone(), size, depth });
         size
     }
 
-    /// The node of an anchor, if it has ended.
+    /// Returns the node of an anchor, if it is complete.
     pub(super) fn get(&self, anchor: usize) -> Option<&Anchor> {
         self.0.get(&anchor)
     }
 }
 
-/// How many nodes it is, and how deep it nests. No node nests deeper than the composer lets it.
+/// Returns the number of nodes and the nesting depth. The composer bounds the depth, and so the recursion.
 fn measure(node: &YamlNode) -> (usize, usize) {
     let below = |nodes: &mut dyn Iterator<Item = &YamlNode>| {
         nodes.map(measure).fold((1, 1), |(size, depth), (s, d)| (size + s, depth.max(d + 1)))
@@ -45,7 +45,7 @@ fn measure(node: &YamlNode) -> (usize, usize) {
     }
 }
 
-/// The entries of a mapping with those of its merge keys, which go behind its own.
+/// Returns the entries of a mapping, followed by those of its merge keys.
 pub(super) fn merged(
     entries: Vec<(YamlNode, YamlNode)>,
     report: &mut MistakeReport,

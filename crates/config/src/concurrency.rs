@@ -1,4 +1,4 @@
-//! The `concurrency` of a strategy: how many permits there are, and where the limit comes from.
+//! The `concurrency` of a strategy: the number of permits, and the source of the limit.
 
 use weir_core::key::MAX_PART;
 use weir_core::lease::{
@@ -16,20 +16,20 @@ use super::strategies::scope;
 use super::values::Digits;
 use super::values::{Scalar, choice, digits, integer, integer_within, quote, text, text_within, within};
 
-/// Numbers with a fraction are read in thousandths, so that they are exact.
+/// Fixed-point scale: fractions are read as thousandths, so that they are exact.
 const WHOLE: u64 = 1000;
 
-/// The most samples that anything is counted in.
+/// Upper bound of parameters that are counted in samples.
 const MAX_SAMPLES: usize = 1_000_000;
 
-/// The longest time that a controller waits for anything.
+/// Upper bound of a controller's durations.
 const LONGEST_WAIT: Micros = Micros::from_secs(24 * 3600);
 
 const DEFAULT_TTL: Micros = Micros::from_secs(30);
 const DEFAULT_MAX_TTL: Micros = Micros::from_secs(3600);
 const DEFAULT_IDLE: Micros = Micros::from_secs(600);
 
-/// How a limit follows what its holders report, as the file names it.
+/// The controller of an adaptive limit, as the file names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ControllerKind {
     Aimd,
@@ -37,7 +37,7 @@ enum ControllerKind {
     Gradient2,
 }
 
-/// Keys of one controller or some.
+/// Keys that only some controllers have.
 const KEYS_OF: [(&str, &[ControllerKind]); 7] = [
     ("backoff", &[ControllerKind::Aimd]),
     ("timeout", &[ControllerKind::Aimd]),
@@ -48,10 +48,10 @@ const KEYS_OF: [(&str, &[ControllerKind]); 7] = [
     ("tolerance", &[ControllerKind::Gradient2]),
 ];
 
-/// Keys of every limit that follows what its holders report.
+/// Keys of every adaptive limit.
 const ADAPTIVE_KEYS: [&str; 5] = ["initial", "min", "max", "sampling", "idle"];
 
-/// What counts by what, and how many permits there are.
+/// Reads the section: the scope and the rule.
 pub(super) fn concurrency(
     entry: &KeyedValue<'_>,
     report: &mut MistakeReport,
@@ -77,7 +77,7 @@ pub(super) fn concurrency(
         fields.report(field, report, format!("{value} {bound}"));
     });
     fields.finish(report);
-    // Without a source a placeholder was checked, so that other mistakes are found too.
+    // Without a source a placeholder was checked, so that other mistakes are reported, too.
     source?;
     partitions?;
     Some((scope?, rule.ok()?))
@@ -124,7 +124,7 @@ fn misplaced(
     }
 }
 
-/// Every field is read before the first is needed, so that one mistake hides no other.
+/// Reads an adaptive limit. All fields are read before any is required, so that one mistake does not hide another.
 fn adaptive_rule(
     fields: &mut Mapping<'_>,
     kind: Option<ControllerKind>,
@@ -141,7 +141,7 @@ fn adaptive_rule(
         ControllerKind::Aimd | ControllerKind::Gradient2 => (20, 200),
         ControllerKind::Vegas => (1, 1000),
     };
-    // Defaults make way for what is written.
+    // Defaults adapt to the values that are given.
     let max = max.unwrap_or_else(|| most.max(min.unwrap_or(1)).max(initial.unwrap_or(1)));
     let min = min.unwrap_or_else(|| least.min(max).min(initial.unwrap_or(max)));
     let initial = initial.unwrap_or_else(|| 20.clamp(min.min(max), max));
@@ -158,7 +158,7 @@ fn controller(
 ) -> Option<ControllerRule> {
     let part = |s: Scalar<'_>| thousandths(s, 1, WHOLE);
     let count = |s: Scalar<'_>| integer_within(s, 1, MAX_SAMPLES);
-    // A mistake that was reported makes the whole configuration fail, whatever stands in for the value.
+    // A reported mistake fails the whole configuration, so any placeholder value will do.
     match kind {
         ControllerKind::Aimd => {
             let backoff = fields.read("backoff", report, |s| thousandths(s, 1, WHOLE - 1)).unwrap_or(900);
@@ -192,7 +192,7 @@ fn sampling(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<Sampli
     Some(SamplingRule { window, samples: samples as u64 })
 }
 
-/// The partitions, if there are any; `None` if they are mistaken.
+/// Reads the partitions: `Some(None)` if there are none, `None` after a mistake.
 fn partitions(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Option<Partitions>> {
     let Some(entry) = fields.take_entry("partitions") else { return Some(None) };
     let mut fields = Mapping::of(&entry.value, report);
@@ -234,7 +234,7 @@ fn attribute(s: Scalar<'_>) -> Result<String, String> {
     ))
 }
 
-/// A number with at most three digits after the point, from `min` to `max` thousandths.
+/// Reads a decimal number with at most three fractional digits, from `min` to `max` thousandths.
 fn thousandths(s: Scalar<'_>, min: u64, max: u64) -> Result<u64, String> {
     let parsed = || {
         let (whole, part) = s.text.split_once('.').unwrap_or((s.text, "0"));
@@ -253,7 +253,7 @@ fn thousandths(s: Scalar<'_>, min: u64, max: u64) -> Result<u64, String> {
     }
 }
 
-/// Thousandths as people write them.
+/// Formats thousandths as a decimal number.
 fn shown(number: u64) -> String {
     fraction(number).to_string()
 }

@@ -1,7 +1,7 @@
 //! Envoy's rate limit service: the `envoy` section, and the directory of files in the reference's format.
 //!
 //! ```text
-//!   directory ── files ── keys        every key is known, and where it means something
+//!   directory ── files ── keys        rejects unknown keys and keys in wrong places
 //!   (names,      (a tree  descriptor  texts, numbers and matchers, in the reference's words
 //!    sizes)       each)   rate_limit  └── weir_core::envoy::Descriptor ── compile ── Domains
 //!        └── watch: reads again what has changed, and swaps all domains at once, or none
@@ -28,10 +28,10 @@ use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::table::EnvoyConfig;
 
-/// The most descriptors of one set of files.
+/// Maximum number of descriptors in one set of files.
 pub const MAX_DESCRIPTORS: usize = 100_000;
 
-/// The `envoy` section with the settings that go before it.
+/// Reads the `envoy` section, with the settings that override it.
 pub(super) fn envoy(
     mut fields: Mapping<'_>,
     overrides: &ConfigOverrides,

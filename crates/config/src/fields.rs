@@ -1,4 +1,4 @@
-//! Taking typed values out of the tree. A key that no reader asked for is unknown.
+//! Typed access to the values of the tree. A key that no reader has asked for is unknown.
 
 use std::collections::HashMap;
 
@@ -8,44 +8,44 @@ use super::table::{Entry, SettingKind};
 use super::tree::{Content, YamlNode};
 use super::values::{Scalar, nearest, quote, shortened};
 
-/// The longest path of a file, in bytes.
+/// Maximum length of a file path, in bytes.
 pub(super) const MAX_PATH: usize = 4096;
 
-/// A node and the path that names it.
+/// A node and its path.
 #[derive(Debug, Clone)]
 pub(super) struct NamedNode<'t> {
     node: &'t YamlNode,
     path: String,
 }
 
-/// One key of a mapping with its value.
+/// An entry of a mapping.
 #[derive(Debug, Clone)]
 pub(super) struct KeyedValue<'t> {
     /// The key.
     pub(super) name: &'t str,
-    /// Where the key stands.
+    /// The position of the key.
     pub(super) key_at: Position,
     /// The value.
     pub(super) value: NamedNode<'t>,
 }
 
 impl<'t> NamedNode<'t> {
-    /// The value that a whole file is.
+    /// Wraps the root of a file.
     pub(super) fn root(node: &'t YamlNode) -> Self {
         Self { node, path: String::new() }
     }
 
-    /// Where it stands.
+    /// Returns its position.
     pub(super) fn at(&self) -> Position {
         self.node.at
     }
 
-    /// The path that names it.
+    /// Returns its path.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether a syntax error ended it early.
+    /// True if a syntax error truncated it.
     pub(super) fn is_cut(&self) -> bool {
         self.node.cut
     }
@@ -55,7 +55,7 @@ impl<'t> NamedNode<'t> {
         report.at(self.at(), &self.path, reason);
     }
 
-    /// What a single value says, if `parse` accepts it.
+    /// Parses a scalar with `parse`, and reports its error.
     pub(super) fn read<T>(
         &self,
         report: &mut MistakeReport,
@@ -71,7 +71,7 @@ impl<'t> NamedNode<'t> {
         found.map_err(|reason| self.report(report, reason)).ok()
     }
 
-    /// The items of a list; nothing written is an empty list.
+    /// Returns the items of a list; an empty value is an empty list.
     pub(super) fn items(&self, report: &mut MistakeReport) -> Option<Vec<Self>> {
         let item = |(index, node)| Self { node, path: format!("{}[{index}]", self.path) };
         match &self.node.content {
@@ -88,7 +88,7 @@ impl<'t> NamedNode<'t> {
         None
     }
 
-    /// The entries of a mapping, each key once; nothing written is an empty mapping.
+    /// Returns the entries of a mapping, each key once; an empty value is an empty mapping.
     pub(super) fn entries(&self, report: &mut MistakeReport) -> Option<Vec<KeyedValue<'t>>> {
         match &self.node.content {
             Content::Map(entries) => return Some(self.named(entries, report)),
@@ -125,20 +125,20 @@ impl<'t> NamedNode<'t> {
     }
 }
 
-/// The keys of a mapping, to be taken one by one.
+/// A reader of a mapping, which takes its keys one by one.
 #[derive(Debug)]
 pub(super) struct Mapping<'t> {
     path: String,
-    /// Where the mapping stands; `None` if it is not in the file.
+    /// The position of the mapping; `None` if it is not in the file.
     at: Option<Position>,
-    /// Whether the mapping could be read to its end.
+    /// True if the mapping was read completely.
     whole: bool,
     entries: Vec<KeyedValue<'t>>,
     asked: Vec<&'static str>,
 }
 
 impl<'t> Mapping<'t> {
-    /// The fields of a value.
+    /// Reads a value as a mapping.
     pub(super) fn of(value: &NamedNode<'t>, report: &mut MistakeReport) -> Self {
         let entries = value.entries(report);
         Self {
@@ -150,7 +150,7 @@ impl<'t> Mapping<'t> {
         }
     }
 
-    /// The fields of a section, which need not be there.
+    /// Reads an optional section as a mapping.
     pub(super) fn section(&mut self, name: &'static str, report: &mut MistakeReport) -> Self {
         match self.take(name) {
             Some(value) => Self::of(&value, report),
@@ -161,22 +161,22 @@ impl<'t> Mapping<'t> {
         }
     }
 
-    /// Whether the mapping is in the file.
+    /// True if the mapping is in the file.
     pub(super) fn is_present(&self) -> bool {
         self.at.is_some()
     }
 
-    /// Whether the mapping could be read to its end, so that what is missing is really missing.
+    /// True if the mapping was read completely, so that a missing key is really missing.
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// The path of a field.
+    /// Returns the path of a field.
     pub(super) fn path_of(&self, name: &str) -> String {
         join(&self.path, name)
     }
 
-    /// Reports a mistake of field `name` where its value stands, else where the mapping does.
+    /// Reports a mistake of field `name` at its value, or at the mapping if the field is absent.
     pub(super) fn report(&self, name: &str, report: &mut MistakeReport, reason: impl Into<String>) {
         let value = self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.value.at());
         match value.or(self.at) {
@@ -193,7 +193,7 @@ impl<'t> Mapping<'t> {
         }
     }
 
-    /// The entry `name`, if it is there.
+    /// Takes the entry `name`, if it is present.
     pub(super) fn take_entry(&mut self, name: &'static str) -> Option<KeyedValue<'t>> {
         if !self.asked.contains(&name) {
             self.asked.push(name);
@@ -201,12 +201,12 @@ impl<'t> Mapping<'t> {
         self.entries.iter().find(|entry| entry.name == name).cloned()
     }
 
-    /// The value of `name`, if it is there.
+    /// Takes the value of `name`, if it is present.
     pub(super) fn take(&mut self, name: &'static str) -> Option<NamedNode<'t>> {
         self.take_entry(name).map(|entry| entry.value)
     }
 
-    /// The value of `name`, which must be there; `help` says what to write.
+    /// Takes the value of `name`, and reports a missing one with `help`.
     pub(super) fn require(
         &mut self,
         name: &'static str,
@@ -220,7 +220,7 @@ impl<'t> Mapping<'t> {
         value
     }
 
-    /// What `name` says, if it is there and `parse` accepts it.
+    /// Takes and parses the value of `name`, if it is present.
     pub(super) fn read<T>(
         &mut self,
         name: &'static str,
@@ -230,8 +230,8 @@ impl<'t> Mapping<'t> {
         self.take(name)?.read(report, parse)
     }
 
-    /// What a setting is, if it is given: a flag or a variable goes before the file. The file's value is checked
-    /// either way: a mistake that today's flags hide is still one tomorrow.
+    /// Reads a setting, if it is given. A flag or a variable overrides the file, but the file's value is validated in
+    /// any case, so that an override does not hide a mistake.
     pub(super) fn setting<K: SettingKind>(
         &mut self,
         entry: &Entry<K>,
@@ -244,7 +244,7 @@ impl<'t> Mapping<'t> {
         outside.read(&self.path_of(entry.key), report, |scalar| entry.kind.read(scalar)).or(from_file)
     }
 
-    /// What a setting is: the default where it is not given, or mistaken.
+    /// Reads a setting; the default applies if it is absent or mistaken.
     pub(super) fn value<K: SettingKind>(
         &mut self,
         entry: Entry<K>,
@@ -254,7 +254,7 @@ impl<'t> Mapping<'t> {
         self.setting(&entry, overrides, report).unwrap_or(entry.default)
     }
 
-    /// Refuses `names`, which belong elsewhere, for `reason`.
+    /// Reports `names`, which are misplaced here, with `reason`.
     pub(super) fn refuse(&mut self, names: &[&'static str], reason: &str, report: &mut MistakeReport) {
         for name in names {
             let entry = self.entries.iter().find(|entry| entry.name == *name);
@@ -265,7 +265,7 @@ impl<'t> Mapping<'t> {
         self.entries.retain(|entry| !names.contains(&entry.name));
     }
 
-    /// Reports every key that no reader asked for.
+    /// Reports every key that no reader has asked for as unknown.
     pub(super) fn finish(self, report: &mut MistakeReport) {
         for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.name)) {
             let help = match nearest(entry.name, self.asked.iter().copied()) {
@@ -277,7 +277,7 @@ impl<'t> Mapping<'t> {
     }
 }
 
-/// A path and one more key. Keys that would blur the path stand in quotes.
+/// Appends a key to a path. Keys that would make the path ambiguous are quoted.
 fn join(path: &str, key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-/".contains(&byte);
     let key = if !key.is_empty() && key.bytes().all(plain) { shortened(key) } else { quote(key) };

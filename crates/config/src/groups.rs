@@ -1,4 +1,4 @@
-//! The `groups` section: which routing groups must lie on different shards of a cluster.
+//! The `groups` section: anti-affinity of routing groups, which must lie on different shards of a cluster.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping, NamedNode};
 use super::values::{Scalar, nearest, quote, text_within};
 
-/// The groups that resources have.
+/// The groups of the resources.
 pub(super) struct KnownGroups {
     names: BTreeSet<String>,
-    /// Whether these are all: no resource is mistaken.
+    /// True if the list is complete: no resource is mistaken.
     whole: bool,
 }
 
@@ -35,7 +35,7 @@ impl KnownGroups {
     }
 }
 
-/// The section: what must lie apart, and where that puts each group.
+/// Reads the section, and computes the placement of each group.
 pub(super) fn groups(
     root: &mut Mapping<'_>,
     known: &KnownGroups,

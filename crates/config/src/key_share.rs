@@ -1,11 +1,11 @@
-//! Which keys are in the log.
+//! Deterministic sampling of keys for the log.
 
 use std::fmt;
 
 use weir_core::key::KeySecret;
 
-/// A share of all keys. A key is a resource and a consumer, and whether it is in a share depends on nothing else: it is
-/// the same on all nodes and after every restart, and a larger share has all keys of a smaller one.
+/// A sample rate of keys. A key is a resource and a consumer. Sampling depends on the key alone: it is the same on all
+/// nodes and after every restart, and a larger share contains all keys of a smaller one.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct KeyShare(f64);
 
@@ -15,24 +15,24 @@ impl KeyShare {
     /// All keys.
     pub const ALL: Self = Self(1.0);
 
-    /// The share `part`, from 0 to 1.
+    /// Creates the share `part`, from 0 to 1.
     #[must_use]
     pub fn new(part: f64) -> Option<Self> {
         (0.0..=1.0).contains(&part).then_some(Self(part))
     }
 
-    /// Whether the key is in it. The hash is of the text alone, with a public key: nothing is secret about it.
+    /// True if the key is in the sample. The hash uses a public key, because it is not secret.
     #[inline]
     #[must_use]
     pub fn has(self, resource: &str, consumer: &str) -> bool {
         if self == Self::ALL {
             return true;
         }
-        // The length keeps the two texts apart.
+        // The length prefix makes the concatenation unambiguous.
         let length = (resource.len() as u64).to_le_bytes();
         let digester = KeySecret::BUILT_IN.digester().and(&length);
         let hash = digester.and(resource.as_bytes()).and(consumer.as_bytes()).finish();
-        // 53 bits are a double without a loss.
+        // 53 bits fit into a double exactly.
         let place = (hash >> 75) as u64 as f64 / (1_u64 << 53) as f64;
         place < self.0
     }
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!((in_share(0.0).len(), in_share(1.0).len()), (0, 10_000));
     }
 
-    /// Logs of other versions must be read, so which keys are in a share must never change.
+    /// The sample must never change, because logs of other versions must stay readable.
     #[test]
     fn the_keys_of_a_share_are_these() {
         assert_eq!(in_share(0.01)[..4], ["consumer-128", "consumer-149", "consumer-510", "consumer-537"]);

@@ -6,8 +6,8 @@
 //! ```text
 //!   text ── tree ── fields ── server, store, strategies (algorithms, access), ── Config
 //!           nodes   typed      resources, overrides, access: a file per section;
-//!           with    values,    values, quantities, patterns and address say what
-//!           places  leftovers  a single text means
+//!           with    values,    values, quantities, patterns and address parse
+//!           places  leftovers  scalars
 //!                   └── every mistake goes into one report ── ConfigErrors
 //!
 //!   table: the settings, each once ── their types and reader, the schema, the flags, the reference
@@ -15,7 +15,7 @@
 //!   envoy: the same tree, read as the rate limit files of envoyproxy/ratelimit ── envoy::Domains
 //! ```
 //!
-//! [`schema`] says the same to editors.
+//! [`schema`] describes the same as a JSON Schema, for editors.
 
 mod access;
 mod address;
@@ -86,32 +86,32 @@ pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 pub struct Config {
     /// Sockets, workers and bounds.
     pub server: ServerConfig,
-    /// Where state lives.
+    /// The store of the state.
     pub store: StoreConfig,
-    /// The secret of the hash tags; `None` means the built-in one, which `serve` warns about on Redis.
+    /// The secret of the hash tags; `None` is the built-in one, which `serve` warns about on Redis.
     pub key_secret: Option<KeySecret>,
-    /// The first part of every key in Redis; the store's configuration has the same.
+    /// The key prefix in Redis; the store's configuration has the same.
     pub namespace: Namespace,
-    /// Strategies and the resources they are the default of.
+    /// Strategies, and the resources that have them as default.
     pub rules: Rules,
     /// Bounded queues.
     pub queues: QueueRules,
     /// Envoy's rate limit service.
     pub envoy: EnvoyConfig,
-    /// What is kept of decisions.
+    /// Usage statistics of decisions.
     pub usage: UsageConfig,
-    /// The sentence on denial.
+    /// The messages of denials.
     pub messages: DenialMessages,
-    /// Which decisions are logged.
+    /// The decision log.
     pub decision_log: DecisionLogConfig,
-    /// Where the configuration was read from; `None` is the built-in example.
+    /// The file of the configuration; `None` is the built-in example.
     pub source: Option<PathBuf>,
 }
 
-/// What serves HTTP/2.
+/// The HTTP/2 transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TransportKind {
-    /// `weir_grpc`: from bytes to bytes.
+    /// Our own, `weir_grpc`.
     #[default]
     Fast,
     /// tonic's own server, over hyper and h2.

@@ -1,4 +1,4 @@
-//! Where gRPC listens: a port, or the path of a Unix socket.
+//! The listen address of gRPC: TCP, or a Unix socket.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use super::unix_path::unix_path;
 use super::values::{Scalar, quote};
 
-/// Where gRPC listens.
+/// The listen address of gRPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// A port of one or all addresses of this machine.
+    /// A TCP port on one or all addresses of this machine.
     Tcp(SocketAddr),
     /// The path of a Unix socket.
     Unix(PathBuf),
@@ -31,7 +31,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// `IP:PORT` or `unix:PATH`.
+/// Parses `IP:PORT` or `unix:PATH`.
 pub(super) fn listen_address(scalar: Scalar<'_>) -> Result<ListenAddress, String> {
     if let Some(path) = unix_path(scalar.text) {
         return path.map(ListenAddress::Unix).map_err(|error| error.to_string());
@@ -40,7 +40,7 @@ pub(super) fn listen_address(scalar: Scalar<'_>) -> Result<ListenAddress, String
     scalar.text.parse().map(ListenAddress::Tcp).map_err(|_| format!("{} {help}", quote(scalar.text)))
 }
 
-/// The rights of a file as `chmod` writes them: three octal digits, with or without a 0 before them.
+/// Parses a file mode as in `chmod`: three octal digits, with or without a leading 0.
 pub(super) fn file_mode(scalar: Scalar<'_>) -> Result<u32, String> {
     let digits = scalar.text.strip_prefix('0').unwrap_or(scalar.text);
     let octal = digits.len() == 3 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'7'));

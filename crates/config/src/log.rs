@@ -1,4 +1,4 @@
-//! The `log` section: which decisions are logged, and where to.
+//! The `log` section: the decision log.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,32 @@ use super::key_share::KeyShare;
 use super::overrides::ConfigOverrides;
 use super::table::log as log_keys;
 
-/// What is logged of decisions, and where to.
+/// The configuration of the decision log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionLogConfig {
-    /// The share of keys that are logged.
+    /// The share of keys whose decisions are logged.
     pub keys: KeyShare,
-    /// Where to.
+    /// The target of the log.
     pub to: LogTarget,
-    /// Where all denials are logged besides, if they are.
+    /// The target of an additional log of all denials, if there is one.
     pub denied: Option<LogTarget>,
-    /// From which size on a file is followed by the next.
+    /// Size at which a file is rotated.
     pub max_bytes: u64,
-    /// How many files of a log there are, with the one that is written.
+    /// Number of files of a rotated log, including the current one.
     pub max_files: usize,
 }
 
-/// Where lines go.
+/// The target of log lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogTarget {
     /// Standard output.
     Stdout,
-    /// A file, to which lines are appended.
+    /// A file, in append mode.
     File(PathBuf),
 }
 
 impl Default for DecisionLogConfig {
-    /// Nothing is logged.
+    /// Off.
     fn default() -> Self {
         Self {
             keys: log_keys::KEYS.default,
@@ -47,7 +47,7 @@ impl Default for DecisionLogConfig {
 }
 
 impl DecisionLogConfig {
-    /// Whether it logs nothing.
+    /// True if nothing is logged.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.keys == KeyShare::NONE && self.denied.is_none()
@@ -63,7 +63,7 @@ impl fmt::Display for LogTarget {
     }
 }
 
-/// The `log` section.
+/// Reads the `log` section.
 pub(super) fn log(
     mut fields: Mapping<'_>,
     overrides: &ConfigOverrides,
@@ -114,7 +114,7 @@ fn decisions(
     }
 }
 
-/// `decisions.denied.jsonl` beside `decisions.jsonl`.
+/// Derives `decisions.denied.jsonl` from `decisions.jsonl`.
 fn beside(file: &Path) -> PathBuf {
     match file.extension() {
         Some(extension) => {

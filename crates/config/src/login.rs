@@ -1,4 +1,4 @@
-//! A user and a password of Redis: from a section, its settings, or its addresses.
+//! Credentials for Redis: from a section, its settings, or its addresses.
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
@@ -28,7 +28,7 @@ pub(super) const SENTINEL: LoginKeys = LoginKeys {
     password_file: redis_keys::SENTINEL_PASSWORD_FILE,
 };
 
-/// The login under `keys`, if there is one. A flag or a variable of either kind goes before both in the file.
+/// Reads the login under `keys`, if there is one. A flag or a variable of either kind overrides both in the file.
 pub(super) fn login(
     fields: &mut Mapping<'_>,
     keys: &LoginKeys,
@@ -49,7 +49,7 @@ pub(super) fn login(
     match (username, password) {
         (username, Some(password)) => Some(Login { username, password }),
         (Some(_), None) => {
-            // A password that was given and is wrong has been reported already.
+            // An invalid password has been reported already.
             if report.len() == before {
                 fields.report(keys.username.key, report, "has no password; give one");
             }
@@ -66,7 +66,7 @@ fn one_of(fields: &mut Mapping<'_>, keys: &LoginKeys, report: &mut MistakeReport
         let path = value.read(report, |s| FilePath.read(s))?;
         let path = report.resolve(&path);
         match missing(&path) {
-            // What the secret is makes no other mistake, so any does for a check.
+            // The content of the secret affects no other check, so any placeholder will do.
             Some(reason) if report.notes_missing_files() => {
                 report.missing(|report| value.report(report, reason));
                 Some(Secret::new(""))

@@ -1,4 +1,4 @@
-//! The addresses of Redis, and what they say together: TLS or not, and who we are.
+//! The addresses of Redis, and the properties that they must agree on: TLS and credentials.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use super::fields::Mapping;
 use super::overrides::GivenSetting;
 use super::values::Scalar;
 
-/// The most Redis addresses. Of a cluster a few are enough; Weir learns the others from them.
+/// Maximum number of Redis addresses. A few seeds are enough for a cluster; Weir discovers the others.
 pub(super) const MAX_NODES: usize = 64;
 
-/// The addresses of the setting, else those of the file.
+/// The addresses of the setting, or those of the file.
 pub(super) struct Nodes<'s> {
     given: GivenSetting<'s>,
     urls: Vec<RedisUrl>,
@@ -57,12 +57,12 @@ impl<'s> Nodes<'s> {
         Self { given, urls }
     }
 
-    /// How many there are.
+    /// Returns the number of addresses.
     pub(super) fn count(&self) -> usize {
         self.urls.len()
     }
 
-    /// Reports a mistake of all of them together.
+    /// Reports a mistake of the whole list.
     pub(super) fn report(&self, fields: &Mapping<'_>, report: &mut MistakeReport, reason: impl Into<String>) {
         match self.given.text {
             Some(_) => self.given.report(&fields.path_of("nodes"), report, reason.into()),
@@ -70,7 +70,7 @@ impl<'s> Nodes<'s> {
         }
     }
 
-    /// Whether they are reached over TLS: all or none, so that no answer ever comes in the clear.
+    /// True if they use TLS. Either all or none must, so that no traffic is unencrypted by accident.
     pub(super) fn tls(&self, fields: &Mapping<'_>, report: &mut MistakeReport) -> bool {
         let tls = self.urls.iter().filter(|url| url.tls).count();
         if tls > 0 && tls < self.urls.len() {
@@ -79,7 +79,7 @@ impl<'s> Nodes<'s> {
         tls > 0
     }
 
-    /// The user and password that they name.
+    /// Returns the credentials in the addresses.
     pub(super) fn login(&self, fields: &Mapping<'_>, report: &mut MistakeReport) -> Option<Login> {
         let mut logins = self.urls.iter().filter_map(|url| url.login.as_ref());
         let first = logins.next()?;
@@ -89,7 +89,7 @@ impl<'s> Nodes<'s> {
         Some(first.clone())
     }
 
-    /// The addresses without users and passwords.
+    /// Returns the addresses without credentials.
     pub(super) fn bare(self) -> Vec<String> {
         self.urls.into_iter().map(|url| url.bare).collect()
     }

@@ -1,6 +1,6 @@
-//! Single values from flags and environment variables, which go before those of the file.
+//! Overrides from flags and environment variables, which take precedence over the file.
 //!
-//! Nothing here reads a flag or the environment: the caller hands over what it found, by the names of the table.
+//! This module does not read flags or the environment. The caller passes the values by the names of the table.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,55 @@ use super::stores::TlsCheck;
 use super::table::{Outside, settings};
 use super::values::Scalar;
 
-/// Values that go before those of the file, as they were written; and what the reader cannot do itself.
+/// Overrides of the file's values, as text; and the TLS check, which this crate cannot do itself.
 ///
-/// `drain_timeout` is the flag `--drain-timeout` or the variable `WEIR_DRAIN_TIMEOUT`, and so on; mistakes are reported
-/// under these names.
+/// `drain_timeout` is the flag `--drain-timeout` or the variable `WEIR_DRAIN_TIMEOUT`, and so on; mistakes are
+/// reported under these names.
 #[derive(Clone, Default)]
 pub struct ConfigOverrides {
     given: BTreeMap<String, String>,
-    /// Looks into the certificates of `store.redis.tls`. Without it, the files need only be there.
+    /// Validates the certificates of `store.redis.tls`. Without it, only the existence of the files is checked.
     tls_check: Option<TlsCheck>,
 }
 
 impl std::fmt::Debug for ConfigOverrides {
-    /// Which are given, without what they say: one of them is a secret and addresses may hold others.
+    /// Shows the names without the values: one of them is a secret, and addresses may contain others.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.given.keys()).finish()
     }
 }
 
 impl ConfigOverrides {
-    /// The same with the setting of a name, as [`Outside::name`] has it. A name that no setting has is a mistake of the
-    /// configuration.
+    /// Adds an override by its [`Outside::name`]. An unknown name is a mistake of the configuration.
     #[must_use]
     pub fn with(mut self, name: &str, text: impl Into<String>) -> Self {
         self.given.insert(name.to_owned(), text.into());
         self
     }
 
-    /// The same with a look into certificates.
+    /// Sets the TLS check.
     #[must_use]
     pub fn with_tls_check(self, check: TlsCheck) -> Self {
         Self { tls_check: Some(check), ..self }
     }
 
-    /// The look into certificates, and nothing that is given.
+    /// Returns the TLS check alone, without overrides.
     pub(super) fn without_values(&self) -> Self {
         Self { given: BTreeMap::new(), tls_check: self.tls_check }
     }
 
-    /// The look into certificates.
+    /// Returns the TLS check.
     pub(super) fn tls_check(&self) -> Option<TlsCheck> {
         self.tls_check
     }
 
-    /// What is given for a setting.
+    /// Returns the override of a setting.
     pub(super) fn of(&self, outside: &Outside) -> GivenSetting<'_> {
         let text = outside.name().and_then(|name| self.given.get(name));
         GivenSetting { outside: *outside, text: text.map(String::as_str) }
     }
 
-    /// Reports names that no setting has: they would change nothing.
+    /// Reports unknown names, which would have no effect.
     pub(super) fn report_unknown(&self, report: &mut MistakeReport) {
         let known: Vec<&str> = settings().iter().filter_map(|(_, setting)| setting.outside.name()).collect();
         for name in self.given.keys().filter(|name| !known.contains(&name.as_str())) {
@@ -67,16 +66,16 @@ impl ConfigOverrides {
     }
 }
 
-/// One value that may have been given.
+/// The override of one setting, if there is one.
 #[derive(Clone, Copy)]
 pub(super) struct GivenSetting<'a> {
     outside: Outside,
-    /// What was given.
+    /// The value as text.
     pub(super) text: Option<&'a str>,
 }
 
 impl GivenSetting<'_> {
-    /// What it says, if it was given and `parse` accepts it.
+    /// Parses the value, if it is given, and reports an error.
     pub(super) fn read<T>(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! The `overrides` section: other numbers for some consumers. A tier is an override with a pattern.
+//! The `overrides` section: other parameters for some consumers. A tier is an override with a pattern.
 
 use weir_core::algorithm::Algorithm;
 use weir_core::strategy::{Override, Strategy};
@@ -10,10 +10,10 @@ use super::patterns::{WrittenPatterns, pattern};
 use super::strategies::{Base, Strategies};
 use super::values::quote;
 
-/// What two overrides must not both say.
+/// The unique key of an override.
 type Target = (String, String, String);
 
-/// The overrides of the file.
+/// Reads the overrides.
 pub(super) fn overrides(
     root: &mut Mapping<'_>,
     strategies: &Strategies,
@@ -55,7 +55,7 @@ fn one(
     is_new.then_some(Override { consumer, resource, strategy: strategy? })
 }
 
-/// The base with the numbers of the mapping; of a mistaken base the rest is checked.
+/// Returns the base with the parameters of the mapping. They are validated even if the base is mistaken.
 fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeReport) -> Option<Strategy> {
     let entries = value.entries(report)?;
     if entries.is_empty() && !value.is_cut() {
@@ -76,14 +76,14 @@ fn changed(value: &NamedNode<'_>, base: Option<&Base<'_>>, report: &mut MistakeR
         }
         let algorithm = numbers(&entry.value, report);
         if let Some((strategy, algorithm)) = strategy.as_mut().zip(algorithm) {
-            // What could go wrong here has been reported.
+            // Any error here has been reported before.
             let _ = strategy.override_limit(entry.name, algorithm);
         }
     }
     strategy
 }
 
-/// The algorithm that stands where a limit's own would.
+/// Reads the algorithm that replaces a limit's own.
 fn numbers(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Algorithm> {
     let mut fields = Mapping::of(value, report);
     let algorithm = algorithm(&mut fields, report);

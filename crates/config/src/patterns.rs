@@ -1,4 +1,4 @@
-//! Patterns of names, and what may be written only once.
+//! Patterns of names, and a check for duplicates.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use super::errors::{MistakeReport, Position};
 use super::fields::NamedNode;
 use super::values::{Scalar, quote, text_within};
 
-/// A name, or a prefix and a final `*`.
+/// Parses a name, or a prefix and a final `*`.
 pub(super) fn pattern(scalar: Scalar<'_>) -> Result<String, String> {
     let text = text_within(scalar, MAX_PART)?;
     let prefix = text.strip_suffix('*').unwrap_or(&text);
@@ -19,17 +19,17 @@ pub(super) fn pattern(scalar: Scalar<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// What has been written, and where.
+/// The keys seen so far, with their positions.
 #[derive(Debug)]
 pub(super) struct WrittenPatterns<K>(HashMap<K, Position>);
 
 impl<K: Hash + Eq> WrittenPatterns<K> {
-    /// Nothing so far.
+    /// Creates an empty set.
     pub(super) fn new() -> Self {
         Self(HashMap::new())
     }
 
-    /// Whether `key` is new; if not, `value` is reported, where it is called `shown`.
+    /// True if `key` is new. Otherwise reports `value` as a duplicate, under the name `shown`.
     pub(super) fn is_new(
         &mut self,
         key: K,

@@ -1,26 +1,26 @@
-//! Values with units: durations, rates and sizes. Whole numbers only, so nothing is rounded.
+//! Values with units: durations, rates and sizes. They are integers, so nothing is rounded.
 
 use weir_core::algorithm::Rate;
 use weir_units::Micros;
 
 use super::values::{Digits, Scalar, digits, quote};
 
-/// A duration: `10s`, `1m30s`, `250ms`.
+/// Parses a duration: `10s`, `1m30s`, `250ms`.
 pub(super) fn duration(scalar: Scalar<'_>) -> Result<Micros, String> {
     span(scalar.text)
 }
 
-/// A duration from `min` to `max`.
+/// Parses a duration from `min` to `max`.
 pub(super) fn duration_within(scalar: Scalar<'_>, min: Micros, max: Micros) -> Result<Micros, String> {
     super::values::within(duration(scalar)?, min, max)
 }
 
-/// A rate: `30/1m`, `5/s`.
+/// Parses a rate: `30/1m`, `5/s`.
 pub(super) fn rate(scalar: Scalar<'_>) -> Result<Rate, String> {
     rate_of(scalar.text)
 }
 
-/// A rate as the configuration writes it: `30/1m`, `5/s`. An error is a sentence that quotes the text.
+/// Parses a rate in the syntax of the configuration: `30/1m`, `5/s`. An error is a sentence that quotes the text.
 pub fn rate_of(text: &str) -> Result<Rate, String> {
     let Some((count, period)) = text.split_once('/') else {
         return Err(format!("{} is not a rate; write COUNT/DURATION, such as 30/1m or 5/s", quote(text)));
@@ -43,7 +43,7 @@ pub fn rate_of(text: &str) -> Result<Rate, String> {
     Ok(Rate { count, period })
 }
 
-/// A number of bytes: `512MiB`, `1GB`, `65536`.
+/// Parses a number of bytes: `512MiB`, `1GB`, `65536`.
 pub(super) fn size(scalar: Scalar<'_>) -> Result<usize, String> {
     let shown = quote(scalar.text);
     let (number, unit) = split_number(scalar.text);
@@ -61,7 +61,7 @@ pub(super) fn size(scalar: Scalar<'_>) -> Result<usize, String> {
     }
 }
 
-/// A duration as a configuration would write it, in the largest unit that it is a multiple of. Weeks are written as days.
+/// Formats a duration in the largest unit that it is a multiple of. Weeks are written as days.
 pub(super) fn written_duration(span: Micros) -> String {
     let units = UNITS.iter().filter(|(unit, _)| *unit != "w");
     match units.into_iter().find(|(_, micros)| span.0 > 0 && span.0.is_multiple_of(*micros)) {
@@ -70,7 +70,7 @@ pub(super) fn written_duration(span: Micros) -> String {
     }
 }
 
-/// A number of bytes as a configuration would write it.
+/// Formats a number of bytes in the largest unit that it is a multiple of.
 pub(super) fn written_size(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.into_iter().find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor)) {
@@ -79,7 +79,7 @@ pub(super) fn written_size(bytes: u64) -> String {
     }
 }
 
-/// The units of time, from large to small.
+/// The units of time, in descending order.
 const UNITS: [(&str, u64); 7] = [
     ("w", 604_800_000_000),
     ("d", 86_400_000_000),
@@ -100,7 +100,8 @@ const SIZES: [(&str, u64); 7] = [
     ("GB", 1_000_000_000),
 ];
 
-/// A duration as the configuration writes it: `10s`, `1m30s`, `250ms`. An error is a sentence that quotes the text.
+/// Parses a duration in the syntax of the configuration: `10s`, `1m30s`, `250ms`. An error is a sentence that quotes
+/// the text.
 pub fn span(text: &str) -> Result<Micros, String> {
     let shown = quote(text);
     if let Digits::Number(_) | Digits::TooLarge = digits(text) {
@@ -134,7 +135,7 @@ pub fn span(text: &str) -> Result<Micros, String> {
     if text.is_empty() { Err(malformed()) } else { Ok(Micros(total)) }
 }
 
-/// The leading digits (and `_`) of `text`, and the rest.
+/// Splits `text` after its leading digits (and `_`).
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
     text.split_at(end)

@@ -13,10 +13,10 @@ use super::quantities::{duration, duration_within, rate, size};
 use super::strategies::sentence;
 use super::values::{Scalar, boolean, choice, integer, quote, within};
 
-/// The most queues of a configuration.
+/// Maximum number of queues.
 pub(super) const MAX_QUEUES: usize = 1000;
 
-/// The largest message about a queue: as many items as a call may have, each as large as it may be.
+/// Maximum size of a queue message: the maximum number of items per call, each of the maximum size.
 pub const MAX_QUEUE_MESSAGE: usize = 7 << 20;
 
 const DEFAULT_BYTES: usize = 64 << 20;
@@ -24,10 +24,10 @@ const DEFAULT_VISIBILITY: Micros = Micros::from_secs(30);
 const DEFAULT_DELIVERIES: u64 = 5;
 const DEFAULT_OUTCOMES: Micros = Micros::from_secs(24 * 3600);
 
-/// Keys that say something of deliveries, which items of a list have no second of.
+/// Keys about redelivery, which lists do not have.
 const STREAM_KEYS: [&str; 3] = ["max_deliveries", "dead_letter", "outcomes"];
 
-/// The queues of the file; and whether it has the section.
+/// Reads the queues.
 pub(super) fn queues(
     root: &mut Mapping<'_>,
     max_buffered_bytes: usize,
@@ -79,7 +79,7 @@ fn queue(entry: &KeyedValue<'_>, report: &mut MistakeReport) -> Option<QueueRule
     }
 }
 
-/// What only a stream has.
+/// The settings that only streams have.
 struct StreamKeys {
     max_deliveries: Option<u64>,
     outcomes: Micros,
@@ -90,7 +90,7 @@ impl StreamKeys {
         if kind == QueueKind::List {
             let reason = "is for `kind: stream`; an item of a list is delivered once, and gone";
             fields.refuse(&STREAM_KEYS, reason, report);
-            // They are known, and stand elsewhere.
+            // They are known keys, and have been reported as misplaced.
             STREAM_KEYS.iter().for_each(|key| drop(fields.take_entry(key)));
             return Self { max_deliveries: None, outcomes: Micros::ZERO };
         }

@@ -1,4 +1,4 @@
-//! From a file to a [`Config`], or to every mistake in it.
+//! Reads a file into a [`Config`], or reports all mistakes in it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -20,38 +20,38 @@ use super::{
     usage,
 };
 
-/// What runs when no file is given: a complete configuration, with comments, to copy and change.
+/// The default configuration without a file: a complete example with comments, to copy and change.
 pub const EXAMPLE: &str = include_str!("example.yaml");
 
-/// The largest configuration file, in bytes.
+/// Maximum size of a configuration file, in bytes.
 pub const MAX_FILE: usize = 16 << 20;
 
-/// What a check of a file found.
+/// The result of checking a file.
 #[derive(Debug)]
 pub struct Checked {
-    /// The configuration, or every mistake in it.
+    /// The configuration, or all mistakes in it.
     pub config: Result<Config, ConfigErrors>,
-    /// What is missing on this machine and may be there on another: a line each.
+    /// Files that are missing on this machine and may exist on the target: a line each.
     pub notes: Vec<String>,
-    /// The `envoy` section, as far as it could be read: its files can be checked in the same run.
+    /// The `envoy` section, as far as it could be read, so that its files can be checked in the same run.
     pub envoy: EnvoyConfig,
 }
 
 impl Config {
-    /// The configuration of [`EXAMPLE`]: the memory store and one strategy.
+    /// Returns the configuration of [`EXAMPLE`]: the memory store and one strategy.
     #[must_use]
     pub fn built_in() -> Self {
-        // The text is part of the program, and a test reads it: no caller can make this fail.
+        // The text is part of the program, and a test parses it: no caller can make this fail.
         Self::built_in_with(&ConfigOverrides::default()).unwrap_or_else(|errors| unreachable!("{errors}"))
     }
 
-    /// The configuration of [`EXAMPLE`], with `settings` going before it.
+    /// Returns the configuration of [`EXAMPLE`], overridden by `settings`.
     pub fn built_in_with(settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let config = Self::parse(EXAMPLE, "built-in example", settings)?;
         Ok(Self { source: None, ..config })
     }
 
-    /// The configuration of a file, with `settings` going before it.
+    /// Loads the configuration of a file, overridden by `settings`.
     pub fn load(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
         let mut report = MistakeReport::of(path);
@@ -59,8 +59,8 @@ impl Config {
         report.finish(&path.display().to_string(), config)
     }
 
-    /// Reads a file as [`load`](Self::load) does, to see what is wrong with it. A file with a secret may be
-    /// missing here.
+    /// Validates a file as [`load`](Self::load) does, without using it. A file with a secret may be missing on this
+    /// machine.
     #[must_use]
     pub fn check(path: impl AsRef<Path>, settings: &ConfigOverrides) -> Checked {
         let (path, source) = (path.as_ref(), path.as_ref().display().to_string());
@@ -71,7 +71,7 @@ impl Config {
         Checked { config: report.finish(&source, config), notes, envoy }
     }
 
-    /// The configuration that `text` is, with `settings` going before it. Errors call it `source`.
+    /// Parses the configuration in `text`, overridden by `settings`. Errors name it `source`.
     pub fn parse(text: &str, source: &str, settings: &ConfigOverrides) -> Result<Self, ConfigErrors> {
         let mut report = MistakeReport::default();
         let config = read(check_size(text.as_bytes(), &mut report).map(|_| text), settings, &mut report);
@@ -85,10 +85,10 @@ fn from_file(path: &Path, settings: &ConfigOverrides, report: &mut MistakeReport
     read(text.as_deref(), settings, report)
 }
 
-/// Reads what can be read; what cannot gets its default, and a report that refuses the whole.
+/// Reads all that is valid. Anything else gets its default and a report, which fails the whole configuration.
 fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeReport) -> Config {
     let tree = text.and_then(|text| compose(text, report)).unwrap_or_else(|| {
-        // Where nothing could be read, nothing is known to be missing; settings are checked all the same.
+        // If nothing could be read, no key is reported as missing; overrides are still validated.
         YamlNode { at: Position { line: 1, column: 1 }, content: Content::Empty, cut: !report.is_empty() }
     });
     settings.report_unknown(report);
@@ -144,7 +144,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
 
 fn read_file(path: &Path, report: &mut MistakeReport) -> Option<String> {
     let mut bytes = Vec::new();
-    // One byte more than allowed shows that a file is too large, even one that never ends.
+    // Reading one byte more than allowed detects a file that is too large, even an endless one.
     let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
         report.file(format!("cannot be read: {error}"));

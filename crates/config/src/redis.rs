@@ -1,4 +1,4 @@
-//! The `store.redis` section: where Redis is, who we are to it, and how long we wait.
+//! The `store.redis` section: addresses, credentials, TLS and timeouts.
 
 use weir_core::key::{Namespace, Placements};
 
@@ -11,7 +11,7 @@ use super::secret::missing;
 use super::table::{RedisConfig, redis as redis_keys, store as store_keys};
 use super::{ClientFiles, Identity, Sentinel, Topology};
 
-/// The section with the settings that go before it.
+/// Reads the section, with the settings that override it.
 pub(super) fn redis(
     mut fields: Mapping<'_>,
     overrides: &ConfigOverrides,
@@ -51,7 +51,7 @@ pub(super) fn redis(
     }
 }
 
-/// The topology; `None` if it is mistaken, which is reported once and not taken for the default one.
+/// Reads the topology. `None` after a mistake, so that the default does not cause follow-up mistakes.
 fn topology(
     fields: &mut Mapping<'_>,
     overrides: &ConfigOverrides,
@@ -78,7 +78,7 @@ fn topology(
     Some(chosen)
 }
 
-/// How many shards the cluster has, where somebody says so.
+/// Reads the number of shards of the cluster, if it is given.
 fn shards(
     fields: &mut Mapping<'_>,
     topology: Option<Topology>,
@@ -93,8 +93,8 @@ fn shards(
     shards
 }
 
-/// The certificates, where the addresses ask for TLS. The files are read, so that a mistake in them is
-/// reported now; every connection reads them again.
+/// Reads the certificate files, if the addresses use TLS. They are validated now, so that a mistake is reported at
+/// startup; every connection reads them again.
 fn tls(
     fields: &mut Mapping<'_>,
     nodes: &Nodes<'_>,
@@ -143,7 +143,7 @@ fn tls(
     wanted.then_some(files)
 }
 
-/// What the sentinels are asked, where there are some.
+/// Reads the settings of the sentinels, if there are any.
 fn sentinel(
     fields: &mut Mapping<'_>,
     topology: Option<Topology>,

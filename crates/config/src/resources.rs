@@ -1,4 +1,4 @@
-//! The `resources` section: which strategy a resource has when the caller names none.
+//! The `resources` section: the default strategy of each resource.
 
 use weir_core::key::MAX_PART;
 use weir_core::strategy::{Resource, Resources};
@@ -9,7 +9,7 @@ use super::patterns::{WrittenPatterns, pattern};
 use super::strategies::Strategies;
 use super::values::{quote, text_within};
 
-/// The patterns of the file.
+/// Reads the patterns.
 pub(super) fn resources(
     root: &mut Mapping<'_>,
     strategies: &Strategies,

@@ -1,9 +1,8 @@
 //! The configuration as a JSON Schema (draft 2020-12), for editors and other programs.
 //!
-//! It refuses nothing that the parser takes; that the parser refuses more (a strategy that is not
-//! there, scopes without a common field, numbers that do not go together) no schema can say. Tests
-//! hold both against each other: the keys of every mapping, the defaults, every example, and
-//! mutations of them.
+//! It accepts everything that the parser accepts. The parser rejects more, which no schema can express: references to
+//! unknown strategies, scopes without a common field, incompatible parameters. Tests compare both: the keys of every
+//! mapping, the defaults, every example, and mutations of them.
 //!
 //! Settings come from the table of settings; keys of strategies and queues are lines in `rules` and `service`.
 
@@ -29,13 +28,13 @@ use self::service::{QUEUE, ROOT};
 use super::queues::MAX_QUEUES;
 use super::table::{RedisConfig, store as store_keys};
 
-/// The schema of a configuration file.
+/// Returns the schema of a configuration file.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = mapping(ROOT);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("Configuration of Weir");
-    // Envoy's files may say all that is limited.
+    // Envoy's files or queues alone are enough.
     schema["type"] = json!("object");
     schema["anyOf"] =
         json!([{ "required": ["strategies"] }, { "required": ["envoy"] }, { "required": ["queues"] }]);
@@ -117,7 +116,8 @@ fn store() -> Value {
     store
 }
 
-/// Certificate and key go together. Only a cluster has shards. Only sentinels have the name of a master, and need it.
+/// The section `store.redis`. Certificate and key require each other. A password and its file exclude each other.
+/// `shards` needs a cluster. Sentinels require `master_name`, and without them neither it nor their login is allowed.
 fn redis() -> Value {
     let mut redis = section(RedisConfig::rows);
     redis["properties"]["tls"]["dependentRequired"] =
@@ -139,7 +139,7 @@ fn redis() -> Value {
     redis
 }
 
-/// Rate limits or permits.
+/// A strategy: rate limits or permits.
 fn strategy() -> Value {
     let mut strategy = mapping(STRATEGY);
     strategy["type"] = json!("object");
@@ -150,7 +150,7 @@ fn strategy() -> Value {
     strategy
 }
 
-/// What is said of deliveries is for streams.
+/// A queue. Keys about redelivery are for streams only.
 fn queue() -> Value {
     let mut queue = mapping(QUEUE);
     queue["if"] = json!({ "properties": { "kind": { "const": "list" } }, "required": ["kind"] });
@@ -162,7 +162,7 @@ fn queue() -> Value {
     queue
 }
 
-/// A limit that is given, or one that follows what holders report.
+/// A concurrency limit, fixed or adaptive.
 fn concurrency() -> Value {
     let mut concurrency = mapping(CONCURRENCY);
     let only_adaptive = [
@@ -191,7 +191,7 @@ fn limit() -> Value {
     one_algorithm(mapping(LIMIT))
 }
 
-/// With exactly one of the algorithms besides.
+/// Adds the algorithms, of which exactly one is required.
 fn one_algorithm(mut limit: Value) -> Value {
     for key in ALGORITHMS.iter().chain([&DEBT]) {
         limit["properties"][key.name] = key.described();
@@ -217,7 +217,7 @@ fn leaky_queue() -> Value {
     queue
 }
 
-/// Windows come from the calendar or have a length; those of a length may begin elsewhere in one way.
+/// A window has a calendar period or a length. With a length, at most one kind of alignment is allowed.
 fn fixed_window() -> Value {
     let mut window = mapping(FIXED_WINDOW);
     window["if"] = json!({ "required": ["calendar"] });
@@ -228,7 +228,8 @@ fn fixed_window() -> Value {
     window
 }
 
-/// What is kept of denied attempts is one unit more than the limit.
+/// A log that counts denied attempts keeps one unit more than the limit, so its maximum limit is lower. It cannot have
+/// `hold`.
 fn sliding_log() -> Value {
     let mut log = mapping(SLIDING_LOG);
     log["if"] = json!({ "properties": { "count_denied": { "const": true } }, "required": ["count_denied"] });

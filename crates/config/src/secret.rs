@@ -1,4 +1,4 @@
-//! Text that must not be shown, and where it comes from.
+//! Secrets, given as text or in a file.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Secret;
 use super::values::{MAX_SECRET, Scalar, quote};
 
-/// A password as it was written. Its errors never show it.
+/// Reads a password in plain text. Errors never show it.
 pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
     match scalar.text.len() {
         0 => Err("must not be empty".to_owned()),
@@ -16,15 +16,15 @@ pub(super) fn password(scalar: Scalar<'_>) -> Result<Secret, String> {
     }
 }
 
-/// The password that this file holds. It is read now, so that a mistake is reported before anything starts, and again
-/// whenever a connection is opened.
+/// Reads a password file. It is validated now, so that a mistake is reported at startup, and read again whenever a
+/// connection is opened.
 pub(super) fn password_file(path: &Path) -> Result<Secret, String> {
     let secret = Secret::in_file(path);
     secret.read().map_err(|error| error.to_string())?;
     Ok(secret)
 }
 
-/// Why the file cannot be read, if it is because there is none: it may be on another machine.
+/// Returns the error if the file does not exist: it may exist on the target machine.
 pub(super) fn missing(path: &Path) -> Option<String> {
     let error = fs::metadata(path).err().filter(|error| error.kind() == io::ErrorKind::NotFound)?;
     Some(format!("{} cannot be read: {error}", quote(&path.to_string_lossy())))

@@ -1,4 +1,4 @@
-//! The `server` section: the keys of the table, and how they go together.
+//! The `server` section: the keys of the table, and checks across them.
 
 use super::ListenAddress;
 use super::errors::MistakeReport;
@@ -6,7 +6,7 @@ use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::table::{MAX_BATCH_BYTES, Outside, ServerConfig, ServerLimits};
 
-/// The section with the settings that go before it.
+/// Reads the section, with the settings that override it.
 pub(super) fn server(
     mut fields: Mapping<'_>,
     overrides: &ConfigOverrides,
@@ -26,7 +26,7 @@ pub(super) fn server(
     server
 }
 
-/// The `server.limits` section.
+/// Reads the `server.limits` section.
 fn limits(mut fields: Mapping<'_>, overrides: &ConfigOverrides, report: &mut MistakeReport) -> ServerLimits {
     let limits = ServerLimits::read(&mut fields, overrides, report);
     let largest = limits.max_message_bytes.max(MAX_BATCH_BYTES);

@@ -1,4 +1,4 @@
-//! `shadow` of a strategy: the strategies that are decided beside it and never enforced.
+//! `shadow` of a strategy: shadow strategies, which are decided with it and never enforced.
 
 use weir_core::strategy::MAX_SHADOWS;
 
@@ -7,10 +7,10 @@ use super::fields::NamedNode;
 use super::strategies::{Base, Strategies};
 use super::values::quote;
 
-/// A strategy and what it says of shadows.
+/// A strategy and its `shadow` list.
 pub(super) type ShadowList<'t> = (&'t str, NamedNode<'t>);
 
-/// For each strategy that could be made the places of its shadows among those.
+/// Returns for each valid strategy the indices of its shadows.
 pub(super) fn shadows(
     lists: &[ShadowList<'_>],
     strategies: &Strategies,

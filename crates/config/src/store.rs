@@ -1,4 +1,4 @@
-//! The `store` section: memory or Redis, and what is memory's.
+//! The `store` section: memory or Redis, and the settings of memory.
 
 use weir_core::key::{KeySecret, Namespace};
 
@@ -9,16 +9,16 @@ use super::overrides::ConfigOverrides;
 use super::redis::redis;
 use super::table::{MIN_SHARE, MemoryConfig, RedisConfig, redis as redis_keys, store as store_keys};
 
-/// What the section says.
+/// The parsed section.
 pub(super) struct StoreSection {
     pub(super) store: StoreConfig,
     pub(super) key_secret: Option<KeySecret>,
     pub(super) namespace: Namespace,
-    /// How many shards the cluster has.
+    /// Number of shards of the cluster.
     pub(super) shards: Option<u16>,
 }
 
-/// The `store` section with the settings that go before it.
+/// Reads the `store` section, with the settings that override it.
 pub(super) fn store(
     mut fields: Mapping<'_>,
     overrides: &ConfigOverrides,
@@ -49,7 +49,7 @@ pub(super) fn store(
             given.report("store", report, reason.to_owned());
         }
     }
-    // Both are read where both are there: a setting that picks one hides no mistake of the other.
+    // Both are read if both are present, so that choosing one hides no mistake of the other.
     let none = overrides.without_values();
     let memory = self::memory(memory, if use_redis { &none } else { overrides }, report);
     let redis = if use_redis {

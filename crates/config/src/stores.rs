@@ -1,5 +1,5 @@
-//! What the stores are configured with. The sections `store` and `redis` are read into these types, and the stores
-//! trust them.
+//! The configuration types of the stores. The sections `store` and `redis` are read into them, and the stores trust
+//! them.
 
 mod secret;
 mod tls;
@@ -8,28 +8,28 @@ pub use self::secret::{MAX_SECRET, Secret, SecretError};
 pub use self::tls::{ClientFiles, Identity, TlsCheck, TlsError};
 use super::table::{MemoryConfig, RedisConfig};
 
-/// Where state lives.
+/// The store of the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // a process has one of these
 pub enum StoreConfig {
-    /// In this process.
+    /// The memory of this process.
     Memory(MemoryConfig),
-    /// On a Redis or Valkey.
+    /// Redis or Valkey.
     Redis(RedisConfig),
 }
 
-/// What a new key gets when the memory budget is used up by keys that still count.
+/// The policy for new keys when live keys use up the memory budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// The key that would be full again soonest is evicted, from a strategy above its share if there is one.
     /// Exhausted keys are never evicted.
     #[default]
     Evict,
-    /// Nothing makes room: the strategy's `on_store_failure` answers for new keys.
+    /// No key is evicted: the strategy's `on_store_failure` answers for new keys.
     Refuse,
 }
 
-/// A user of Redis.
+/// Credentials for Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
     /// The name; `None` is the default user.
@@ -38,16 +38,16 @@ pub struct Login {
     pub password: Secret,
 }
 
-/// What the sentinels are asked.
+/// The settings of the sentinels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sentinel {
-    /// The name that they know the master by.
+    /// The master's name at the sentinels.
     pub master_name: String,
-    /// Who we are to them; `None` is their default user.
+    /// The credentials for the sentinels; `None` is their default user.
     pub login: Option<Login>,
 }
 
-/// How many Redis servers hold the keys.
+/// The topology of Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Topology {
     /// One server.
@@ -55,17 +55,17 @@ pub enum Topology {
     Single,
     /// A Redis Cluster.
     Cluster,
-    /// A master that sentinels watch, and replace when it is lost.
+    /// A master with failover by sentinels.
     Sentinel,
 }
 
 impl RedisConfig {
-    /// Nodes that a cluster is expected to have, whichever are named.
+    /// Assumed number of nodes of a cluster, however many seeds are configured.
     const CLUSTER_NODES: usize = 16;
 
-    /// Open files that so many workers need for their connections: each has one to every node, and so has the
-    /// monitor; a new one may be there before the one that it replaces is closed. Besides, each worker has a timer
-    /// for the calls that it waits for, and one for callers that wait for the next call.
+    /// Returns the number of open files that the connections of `workers` workers need. Each worker has one to every
+    /// node, and so has the monitor; a new one may be opened before the one that it replaces is closed. Besides, each
+    /// worker has one timer for calls in flight, and one for callers that wait for the next call.
     #[must_use]
     pub fn open_files(&self, workers: usize) -> usize {
         let nodes = match self.topology {

@@ -18,47 +18,47 @@ use super::quantities::duration;
 use super::shadows::{ShadowList, shadows};
 use super::values::{Scalar, boolean, choice, nearest, quote, shortened, text, text_within};
 
-/// What the file says of strategies.
+/// The strategies of the file.
 #[derive(Debug, Default)]
 pub(super) struct Strategies {
-    /// Those that could be made: all of them, if nothing is wrong with the file.
+    /// The valid strategies: all of them, if the file has no mistake.
     pub(super) made: Vec<Strategy>,
-    /// The lists of each, in the same order.
+    /// The access lists of each, in the same order.
     pub(super) access: Vec<Access>,
-    /// The places of the shadows of each, in the same order.
+    /// The indices of each one's shadows, in the same order.
     pub(super) shadows: Vec<Vec<usize>>,
-    /// Every name and its place, mistaken ones too: a mistake in a strategy is no reason to call what
-    /// refers to it mistaken.
+    /// Every name and its position, including those of mistaken strategies: a reference to a mistaken strategy is not
+    /// itself a mistake.
     pub(super) names: BTreeMap<String, usize>,
-    /// The place of each name in `made`.
+    /// The index of each name in `made`.
     made_at: HashMap<String, usize>,
-    /// What mistaken strategies say of their limits.
+    /// The outlines of mistaken strategies.
     mistaken: HashMap<String, Outline>,
-    /// Whether all of them could be read, so that a name which is not there does not exist.
+    /// True if all strategies could be read, so that a name that is not there does not exist.
     pub(super) whole: bool,
 }
 
 impl Strategies {
-    /// Where the strategy of this name is in `made`.
+    /// Returns the index of this name in `made`.
     pub(super) fn made_place(&self, name: &str) -> Option<usize> {
         self.made_at.get(name).copied()
     }
 
-    /// The strategy of this name, if the file has one.
+    /// Returns the strategy of this name, if the file has one.
     pub(super) fn base(&self, name: &str) -> Option<Base<'_>> {
         let made = self.made_at.get(name).and_then(|&index| self.made.get(index)).map(Base::Made);
         made.or_else(|| self.mistaken.get(name).map(Base::Mistaken))
     }
 
-    /// The name of a strategy that is referred to, if there is one.
+    /// Reads a reference to a strategy, and reports an unknown name.
     pub(super) fn reference(&self, value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<String> {
-        /// Beyond this many names, comparing them all is not worth its time.
+        /// Maximum number of names that are compared for a suggestion.
         const COMPARED: usize = 1000;
         let name = value.read(report, |s| text_within(s, MAX_NAME))?;
         if self.names.contains_key(&name) {
             return Some(name);
         }
-        // What is not there may stand in a part that could not be read.
+        // The missing name may be in a part that could not be read.
         if self.whole {
             let names = self.names.keys().map(String::as_str).take(COMPARED);
             let near = if report.is_full() { None } else { nearest(&name, names) };
@@ -69,11 +69,11 @@ impl Strategies {
     }
 }
 
-/// What a strategy is to its overrides.
+/// The base of an override.
 pub(super) enum Base<'s> {
-    /// A strategy without a mistake.
+    /// A valid strategy.
     Made(&'s Strategy),
-    /// As far as it could be read.
+    /// A mistaken strategy, as far as it could be read.
     Mistaken(&'s Outline),
 }
 
@@ -83,12 +83,12 @@ pub(super) struct Outline {
     name: String,
     /// A scope that could not be read is `None`.
     limits: Vec<(String, Option<Scope>)>,
-    /// Whether every limit's name is known.
+    /// True if every limit's name is known.
     whole: bool,
 }
 
 impl Outline {
-    /// Why this limit cannot be overridden, if that is known.
+    /// Checks that this limit can be overridden, as far as that is known.
     pub(super) fn check_override(&self, limit: &str) -> Result<(), OverrideError> {
         match self.limits.iter().find(|(name, _)| name == limit) {
             Some((_, Some(scope))) => OverrideError::check(&self.name, limit, scope),
@@ -100,18 +100,18 @@ impl Outline {
     }
 }
 
-/// What else the file has.
+/// Features of the file besides strategies. Envoy's files and queues can stand in for strategies.
 #[derive(Clone, Copy)]
 pub(super) struct OtherSections {
     /// Envoy's files.
     pub(super) envoy: bool,
-    /// Limits that requests bring.
+    /// Inline limits in requests.
     pub(super) inline: bool,
     /// Bounded queues.
     pub(super) queues: bool,
 }
 
-/// The strategies of the file. There must be one, unless Envoy's files say what is limited, or there are queues.
+/// Reads the strategies. At least one is required, unless Envoy's files or queues are configured.
 pub(super) fn strategies(
     root: &mut Mapping<'_>,
     others: OtherSections,
@@ -180,8 +180,8 @@ fn strategy<'t>(
     let drafts = limits.map(|limits| self::limits(&limits, report)).unwrap_or_default();
     let outline = drafts.outline(entry.name);
     let whole = name_fits.is_ok() && drafts.whole && drafts.limits.iter().all(LimitDraft::is_whole);
-    // Scopes are judged together even where an algorithm or a name is mistaken, by filling those in; and those
-    // of the first limits, where there are too many.
+    // Scopes are checked in combination even if an algorithm or a name is mistaken, with placeholders for those. If
+    // there are too many limits, only the first ones are checked.
     let filled = drafts.limits.into_iter().take(MAX_LIMITS).enumerate();
     let filled: Option<Vec<Limit>> = filled.map(|(i, draft)| draft.fill(i)).collect();
     let Some(filled) = filled.filter(|filled| !filled.is_empty()) else { return Err(outline) };
@@ -196,7 +196,7 @@ fn strategy<'t>(
     }
 }
 
-/// A strategy that has permits instead of rate limits.
+/// Reads a strategy with permits instead of rate limits.
 fn of_leases(
     entry: &KeyedValue<'_>,
     mut fields: Mapping<'_>,
@@ -256,7 +256,7 @@ impl LimitDraft {
         self.name.is_some() && self.scope.is_some() && self.algorithm.is_some()
     }
 
-    /// The limit, with placeholders for all but its scope.
+    /// Fills missing parts with placeholders, except the scope.
     fn fill(self, index: usize) -> Option<Limit> {
         let name = self.name.unwrap_or_else(|| format!("limit/{index}/unnamed")).into();
         let algorithm = self.algorithm.or_else(|| Algorithm::uniform(Micros::from_secs(1)).ok())?;
@@ -268,9 +268,9 @@ impl LimitDraft {
 #[derive(Default)]
 struct Drafts {
     limits: Vec<LimitDraft>,
-    /// Whether these are all of them, and neither too many nor too few.
+    /// True if the list is complete and its length is valid.
     whole: bool,
-    /// Whether a syntax error ended the list early.
+    /// True if a syntax error truncated the list.
     cut: bool,
 }
 
@@ -278,13 +278,13 @@ impl Drafts {
     fn outline(&self, strategy: &str) -> Outline {
         let named = self.limits.iter().filter_map(|draft| Some((draft.name.clone()?, draft.scope.clone())));
         let limits: Vec<_> = named.collect();
-        // Of a strategy without limits nothing is known that an override could miss.
+        // For a strategy without limits no override can be checked.
         let whole = !limits.is_empty() && limits.len() == self.limits.len() && !self.cut;
         Outline { name: strategy.to_owned(), limits, whole }
     }
 }
 
-/// The limits of a strategy.
+/// Reads the limits of a strategy.
 fn limits(value: &NamedNode<'_>, report: &mut MistakeReport) -> Drafts {
     let Some(items) = value.items(report) else { return Drafts::default() };
     let count = match items.len() {
@@ -321,7 +321,7 @@ fn limit_name(scalar: Scalar<'_>, names: &mut HashSet<String>) -> Result<String,
     if names.insert(name.clone()) { Ok(name) } else { Err(sentence(&StrategyError::DuplicateLimit(name))) }
 }
 
-/// The fields that `per` lists.
+/// Reads the fields in `per`.
 pub(super) fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option<Scope> {
     let items = value.items(report)?;
     let mut fields: Vec<Field> = Vec::new();
@@ -336,7 +336,7 @@ pub(super) fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option
 }
 
 fn field(scalar: Scalar<'_>) -> Result<Field, String> {
-    /// So few slips of the pen make a field of what was meant as one, and never an attribute.
+    /// A name within this edit distance of a field is a misspelled field, and never an attribute.
     const SLIPS: usize = 2;
     let fields = [("resource", Field::Resource), ("consumer", Field::Consumer)];
     let name = text(scalar)?;
@@ -359,7 +359,7 @@ fn field(scalar: Scalar<'_>) -> Result<Field, String> {
     Ok(Field::Attribute(name.into()))
 }
 
-/// The error as a sentence that does not grow with what was given.
+/// Formats the error as a sentence of bounded length.
 pub(super) fn sentence(error: &StrategyError) -> String {
     match error {
         StrategyError::Name(name) => {

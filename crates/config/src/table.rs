@@ -1,15 +1,15 @@
-//! The table of settings. Each stands here once: key, kind with its bounds, default, text, flag, and whether a change
-//! needs a restart. A file per section.
+//! The table of settings. Each setting is defined here once: key, kind with its bounds, default, text, flag, and
+//! whether a change needs a restart. A file per section.
 //!
 //! ```text
 //!   table/server, limits, ...  ── entries ──┬─ reader       Mapping::setting, Mapping::value
-//!         kinds  what a value may be        ├─ schema       weir schema
+//!         kinds  parse, format, bounds      ├─ schema       weir schema
 //!                                           ├─ command      flags, variables and --help of weir serve
 //!                                           └─ reference    tables of docs/configuration.md
 //! ```
 //!
-//! `section!` makes the type of a section, its default and its reader from the entries. What is read together with
-//! other keys (a login, the files of TLS) is an [`Entry`] of its own that the reader of the section takes.
+//! `section!` generates the type of a section, its default and its reader from the entries. A setting that is read
+//! together with other keys (a login, the files of TLS) is a separate [`Entry`], which the section's reader takes.
 
 mod entry;
 mod envoy;
@@ -46,7 +46,7 @@ use self::redis::tls_rows;
 pub(super) use self::texts::MAX_NODE;
 pub(super) use self::texts::{Password, Username};
 
-/// The entries of a section, in the order in which the outputs list them.
+/// A function that returns the entries of a section, in the order of the outputs.
 pub(super) type Rows = fn() -> Vec<Setting>;
 
 /// Every section of the table.
@@ -64,7 +64,7 @@ const SECTIONS: [(&str, Rows); 11] = [
     ("log.decisions", log::decision_rows),
 ];
 
-/// All settings, with the path that names each.
+/// Returns all settings with their paths.
 #[must_use]
 pub fn settings() -> Vec<(String, Setting)> {
     let mut all = vec![("store".to_owned(), store::choice())];
@@ -74,10 +74,10 @@ pub fn settings() -> Vec<(String, Setting)> {
     all
 }
 
-/// Makes a section of the configuration: its type, `Default`, and how it is read and described.
+/// Generates a section of the configuration: its type, `Default`, reader and description.
 ///
-/// An entry is a field with its text, type and default, and the columns of [`Entry`] that are left. `before` and
-/// `after` are keys that the reader of the section takes itself; `others` are fields that are no single key.
+/// An entry is a field with its text, type and default, and the remaining columns of [`Entry`]. `before` and `after`
+/// are keys that the section's reader takes itself; `others` are fields without a single key.
 macro_rules! section {
     (
         $(#[$meta:meta])*
@@ -104,7 +104,7 @@ macro_rules! section {
         }
 
         impl $name {
-            /// Its entries.
+            /// Returns the entries of the section.
             pub(crate) fn rows() -> Vec<$crate::table::Setting> {
                 let mut rows: Vec<$crate::table::Setting> = $before.into();
                 $( rows.push($crate::table::Entry {
@@ -117,7 +117,7 @@ macro_rules! section {
                 rows
             }
 
-            /// What the section says, with the defaults for everything else. The other fields have theirs.
+            /// Reads the section; absent settings and the other fields have their defaults.
             pub(crate) fn read(
                 fields: &mut $crate::fields::Mapping<'_>,
                 overrides: &$crate::overrides::ConfigOverrides,

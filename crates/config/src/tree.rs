@@ -1,9 +1,9 @@
-//! The text of a file as a tree of nodes that know where they stand.
+//! Parses a file into a tree of nodes with positions.
 //!
-//! A small part of YAML, on purpose: scalars, lists and mappings of one document. Anchors, aliases
-//! and tags are refused, because a limit that is said somewhere else is hard to review; but files that
-//! were written for another service may have them ([`compose_foreign`]). Mappings keep every entry in
-//! order, so that a key given twice is seen rather than silently overwritten.
+//! It deliberately supports a subset of YAML: scalars, lists and mappings of one document. Anchors, aliases and tags
+//! are rejected, because a limit that is defined somewhere else is hard to review. Files that were written for another
+//! service may have them ([`compose_foreign`]). Mappings keep every entry in order, so that a duplicate key is
+//! detected and does not silently overwrite another.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,52 +12,52 @@ use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, Span, Tag};
 use super::aliases::{Aliases, merged};
 use super::errors::{MistakeReport, Position};
 
-/// How deep lists and mappings may nest.
+/// Maximum nesting depth of lists and mappings.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// How many scalars, lists and mappings a file may have: a hundred for each of ten thousand strategies.
+/// Maximum number of nodes in a file: a hundred for each of ten thousand strategies.
 pub(super) const MAX_NODES: usize = 1_000_000;
 
-/// The same of a file with aliases, each of which counts as what it stands for.
+/// Maximum number of nodes in a file with aliases. An alias counts as all the nodes it expands to.
 const MAX_FOREIGN_NODES: usize = 250_000;
 
-/// A piece of the file.
+/// A node of the tree.
 #[derive(Debug, Clone)]
 pub(super) struct YamlNode {
-    /// Where it begins; where nothing is written, its key.
+    /// Its start; that of its key, if it is empty.
     pub(super) at: Position,
-    /// What it is.
+    /// Its content.
     pub(super) content: Content,
-    /// Whether a syntax error ended it early, so that what is missing may only not have been read.
+    /// True if a syntax error truncated it, so that missing parts may just not have been read.
     pub(super) cut: bool,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     /// Nothing: an empty value, `~` or `null`.
     Empty,
-    /// A single value.
+    /// A scalar.
     Scalar {
         /// Its text, without quotes.
         text: String,
-        /// Whether it was written in quotes or as a block, and so is meant as text.
+        /// True if it was quoted or a block scalar, and so is text.
         quoted: bool,
     },
     /// A list.
     List(Vec<YamlNode>),
-    /// Keys and values, in the order of the file.
+    /// A mapping: keys and values, in the order of the file.
     Map(Vec<(YamlNode, YamlNode)>),
-    /// Something that was reported already, and is not reported again.
+    /// A mistake that was reported already.
     Refused,
 }
 
-/// The tree of `text`. After a syntax error, the part before it.
+/// Parses `text` into a tree. After a syntax error, returns the part before it.
 pub(super) fn compose(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
     compose_by(Composer::default(), text, report)
 }
 
-/// The tree of `text` with its aliases and merge keys replaced by what they stand for.
+/// Parses `text` into a tree, and expands its aliases and merge keys.
 pub(super) fn compose_foreign(text: &str, report: &mut MistakeReport) -> Option<YamlNode> {
     compose_by(Composer { aliases: Some(Aliases::default()), ..Composer::default() }, text, report)
 }
@@ -67,7 +67,7 @@ fn compose_by(mut composer: Composer, text: &str, report: &mut MistakeReport) ->
         report.at(at, "", "a control character cannot stand in a configuration");
         return None;
     }
-    // The parser is not ours, and no file may end the process: a panic in it is one more mistake.
+    // The parser is third-party code, and no file may end the process: a panic in it is reported as a mistake.
     let parsing = AssertUnwindSafe(|| composer.all(Parser::new_from_str(text), report));
     let done = catch_unwind(parsing).unwrap_or_else(|_| {
         report.file("cannot be read: the YAML parser fails on it");
@@ -79,7 +79,7 @@ fn compose_by(mut composer: Composer, text: &str, report: &mut MistakeReport) ->
     composer.root
 }
 
-/// The rest of the file cannot be read; the reason is reported.
+/// Aborts parsing; the reason has been reported.
 struct Stop;
 
 #[derive(Default)]
@@ -88,14 +88,14 @@ struct Composer {
     root: Option<YamlNode>,
     nodes: usize,
     documents: usize,
-    /// `None` refuses them.
+    /// The anchors; `None` rejects anchors and aliases.
     aliases: Option<Aliases>,
 }
 
-/// A list or mapping that has begun.
+/// A list or mapping whose end was not reached yet.
 struct OpenCollection {
     at: Position,
-    /// The number of its anchor, or 0.
+    /// Its anchor number; 0 without an anchor.
     anchor: usize,
     content: OpenContent,
 }
@@ -182,7 +182,7 @@ impl Composer {
         Ok(())
     }
 
-    /// Refuses what would nest too deep, being itself `levels` deep.
+    /// Rejects a node of depth `levels` if the total nesting would be too deep.
     fn descend(&self, levels: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
         if self.open.len() + levels > MAX_DEPTH {
             report.at(at, "", format!("lists and mappings nest at most {MAX_DEPTH} deep"));
@@ -204,14 +204,14 @@ impl Composer {
         remembered
     }
 
-    /// Keeps what has an anchor; it counts once more, so that aliases of aliases stay bounded.
+    /// Stores an anchored node. Its nodes are counted a second time, so that nested aliases stay bounded.
     fn remember(&mut self, anchor: usize, node: &YamlNode, report: &mut MistakeReport) -> Result<(), Stop> {
         let Some(aliases) = self.aliases.as_mut().filter(|_| anchor > 0) else { return Ok(()) };
         let size = aliases.keep(anchor, node);
         self.count(size, node.at, report)
     }
 
-    /// Puts what has an anchor where an alias of it stands.
+    /// Expands an alias.
     fn alias(&mut self, anchor: usize, at: Position, report: &mut MistakeReport) -> Result<(), Stop> {
         let known = self.aliases.as_ref().and_then(|aliases| aliases.get(anchor));
         match known.map(|known| (known.size, known.depth)) {
@@ -231,7 +231,7 @@ impl Composer {
         Ok(())
     }
 
-    /// Whether a tag only says the sort of a value, in a file that may have such tags.
+    /// True if a tag is the YAML core schema's `sort`, in a file that may have such tags.
     fn is_sort(&self, tag: Option<&Tag>, sort: &str) -> bool {
         self.aliases.is_some() && tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == sort)
     }
@@ -246,9 +246,9 @@ impl Composer {
         }
     }
 
-    /// Ends all that is open. A key whose value was not reached is forgotten.
+    /// Closes all open collections as truncated. A key without a value is dropped.
     fn cut(&mut self) {
-        // Nothing follows that an alias could stand in, and what is wrong has been reported.
+        // No further alias can follow, and the mistake has been reported.
         let mut untold = MistakeReport::default();
         while !self.open.is_empty() {
             let _ = self.end(true, &mut untold);
@@ -265,7 +265,7 @@ impl Composer {
             Some(OpenContent::Map(entries, pending)) => match pending.take() {
                 None => *pending = Some(node),
                 Some(key) => {
-                    // What is not there has no place of its own; the parser gives that of what follows.
+                    // For an empty value the parser returns the position of the next token.
                     if matches!(node.content, Content::Empty) {
                         node.at = key.at;
                     }
@@ -289,15 +289,15 @@ fn scalar(text: &str, style: ScalarStyle) -> Content {
     }
 }
 
-/// The first character that YAML does not know. The parser takes a NUL for the end of the file, and
-/// what follows would be ignored without a word.
+/// Returns the position of the first control character that YAML forbids. The parser takes a NUL for the end of the
+/// file, and would silently ignore the rest.
 fn first_control(text: &str) -> Option<Position> {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     let (index, _) = text.char_indices().find(|&(_, c)| c.is_control() && !allowed(c))?;
     text.get(..index).map(end_of)
 }
 
-/// The position right after `text`.
+/// Returns the position right after `text`.
 pub(super) fn end_of(text: &str) -> Position {
     let line = 1 + text.matches('\n').count();
     let column = 1 + text.chars().rev().take_while(|&c| c != '\n').count();

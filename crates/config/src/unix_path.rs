@@ -1,36 +1,36 @@
-//! Names of Unix sockets as gRPC writes them: `unix:PATH`, or `unix:///ABSOLUTE/PATH`.
+//! Names of Unix sockets in gRPC's syntax: `unix:PATH`, or `unix:///ABSOLUTE/PATH`.
 
 use std::path::PathBuf;
 
-/// The longest path of a Unix socket in bytes: the system has 108 for it, and a NUL ends it.
+/// Maximum length of the path of a Unix socket in bytes: the system has 108, including the final NUL.
 pub const MAX_SOCKET_PATH: usize = 107;
 
-/// Characters of a name that an error shows.
+/// Maximum number of characters of a name in an error.
 const SHOWN: usize = 64;
 
-/// Why a name that begins with `unix:` is none of a Unix socket.
+/// An error in a name that begins with `unix:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnixPathError {
-    /// `unix://` and something else than a path.
+    /// `unix://` is followed by something else than an absolute path.
     #[error("{0:?} names a host; write unix:PATH or unix:///ABSOLUTE/PATH")]
     Host(String),
-    /// It is empty, or a directory.
+    /// The path is empty, or ends in a slash.
     #[error("{0:?} has no file name; write unix:PATH, such as unix:/run/weir/weir.sock")]
     NoFileName(String),
-    /// It would end early.
+    /// The path contains a NUL.
     #[error("{0:?} has a NUL in it")]
     Nul(String),
-    /// It is longer than the system takes.
+    /// The path is longer than the system allows.
     #[error("{name:?} has a path of {length} bytes: the path of a Unix socket has at most {MAX_SOCKET_PATH}")]
     TooLong {
-        /// How it begins.
+        /// The name, shortened.
         name: String,
-        /// Bytes of its path.
+        /// The length of its path, in bytes.
         length: usize,
     },
 }
 
-/// The path in the name of a Unix socket; `None` for a name of something else.
+/// Returns the path in the name of a Unix socket; `None` for any other name.
 #[must_use]
 pub fn unix_path(name: &str) -> Option<Result<PathBuf, UnixPathError>> {
     let rest = name.strip_prefix("unix:")?;

@@ -1,11 +1,11 @@
-//! The `usage` section: what is kept of decisions, and who may see it.
+//! The `usage` section: usage statistics of decisions, and access to them.
 
 use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::table::{MAX_NODE, UsageConfig};
 
-/// The section.
+/// Reads the section.
 pub(super) fn usage(
     mut fields: Mapping<'_>,
     has_redis: bool,
@@ -21,7 +21,7 @@ pub(super) fn usage(
 }
 
 impl UsageConfig {
-    /// What this node is called: as configured, or as its host is.
+    /// Returns this node's name: the configured one, or the host name.
     #[must_use]
     pub fn node(&self) -> String {
         let host = || {

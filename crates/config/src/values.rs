@@ -1,7 +1,7 @@
-//! Single values: from their text to what they mean, or to a reason.
+//! Parsers of scalars.
 //!
-//! Each function takes a [`Scalar`] and answers with a sentence that names the value and the bound;
-//! the caller adds where the value stands.
+//! Each function takes a [`Scalar`]. Its error is a sentence that names the value and the bound; the caller adds the
+//! position.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -10,16 +10,16 @@ use weir_core::key::KeySecret;
 
 pub(super) use super::MAX_SECRET;
 
-/// A single value as it was written.
+/// An unparsed scalar.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scalar<'t> {
     /// Its text, without quotes.
     pub(super) text: &'t str,
-    /// Whether it was written in quotes, and so is text and no number.
+    /// True if it was quoted, and so is text and not a number.
     pub(super) quoted: bool,
 }
 
-/// A whole number; `1_000_000` reads better than `1000000`.
+/// Parses a whole number. `_` may group digits, as in `1_000_000`.
 pub(super) fn integer(scalar: Scalar<'_>) -> Result<u64, String> {
     let shown = quote(scalar.text);
     match digits(scalar.text) {
@@ -32,13 +32,13 @@ pub(super) fn integer(scalar: Scalar<'_>) -> Result<u64, String> {
     }
 }
 
-/// A whole number from `min` to `max`.
+/// Parses a whole number from `min` to `max`.
 pub(super) fn integer_within(scalar: Scalar<'_>, min: usize, max: usize) -> Result<usize, String> {
     let number = integer(scalar)?;
     within(usize::try_from(number).unwrap_or(usize::MAX), min, max)
 }
 
-/// `true` or `false`.
+/// Parses `true` or `false`.
 pub(super) fn boolean(scalar: Scalar<'_>) -> Result<bool, String> {
     match (scalar.text, scalar.quoted) {
         ("true", false) => Ok(true),
@@ -50,12 +50,12 @@ pub(super) fn boolean(scalar: Scalar<'_>) -> Result<bool, String> {
     }
 }
 
-/// Any text that says something.
+/// Parses a non-empty text.
 pub(super) fn text(scalar: Scalar<'_>) -> Result<String, String> {
     if scalar.text.is_empty() { Err("must not be empty".to_owned()) } else { Ok(scalar.text.to_owned()) }
 }
 
-/// Text of 1 to `max` bytes.
+/// Parses a text of 1 to `max` bytes.
 pub(super) fn text_within(scalar: Scalar<'_>, max: usize) -> Result<String, String> {
     let text = text(scalar)?;
     if text.len() > max {
@@ -64,7 +64,7 @@ pub(super) fn text_within(scalar: Scalar<'_>, max: usize) -> Result<String, Stri
     Ok(text)
 }
 
-/// One of a few words.
+/// Parses one of `choices`.
 pub(super) fn choice<T: Copy>(scalar: Scalar<'_>, choices: &[(&str, T)]) -> Result<T, String> {
     if let Some((_, meaning)) = choices.iter().find(|(word, _)| *word == scalar.text) {
         return Ok(*meaning);
@@ -73,13 +73,13 @@ pub(super) fn choice<T: Copy>(scalar: Scalar<'_>, choices: &[(&str, T)]) -> Resu
     Err(format!("{} is not one of {}", quote(scalar.text), words.join(", ")))
 }
 
-/// An address to listen on.
+/// Parses an address to listen on.
 pub(super) fn address(scalar: Scalar<'_>) -> Result<SocketAddr, String> {
     let help = "is not an IP address with a port, such as 127.0.0.1:8081 or [::1]:8081";
     scalar.text.parse().map_err(|_| format!("{} {help}", quote(scalar.text)))
 }
 
-/// A secret. Its errors never show it.
+/// Parses a secret. Errors never show it.
 pub(super) fn secret(scalar: Scalar<'_>) -> Result<KeySecret, String> {
     match scalar.text.len() {
         0 => Err("must not be empty".to_owned()),
@@ -88,7 +88,7 @@ pub(super) fn secret(scalar: Scalar<'_>) -> Result<KeySecret, String> {
     }
 }
 
-/// `value`, if it lies between two bounds.
+/// Returns `value` if it is from `min` to `max`.
 pub(super) fn within<T: PartialOrd + Display>(value: T, min: T, max: T) -> Result<T, String> {
     if value < min || value > max {
         return Err(format!("{value} is out of bounds: it must be from {min} to {max}"));
@@ -96,17 +96,17 @@ pub(super) fn within<T: PartialOrd + Display>(value: T, min: T, max: T) -> Resul
     Ok(value)
 }
 
-/// What a run of digits is.
+/// A parsed run of digits.
 pub(super) enum Digits {
     /// A number.
     Number(u64),
     /// A number beyond 64 bits.
     TooLarge,
-    /// No number.
+    /// Not a number.
     None,
 }
 
-/// Digits, with single `_` between them where they help the eye.
+/// Parses digits, with optional single `_` between them.
 pub(super) fn digits(text: &str) -> Digits {
     let grouped = text.split('_').all(|group| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit()));
     if !grouped {
@@ -119,12 +119,12 @@ pub(super) fn digits(text: &str) -> Digits {
     }
 }
 
-/// A value as errors show it: in quotes, nothing invisible, never a page of it.
+/// Formats a value for errors: quoted, escaped and shortened.
 pub(super) fn quote(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
-/// At most the first 64 characters.
+/// Truncates a text to its first 64 characters.
 pub(super) fn shortened(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {
@@ -133,10 +133,10 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// The likeliest of `known`, if one is like `name`.
+/// Returns the most similar of `known`, if one is similar enough to `name`.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.85;
-    /// Comparing takes the product of the lengths, and nobody mistypes names as long as this.
+    /// Longer names are not compared, because the cost is the product of the lengths.
     const LONGEST: usize = 128;
     if name.len() > LONGEST {
         return None;

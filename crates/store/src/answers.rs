@@ -1,7 +1,7 @@
-//! What a store answers.
+//! Answers of a store.
 //!
-//! [`Verdicts`] are what was decided over the costs of one decision. [`StoreAnswer`] is what a store answers at first: they
-//! are there, or come later. [`Answers`] collects the answers to several decisions.
+//! [`Verdicts`] holds the verdicts over the costs of one decision. [`StoreAnswer`] is a store's immediate answer: ready
+//! verdicts, or a future of them. [`Answers`] collects the answers to several decisions.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,38 +12,38 @@ use super::StoreError;
 use super::error::no_verdict;
 use weir_core::algorithm::{LimitVerdict, Verdict, VerdictSink};
 
-/// What was decided over the costs of one decision, in their order. Small ones need no allocation.
+/// The verdicts over the costs of one decision, in their order. Small ones need no allocation.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts {
     /// One per cost.
     pub decisions: SmallVec<[Verdict; 1]>,
-    /// For each cost one per limit that it is about, in the order of the strategy.
+    /// For each cost, one verdict per limit of the decision, in the order of the strategy.
     pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
-/// The verdicts over all costs of one decision, when they are there. It belongs to that decision alone, so a caller
-/// that gives up ends only its own.
+/// A future of the verdicts over all costs of one decision. No other decision shares it, so a caller that gives up
+/// cancels only its own decision.
 pub type LaterVerdicts = Pin<Box<dyn Future<Output = Result<Verdicts, StoreError>> + Send>>;
 
-/// What a store answers at first: to one cost, or with [`Verdicts`] to all costs of a decision.
+/// A store's immediate answer: to one cost, or with [`Verdicts`] to all costs of a decision.
 pub enum StoreAnswer<T = Verdict> {
-    /// It is there, or an error is.
+    /// A verdict or an error, available now.
     Ready(Result<T, StoreError>),
-    /// It must be waited for. The store asks when this is first polled; dropped before that, it asks nothing.
+    /// A future of the verdicts. It is lazy: the store sends nothing before the first poll.
     Later(LaterVerdicts),
 }
 
 /// The answers to several decisions, in their order. Those to one need no allocation.
 #[derive(Default)]
 pub struct Answers {
-    /// For each decision one answer per cost, or one that comes later for all its costs.
+    /// For each decision, one ready answer per cost, or one future for all its costs.
     pub each: SmallVec<[StoreAnswer; 1]>,
-    /// For each answer that is a verdict one per limit that it is about, in the order of the strategy.
+    /// For each ready verdict, one per limit of its decision, in the order of the strategy.
     pub limits: SmallVec<[LimitVerdict; 2]>,
 }
 
 impl Answers {
-    /// Forgets all answers, and keeps the memory.
+    /// Removes all answers, and keeps the allocated memory.
     #[inline]
     pub fn clear(&mut self) {
         self.each.clear();
@@ -55,7 +55,7 @@ impl Answers {
         self.each.extend((0..costs).map(|_| StoreAnswer::Ready(Err(error.clone()))));
     }
 
-    /// Appends an answer that comes later.
+    /// Appends a future answer.
     pub fn later(&mut self, verdicts: impl Future<Output = Result<Verdicts, StoreError>> + Send + 'static) {
         self.each.push(StoreAnswer::Later(Box::pin(verdicts)));
     }
@@ -73,7 +73,7 @@ impl Answers {
         }
     }
 
-    /// How many answers and limits there are, for [`Answers::take_from`] and [`Answers::split_off`].
+    /// Returns the numbers of answers and of limits, for [`Answers::take_from`] and [`Answers::split_off`].
     pub(crate) fn end(&self) -> (usize, usize) {
         (self.each.len(), self.limits.len())
     }
@@ -105,7 +105,7 @@ impl Answers {
 }
 
 impl StoreAnswer<Verdicts> {
-    /// The verdicts, waited for if need be.
+    /// Returns the verdicts, and awaits them if necessary.
     pub async fn verdicts(self) -> Result<Verdicts, StoreError> {
         match self {
             Self::Ready(verdicts) => verdicts,
@@ -135,7 +135,7 @@ impl VerdictSink for Verdicts {
 }
 
 impl Verdicts {
-    /// Decision number `index` with what its limits say.
+    /// Returns the verdict at `index` and those of its limits.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<(&Verdict, &[LimitVerdict])> {
         let per_decision = self.limits.len() / self.decisions.len().max(1);

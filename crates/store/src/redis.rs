@@ -57,13 +57,13 @@ use super::{
     Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
 };
 
-/// Redirects and retries that one decision follows before it gives up; its deadline is the other bound.
+/// Maximum number of attempts of one request, redirects and retries included. Its deadline is the other bound.
 const MAX_HOPS: usize = 16;
 
-/// Between two tries of a request that a node could not answer yet.
+/// Retry delay after a retryable error of a node (TRYAGAIN, CLUSTERDOWN, LOADING, MASTERDOWN).
 const NOT_YET: Duration = Duration::from_millis(5);
 
-/// What all workers' Redis stores share: the configuration and the map of slots.
+/// State that all workers' Redis stores share: the configuration, the slot map and the nodes' health.
 #[derive(Clone)]
 pub struct RedisShared {
     context: Arc<LinkContext>,
@@ -71,7 +71,7 @@ pub struct RedisShared {
     health: StoreHealth,
 }
 
-/// One worker's store: its own connections. Clones share them, and answers that are waited for keep them.
+/// One worker's store, with its own connections. Clones share them, and pending answers keep them open.
 #[derive(Clone)]
 pub struct RedisStore(Arc<WorkerConnections>);
 
@@ -82,7 +82,7 @@ struct WorkerConnections {
 }
 
 impl RedisShared {
-    /// Connects to nothing yet. With a manual clock the scripts get the time instead of reading
+    /// Opens no connection yet. With a manual clock the scripts get the time instead of reading
     /// the server's.
     #[must_use]
     pub fn new(config: &RedisConfig, secret: KeySecret, clock: Clock) -> Self {
@@ -100,33 +100,33 @@ impl RedisShared {
         RedisStore(Arc::new(WorkerConnections { shared: self.clone(), links, deadlines }))
     }
 
-    /// How many script calls went to nodes of a cluster that get one for each slot.
+    /// Returns the number of script calls to cluster nodes that get one call per slot.
     #[must_use]
     pub fn single_slot_calls(&self) -> u64 {
         self.context.single_slot_nodes.calls()
     }
 
-    /// What is known of the nodes, while [`RedisShared::monitor`] runs.
+    /// Returns the health of the nodes. It is kept current while [`RedisShared::monitor`] runs.
     #[must_use]
     pub fn health(&self) -> &StoreHealth {
         &self.health
     }
 
-    /// Keeps the map of slots, and probes every master by charges of these engines. What it finds stands in
-    /// [`RedisShared::health`] and in the log; it changes nothing else. Runs until it is dropped, on a runtime apart
+    /// Refreshes the slot map, and probes every master with charges of these engines. The results go to
+    /// [`RedisShared::health`] and to the log, and affect nothing else. Runs until it is dropped, on a runtime apart
     /// from the workers.
     pub async fn monitor(&self, engines: &EnginesInUse) {
         health::monitor(&self.context, &self.health, engines).await;
     }
 
-    /// A connection for the usage of nodes, opened when it is first used.
+    /// Returns a connection for usage data. It is opened on first use.
     #[must_use]
     pub fn usage(&self) -> UsageLink {
         UsageLink::new(Arc::clone(&self.context))
     }
 
-    /// Keeps the map of slots alone, and reports whether Redis can be reached whenever it has looked. Runs
-    /// until it is dropped, on a runtime apart from the workers; a cluster is not found without it.
+    /// Refreshes the slot map without probes, and reports after each refresh whether Redis can be reached. Runs
+    /// until it is dropped, on a runtime apart from the workers. Without it or the monitor no cluster is discovered.
     pub async fn watch(&self, report: impl FnMut(Result<(), String>)) {
         watch::watch(&self.context, report).await;
     }
@@ -169,7 +169,7 @@ impl QueueStore for RedisStore {
 }
 
 impl WorkerConnections {
-    /// When a caller is answered: by its own deadline, or by that of the store if it is earlier.
+    /// Returns the deadline of a request: the caller's, or the store's if that is earlier.
     fn deadline<R: OutboxRequest>(&self, callers: Option<Instant>) -> Instant {
         let own = monotonic() + R::deadline(&self.shared.context);
         callers.map_or(own, |callers| callers.min(own))
@@ -197,7 +197,7 @@ impl WorkerConnections {
         }
     }
 
-    /// Asks the slot's node, and follows where it points.
+    /// Sends the request to the slot's owner, and follows its redirects.
     async fn route<R: OutboxRequest>(&self, request: &Arc<R>) -> Result<R::Answer, StoreError> {
         let mut address = self.topology().owner(request.slot())?;
         let mut how = Redirection::default();
@@ -211,7 +211,7 @@ impl WorkerConnections {
                 }
                 Err(Fault::Ask(to)) if self.topology().is_cluster() => (address, how.asking) = (to, true),
                 Err(Fault::Moved(_) | Fault::Ask(_)) => return Err(not_configured_as_cluster()),
-                // Nothing was executed for it; by itself it gets a redirection.
+                // Nothing was executed for it. In a call of its own it gets a proper redirect.
                 Err(Fault::Stray) => how.alone = true,
                 Err(Fault::NotYet(error)) => {
                     last = error;

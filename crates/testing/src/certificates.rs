@@ -22,10 +22,10 @@ pub struct Issued {
 }
 
 impl Authority {
-    /// A new authority with a key of its own.
+    /// Creates an authority with a new key.
     pub fn create() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // One that bears its issuer's name looks as if it had signed itself.
+        // A certificate with its issuer's name would look self-signed.
         params.distinguished_name.push(DnType::CommonName, "weir's tests");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -34,17 +34,17 @@ impl Authority {
         Self { issuer, dir }
     }
 
-    /// The authority's own certificate.
+    /// Returns the path of the authority's own certificate.
     pub fn ca_file(&self) -> PathBuf {
         self.dir.path().join("ca.pem")
     }
 
-    /// A certificate for these names, in files that bear `file`.
+    /// Issues a certificate for these names, in files named after `file`.
     pub fn issue(&self, file: &str, names: &[&str]) -> Issued {
         self.issue_until(file, names, 2096)
     }
 
-    /// One that is valid before `year` only.
+    /// Issues a certificate that expires at the start of `year`.
     pub fn issue_until(&self, file: &str, names: &[&str], year: i32) -> Issued {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
@@ -59,8 +59,8 @@ impl Authority {
         issued
     }
 
-    /// Arguments of a `redis-server` that offers TLS on `port` with this certificate. `clients`: its clients must
-    /// have a certificate, too.
+    /// Returns the arguments of a `redis-server` with TLS on `port`. `clients`: mutual TLS, so clients need a
+    /// certificate, too.
     pub fn redis_args(&self, port: u16, issued: &Issued, clients: bool) -> Vec<String> {
         let path = |path: &PathBuf| path.display().to_string();
         [

@@ -1,7 +1,7 @@
-//! A real Chromium without a screen, asked over its DevTools protocol.
+//! A real headless Chromium, controlled over its DevTools protocol.
 //!
-//! The protocol is JSON in WebSocket messages (RFC 6455). Of that so much is here as one caller needs who waits for
-//! every answer.
+//! The protocol is JSON in WebSocket messages (RFC 6455). This module implements the part that one synchronous caller
+//! needs.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::{Process, SOON};
 pub struct Chromium {
     socket: BufReader<TcpStream>,
     next: u64,
-    /// What the page has reported that nobody has asked for yet.
+    /// Unread events of the page.
     events: Vec<Value>,
     _browser: Process,
     _profile: tempfile::TempDir,
@@ -45,7 +45,7 @@ impl Chromium {
         let program = program()?;
         let profile = tempfile::tempdir().unwrap();
         let mut command = Process::command(program.to_str().unwrap());
-        // Without a sandbox of its own, because containers forbid it one; the page is ours.
+        // Without Chromium's sandbox, which does not work in containers; the page is trusted.
         command.args([
             "--headless=new",
             "--no-sandbox",
@@ -66,7 +66,7 @@ impl Chromium {
                 break rest.split('/').next().unwrap().to_owned();
             }
         };
-        // Whoever reads no more of it would stop it one day.
+        // Drain the pipe, or the browser would block once it is full.
         std::thread::spawn(move || lines.for_each(drop));
         let pages = get(&address, "/json/list");
         let pages: Value = serde_json::from_str(pages.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -95,7 +95,7 @@ impl Chromium {
         }
     }
 
-    /// What an expression of the page is worth.
+    /// Evaluates an expression in the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let result = self.call("Runtime.evaluate", params);
@@ -103,18 +103,18 @@ impl Chromium {
         result["result"]["value"].clone()
     }
 
-    /// What the page has reported since the last call.
+    /// Takes the page's events since the last call.
     pub fn take_events(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.events)
     }
 
-    /// A picture of the whole page, as a PNG in base64.
+    /// Takes a screenshot of the whole page, as a PNG in base64.
     pub fn picture(&mut self) -> String {
         let params = json!({ "format": "png", "captureBeyondViewport": true });
         self.call("Page.captureScreenshot", params)["data"].as_str().unwrap().to_owned()
     }
 
-    /// A text message in one frame. Clients mask what they send; with zeros that changes nothing.
+    /// Sends a text message in one frame. Clients must mask their frames; a mask of zeros changes nothing.
     fn send(&mut self, text: &str) {
         let mut frame = vec![0x81];
         match text.len() {
@@ -133,7 +133,7 @@ impl Chromium {
         self.socket.get_mut().write_all(&frame).unwrap();
     }
 
-    /// The next text message, of one frame or several.
+    /// Reads the next text message, of one or several frames.
     fn receive(&mut self) -> Value {
         let mut text = Vec::new();
         loop {

@@ -12,7 +12,7 @@ pub fn root() -> &'static Path {
     Path::new(ROOT.strip_suffix("/crates/testing").expect("the crate lies in the workspace"))
 }
 
-/// Files below `folder` whose names end so.
+/// Returns the files below `folder` whose names end in `end`.
 pub fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -45,7 +45,7 @@ pub fn environment() -> Option<PathBuf> {
     Some(root().join(".cache/clients"))
 }
 
-/// Whether this variable asks to go without, which is printed.
+/// True if this variable is set to skip a test, which is printed.
 pub fn is_skipped(variable: &str) -> bool {
     let is_skipped = std::env::var_os(variable).is_some_and(|value| value == "1");
     if is_skipped {
@@ -81,11 +81,11 @@ pub fn go_program(name: &str) -> Option<Command> {
     Some(Process::command(environment.join("go").join(name).to_str().unwrap()))
 }
 
-/// Runs it to its end.
+/// Runs the command to its end.
 #[track_caller]
 pub fn run(mut command: Command) -> Output {
     command.stdin(Stdio::null()).current_dir(root());
-    // Nothing between a test and a server on the same machine.
+    // No proxy between a test and a server on the same machine.
     for proxy in ["http_proxy", "https_proxy", "grpc_proxy", "all_proxy"] {
         command.env_remove(proxy).env_remove(proxy.to_uppercase());
     }

@@ -11,8 +11,8 @@ pub use self::migrate::Migration;
 use super::redis::RedisServer;
 use super::wait::{self, SOON};
 
-/// Where there are replicas: long enough that a busy machine rarely looks like a failure, short enough to
-/// wait for a failover.
+/// `cluster-node-timeout` with replicas: long enough that a busy machine rarely looks like a failure, short enough
+/// to wait for a failover.
 const NODE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Primaries that share the 16384 slots evenly, and their replicas. Every node dies on drop.

@@ -1,4 +1,4 @@
-//! What was right once: messages with other bytes in them, texts with cuts and insertions.
+//! Mutations of valid inputs: messages with changed bytes, texts with cuts and insertions.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,5 +1,5 @@
-//! A real Envoy, started from an example of deploy/envoy. What is changed of it: the ports, and where a
-//! test is not about it, the time-out of 20 ms, which says more about a busy machine than about Weir.
+//! A real Envoy, started from an example of deploy/envoy. The ports are changed, and so is the timeout of 20 ms where
+//! a test is not about it, because a busy machine exceeds it.
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,7 +15,7 @@ use super::{SOON, eventually_async, ports, scratch};
 
 /// An Envoy on loopback ports of its own. Dies on drop.
 pub struct EnvoyProcess {
-    /// Where it takes requests.
+    /// The listen address of its front.
     pub front: SocketAddr,
     admin: SocketAddr,
     process: Process,
@@ -116,14 +116,14 @@ impl EnvoyProcess {
         Http::connect_from(IpAddr::from(client), self.front).await
     }
 
-    /// One of its counters or gauges; 0 for one that has not come up.
+    /// Returns one of its counters or gauges; 0 if it does not exist yet.
     pub async fn stat(&self, name: &str) -> u64 {
         let answer = Http::connect(self.admin).await.get(&format!("/stats?filter={name}"), &[]).await;
         let value = answer.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         value.map_or(0, |value| value.parse().unwrap())
     }
 
-    /// What it has logged.
+    /// Returns its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! HTTP/2 by hand: frames as bytes, and a connection that sends and reads them without a library's opinion.
+//! Raw HTTP/2: frames as bytes, and a connection that sends and reads them without a library's checks.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use super::SOON;
 
-/// What a client sends first (RFC 9113, section 3.4).
+/// The client connection preface (RFC 9113, section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 // Types of frames.
@@ -54,7 +54,7 @@ pub struct ReadFrame {
     pub flags: u8,
     /// The stream; 0 is the connection.
     pub stream: u32,
-    /// What follows the frame header.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ impl Raw {
         Self(stream)
     }
 
-    /// A connection that has said what every one begins with.
+    /// Opens a connection, and sends the preface and empty SETTINGS.
     pub fn open(address: SocketAddr) -> Self {
         let raw = Self::connect(address);
         raw.send(&[PREFACE, &settings(&[])].concat());
@@ -92,7 +92,7 @@ impl Raw {
         assert!(self.try_send(bytes));
     }
 
-    /// Whether the other side still takes it.
+    /// Sends `bytes`. Returns false if the peer no longer accepts them.
     pub fn try_send(&self, bytes: &[u8]) -> bool {
         (&self.0).write_all(bytes).is_ok()
     }
@@ -102,24 +102,24 @@ impl Raw {
         settings_of(&self.next(|frame| frame.kind == SETTINGS).expect("the server's settings").payload)
     }
 
-    /// The code with which the connection is ended, if it still says so.
+    /// Returns the error code of the server's GOAWAY, if one arrives.
     pub fn goaway(&mut self) -> Option<u32> {
         self.next(|frame| frame.kind == GOAWAY).map(|frame| number(&frame.payload[4..]))
     }
 
-    /// Whether the server acknowledges this PING.
+    /// Returns true if the server acknowledges this PING.
     pub fn pong(&mut self, payload: [u8; 8]) -> bool {
         self.next(|frame| frame.kind == PING && frame.flags & ACK != 0 && frame.payload == payload).is_some()
     }
 
-    /// The code with which the stream is reset.
+    /// Returns the error code of the stream's RST_STREAM, if one arrives.
     pub fn reset(&mut self, stream: u32) -> Option<u32> {
         let found = self.next(|frame| frame.kind == RST_STREAM && frame.stream == stream);
         found.map(|frame| number(&frame.payload))
     }
 
-    /// How the server ended the connection, if it did: with a code, or (what it says can be lost with what
-    /// was still on its way to a socket that is closed) without.
+    /// Returns whether and how the server ended the connection: with a code, or without one, because a GOAWAY can be
+    /// lost when the socket is closed with unread data.
     pub fn end(&mut self) -> ObservedEnd {
         let mut code = None;
         loop {
@@ -132,12 +132,12 @@ impl Raw {
         }
     }
 
-    /// What these streams get until each has ended. Once a connection: its headers have a history.
+    /// Reads the replies to these streams until each has ended. Call it once per connection, because HPACK is stateful.
     pub fn replies(&mut self, streams: &[u32]) -> Vec<StreamReply> {
         self.replies_with(&mut fluke_hpack::Decoder::new(), streams)
     }
 
-    /// The same with the history of the connection's headers so far.
+    /// Like [`Raw::replies`], with the HPACK state of the connection so far.
     pub fn replies_with(
         &mut self,
         decoder: &mut fluke_hpack::Decoder<'_>,
@@ -183,7 +183,7 @@ impl Raw {
     }
 }
 
-/// What a stream got.
+/// The reply on a stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct StreamReply {
     /// The payloads of its DATA frames.
@@ -194,17 +194,17 @@ pub struct StreamReply {
     pub reset: Option<u32>,
 }
 
-/// Whether nothing came in time.
+/// True for a read timeout.
 pub fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// Whether the server has ended a connection.
+/// The observed end of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ObservedEnd {
-    /// It has, with the code of its GOAWAY if there was one.
+    /// The server closed it, with the code of its GOAWAY if there was one.
     Closed(Option<u32>),
-    /// It has not.
+    /// It is still open.
     Open,
 }
 
@@ -235,7 +235,7 @@ pub fn window_update(stream: u32, increment: u32) -> Vec<u8> {
     frame(WINDOW_UPDATE, 0, stream, &increment.to_be_bytes())
 }
 
-/// Which is an error of that stream.
+/// Returns a WINDOW_UPDATE that overflows the window, which is an error of that stream.
 pub fn overflowing_window_update(stream: u32) -> Vec<u8> {
     window_update(stream, u32::MAX >> 1)
 }
@@ -246,7 +246,7 @@ pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     frame(SETTINGS, 0, 0, &entries.iter().flat_map(entry).collect::<Vec<_>>())
 }
 
-/// What a SETTINGS says.
+/// Parses the payload of SETTINGS.
 pub fn settings_of(payload: &[u8]) -> HashMap<u16, u32> {
     let entry = |entry: &[u8]| (u16::from_be_bytes([entry[0], entry[1]]), number(&entry[2..]));
     payload.chunks(6).map(entry).collect()

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 client whose connections stay open.
+//! An HTTP/1.1 client with keep-alive connections.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,7 +15,7 @@ pub struct Http {
     sender: SendRequest<Empty<Bytes>>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct HttpResponse {
     /// The status.
@@ -26,7 +26,7 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// A header that must be there at most once, or "" where it is not.
+    /// Returns a header's only value, or "" if it is absent.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
         let mut values = self.headers.get_all(name).iter();

@@ -1,5 +1,5 @@
 //! Real servers for the tests and benches: Redis, a Redis Cluster, sentinels, Envoy, and a faulty network in
-//! front of them. Besides, what tests say to a service by hand (frames, HTTP/1, messages), and Weir's own stores.
+//! front of them. Also low-level clients for tests (HTTP/2 frames, HTTP/1, damaged messages), and Weir's own stores.
 //!
 //! Nothing here outlives the test binary, however that ends: see [`Process`] for the processes and [`scratch`]
 //! for the files. So a test may start what it needs, break it, and walk away.

@@ -47,12 +47,12 @@ impl Process {
         &mut self.child
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit status, if it has ended.
     pub fn exited(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("ask for the state of a child process")
     }
 
-    /// Whether it runs and is not frozen.
+    /// True if it runs and is not frozen.
     pub fn is_responsive(&mut self) -> bool {
         !self.frozen && self.exited().is_none()
     }
@@ -63,13 +63,13 @@ impl Process {
         self.child.wait().expect("wait for a killed child process")
     }
 
-    /// Stops it in its tracks (SIGSTOP): its connections stay open, and nothing answers.
+    /// Suspends it (SIGSTOP): its connections stay open, and nothing answers.
     pub fn freeze(&mut self) {
         self.signal("STOP");
         self.frozen = true;
     }
 
-    /// Lets it go on after [`Process::freeze`].
+    /// Resumes it after [`Process::freeze`].
     pub fn thaw(&mut self) {
         self.signal("CONT");
         self.frozen = false;

@@ -13,18 +13,18 @@ use parking_lot::Mutex;
 
 use self::pump::Pump;
 
-/// What the proxy does to its connections, old and new.
+/// The fault that the proxy injects into its connections, old and new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyMode {
     /// Forwards everything.
     Pass,
     /// Keeps everything back, and delivers it when the mode is [`ProxyMode::Pass`] again: a network hiccup.
     Stall,
-    /// Forwards everything, and what the server says this much later: each reply by itself, while further ones
-    /// are on their way.
+    /// Forwards everything, but delays the server's data by this time. The delays overlap, so throughput is not
+    /// affected.
     LateReplies(Duration),
-    /// Swallows everything without a word. A connection that has lost something is closed later, when
-    /// the mode changes, since the rest of its conversation would make no sense.
+    /// Silently drops all data. A connection that has lost data is closed when the mode changes, because its stream is
+    /// incomplete.
     BlackHole,
     /// Closes all connections, and new ones as soon as they are accepted.
     Drop,
@@ -74,23 +74,23 @@ impl Proxy {
         format!("redis://{}", self.addr)
     }
 
-    /// Changes what happens, at once for what is sent from now on. [`ProxyMode::Drop`] takes a few
-    /// milliseconds to close what is open.
+    /// Changes the mode, with immediate effect on new data. [`ProxyMode::Drop`] takes a few milliseconds to close open
+    /// connections.
     pub fn set_mode(&self, mode: ProxyMode) {
         *self.shared.mode.lock() = Some(mode);
     }
 
-    /// How many connections it has accepted.
+    /// Returns the number of accepted connections.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// How many bytes it has forwarded to the server.
+    /// Returns the number of bytes forwarded to the server.
     pub fn bytes_up(&self) -> u64 {
         self.shared.bytes_up.load(Ordering::Relaxed)
     }
 
-    /// How many bytes it has forwarded to the client.
+    /// Returns the number of bytes forwarded to the client.
     pub fn bytes_down(&self) -> u64 {
         self.shared.bytes_down.load(Ordering::Relaxed)
     }

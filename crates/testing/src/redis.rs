@@ -64,17 +64,17 @@ impl RedisServer {
             .unwrap_or_else(|failure| panic!("redis-server does not start again: {failure}"));
     }
 
-    /// Stops it in its tracks: connections stay open or are even accepted, and nothing answers.
+    /// Suspends it: connections stay open or are even accepted, and nothing answers.
     pub fn freeze(&self) {
         self.process.lock().freeze();
     }
 
-    /// Lets it go on after [`RedisServer::freeze`].
+    /// Resumes it after [`RedisServer::freeze`].
     pub fn thaw(&self) {
         self.process.lock().thaw();
     }
 
-    /// Whether it has neither died nor been frozen.
+    /// True if it runs and is not frozen.
     pub fn is_responsive(&self) -> bool {
         self.process.lock().is_responsive()
     }

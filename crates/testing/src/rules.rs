@@ -1,9 +1,9 @@
-//! Strategies in a line.
+//! A shorthand for strategies.
 
 use weir_core::algorithm::Algorithm;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 
-/// A strategy of limits that are a name, what they count by, and how.
+/// Builds a strategy from limits: name, scope and algorithm.
 pub fn strategy(name: &str, limits: &[(&str, &[Field], Algorithm)], policy: FailurePolicy) -> Strategy {
     let limit = |&(name, scope, algorithm): &(&str, &[Field], Algorithm)| Limit {
         name: name.into(),

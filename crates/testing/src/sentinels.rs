@@ -7,7 +7,7 @@ use super::process::Process;
 use super::redis::RedisServer;
 use super::{SOON, eventually, ports, scratch};
 
-/// How long a master may be silent before the sentinels replace it.
+/// The sentinels' `down-after-milliseconds`.
 const DOWN_AFTER_MS: u32 = 500;
 
 /// Everything of a `topology: sentinel`. Dies on drop.
@@ -102,7 +102,7 @@ impl Sentinels {
         redis::cmd(command[0]).arg(&command[1..]).query(&mut connection)
     }
 
-    /// Whether one of them names this server as the master.
+    /// True if one of the sentinels names this server as the master.
     pub fn name(&self, server: usize) -> bool {
         let port = self.tls.as_ref().map_or(self.servers[server].port(), |tls| tls.servers[server]);
         (0..3).any(|index| {

@@ -1,4 +1,4 @@
-//! Weir's own stores, ready to be asked.
+//! Weir's own stores, ready for use.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Once};
@@ -70,7 +70,7 @@ pub async fn watched(shared: &RedisShared) -> RedisStore {
     store
 }
 
-/// What stands before a Redis store in a service, and what spares it calls: each is exact, on and off.
+/// The layers that save calls to Redis. Answers are exact with each of them on or off.
 #[derive(Debug, Clone, Copy)]
 pub struct Accelerators {
     /// Known denials are answered without the store.
@@ -95,7 +95,7 @@ impl Accelerators {
         Self { denials, coalesce, spans }
     }
 
-    /// Whether all of them are on.
+    /// True if all of them are on.
     pub fn all(self) -> bool {
         self.denials && self.coalesce && self.spans
     }
@@ -107,7 +107,7 @@ impl Accelerators {
         RedisConfig { denials_max_age, coalesce: self.coalesce, login: login.or(config.login), ..config }
     }
 
-    /// As a service puts them before its store.
+    /// Wraps a store in these layers, as a service does.
     pub fn before<S: Store>(self, store: S, config: &RedisConfig, clock: &Clock) -> Coalesce<Denials<S>> {
         let config = self.config(config.clone());
         let denials = DenialsShared::new(config.denials_max_age, Monotonic::of(clock));
@@ -126,7 +126,7 @@ fn without_spans() -> Login {
     Login { username: Some("apart".to_owned()), password: Secret::new("apart") }
 }
 
-/// A store that counts how often it is asked: the memory store, where no other is named.
+/// A store that counts calls; by default around the memory store.
 #[derive(Clone)]
 pub struct Counting<S = MemoryStore>(pub S, pub Arc<AtomicUsize>);
 
@@ -142,7 +142,7 @@ impl<S: Store> Store for Counting<S> {
 pub struct OwnedDecision {
     strategy: Arc<Strategy>,
     subject: OwnedSubject,
-    /// What is done with each cost.
+    /// The operation.
     pub op: Op,
     /// The costs.
     pub costs: Vec<u64>,
@@ -166,7 +166,8 @@ impl OwnedDecision {
     }
 }
 
-/// What a store that answers at once answers to several decisions, and what the limits of those that did not fail say.
+/// Decides several decisions on a store that answers at once. Returns the answers, and the limits of those that did
+/// not fail.
 pub fn decide_ready<S: Store>(
     store: &S,
     decisions: &[Decision<'_>],
@@ -180,7 +181,7 @@ pub fn decide_ready<S: Store>(
     (answers.each.into_iter().map(ready).collect(), answers.limits.into_vec())
 }
 
-/// What a store knows without asking.
+/// Returns the answer that a store has without a call.
 pub fn known<S: Store>(store: &S, decision: &Decision<'_>) -> Option<Verdicts> {
     let mut answers = Answers::default();
     store.known(std::slice::from_ref(decision), &mut answers);

@@ -1,4 +1,4 @@
-//! Waiting for something that becomes true, instead of sleeping and hoping.
+//! Waits for conditions by polling, instead of fixed sleeps.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,8 +8,7 @@ use tokio::task::AbortHandle;
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// How long anything may take that is to happen at all. So much longer than it does that only what is
-/// broken takes so long, on whatever machine.
+/// Timeout for anything that must happen. It is so long that only broken code reaches it, on any machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
 /// Polls `condition` until it holds; panics with `what` when it does not within `timeout`.
@@ -18,7 +17,7 @@ pub fn eventually(timeout: Duration, what: &str, mut condition: impl FnMut() -> 
     eventually_some(timeout, what, || condition().then_some(()));
 }
 
-/// Polls `find` until it gives something; panics with `what` when it does not within `timeout`.
+/// Polls `find` until it returns `Some`; panics with `what` when it does not within `timeout`.
 #[track_caller]
 pub fn eventually_some<T>(timeout: Duration, what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
@@ -46,8 +45,8 @@ fn give_up_after(timeout: Duration, what: &str, started: Instant) {
     assert!(waited < timeout, "not within {timeout:?}: {what} (waited {waited:?})");
 }
 
-/// Time as this thread's runtime had it: what passes while the thread is not run, because the machine is busy
-/// or stands still, or because it blocks, does not count. For how long the code under test takes its time.
+/// A stopwatch of the time that this thread's runtime has run. Time while the thread is not scheduled or blocks does
+/// not count. It measures how long the code under test waits.
 pub struct Stopwatch {
     seen: Arc<Mutex<SeenLines>>,
     ticker: AbortHandle,
@@ -72,12 +71,12 @@ impl Stopwatch {
         Self { seen, ticker: ticker.abort_handle() }
     }
 
-    /// How long the process has run since the start.
+    /// Returns the running time since the start.
     pub fn elapsed(&self) -> Duration {
         self.seen.lock().look()
     }
 
-    /// What comes of it, and how long it took.
+    /// Runs `work`, and returns its result and its duration.
     pub async fn time<T>(&self, work: impl Future<Output = T>) -> (T, Duration) {
         let before = self.elapsed();
         let done = work.await;

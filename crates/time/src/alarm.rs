@@ -1,4 +1,4 @@
-//! A timer that ends when it should.
+//! A precise timer.
 //!
 //! The runtime's timers count whole milliseconds, and so does the wait for sockets in which they end. Both round
 //! up: a sleep ends up to 2 ms late, which is much of a deadline of 5 ms. Linux has timers of the clock's own
@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use self::exact::ExactTimer;
 
-/// Waits for one moment after the other.
+/// A reusable timer.
 #[derive(Debug)]
 pub(crate) struct Alarm(Option<ExactTimer>);
 
 impl Alarm {
-    /// A timer of the runtime.
+    /// Returns a timer of the runtime.
     pub(crate) const fn coarse() -> Self {
         Self(None)
     }
 
-    /// An exact one where there are any. Within a runtime with I/O.
+    /// Returns an exact timer if the system has one. Must be called within a runtime with I/O.
     pub(crate) fn exact() -> Self {
         Self(ExactTimer::open().ok())
     }
@@ -52,7 +52,7 @@ mod exact {
     pub(super) struct ExactTimer(AsyncFd<OwnedFd>);
 
     impl ExactTimer {
-        // Its successor is unsafe, because what it takes may be closed meanwhile. An owned file is not.
+        // Its successor is unsafe, because its file descriptor may be closed meanwhile. An owned file cannot be.
         #[allow(deprecated)]
         pub(super) fn open() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
@@ -63,7 +63,7 @@ mod exact {
         pub(super) async fn wait(&self, moment: Instant) -> io::Result<()> {
             let wait = moment.saturating_duration_since(monotonic());
             if wait.is_zero() {
-                // Zero would switch it off.
+                // Zero would disarm the timer.
                 return Ok(());
             }
             let wait = Timespec::try_from(wait).map_err(io::Error::other)?;

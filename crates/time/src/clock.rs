@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir_units::Micros;
 
-/// Where a store's `now` comes from.
+/// The source of a store's `now`.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
     /// The machine's wall clock; on Redis, the server's own `TIME`, so that all nodes share one clock.
@@ -17,7 +17,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Microseconds since the Unix epoch. A clock set before 1970 reads as 0.
+    /// Returns microseconds since the Unix epoch. A clock set before 1970 reads as 0.
     #[must_use]
     #[allow(clippy::disallowed_methods)] // the one reader
     #[inline]
@@ -28,7 +28,7 @@ impl Clock {
         }
     }
 
-    /// The time that a store with a clock of its own must use instead of it, if any.
+    /// Returns the time that a store must use instead of its own clock, if any.
     #[must_use]
     pub fn explicit(&self) -> Option<Micros> {
         match self {
@@ -47,36 +47,37 @@ pub struct ManualClock(Arc<ManualTime>);
 #[derive(Debug, Default)]
 struct ManualTime {
     wall: AtomicU64,
-    /// All steps of the wall clock together, in microseconds.
+    /// The sum of all steps of the wall clock, in microseconds.
     stepped: AtomicI64,
 }
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// Creates a clock that stands at `now`.
     #[must_use]
     pub fn at(now: Micros) -> Self {
         Self(Arc::new(ManualTime { wall: AtomicU64::new(now.0), stepped: AtomicI64::new(0) }))
     }
 
-    /// Moves both clocks until the wall clock stands at `now`: time passes. Moved back, both go back, as no machine's do.
+    /// Advances both clocks until the wall clock stands at `now`. An earlier `now` moves both back, unlike on a real
+    /// machine.
     pub fn set(&self, now: Micros) {
         self.0.wall.store(now.0, Ordering::Relaxed);
     }
 
-    /// Sets the wall clock to `now`, while no time passes.
+    /// Sets the wall clock to `now`, without moving the monotonic clock.
     pub fn step(&self, now: Micros) {
         let before = self.0.wall.swap(now.0, Ordering::Relaxed);
         self.0.stepped.fetch_add(now.0.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
     }
 
-    /// The time it stands at.
+    /// Returns the wall clock's time.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Micros {
         Micros(self.0.wall.load(Ordering::Relaxed))
     }
 
-    /// Where the wall clock would stand without its steps.
+    /// Returns the wall clock's time without its steps.
     fn monotonic(&self) -> Micros {
         Micros(self.now().0.saturating_add_signed(self.0.stepped.load(Ordering::Relaxed).saturating_neg()))
     }
@@ -90,7 +91,7 @@ pub fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// Where a store's wrappers take monotonic time from.
+/// The source of monotonic time for a store's wrappers.
 #[derive(Debug, Clone)]
 pub enum Monotonic {
     /// The machine's.
@@ -99,13 +100,13 @@ pub enum Monotonic {
     Manual {
         /// Any point in time.
         origin: Instant,
-        /// What moves it.
+        /// The clock that moves it.
         clock: ManualClock,
     },
 }
 
 impl Monotonic {
-    /// The one that belongs to `clock`: both are moved by hand, or none is.
+    /// Returns the one that belongs to `clock`: both are manual, or neither is.
     #[must_use]
     pub fn of(clock: &Clock) -> Self {
         match clock {

@@ -1,4 +1,4 @@
-//! Until when things may take, for the many that wait at once and nearly all end in time.
+//! Shared timers for deadlines: many waiters at once, of which nearly all end in time.
 //!
 //! A timer of the runtime for each decision would cost more than the decision's keys: besides its place in
 //! the timer wheel, a system call whenever it is the earliest since the thread last slept, which after every
@@ -40,28 +40,28 @@ const REST: Duration = Duration::from_micros(500);
 #[derive(Debug, Clone, Default)]
 pub struct Deadlines(Arc<SharedTimers>);
 
-/// It took too long.
+/// The deadline has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the deadline has passed")]
 pub struct Passed;
 
 #[derive(Debug, Default)]
 struct SharedTimers {
-    /// Whether the timer keeps to less than milliseconds.
+    /// True if the timer has sub-millisecond precision.
     is_exact: bool,
     state: Mutex<State>,
-    /// Tells the timer that there is an earlier deadline than it sleeps for.
+    /// Notifies the timer of a deadline earlier than the one it sleeps for.
     earlier: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     waiting: Slab<TimedWaiter>,
-    /// When the timer wakes, if there is one.
+    /// The next wake-up of the timer, if it runs.
     wakes: Option<Instant>,
-    /// Of the timer before; the next one takes it.
+    /// The previous timer's alarm, for reuse by the next one.
     alarm: Option<Alarm>,
-    /// How often the timer has looked for deadlines that have passed.
+    /// Number of times that the timer has checked for passed deadlines.
     #[cfg(test)]
     looks: u32,
 }
@@ -74,20 +74,20 @@ struct TimedWaiter {
 }
 
 impl Deadlines {
-    /// Deadlines that are kept to less than a millisecond, where the system can. Those of the default may be 2 ms
+    /// Returns deadlines with sub-millisecond precision, if the system supports it. Those of the default may be 2 ms
     /// late. For one runtime, which must have I/O.
     #[must_use]
     pub fn exact() -> Self {
         Self(Arc::new(SharedTimers { is_exact: true, ..SharedTimers::default() }))
     }
 
-    /// What `future` ends with, if it does so before `at`. A future that is ready at once is never late and
-    /// costs nothing. Within a runtime.
+    /// Returns the output of `future`, if it completes before `at`. A future that is ready at once is never late and
+    /// costs nothing. Must be awaited within a runtime.
     pub fn until<F: Future>(&self, at: Instant, future: F) -> Until<F> {
         Until { future, deadline: self.at(at) }
     }
 
-    /// A deadline that is not waited for yet.
+    /// Creates a deadline that nothing waits for yet.
     pub fn at(&self, at: Instant) -> Deadline {
         Deadline { shared: Arc::clone(&self.0), at, key: None }
     }
@@ -124,7 +124,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Ready when it has passed.
+    /// Returns ready when the deadline has passed.
     pub fn poll_passed(&mut self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.shared.state.lock();
         if let Some(waiter) = self.key.and_then(|key| state.waiting.get_mut(key)) {
@@ -186,7 +186,7 @@ impl Timer {
         self.ended = true;
     }
 
-    /// Wakes all whose deadline has passed, and says which is next.
+    /// Wakes all waiters whose deadline has passed, and returns the next deadline.
     fn wake_due(&self, now: Instant) -> Option<Instant> {
         let mut state = self.shared.state.lock();
         #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `weir allow --envoy DOMAIN KEY=VALUE,…`: the question that Envoy asks, and its answer.
+//! `weir allow --envoy DOMAIN KEY=VALUE,…`: a request in Envoy's protocol, and its answer.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::{Code, DescriptorStatus};
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 
-/// One descriptor of `domain`.
+/// Builds a request with one descriptor of `domain`.
 pub(super) fn request(domain: String, entries: Vec<(String, String)>, hits: u32) -> RateLimitRequest {
     let entries = entries.into_iter().map(|(key, value)| Entry { key, value }).collect();
     let descriptor = RateLimitDescriptor { entries, ..RateLimitDescriptor::default() };
     RateLimitRequest { domain, descriptors: vec![descriptor], hits_addend: hits }
 }
 
-/// Whether Envoy would let the call pass.
+/// True if Envoy would let the call pass.
 pub(super) fn allows(response: &RateLimitResponse) -> bool {
     response.overall_code() == Code::Ok
 }
 
-/// The code, and the rule's numbers.
+/// Formats the code and the rule's numbers.
 pub(super) fn text(response: &RateLimitResponse) -> String {
     let mut out = format!("{}\n", if allows(response) { "allowed: OK" } else { "denied: OVER_LIMIT" });
     for status in &response.statuses {

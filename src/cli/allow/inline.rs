@@ -1,4 +1,4 @@
-//! `--inline`: a limit that the request brings along.
+//! `--inline`: a limit in the request itself.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use weir_proto::v1::{InlineLimit, InlineTokenBucket, InlineWindow};
 
 const FORM: &str = "write NAME:ALGORITHM:RATE, such as api:token_bucket:10/1s:20 or api:sliding_log:100/1m";
 
-/// Reads such a limit. The server checks its bounds.
+/// Parses an inline limit. The server checks its bounds.
 pub(super) fn limit(text: &str) -> Result<InlineLimit, String> {
     let parts: Vec<&str> = text.split(':').collect();
     let (name, algorithm, rate, burst) = match *parts {

@@ -11,9 +11,9 @@ use weir_proto::v1::{DebitRequest, DebitResponse, RefundRequest, RefundResponse,
 use super::{AllowArgs, AllowOutput};
 use crate::cli::{print, render};
 
-/// Reserves a call; whether it is admitted.
+/// Reserves a call. Returns true if it is admitted.
 pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
-    // A new hasher's keys are random.
+    // A new hasher has random keys.
     let random = || format!("{:016x}", RandomState::new().build_hasher().finish());
     let id = if args.id.is_empty() { random() } else { args.id };
     let request = ReserveRequest {
@@ -45,7 +45,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
     Ok(decision.allowed)
 }
 
-/// Charges what was used; it always may.
+/// Charges past usage, which is never denied.
 pub(super) fn debit(args: AllowArgs) -> Result<bool> {
     let request = DebitRequest {
         resource: args.resource,
@@ -79,7 +79,7 @@ fn debited(response: &DebitResponse) -> String {
     format!("{first}\n{}", limits.collect::<String>())
 }
 
-/// Gives a cost back; it always may.
+/// Refunds a cost, which is never denied.
 pub(super) fn refund(args: AllowArgs) -> Result<bool> {
     let request = RefundRequest {
         resource: args.resource,
@@ -111,7 +111,8 @@ fn refunded(response: &RefundResponse) -> String {
     format!("{first}\n{}", limits.collect::<String>())
 }
 
-/// Sleeps until the call may start, and says so: on stderr beside JSON, so that stdout stays one document.
+/// Announces the wait and sleeps until the call may start. With JSON output the announcement goes to stderr, so that
+/// stdout is one document.
 pub(super) fn wait(span: Option<&prost_types::Duration>, output: AllowOutput) -> Result<()> {
     let Some(span) = span.filter(|span| span.seconds > 0 || span.nanos > 0) else { return Ok(()) };
     let length = Duration::try_from(*span).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which files of a directory are configurations of Weir. In a directory of Envoy's files there is none.
+//! Distinguishes configurations of Weir in a directory from Envoy's files.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use weir_config::MAX_FILE;
 
-/// Keys that only a configuration of Weir has. Envoy's files have `domain` and `descriptors`.
+/// Top-level keys that only a configuration of Weir has. Envoy's files have `domain` and `descriptors`.
 const KEYS: [&str; 8] =
     ["server", "store", "strategies", "resources", "overrides", "access", "envoy", "messages"];
 
-/// The YAML files in `directory`, in the order of their names: configurations of Weir, and others. Both are
-/// empty, if it is no directory.
+/// Returns the YAML files in `directory`, sorted by name: configurations of Weir, and others. Both lists are empty
+/// if it is not a directory.
 pub(super) fn configurations(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_yaml(path)).collect();
@@ -24,7 +24,8 @@ fn is_yaml(path: &Path) -> bool {
     !is_hidden && path.extension().is_some_and(|end| end == "yaml" || end == "yml") && path.is_file()
 }
 
-/// It looks at the keys at the beginning of lines, so it also knows a file whose syntax has a mistake.
+/// True for a configuration of Weir. It searches for keys at the beginning of lines, so it also recognizes a file
+/// with a syntax error.
 fn is_native(path: &Path) -> bool {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_FILE as u64).read_to_end(&mut text));

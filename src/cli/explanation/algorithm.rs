@@ -1,7 +1,7 @@
-//! An algorithm with its numbers, as a configuration would say it.
+//! Formats an algorithm in the syntax of the configuration.
 //!
-//! Some algorithms have several names or forms; they come back under one. `gcra`, `leaky_bucket` and
-//! `token_bucket` are the same, and a bucket of one unit is `uniform`.
+//! Algorithms with several names or forms are shown under one of them. `gcra`, `leaky_bucket` and `token_bucket` are
+//! the same, and a bucket of one unit is `uniform`.
 
 use weir_core::algorithm::{Algorithm, Bucket, Engine, Grid, Interval, Log, Sliding, Slots, WarmUp, Window};
 
@@ -16,7 +16,8 @@ const UNITS: [(u64, &str); 6] = [
 const MINUTE: u64 = 60_000_000;
 const DAY: u64 = 86_400_000_000;
 
-/// `token_bucket: { rate: 50/s, burst: 100 }`, and how far debits may go where that is not as far as the limit.
+/// Formats an algorithm, such as `token_bucket: { rate: 50/s, burst: 100 }`, with the maximum debt if it is not the
+/// default.
 pub(super) fn text(algorithm: &Algorithm) -> String {
     let usual = algorithm.with_max_debt(Some(algorithm.limit()));
     let debt = match algorithm.debt_level() {
@@ -69,7 +70,7 @@ fn numbers(algorithm: &Algorithm) -> String {
             )
         }
         Engine::Slots(Slots { width, count }) => {
-            // A strict window counts one part more than it has.
+            // A strict window keeps one bucket more than the configured number.
             let (buckets, strict) = if *count > 1 { (count - 1, "") } else { (1, ", strict: false") };
             let window = span(width.saturating_mul(buckets));
             format!("bucketed_window: {{ limit: {limit}, window: {window}, buckets: {buckets}{strict} }}")
@@ -77,7 +78,7 @@ fn numbers(algorithm: &Algorithm) -> String {
     }
 }
 
-/// A bucket that makes its callers wait, or pay afterwards.
+/// Formats a bucket with a queue or with charge-after.
 fn shaped(algorithm: &Algorithm, bucket: &Bucket) -> String {
     let (limit, rate) = (algorithm.limit(), rate(bucket));
     let units = |level: u64| level / algorithm.weight();
@@ -102,7 +103,7 @@ fn denied(algorithm: &Algorithm) -> &'static str {
     if algorithm.counts_denied() { ", count_denied: true" } else { "" }
 }
 
-/// A rate in the smallest usual period in which it is a whole number, from a second on.
+/// Formats a rate in the smallest usual period, from a second on, in which it is a whole number.
 fn rate(bucket: &Bucket) -> String {
     let whole = |(period, unit): &(u64, &str)| {
         let count = bucket.drain.checked_mul(*period).filter(|count| count % bucket.per_token == 0)?;
@@ -113,7 +114,7 @@ fn rate(bucket: &Bucket) -> String {
 }
 
 fn windows(window: &Window) -> String {
-    // Calendars count from a day behind UTC on, so that no offset is negative.
+    // Offsets are relative to a day behind UTC, so that none is negative.
     match window.grid {
         Grid::Aligned { ahead: 0 } => format!("window: {}", span(window.span)),
         Grid::Aligned { ahead } => format!("calendar: day, offset: \"{}\"", offset(ahead, 0)),
@@ -131,7 +132,7 @@ fn offset(ahead: u64, utc: u64) -> String {
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// A span in the largest unit in which it is a whole number.
+/// Formats a duration in the largest unit in which it is a whole number.
 pub(super) fn span(us: u64) -> String {
     let whole = UNITS.iter().find(|(unit, _)| us >= *unit && us.is_multiple_of(*unit));
     whole.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", us / unit))

@@ -1,9 +1,9 @@
-//! How many permits a strategy has, in words and as JSON.
+//! The explanation of a concurrency limit, as text and as JSON.
 
 use serde_json::{Value, json};
 use weir_core::lease::{AdaptiveRule, ConcurrencyRule, ControllerRule, LimitSource, MAX_LEASES, Partitions};
 
-/// One sentence each: the limit, the leases, the partitions.
+/// Returns one sentence each for the limit, the leases and the partitions.
 pub(super) fn lines(rule: &ConcurrencyRule) -> Vec<String> {
     let numbers = rule.numbers();
     let mut lines = vec![limit(rule)];
@@ -64,7 +64,7 @@ fn shares(partitions: &Partitions) -> String {
     shares.join(", ")
 }
 
-/// The same as JSON.
+/// Formats the explanation as JSON.
 pub(super) fn value(rule: &ConcurrencyRule, keys: &[String; 2]) -> Value {
     let numbers = rule.numbers();
     let (limit, adaptive) = match &numbers.source {

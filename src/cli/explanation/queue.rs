@@ -1,4 +1,4 @@
-//! What a queue does and where it is, in words and as JSON.
+//! The explanation of a queue: its parameters and its keys, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -14,14 +14,14 @@ pub(in crate::cli) struct ExplainedQueue<'a> {
     pub(in crate::cli) named: NamedQueue<'a>,
     /// The secret of the hash tags.
     pub(in crate::cli) secret: KeySecret,
-    /// Where keys lie in Redis; `None` where the store is memory.
+    /// The placement of keys in Redis; `None` if the store is memory.
     pub(in crate::cli) placements: Option<&'a Placements>,
-    /// The first part of the keys.
+    /// The key prefix.
     pub(in crate::cli) namespace: &'a Namespace,
 }
 
 impl ExplainedQueue<'_> {
-    /// Line by line.
+    /// Formats the explanation as text.
     pub(in crate::cli) fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
@@ -50,7 +50,7 @@ impl ExplainedQueue<'_> {
         out
     }
 
-    /// The same as JSON.
+    /// Formats the explanation as JSON.
     pub(in crate::cli) fn json(&self) -> Result<String> {
         let numbers = self.named.rule.numbers();
         let pace = numbers.pace.filter(|_| !self.is_dead());
@@ -78,7 +78,7 @@ impl ExplainedQueue<'_> {
         self.named.part == QueuePart::Dead
     }
 
-    /// Items of a list are neither acked nor given back.
+    /// True for a list, whose items are neither acked nor nacked.
     fn is_list(&self) -> bool {
         self.named.rule.numbers().kind == QueueKind::List && !self.is_dead()
     }
@@ -143,7 +143,7 @@ impl ExplainedQueue<'_> {
         key::queue_tag(&self.secret, self.named.rule.name())
     }
 
-    /// Its own keys. A list has neither due times nor outcomes.
+    /// Returns its keys. A list has neither due times nor outcomes.
     fn keys(&self) -> Vec<String> {
         let prefix = self.namespace.prefix(self.tag());
         let keys = QueueKeys::of_part(prefix, self.named.rule.name(), self.is_list(), self.is_dead());

@@ -1,33 +1,33 @@
-//! What a key is made of under an algorithm: how long it lives, and how much memory it takes.
+//! The cost of a key under an algorithm: its lifetime and its memory.
 
 use weir_core::algorithm::{Algorithm, Engine, Op, State, decide};
 use weir_store::Verdicts;
 use weir_units::Micros;
 
-/// Bytes of a key in the memory store beside what its state holds elsewhere: its place, its part of the index
-/// and of the times of expiry. A test holds it against what the store takes.
+/// Bytes of a key in the memory store, without its state on the heap: its slot, and its share of the index and of the
+/// expiry index. A test compares it with the store.
 const KEY_BYTES: usize = 60;
 
-/// What one key takes in the memory store.
+/// The memory of one key in the memory store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     /// After one charge.
     pub(super) one: usize,
-    /// At most.
+    /// The maximum.
     pub(super) most: usize,
 }
 
-/// How long until a limit is full again after all of it was spent at the start of a window.
+/// Returns the time until a limit is full again after it was emptied at the start of a window.
 pub(in crate::cli) fn renewal(algorithm: &Algorithm) -> Micros {
     let mut verdicts = Verdicts::default();
     charge(algorithm, &mut None, algorithm.limit(), Micros::ZERO, &mut verdicts);
     verdicts.limits.first().map_or(Micros::ZERO, |verdict| verdict.reset_after)
 }
 
-/// Charges as often as makes the state largest.
+/// Measures the state after one charge, and after as many charges as make it largest.
 pub(super) fn size(algorithm: &Algorithm) -> Size {
     let (charges, apart) = match algorithm.engine() {
-        // Charges at one time share an entry. One more than the limit is what a log of attempts keeps.
+        // Charges at the same time share an entry. A log of attempts keeps one more than the limit.
         Engine::Log(log) => {
             let charges = algorithm.limit() + 1;
             (charges, (log.span / (charges + 1)).max(log.min_gap).max(1))

@@ -1,36 +1,36 @@
-//! Names that Weir accepts, made of texts that may be anything, each given once.
+//! Derives valid unique names from arbitrary texts.
 
 use std::collections::HashSet;
 
-/// The longest name of a strategy, and of an attribute, in bytes.
+/// Maximum length of the names of strategies, and of attributes, in bytes.
 const MAX_NAME: usize = 128;
 const MAX_ATTRIBUTE: usize = 64;
 
-/// Names that have been given.
+/// The names in use.
 #[derive(Debug, Default)]
 pub(super) struct GivenNames(HashSet<String>);
 
 impl GivenNames {
-    /// The name of a strategy, as like `text` as it can be.
+    /// Derives the name of a strategy from `text`.
     pub(super) fn strategy(&mut self, text: &str) -> String {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/".contains(letter);
         self.once(text.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect(), MAX_NAME)
     }
 
-    /// The name of an attribute, as like `text` as it can be.
+    /// Derives the name of an attribute from `text`.
     pub(super) fn attribute(&mut self, text: &str) -> String {
         let plain =
             |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-".contains(letter);
         let lower = text.chars().map(|letter| letter.to_ascii_lowercase());
         let name: String = lower.map(|letter| if plain(letter) { letter } else { '_' }).collect();
-        // The configuration refuses attributes that are easily taken for a field.
+        // The configuration rejects attributes whose names are similar to a field.
         let like_a_field =
             ["resource", "consumer"].iter().any(|field| strsim::levenshtein(field, &name) <= 2);
         let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
         self.once(if begins && !like_a_field { name } else { format!("entry_{name}") }, MAX_ATTRIBUTE)
     }
 
-    /// `name`, or with a number behind it if that was given before. All its letters are ASCII.
+    /// Returns `name`, with a number appended if it is in use. It must be ASCII.
     fn once(&mut self, mut name: String, longest: usize) -> String {
         const NUMBER: usize = 8;
         name.truncate(longest);

@@ -1,8 +1,8 @@
-//! Each rule of Envoy's files as a strategy of Weir, and what of it is lost on the way.
+//! Converts each rule of Envoy's files to a strategy of Weir, and lists lost features.
 //!
-//! A descriptor `[a=1, b=2]` of domain `d` becomes the resource `d/a=1/b=2`. Where only the last value may
-//! vary, a pattern of resources finds the strategy and the resource is what is counted by. Where another
-//! one varies, no pattern can: the caller names the strategy, and the values are attributes.
+//! A descriptor `[a=1, b=2]` of domain `d` becomes the resource `d/a=1/b=2`. If only the last value may vary, a
+//! pattern of resources selects the strategy, and the scope is the resource. If another one varies, no pattern can:
+//! the caller names the strategy, and the values are attributes.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,26 @@ use weir_core::key::MAX_PART;
 
 use super::names::GivenNames;
 
-/// A rule as it is printed.
+/// A converted rule.
 #[derive(Debug)]
 pub(super) struct Imported {
-    /// As the files have it.
+    /// Its path in the files.
     pub(super) path: String,
     /// The name of the strategy.
     pub(super) strategy: String,
-    /// The pattern of resources that have it, if there can be one.
+    /// The pattern of resources that selects it, if one can.
     pub(super) pattern: Option<String>,
-    /// What is counted by.
+    /// Its scope.
     pub(super) scope: Vec<String>,
-    /// The attributes that must be given, with the key of the entry that each is.
+    /// The required attributes, each with the key of its entry.
     pub(super) attributes: Vec<(String, String)>,
-    /// The limit; without one, it is not limited.
+    /// The limit; `None` is unlimited.
     pub(super) limit: Option<RateLimit>,
-    /// What cannot be said.
+    /// Features that cannot be expressed.
     pub(super) lost: Vec<String>,
 }
 
-/// All rules of the files, in their order.
+/// Converts all rules of the files, in order.
 pub(super) fn all(files: &EnvoyFiles) -> Vec<Imported> {
     let mut import = Import::default();
     for (domain, descriptors) in &files.domains {
@@ -91,7 +91,7 @@ impl Import {
         });
     }
 
-    /// The pattern of the resources that have this rule, or why there is none.
+    /// Returns the pattern of the resources with this rule, or the reason that none exists.
     fn pattern(&mut self, domain: &str, entries: &[&Descriptor]) -> Result<String, String> {
         let none = |reason: &str| {
             Err(format!("no pattern of resources finds it, {reason}: callers name the strategy"))
@@ -129,7 +129,7 @@ fn varies(entry: &Descriptor) -> bool {
     entry.key.contains('*') || !matches!(entry.matcher, Matcher::Exact(_))
 }
 
-/// What no configuration of Weir says.
+/// Returns the features that no configuration of Weir can express.
 fn lost(entries: &[&Descriptor], draft: &Draft) -> Vec<String> {
     let mut lost = Vec::new();
     let mut note = |is: bool, what: &str| {

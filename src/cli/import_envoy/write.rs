@@ -1,4 +1,4 @@
-//! Imported rules as the text of a configuration.
+//! Formats imported rules as a configuration.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use weir_core::strategy::FailurePolicy;
 
 use super::rule::Imported;
 
-/// The whole file.
+/// Formats the whole file.
 pub(super) fn configuration(source: &str, rules: &[Imported]) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -67,7 +67,7 @@ fn algorithm(limit: &RateLimit) -> String {
         Kind::SlidingLog { count_rejected } => {
             format!("sliding_log: {{ limit: {requests}, window: {period}{} }}", counted(count_rejected))
         }
-        // What never refills is no bucket.
+        // A bucket must refill, so a limit of 0 becomes a window.
         Kind::Bucket { .. } | Kind::IntervalRefill { .. } if requests == 0 => {
             format!("fixed_window: {{ limit: 0, window: {period} }}")
         }
@@ -80,7 +80,7 @@ fn algorithm(limit: &RateLimit) -> String {
     }
 }
 
-/// The period as a duration of the configuration.
+/// Formats the period as a duration of the configuration.
 fn period(limit: &RateLimit) -> String {
     let (days, letter) = match limit.unit() {
         Unit::Second => (1, 's'),
@@ -94,8 +94,8 @@ fn period(limit: &RateLimit) -> String {
     format!("{}{letter}", u64::from(limit.unit_multiplier()) * days)
 }
 
-/// Text in double quotes. What JSON escapes, YAML reads the same; of control characters YAML wants all
-/// escaped, JSON not.
+/// Formats text in double quotes. YAML reads all escapes of JSON; it also requires escapes for control characters
+/// that JSON does not escape.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for letter in serde_json::Value::from(text).to_string().chars() {

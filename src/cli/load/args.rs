@@ -1,4 +1,4 @@
-//! The arguments of `weir load`, and the plan that they make.
+//! The arguments of `weir load`, and their conversion to a plan.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -223,7 +223,7 @@ fn exponent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A duration that may be nothing.
+/// Parses a duration that may be 0.
 fn span(text: &str) -> Result<Duration, String> {
     if text == "0" || text == "0s" { Ok(Duration::ZERO) } else { duration(text) }
 }

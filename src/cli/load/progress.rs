@@ -1,5 +1,5 @@
-//! What is said on stderr while a run goes on: a line that changes on a terminal, else one every few
-//! seconds. The same thread hears Ctrl-C, which ends the run and still gives the report.
+//! The progress display on stderr: a line that is updated in place on a terminal, otherwise a line every few seconds.
+//! The same thread handles Ctrl-C, which ends the run and still prints the report.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::cli::signals;
 const ON_TERMINAL: Duration = Duration::from_millis(500);
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// Where the progress is shown.
+/// A handle to the progress thread.
 pub(super) struct Shown {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Shows the progress of the run of `plan` until it is asked to end.
+/// Starts the display of the progress of `plan`.
 pub(super) fn show(plan: &Plan, watch: &Arc<RunWatch>, is_quiet: bool) -> Shown {
     let (end, ended) = oneshot::channel();
     let (warm_up, whole, watch) = (plan.warm_up, whole(plan), Arc::clone(watch));
-    // Where it cannot be handled, Ctrl-C ends the program as it does others.
+    // Without a signal handler, Ctrl-C ends the program as usual.
     let interrupted = signals::shutdown().ok().map(|shutdown| async {
         shutdown.await;
     });
-    // Without it the run goes on as well.
+    // The run does not depend on this thread.
     let thread = std::thread::Builder::new().name("load-progress".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime {
@@ -43,13 +43,13 @@ impl Shown {
     pub(super) fn end(mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say but lines.
+            // The thread has no result.
             let _ = thread.join();
         }
     }
 }
 
-/// What the counted part is measured in.
+/// The planned length of the measured part.
 #[derive(Clone, Copy)]
 enum Whole {
     Seconds(f64),
@@ -115,7 +115,7 @@ async fn show_until(
     }
 }
 
-/// When the signal comes; never, if it cannot be handled or has come before.
+/// Resolves when the signal arrives; never, if it cannot be handled or has arrived before.
 async fn received(interrupted: &mut Option<impl Future<Output = ()> + Unpin>) {
     match interrupted {
         Some(interrupted) => interrupted.await,

@@ -1,4 +1,4 @@
-//! Whom the load is meant for.
+//! The target of the load.
 
 use std::net::ToSocketAddrs as _;
 
@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result, bail};
 use socket2::SockAddr;
 use weir_config::unix_path;
 
-/// Where the server listens, and its name: `HOST:PORT`, or that of this machine.
+/// The target's address, and its authority: `HOST:PORT`, or that of this machine.
 pub(super) struct Server {
     pub(super) address: SockAddr,
     pub(super) authority: String,
 }
 
 impl Server {
-    /// Of `http://HOST:PORT`, `HOST:PORT` or `unix:PATH`. A server elsewhere must be ours to flood.
+    /// Parses `http://HOST:PORT`, `HOST:PORT` or `unix:PATH`. A server on another machine needs `is_ours`.
     pub(super) fn parse(text: &str, is_ours: bool) -> Result<Self> {
         if let Some(path) = unix_path(text) {
             let path = path?;

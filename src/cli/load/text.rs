@@ -1,4 +1,4 @@
-//! The report for people.
+//! The report as text.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ fn decisions(report: &LoadReport, out: &mut String) {
     }
 }
 
-/// What to change where hardly anything passes, because such figures are those of denials.
+/// Suggests changes if nearly all calls were denied, because such figures measure denials.
 fn advice(report: &LoadReport, out: &mut String) {
     let Counts { allowed, denied, .. } = report.counts;
     if denied == 0 || allowed.saturating_mul(100) >= denied {
@@ -136,7 +136,7 @@ fn cpu(report: &LoadReport, out: &mut String) {
     }
 }
 
-/// With a comma before every three digits.
+/// Formats a number with thousands separators.
 fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! The result of a simulation as a picture, and as a page. Both need nothing beside themselves, and follow the reader's
-//! choice of light or dark.
+//! The result of a simulation as SVG and as HTML. Both are self-contained, and follow the reader's color scheme (light
+//! or dark).
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::text::{cells, header, span};
 use super::{COLUMNS, Simulated};
 
 const WIDTH: usize = 800;
-/// Of one strategy's row, with its title.
+/// Height of one strategy's row, including its title.
 const ROW: usize = 90;
 const BAR_HEIGHT: usize = 60;
 const TITLE: usize = 24;
@@ -17,7 +17,7 @@ const COLORS: &str = "\
 @media(prefers-color-scheme:dark){.weir{--text:#e6edf3;--offered:#3d444d;--admitted:#58a6ff}}\
 .weir text{fill:var(--text)}.weir .o{fill:var(--offered)}.weir .a{fill:var(--admitted)}";
 
-/// A row of bars for each strategy: what was offered, and before it what was admitted.
+/// Draws a row of bars for each strategy: the offered cost, and in front of it the admitted cost.
 pub(super) fn svg(simulated: &Simulated) -> String {
     let height = simulated.strategies.len() * ROW + TITLE;
     let highest = simulated.offered.iter().copied().max().unwrap_or(0).max(1);
@@ -60,7 +60,7 @@ pub(super) fn svg(simulated: &Simulated) -> String {
     out
 }
 
-/// The picture and the table.
+/// Formats a page with the picture and the table.
 pub(super) fn html(simulated: &Simulated) -> String {
     let mut rows = String::new();
     for row in &simulated.strategies {

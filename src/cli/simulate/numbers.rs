@@ -1,4 +1,4 @@
-//! The result of a simulation for programs.
+//! The result of a simulation as JSON and CSV.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Simulated;
 
-/// All times in microseconds.
+/// Formats the result as JSON. All times are in microseconds.
 pub(super) fn json(simulated: &Simulated) -> Result<String> {
     let rows = simulated.strategies.iter().map(|row| {
         let result = &row.result;
@@ -37,13 +37,13 @@ pub(super) fn json(simulated: &Simulated) -> Result<String> {
     Ok(serde_json::to_string_pretty(&all)? + "\n")
 }
 
-/// The cost that was offered and admitted in each column of time.
+/// Formats the offered and the admitted cost of each column as CSV.
 pub(super) fn csv(simulated: &Simulated) -> String {
     let mut out = String::from("at_s,strategy,offered,admitted\n");
     for row in &simulated.strategies {
         for (place, (offered, admitted)) in (0_u64..).zip(simulated.offered.iter().zip(&row.admitted)) {
             let at = place * simulated.column.0;
-            // Names have no comma and no quote.
+            // Names contain neither commas nor quotes.
             let _ = writeln!(
                 out,
                 "{}.{:06},{},{offered},{admitted}",

@@ -1,4 +1,4 @@
-//! `weir simulate --replay`: what another configuration would have decided of the calls of a decision log.
+//! `weir simulate --replay`: replays the calls of a decision log against another configuration.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use weir_core::strategy::Rules;
 use super::text::aligned;
 use super::{SimulateArgs, SimulationOutput, text_of};
 
-/// How many differing decisions are shown.
+/// Maximum number of differing decisions shown.
 const EXAMPLES: usize = 10;
 
 const HEADER: [&str; 7] =
     ["strategy", "compared", "now denied", "now allowed", "granted otherwise", "refused", "not compared"];
 
-/// The result, as it is printed.
+/// Replays the log, and formats the result.
 pub(super) fn run(args: &SimulateArgs, rules: Rules) -> Result<String> {
     let mut files = Vec::new();
     for file in &args.replay {
@@ -73,7 +73,7 @@ fn text(files: &[(PathBuf, String)], log: &LoggedDecisions, replayed: &ReplayRes
     out
 }
 
-/// The counts of a strategy with their names in programs, in the order of [`HEADER`].
+/// Returns the counts of a strategy with their JSON names, in the order of [`HEADER`].
 fn numbers(counts: &ReplayedStrategy) -> [(&'static str, u64); 6] {
     [
         ("compared", counts.compared),
@@ -135,7 +135,7 @@ fn csv(replayed: &ReplayResult) -> String {
     let names = numbers(&ReplayedStrategy::default()).map(|(name, _)| name);
     let mut out = format!("strategy,{}\n", names.join(","));
     for (name, counts) in &replayed.strategies {
-        // Names have no comma and no quote.
+        // Names contain neither commas nor quotes.
         let numbers = numbers(counts).map(|(_, number)| number.to_string());
         let _ = writeln!(out, "{name},{}", numbers.join(","));
     }

@@ -1,4 +1,4 @@
-//! The result of a simulation for a terminal: a table, and what was admitted over time.
+//! The result of a simulation for a terminal: a table, and a plot of the admitted cost.
 
 use std::fmt::Write as _;
 
@@ -25,10 +25,10 @@ pub(super) fn text(simulated: &Simulated) -> String {
 const HEADER: [&str; 7] =
     ["strategy", "offered", "allowed", "denied", "most in any", "mean wait", "longest wait"];
 
-/// Only where a strategy paces its calls.
+/// Columns that are shown only if a strategy paces its calls.
 const HOLDS: [&str; 2] = ["mean hold", "longest hold"];
 
-/// The names of the columns.
+/// Returns the names of the columns.
 pub(super) fn header(simulated: &Simulated) -> Vec<String> {
     let holds = HOLDS.iter().filter(|_| has_holds(simulated));
     HEADER.iter().chain(holds).map(|name| (*name).to_owned()).collect()
@@ -38,7 +38,7 @@ fn has_holds(simulated: &Simulated) -> bool {
     simulated.strategies.iter().any(|row| row.result.longest_hold > Micros::ZERO)
 }
 
-/// The cells of one strategy, in the order of [`header`].
+/// Formats the cells of one strategy, in the order of [`header`].
 pub(super) fn cells(simulated: &Simulated, row: &SimulatedRow) -> Vec<String> {
     let result = &row.result;
     let mut cells = vec![
@@ -74,7 +74,7 @@ pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// One character a column. What is above nothing is never drawn as nothing.
+/// Draws one character per column. Positive values are never drawn as empty.
 fn bars(columns: &[u64], highest: u64) -> String {
     let height = |sum: u64| {
         let eighths = (u128::from(sum) * 8).div_ceil(u128::from(highest.max(1)));
@@ -83,7 +83,7 @@ fn bars(columns: &[u64], highest: u64) -> String {
     columns.iter().map(|&sum| BARS.get(height(sum)).copied().unwrap_or(' ')).collect()
 }
 
-/// A span of time, as people read it: two units at most.
+/// Formats a duration with at most two units.
 pub(super) fn span(Micros(us): Micros) -> String {
     match us {
         0 => "0s".to_owned(),
@@ -96,7 +96,7 @@ pub(super) fn span(Micros(us): Micros) -> String {
     }
 }
 
-/// With at most two decimals, and none that are 0.
+/// Formats a number with at most two decimals, without trailing zeros.
 fn decimals(us: u64, unit: u64) -> String {
     let hundredths = us * 100 / unit;
     let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);

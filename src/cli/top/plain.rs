@@ -40,7 +40,7 @@ fn consumer(one: &ConsumerCalls) -> [String; 3] {
     [shown(&one.consumer), shown(&one.strategy), estimate(one)]
 }
 
-/// Columns two blanks apart; from `texts` on they are numbers, and end at the same place.
+/// Appends a table with columns two blanks apart; from column `texts` on they are numbers, right-aligned.
 fn table<const N: usize>(page: &mut String, rows: &[[String; N]], texts: usize) {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

@@ -1,4 +1,4 @@
-//! A page that changes, in a terminal.
+//! The live page in a terminal.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::view::{SPAN, StrategyRow, UsageView, estimate, shown};
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
-/// Heights of calls of a second, beside the most of them.
+/// Bar heights of the trend, relative to its maximum.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Shows pages until somebody leaves. `look` gets the next one.
+/// Shows pages until the user quits. `look` fetches the next one.
 pub(super) fn run(
     first: UsageView,
     window: WindowArg,
@@ -42,7 +42,7 @@ pub(super) fn run(
         }
         match look(shown.window) {
             Ok(view) => (shown.view, shown.trouble) = (view, None),
-            // The server may come back.
+            // The server may recover, so keep running.
             Err(error) => shown.trouble = Some(super::view::shown(&format!("{error:#}"))),
         }
     };
@@ -55,7 +55,7 @@ enum Pressed {
     Window(WindowArg),
 }
 
-/// The first key within a span of time that means something.
+/// Waits for a known key for at most `within`.
 fn pressed(within: Duration) -> std::io::Result<Option<Pressed>> {
     let end = clock::monotonic() + within;
     loop {
@@ -163,7 +163,7 @@ fn strategy_row(row: &StrategyRow, most: u64) -> Row<'_> {
     ])
 }
 
-/// Calls of every two seconds.
+/// Iterates over the calls of each two seconds.
 fn halves(row: &StrategyRow) -> impl Iterator<Item = u64> {
     row.trend.chunks(2).map(|pair| pair.iter().sum())
 }

@@ -1,4 +1,4 @@
-//! What a page shows, from the answers of the server.
+//! The content of a page, from the answers of the server.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use weir_proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, Usag
 
 use super::WindowArg;
 
-/// Seconds that a page looks back.
+/// The time range of a page, in seconds.
 pub(super) const SPAN: i64 = 60;
 
-/// Seconds that rates are the mean of.
+/// The averaging window of rates, in seconds.
 const RECENT: i64 = 10;
 
 /// One page.
 #[derive(Debug, Default)]
 pub(super) struct UsageView {
-    /// By calls, the most first.
+    /// Rows sorted by calls, in descending order.
     pub(super) rows: Vec<StrategyRow>,
     pub(super) allowed: Vec<ConsumerCalls>,
     pub(super) denied: Vec<ConsumerCalls>,
-    /// Since when consumers are counted, for people.
+    /// The window of the consumer counts, as text.
     pub(super) window: &'static str,
     pub(super) nodes: Vec<String>,
     pub(super) incomplete: String,
@@ -30,16 +30,16 @@ pub(super) struct UsageView {
 pub(super) struct StrategyRow {
     pub(super) strategy: String,
     pub(super) pattern: String,
-    /// Calls of the last minute.
+    /// Number of calls in the last minute.
     pub(super) calls: u64,
     pub(super) denied: u64,
-    /// Calls that a failure policy answered, or nobody.
+    /// Calls that a failure policy answered, or that failed.
     pub(super) degraded: u64,
-    /// A second, of late.
+    /// Recent calls per second.
     pub(super) calls_per_s: f64,
     pub(super) denied_per_s: f64,
     pub(super) cost_per_s: f64,
-    /// Calls of each second, the oldest first.
+    /// Calls of each second, oldest first.
     pub(super) trend: Vec<u64>,
 }
 
@@ -50,7 +50,7 @@ impl UsageView {
         denied: TopConsumersResponse,
         window: WindowArg,
     ) -> Self {
-        // The last second has only begun.
+        // The last second is incomplete.
         let end = usage.to.map_or(0, |to| to.seconds) - 1;
         let mut rows = BTreeMap::<(String, String), StrategyRow>::new();
         for series in &usage.series {
@@ -105,7 +105,7 @@ impl StrategyRow {
     }
 }
 
-/// A text that others have chosen, without anything that a terminal would obey.
+/// Escapes control characters in untrusted text, so that it cannot control the terminal.
 pub(super) fn shown(text: &str) -> String {
     let plain = |letter: char| {
         if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
@@ -113,7 +113,7 @@ pub(super) fn shown(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// An estimate and how far it may be off.
+/// Formats an estimate with its error bound.
 pub(super) fn estimate(one: &ConsumerCalls) -> String {
     let off = one.error.saturating_add(one.sampling_error);
     if off == 0 { one.calls.to_string() } else { format!("{} ±{off}", one.calls) }

@@ -1,4 +1,4 @@
-//! Descriptors: which values they are for, and what is below them.
+//! Descriptors: their matchers, and their nested descriptors.
 
 use std::collections::HashSet;
 
@@ -11,27 +11,27 @@ use crate::errors::{MistakeReport, Position};
 use crate::tree::{Content, YamlNode};
 use crate::values::quote;
 
-/// What distinguishes siblings: their key, and what they match.
+/// Identities of siblings: their key, and their matcher as text.
 pub(super) type SiblingKeys = HashSet<(String, String)>;
 
-/// The most networks that one descriptor may be for.
+/// Maximum number of networks in one descriptor.
 const MAX_NETWORKS: usize = 1000;
 
-/// Reads descriptors, and counts them.
+/// A reader of descriptors, which counts them.
 pub(super) struct DescriptorReader<'r> {
     pub(super) report: &'r mut MistakeReport,
     pub(super) count: &'r mut usize,
 }
 
 impl DescriptorReader<'_> {
-    /// The descriptors of `map`, whose path is `path`. `seen` are the siblings that other files have.
+    /// Reads the descriptors of `map` at `path`. `seen` are the siblings in other files.
     pub(super) fn all(&mut self, map: Map<'_>, path: &str, seen: &mut SiblingKeys) -> Vec<Descriptor> {
         let items = map.list("descriptors", "[]config.YamlDescriptor", self.report);
         items.iter().filter_map(|item| self.one(item, path, seen)).collect()
     }
 
     fn one(&mut self, node: &YamlNode, path: &str, seen: &mut SiblingKeys) -> Option<Descriptor> {
-        // The check of the keys has refused whatever is no mapping.
+        // The check of the keys has rejected nodes that are not mappings.
         let Content::Map(entries) = &node.content else { return None };
         let map = Map::new(entries);
         *self.count += 1;
@@ -73,7 +73,7 @@ impl DescriptorReader<'_> {
         key.map(str::to_owned)
     }
 
-    /// What siblings must not have in common, and who may share a counter.
+    /// Checks that siblings differ, and that only wildcard values have `share_threshold`.
     fn check(
         &mut self,
         map: &Map<'_>,
@@ -153,7 +153,7 @@ impl DescriptorReader<'_> {
         }
     }
 
-    /// The limit of the descriptor itself, with what is said about it.
+    /// Reads the descriptor's own limit, with its modes.
     fn rule(&mut self, map: &Map<'_>) -> Option<Draft> {
         let shadow_mode = map.is("shadow_mode", self.report);
         let quota_mode = map.is("quota_mode", self.report);
@@ -165,7 +165,7 @@ impl DescriptorReader<'_> {
     }
 }
 
-/// Whether it says nothing, so that it counts as not given.
+/// True if the node is empty, which counts as absent.
 fn is_blank(node: &YamlNode) -> bool {
     match &node.content {
         Content::Empty => true,

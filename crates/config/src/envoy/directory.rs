@@ -1,31 +1,31 @@
-//! The files of a directory, and whether they are still the same.
+//! Snapshots of a directory, which detect changes of its files.
 //!
-//! Names that begin with a dot are passed over: editors leave such files, and a ConfigMap keeps its
-//! content in `..data`. Symbolic links are followed, so that its files are found by the links to them.
+//! Names that start with a dot are skipped: editors leave such files, and a ConfigMap keeps its content in
+//! `..data`. Symbolic links are followed, so a ConfigMap's files are found through their links.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The most files of a directory.
+/// Maximum number of files in a directory.
 pub const MAX_ENVOY_FILES: usize = 1000;
 
-/// The largest file, in bytes.
+/// Maximum size of a file, in bytes.
 pub const MAX_ENVOY_FILE: usize = 4 << 20;
 
-/// How deep directories may nest; a link may lead to where it stands.
+/// Maximum nesting depth of directories, because links may form a cycle.
 const MAX_DEPTH: usize = 8;
 
-/// The files of a directory at one time, in the order of their names.
+/// A snapshot of a directory's files, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct DirectoryListing {
     pub(super) files: Vec<FileStamp>,
-    /// What cannot be looked at, and why.
+    /// Paths that cannot be read, and the reasons.
     pub(super) refused: Vec<(PathBuf, String)>,
 }
 
-/// A file, with what changes when the file changes.
+/// A file with its metadata, which changes with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileStamp {
     pub(super) path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct FileStamp {
 }
 
 impl DirectoryListing {
-    /// The files of `folder` and of those below it; or the one file that it is.
+    /// Lists the files of `folder`, recursively; or `folder` itself, if it is a file.
     pub(super) fn of(folder: &Path) -> Self {
         let mut listing = Self::default();
         match fs::metadata(folder) {
@@ -98,10 +98,10 @@ impl FileStamp {
     }
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    // One byte more than allowed shows that a file is too large, even one that never ends.
+    // Reading one byte more than allowed detects a file that is too large, even an endless one.
     let read = File::open(path).and_then(|file| file.take(MAX_ENVOY_FILE as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "error loading config file: yaml: it is not UTF-8".to_owned())

@@ -1,4 +1,4 @@
-//! Every mistake of a set of files, in the words that the reference has for it.
+//! All mistakes in a set of files, in the wording of the reference implementation.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::errors::{ConfigErrors, MAX_ERRORS, MistakePlace, Position};
 pub struct EnvoyError {
     /// The file, or the directory.
     pub file: String,
-    /// Why it cannot be used.
+    /// The reason.
     pub reason: String,
-    /// Where in the file.
+    /// Its position in the file.
     pub at: Option<Position>,
 }
 
-/// Every mistake of one set of files, in the order of files and places.
+/// All mistakes in one set of files, sorted by file and position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EnvoyErrors {
     errors: Vec<EnvoyError>,
@@ -23,13 +23,13 @@ pub struct EnvoyErrors {
 }
 
 impl EnvoyErrors {
-    /// The mistakes, [`MAX_ERRORS`] of them at most.
+    /// Returns the mistakes, at most [`MAX_ERRORS`].
     #[must_use]
     pub fn errors(&self) -> &[EnvoyError] {
         &self.errors
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.errors.is_empty()
@@ -43,7 +43,7 @@ impl EnvoyErrors {
         }
     }
 
-    /// Adds those of one file.
+    /// Adds the mistakes of one file.
     pub(super) fn extend(&mut self, errors: &ConfigErrors) {
         for error in errors.errors() {
             let at = match error.place {
@@ -67,7 +67,7 @@ impl From<&ConfigErrors> for EnvoyErrors {
 impl std::error::Error for EnvoyErrors {}
 
 impl fmt::Display for EnvoyError {
-    /// The reference's line, with the place behind it.
+    /// Formats the reference's line, followed by the position.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.file, self.reason)?;
         match self.at {
@@ -78,7 +78,7 @@ impl fmt::Display for EnvoyError {
 }
 
 impl fmt::Display for EnvoyErrors {
-    /// One mistake per line.
+    /// Formats one mistake per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, error) in self.errors.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };

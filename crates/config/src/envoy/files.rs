@@ -1,4 +1,4 @@
-//! From a set of files to domains, or to every mistake in them.
+//! Reads a set of files into domains, or reports all mistakes in them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,25 +14,25 @@ use crate::errors::{MistakeReport, Position};
 use crate::tree::{YamlNode, compose_foreign};
 use crate::values::shortened;
 
-/// What a set of files says.
+/// The content of a set of files.
 #[derive(Debug, Clone, Default)]
 pub struct EnvoyFiles {
     /// Each domain once, with its descriptors, in the order of the files.
     pub domains: Vec<(String, Vec<Descriptor>)>,
-    /// What is allowed and has no effect, a line each.
+    /// Warnings about valid keys without effect, a line each.
     pub warnings: Vec<String>,
-    /// How many files there are.
+    /// Number of files.
     pub count: usize,
 }
 
 impl EnvoyFiles {
-    /// Reads every file of `folder`, in the order of their names; or the one file that it is. With `merge_domains`, files may have one
-    /// domain in common; otherwise that is a mistake.
+    /// Reads every file of `folder`, sorted by name; or `folder` itself, if it is a file. With `merge_domains`, files
+    /// may share a domain; otherwise that is a mistake.
     pub fn load(folder: &Path, merge_domains: bool) -> Result<Self, EnvoyErrors> {
         Self::read(folder, &DirectoryListing::of(folder), merge_domains)
     }
 
-    /// Reads texts, each under the name that errors have for it.
+    /// Parses texts, each with its name for errors.
     pub fn parse<'t>(
         texts: impl IntoIterator<Item = (&'t str, &'t str)>,
         merge_domains: bool,
@@ -44,7 +44,7 @@ impl EnvoyFiles {
         set.finish()
     }
 
-    /// The domains, ready to match.
+    /// Compiles the domains for matching.
     #[must_use]
     pub fn compile(self) -> Domains {
         Domains::new(self.domains)
@@ -74,12 +74,12 @@ impl EnvoyFiles {
     }
 }
 
-/// Files that are being read.
+/// The state of reading a set of files.
 struct Set {
     merge: bool,
     read: EnvoyFiles,
     errors: EnvoyErrors,
-    /// Of each domain its place, and what its files have on the first level.
+    /// For each domain its index, and the siblings on its first level.
     known: HashMap<String, (usize, SiblingKeys)>,
     descriptors: usize,
 }
@@ -108,7 +108,7 @@ impl Set {
         }
         let mut syntax = MistakeReport::default();
         let tree = compose_foreign(text, &mut syntax);
-        // What follows a mistake of the syntax is not known, so nothing is said about the rest.
+        // Content after a syntax error is unknown, so nothing else is reported.
         if let Err(errors) = syntax.finish(file, ()) {
             for EnvoyError { reason, at, .. } in EnvoyErrors::from(&errors).errors() {
                 let reason = format!("error loading config file: yaml: {reason}");
@@ -147,7 +147,7 @@ impl Set {
             );
         }
         let (place, seen) = self.known.entry(name.to_owned()).or_insert_with(|| (next, SiblingKeys::new()));
-        // Where domains must not be merged, their descriptors have nothing to do with one another.
+        // Without merging, descriptors of different files are not siblings.
         let mut apart = SiblingKeys::new();
         let seen = if self.merge { seen } else { &mut apart };
         let mut reader = DescriptorReader { report, count: &mut self.descriptors };

@@ -1,4 +1,4 @@
-//! The keys of a whole file, before anything is made of it: what the reference refuses, in its words.
+//! Checks the keys of a whole file first: rejects what the reference implementation rejects, in its words.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::errors::{MistakeReport, Position};
 use crate::tree::{Content, YamlNode};
 use crate::values::{nearest, shortened};
 
-/// Where a key means something.
+/// Keys that have an effect, by the mapping they belong to.
 const ROOT: [&str; 2] = ["domain", "descriptors"];
 const DESCRIPTOR: [&str; 12] = [
     "key",
@@ -39,7 +39,7 @@ const RATE_LIMIT: [&str; 12] = [
     "max_debt",
 ];
 
-/// Those that the reference does not know. Nobody writes them by habit, so in a wrong place they are wrong.
+/// Our extensions. Existing files do not have them, so a misplaced one is a mistake, not just a key without effect.
 const OURS: [&str; 9] = [
     "value_cidr",
     "value_regex",
@@ -52,7 +52,7 @@ const OURS: [&str; 9] = [
     "max_debt",
 ];
 
-/// What the keys of a mapping may be.
+/// The kind of a mapping, which determines its valid keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Root,
@@ -61,7 +61,7 @@ enum Of {
     Replace,
 }
 
-/// Reports what is wrong with the keys of a file, and says which of them have no effect.
+/// Reports mistakes in the keys of a file, and returns warnings about keys without effect.
 pub(super) fn check(root: &YamlNode, report: &mut MistakeReport) -> Vec<(Position, String)> {
     let mut check = Check { report, idle: Vec::new() };
     if let Content::Map(entries) = &root.content {
@@ -96,7 +96,7 @@ impl Check<'_> {
         }
     }
 
-    /// The name of a key, if it is one.
+    /// Returns the name of a key, if it is valid.
     fn name<'t>(&mut self, key: &'t YamlNode) -> Option<&'t str> {
         let shown = match &key.content {
             Content::Refused => return None,
@@ -115,7 +115,7 @@ impl Check<'_> {
         None
     }
 
-    /// Whether the key is one of a file, also where it has no effect.
+    /// True if the key is a known one, even where it has no effect.
     fn known(&mut self, name: &str, at: Position, of: Of) -> bool {
         let all = || ROOT.iter().chain(&DESCRIPTOR).chain(&RATE_LIMIT).copied();
         if !all().any(|known| known == name) {
@@ -184,7 +184,7 @@ impl Check<'_> {
         self.report.at(item.at, "", reason);
     }
 
-    /// A mode without a limit does nothing, which is easily overlooked.
+    /// Warns about modes without a limit, which have no effect.
     fn modes_without_limit(&mut self, entries: &[(YamlNode, YamlNode)]) {
         let map = Map::new(entries);
         if map.get("rate_limit").is_some_and(|node| !matches!(node.content, Content::Empty)) {

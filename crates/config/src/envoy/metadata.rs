@@ -1,4 +1,4 @@
-//! The `metadata` of a descriptor: anything, as it is written.
+//! The `metadata` of a descriptor: arbitrary values, kept as written.
 
 use weir_core::envoy::Metadata;
 
@@ -6,7 +6,7 @@ use super::scalar::{Plain, plain};
 use crate::errors::MistakeReport;
 use crate::tree::{Content, YamlNode};
 
-/// The metadata that `node` is.
+/// Reads `node` as metadata.
 pub(super) fn metadata(node: &YamlNode, report: &mut MistakeReport) -> Option<Metadata> {
     match &node.content {
         Content::Map(_) => Some(value(node)),
@@ -18,7 +18,7 @@ pub(super) fn metadata(node: &YamlNode, report: &mut MistakeReport) -> Option<Me
     }
 }
 
-/// The depth is that of the tree, which is bounded.
+/// Converts a value. The recursion is bounded by the depth of the tree.
 fn value(node: &YamlNode) -> Metadata {
     match &node.content {
         Content::Empty | Content::Refused => Metadata::Null,

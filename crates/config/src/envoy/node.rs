@@ -1,11 +1,11 @@
-//! Taking typed values out of a file, with the words that the reference's YAML library has for mistakes.
+//! Typed access to the values of a file. Mistakes have the wording of the reference's YAML library.
 
 use super::scalar::{Plain, plain};
 use crate::errors::{MistakeReport, Position};
 use crate::tree::{Content, YamlNode};
 use crate::values::{quote, shortened};
 
-/// The longest key, value, name or domain, in bytes.
+/// Maximum length of a key, value, name or domain, in bytes.
 pub(super) const MAX_TEXT: usize = 512;
 
 /// A mapping whose keys have been checked.
@@ -13,12 +13,12 @@ pub(super) const MAX_TEXT: usize = 512;
 pub(super) struct Map<'t>(&'t [(YamlNode, YamlNode)]);
 
 impl<'t> Map<'t> {
-    /// The mapping of these entries.
+    /// Wraps these entries.
     pub(super) const fn new(entries: &'t [(YamlNode, YamlNode)]) -> Self {
         Self(entries)
     }
 
-    /// The mapping that `node` is; nothing written is an empty one. `into` is what the reference makes of it.
+    /// Reads `node` as a mapping; an empty node is an empty mapping. `into` is the reference's Go type, for errors.
     pub(super) fn of(node: &'t YamlNode, into: &str, report: &mut MistakeReport) -> Option<Self> {
         match &node.content {
             Content::Map(entries) => Some(Self(entries)),
@@ -27,33 +27,33 @@ impl<'t> Map<'t> {
         }
     }
 
-    /// The value of `name` and where the key stands.
+    /// Returns the value of `name` and the position of the key.
     pub(super) fn entry(&self, name: &str) -> Option<(Position, &'t YamlNode)> {
         let is_it = |key: &YamlNode| matches!(&key.content, Content::Scalar { text, .. } if text == name);
         self.0.iter().find(|(key, _)| is_it(key)).map(|(key, value)| (key.at, value))
     }
 
-    /// The value of `name`.
+    /// Returns the value of `name`.
     pub(super) fn get(&self, name: &str) -> Option<&'t YamlNode> {
         self.entry(name).map(|(_, value)| value)
     }
 
-    /// The text of `name`, if it is given and not empty.
+    /// Returns the text of `name`, if it is given and not empty.
     pub(super) fn text(&self, name: &str, report: &mut MistakeReport) -> Option<&'t str> {
         text(self.get(name)?, report).filter(|text| !text.is_empty())
     }
 
-    /// Whether `name` is given and true.
+    /// True if `name` is given and true.
     pub(super) fn is(&self, name: &str, report: &mut MistakeReport) -> bool {
         self.get(name).is_some_and(|node| boolean(node, report))
     }
 
-    /// The number of `name`, if it is given.
+    /// Returns the number of `name`, if it is given.
     pub(super) fn number(&self, name: &str, report: &mut MistakeReport) -> Option<u32> {
         number(self.get(name)?, report)
     }
 
-    /// The items of the list `name`.
+    /// Returns the items of the list `name`.
     pub(super) fn list(&self, name: &str, into: &str, report: &mut MistakeReport) -> &'t [YamlNode] {
         let Some(node) = self.get(name) else { return &[] };
         match &node.content {
@@ -64,7 +64,7 @@ impl<'t> Map<'t> {
     }
 }
 
-/// A text; any single value is one.
+/// Reads a text. Any scalar is valid.
 pub(super) fn text<'t>(node: &'t YamlNode, report: &mut MistakeReport) -> Option<&'t str> {
     match &node.content {
         Content::Empty => Some(""),
@@ -97,7 +97,7 @@ fn number(node: &YamlNode, report: &mut MistakeReport) -> Option<u32> {
                 Ok(number) => Some(number),
                 Err(_) => mismatch(node, "uint32", report),
             },
-            // The check of the keys has refused it.
+            // The check of the keys has rejected it.
             Plain::Float(_) => None,
             _ => mismatch(node, "uint32", report),
         },
@@ -105,7 +105,7 @@ fn number(node: &YamlNode, report: &mut MistakeReport) -> Option<u32> {
     }
 }
 
-/// Reports that a value is of another sort than it must be.
+/// Reports a type mismatch.
 fn mismatch<T>(node: &YamlNode, into: &str, report: &mut MistakeReport) -> Option<T> {
     let found = match &node.content {
         Content::Refused => return None,

@@ -8,14 +8,14 @@ use crate::errors::MistakeReport;
 use crate::tree::{Content, YamlNode};
 use crate::values::{quote, shortened};
 
-/// Our additions that say how a limit counts.
+/// Our extensions: the parameters of counting.
 const NUMBERS: [&str; 7] =
     ["algorithm", "burst", "unit_multiplier", "on_store_failure", "count_rejected", "bill", "max_debt"];
 
 const ALGORITHMS: &str =
     "fixed_window, sliding_window, sliding_log, token_bucket, gcra, leaky_bucket, interval_refill";
 
-/// The rule that `node` is, but for what stands beside it.
+/// Reads `node` as a rule, without the keys of its descriptor.
 pub(super) fn rate_limit(node: &YamlNode, report: &mut MistakeReport) -> Option<Draft> {
     let map = Map::of(node, "config.YamlRateLimit", report)?;
     let name = map.text("name", report).unwrap_or_default().to_owned();
@@ -85,7 +85,7 @@ fn replaces(map: &Map<'_>, own: &str, report: &mut MistakeReport) -> Vec<String>
     names
 }
 
-/// How it counts: as the reference does, unless it says otherwise.
+/// Reads the kind of counting; the default is that of the reference.
 fn kind(map: &Map<'_>, requests: u32, report: &mut MistakeReport) -> Option<Kind> {
     let node = map.get("algorithm");
     let name =
@@ -128,7 +128,7 @@ fn kind(map: &Map<'_>, requests: u32, report: &mut MistakeReport) -> Option<Kind
     Some(kind)
 }
 
-/// How far bills may charge above the limit: a number of hits, or `unlimited`.
+/// Reads how far bills may exceed the limit: a number of hits, or `unlimited`.
 fn max_debt(map: &Map<'_>, report: &mut MistakeReport) -> Option<Option<u64>> {
     let node = map.get("max_debt")?;
     match &node.content {

@@ -1,20 +1,20 @@
-//! Single values as the reference's YAML library reads them, which is YAML 1.1: `yes` is true, `010` is 8,
-//! and what is not in quotes may be a number where a text was meant.
+//! Scalars as the reference's YAML library resolves them, by YAML 1.1: `yes` is true, `010` is 8, and an unquoted
+//! text may be read as a number.
 
-/// What a plain scalar is.
+/// A resolved plain scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Plain<'t> {
     /// True or false.
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number.
+    /// A floating-point number.
     Float(f64),
-    /// None of these.
+    /// A text.
     Text(&'t str),
 }
 
-/// What `text` is, if it is not in quotes.
+/// Resolves an unquoted scalar.
 pub(super) fn plain(text: &str) -> Plain<'_> {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
@@ -55,7 +55,7 @@ fn infinite(text: &str) -> Option<f64> {
     }
 }
 
-/// A whole number of at most 64 bits, whose first characters give the base.
+/// Parses a whole number with an optional base prefix.
 fn integer(text: &str) -> Option<i128> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -76,7 +76,7 @@ fn integer(text: &str) -> Option<i128> {
     (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)
 }
 
-/// Digits with at most one point among them, and perhaps an exponent.
+/// True for digits with at most one point and an optional exponent.
 fn is_float(text: &str) -> bool {
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = |text: &str| text.strip_prefix(['+', '-']).unwrap_or(text).to_owned();

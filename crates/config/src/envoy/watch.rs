@@ -1,8 +1,8 @@
-//! Looking at a directory again and again, and reading it when it has changed.
+//! Polls a directory, and reloads it after a change.
 //!
-//! It polls, and takes no events: a ConfigMap changes by a swap of symbolic links, editors replace files, and
-//! network file systems send no events. Two looks at 1,000 files cost some milliseconds of a background
-//! thread. A change is read once two looks in a row see the same, so that no half of it is taken for all.
+//! It polls instead of using file system events: a ConfigMap changes by a swap of symbolic links, editors replace
+//! files, and network file systems send no events. Two polls of 1,000 files cost some milliseconds of a background
+//! thread. A change is loaded after two equal snapshots in a row, so that no half-written change is loaded.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,53 +14,53 @@ use super::directory::DirectoryListing;
 use super::errors::EnvoyErrors;
 use super::files::EnvoyFiles;
 
-/// The domains that serve now. Reading them takes no lock; they change all at once.
+/// The current domains. Reads are lock-free; a reload replaces all of them atomically.
 pub type CurrentDomains = Arc<ArcSwap<Domains>>;
 
-/// A directory whose files serve.
+/// A watched directory and its current domains.
 #[derive(Debug)]
 pub struct EnvoySource {
     folder: PathBuf,
     merge_domains: bool,
     current: CurrentDomains,
-    /// What was read last, whether it serves or was refused.
+    /// The snapshot that was read last, whether it was loaded or refused.
     read: DirectoryListing,
-    /// What the last look saw.
+    /// The snapshot of the last poll.
     seen: DirectoryListing,
 }
 
-/// What a look found.
+/// The result of a poll.
 #[derive(Debug)]
 pub enum Look {
-    /// What it found before, or something that still changes.
+    /// No change, or a change that has not settled yet.
     Same,
-    /// Other files, which serve from now on.
+    /// Changed files, which are now current.
     Loaded {
-        /// What they had to say that has no effect.
+        /// Warnings about keys without effect.
         warnings: Vec<String>,
     },
-    /// Other files, which are mistaken: what served before goes on.
+    /// Changed files with mistakes; the previous domains stay current.
     Refused(EnvoyErrors),
 }
 
 impl EnvoySource {
-    /// The files of `folder` as they are now, with the warnings about them.
+    /// Loads the files of `folder`, and returns their warnings.
     pub fn open(folder: PathBuf, merge_domains: bool) -> Result<(Self, Vec<String>), EnvoyErrors> {
         let read = DirectoryListing::of(&folder);
         let files = EnvoyFiles::read(&folder, &read, merge_domains)?;
         let warnings = files.warnings.clone();
         let current = Arc::new(ArcSwap::from_pointee(files.compile()));
-        // What changed while it was read is seen by the first look.
+        // A change during the read is detected by the first poll.
         Ok((Self { folder, merge_domains, current, seen: read.clone(), read }, warnings))
     }
 
-    /// What serves, now and after each change.
+    /// Returns the current domains, which follow each reload.
     #[must_use]
     pub fn current(&self) -> CurrentDomains {
         self.current.clone()
     }
 
-    /// Looks once.
+    /// Polls once.
     pub fn look(&mut self) -> Look {
         let now = DirectoryListing::of(&self.folder);
         let settled = now == self.seen;
@@ -69,7 +69,7 @@ impl EnvoySource {
             return Look::Same;
         }
         let files = EnvoyFiles::read(&self.folder, &self.seen, self.merge_domains);
-        // A change in the middle of reading: what was read may be half of it.
+        // A change during the read: the result may be inconsistent.
         if DirectoryListing::of(&self.folder) != self.seen {
             return Look::Same;
         }

@@ -1,4 +1,4 @@
-//! What keys and values are, and how a schema says it.
+//! Kinds of keys and values, and their representation in a schema.
 
 use serde_json::{Map, Value, json};
 use weir_units::Micros;
@@ -6,36 +6,36 @@ use weir_units::Micros;
 use super::super::quantities::{written_duration, written_size};
 use super::super::table::{Rows, Setting};
 
-/// What a value may be.
+/// The type of a value, with its bounds.
 #[derive(Debug)]
 pub(crate) enum ValueKind {
     Duration,
-    /// A duration from one bound to the other.
+    /// A duration, with inclusive bounds.
     Span(Micros, Micros),
     Rate,
-    /// A whole number, from one bound to the other.
+    /// A whole number, with inclusive bounds.
     Count(u64, u64),
-    /// A number of bytes, from one bound to the other.
+    /// A number of bytes, with inclusive bounds.
     Size(usize, usize),
     Boolean,
-    /// A part of one.
+    /// A fraction of 1.
     Part,
-    /// A number with at most three digits after the point, from one bound to the other.
+    /// A number with at most three fractional digits, with inclusive bounds.
     Thousandths(f64, f64),
     Choice(&'static [&'static str]),
-    /// The same for words that the table of settings has.
+    /// A choice among words of the table of settings.
     Words(Vec<&'static str>),
-    /// Text of so many bytes.
+    /// Text with a minimum and a maximum length in bytes.
     Text(usize, usize),
-    /// Text of a pattern.
+    /// Text that matches a regular expression.
     Pattern(&'static str),
-    /// A list of so many items, none of them twice.
+    /// A list of unique items, with a minimum and a maximum length.
     Set(&'static ValueKind, usize, usize),
     /// A list of any length.
     List(&'static ValueKind),
     /// A section of the table of settings.
     Section(Rows),
-    /// What stands in `$defs` under a name.
+    /// A reference to an entry of `$defs`.
     Defined(&'static str),
 }
 
@@ -57,7 +57,7 @@ pub(super) const fn may(name: &'static str, kind: ValueKind, about: &'static str
 }
 
 impl Key {
-    /// What it is when nobody writes it, as it would be written.
+    /// Sets the default, as a file would write it.
     pub(super) const fn or(mut self, default: &'static str) -> Self {
         self.default = Some(default);
         self
@@ -69,7 +69,7 @@ impl Key {
 }
 
 impl ValueKind {
-    /// The bounds, as people read them; nothing where there are none.
+    /// Formats the bounds for readers; empty without bounds.
     pub(crate) fn bounds(&self) -> String {
         match self {
             Self::Span(min, max) => format!("{} to {}", written_duration(*min), written_duration(*max)),
@@ -99,7 +99,7 @@ impl ValueKind {
 fn described(kind: &ValueKind, about: &str, default: Option<&str>) -> Value {
     let mut value = value(kind);
     value["description"] = match kind {
-        // A schema cannot bound these, so the text does.
+        // A schema cannot express these bounds, so the description does.
         ValueKind::Span(..) | ValueKind::Size(..) => {
             format!("{}; {}.", about.trim_end_matches('.'), kind.bounds()).into()
         }
@@ -116,13 +116,13 @@ fn described(kind: &ValueKind, about: &str, default: Option<&str>) -> Value {
     value
 }
 
-/// A mapping without other keys. Nothing written is an empty one.
+/// Returns the schema of a mapping without other keys. An empty value is an empty mapping.
 pub(super) fn mapping(keys: &[Key]) -> Value {
     let required = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
     mapping_of(keys.iter().map(|key| (key.name.to_owned(), key.described())).collect(), required)
 }
 
-/// The same of a section of the table of settings.
+/// Returns the schema of a section of the table of settings.
 pub(super) fn section(rows: Rows) -> Value {
     let rows = rows();
     let required = rows.iter().filter(|row| row.required).map(|row| row.key).collect();
@@ -135,7 +135,7 @@ fn mapping_of(properties: Map<String, Value>, required: Vec<&str>) -> Value {
     json!({ "type": kind, "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// A part of a limit.
+/// Returns the schema of a partition's share of a limit.
 pub(super) fn share() -> Value {
     value(&ValueKind::Part)
 }
@@ -164,7 +164,7 @@ fn value(kind: &ValueKind) -> Value {
         ValueKind::Boolean => json!({ "type": "boolean" }),
         ValueKind::Choice(words) => json!({ "enum": words }),
         ValueKind::Words(words) => json!({ "enum": words }),
-        // The parser takes any single value for text. Characters are at most as many as bytes.
+        // The parser accepts any scalar as text. A text has at most as many characters as bytes.
         ValueKind::Text(min, max) => {
             json!({ "type": ["string", "number", "boolean"], "minLength": min, "maxLength": max })
         }
@@ -173,22 +173,22 @@ fn value(kind: &ValueKind) -> Value {
             let kind = if *min == 0 { json!(["array", "null"]) } else { json!("array") };
             json!({ "type": kind, "items": value(item), "minItems": min, "maxItems": max, "uniqueItems": true })
         }
-        // 1 and 1.0 are the same to a schema and two names to the parser, so nothing is said of twice.
+        // 1 and 1.0 are equal in a schema and two names to the parser, so uniqueness is not required.
         ValueKind::List(item) => json!({ "type": ["array", "null"], "items": value(item) }),
         ValueKind::Section(rows) => section(*rows),
     }
 }
 
-/// The parser takes single `_` between digits; where YAML itself does not, such a number is text.
+/// The parser accepts single `_` between digits. For YAML such a number is text.
 const DIGITS: &str = "[0-9]+(_[0-9]+)*";
 
-/// The pattern of a duration.
+/// Returns the regular expression of a duration.
 pub(super) fn duration() -> String {
     let parts = ["w", "d", "h", "m", "s", "ms", "us"].map(|unit| format!("({DIGITS}{unit})?")).concat();
     format!("^{parts}$")
 }
 
-/// The pattern of a rate.
+/// Returns the regular expression of a rate.
 pub(super) fn rate() -> String {
     format!("^{DIGITS}/(w|d|h|m|s|ms|us|{DIGITS}[a-z].*)$")
 }

@@ -1,4 +1,4 @@
-//! The keys of strategies, their limits and algorithms, and of who is excepted.
+//! The keys of strategies, their limits and algorithms, and of access lists.
 
 use weir_core::algorithm::{MAX_BUCKETS, MAX_COLD_FACTOR, MAX_ENTRIES};
 use weir_core::lease::MAX_ADAPTIVE_LIMIT;
@@ -13,7 +13,7 @@ use super::kinds::{Key, may, must};
 const UNITS: ValueKind = Count(0, CEILING - 1);
 const ADAPTIVE: ValueKind = Count(1, MAX_ADAPTIVE_LIMIT);
 const SAMPLES: ValueKind = Count(1, 1_000_000);
-/// A name or the beginning of many.
+/// A name or a prefix pattern.
 const NAMES: ValueKind = Defined("pattern");
 
 pub(super) const STRATEGY: &[Key] = &[
@@ -78,7 +78,7 @@ pub(super) const PARTITIONS: &[Key] = &[
     must("shares", Defined("shares"), "Values of it, each with its part of the limit; together at most 1."),
 ];
 
-/// Of a limit, besides its algorithm.
+/// The keys of a limit, except its algorithm.
 pub(super) const LIMIT: &[Key] = &[
     must("name", Defined("name"), "Answers name the limits that deny."),
     must(
@@ -137,7 +137,7 @@ pub(super) const WARM_UP: &[Key] = &[
     may("max_cost", UNITS, "The largest cost; default ten times what is stored when it is cold."),
 ];
 
-/// Of a limit, next to its algorithm, also where an override has another one.
+/// The key for the maximum debt, which accompanies an algorithm in limits and in overrides.
 pub(super) const DEBT: Key = may(
     "max_debt",
     Defined("max_debt"),

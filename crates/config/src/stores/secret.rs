@@ -1,4 +1,4 @@
-//! A password: as it was written, or in a file that is read whenever it is needed.
+//! A password: in plain text, or in a file that is read on each use.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The longest password, in bytes.
+/// Maximum length of a password, in bytes.
 pub const MAX_SECRET: usize = 1024;
 
-/// A password. Nothing prints it by accident.
+/// A password. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Source);
 
@@ -19,7 +19,7 @@ enum Source {
     File(PathBuf),
 }
 
-/// Why a file gives no password. The reasons never show what it says.
+/// An error of a password file. The messages never show its content.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read.
@@ -27,16 +27,16 @@ pub enum SecretError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// The file is empty, or has an empty line.
+    /// The file is empty, or has just an empty line.
     #[error("what {path:?} says must not be empty")]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// The file holds more than a password may be long.
+    /// The password is too long.
     #[error("what {path:?} says is {length} bytes long: at most {MAX_SECRET}")]
     TooLong {
         /// The file.
@@ -47,19 +47,19 @@ pub enum SecretError {
 }
 
 impl Secret {
-    /// A secret of this text.
+    /// Creates a secret from text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(Source::Text(text.into()))
     }
 
-    /// The secret that this file holds whenever it is read.
+    /// Creates a secret that is read from this file on each use.
     #[must_use]
     pub fn in_file(path: impl Into<PathBuf>) -> Self {
         Self(Source::File(path.into()))
     }
 
-    /// What it says now, for whom it is meant. Reads the file, if it is in one.
+    /// Returns the current secret. Reads the file, if it is in one.
     pub fn read(&self) -> Result<Cow<'_, str>, SecretError> {
         match &self.0 {
             Source::Text(text) => Ok(Cow::Borrowed(text)),
@@ -68,10 +68,10 @@ impl Secret {
     }
 }
 
-/// The password in a file, without the end of its line, which editors add.
+/// Reads a password file, without the final line break, which editors add.
 fn read(path: &Path) -> Result<String, SecretError> {
     let mut text = String::new();
-    // Two more bytes for the end of a line, and a third one, which shows that a file is too large.
+    // Two more bytes for the line break, and a third one to detect a file that is too large.
     let most = MAX_SECRET as u64 + 3;
     let read = File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
     let path = || path.to_owned();

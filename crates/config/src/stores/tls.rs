@@ -1,35 +1,35 @@
-//! TLS of connections that we open: the files that say whom to trust and who we are. They are read where connections
-//! are opened; here they are only named.
+//! Client-side TLS: the paths of the trusted CAs and of the client certificate. The files are read when connections are
+//! opened.
 
 use std::path::PathBuf;
 
-/// Where a client's certificates are.
+/// The certificate files of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientFiles {
-    /// Certificates of the authorities to trust, and of no others; `None` trusts those of the system.
+    /// The only trusted CA certificates; `None` trusts those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Who we are, for servers that want to know.
+    /// The client certificate, for servers that require one.
     pub identity: Option<Identity>,
 }
 
 /// A client's certificate and its key, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate, with those between it and the authority's after it.
+    /// The certificate, followed by its intermediates.
     pub cert_file: PathBuf,
     /// Its private key.
     pub key_file: PathBuf,
 }
 
-/// Why the files are of no use.
+/// An error in a certificate file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub struct TlsError {
-    /// Which of them: `ca_file`, `cert_file` or `key_file`.
+    /// The setting: `ca_file`, `cert_file` or `key_file`.
     pub file: &'static str,
-    /// Why, without what a key file says.
+    /// The reason, without the content of a key file.
     pub reason: String,
 }
 
-/// Reads the files as an opener of connections does, so that a mistake in them is reported with the others.
+/// Validates the files as a connection would, so that their mistakes are reported with all others.
 pub type TlsCheck = fn(&ClientFiles) -> Result<(), TlsError>;

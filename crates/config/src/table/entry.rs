@@ -1,79 +1,79 @@
-//! One setting: as the reader sees it, and as those see it who describe it.
+//! One setting: typed, for the reader; and described, for schema, flags and reference.
 
 use super::super::schema::ValueKind;
 use super::SettingKind;
 
-/// One setting, typed.
+/// A typed setting.
 pub(crate) struct Entry<K: SettingKind> {
     /// Its key in the section.
     pub(crate) key: &'static str,
-    /// One sentence: the schema and `--help` have it too.
+    /// A description of one sentence, which the schema and `--help` show, too.
     pub(crate) about: &'static str,
-    /// The value where nobody gives one.
+    /// The default.
     pub(crate) default: K::Value,
-    /// What the value may be, with its bounds.
+    /// The type of the value, with its bounds.
     pub(crate) kind: K,
-    /// Whether it has a flag and a variable.
+    /// Its flag and its variable, if it has them.
     pub(crate) outside: Outside,
-    /// When a change applies.
+    /// When a change takes effect.
     pub(crate) applies: Applies,
-    /// What the reference says besides: the reason, and how it goes with other keys.
+    /// Additional text for the reference: the rationale, and relations to other keys.
     pub(crate) more: &'static str,
 }
 
-/// One setting, described.
+/// A setting's description.
 #[derive(Debug)]
 pub struct Setting {
     /// Its key in the section.
     pub key: &'static str,
-    /// One sentence.
+    /// A description of one sentence.
     pub about: &'static str,
-    /// What the reference says besides.
+    /// Additional text for the reference.
     pub more: &'static str,
     /// The default as a file would write it, if there is one.
     pub default: Option<String>,
-    /// What the reference says where there is none.
+    /// The reference's text in place of a default.
     pub(crate) unset: &'static str,
-    /// The bounds, as the reference says them.
+    /// The bounds, as formatted in the reference.
     pub bounds: String,
-    /// What `--help` calls a value.
+    /// The value's placeholder in `--help`.
     pub value_name: &'static str,
-    /// What the value may be.
+    /// The type of the value.
     pub(crate) values: ValueKind,
-    /// Whether the section is nothing without it.
+    /// True if the section requires it.
     pub(crate) required: bool,
-    /// Whether it has a flag and a variable.
+    /// Its flag and its variable, if it has them.
     pub outside: Outside,
-    /// When a change applies.
+    /// When a change takes effect.
     pub applies: Applies,
 }
 
-/// Whether a value can be given outside of the file. The name has `_` between its words: `drain_timeout` is the
-/// variable `WEIR_DRAIN_TIMEOUT` and the flag `--drain-timeout`.
+/// The ways to give a value outside of the file. Names are in snake case: `drain_timeout` is the variable
+/// `WEIR_DRAIN_TIMEOUT` and the flag `--drain-timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
-    /// In the file only: nodes of one deployment do not differ in it.
+    /// In the file only, because it is the same on all nodes of a deployment.
     No,
-    /// As a flag and as a variable.
+    /// A flag and a variable.
     Flag(&'static str),
-    /// The same, and `--help` does not show what the variable holds.
+    /// A flag and a variable, whose current value `--help` does not show.
     HiddenFlag(&'static str),
-    /// As a variable only: everybody on the machine can read a command line.
+    /// A variable only, because everybody on the machine can read a command line.
     Variable(&'static str),
 }
 
-/// When a change applies. Today every change needs a restart, because the file is read at the start only. A reload may
-/// apply `AtReload`, and must report `AtRestart`.
+/// When a change takes effect. Today every change needs a restart, because the file is read at startup only. A reload
+/// may apply `AtReload`, and must report `AtRestart`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
-    /// What exists from the start depends on it: a listener, a worker, a route, the store.
+    /// Something created at startup depends on it: a listener, a worker, a route, the store.
     AtRestart,
-    /// It is looked at again and again.
+    /// It is read repeatedly at run time.
     AtReload,
 }
 
 impl<K: SettingKind> Entry<K> {
-    /// The entry for those who describe it.
+    /// Returns its description.
     pub(crate) fn row(&self) -> Setting {
         Setting {
             key: self.key,
@@ -92,7 +92,7 @@ impl<K: SettingKind> Entry<K> {
 }
 
 impl Setting {
-    /// A key that is a section of its own, or is read in a way of its own.
+    /// Creates the description of a key that is a section, or has a custom reader.
     pub(crate) fn other(key: &'static str, about: &'static str, values: ValueKind) -> Self {
         Self {
             key,
@@ -109,13 +109,13 @@ impl Setting {
         }
     }
 
-    /// The flag, without `--`.
+    /// Returns the flag, without `--`.
     #[must_use]
     pub fn flag(&self) -> Option<String> {
         self.outside.flag()
     }
 
-    /// The variable.
+    /// Returns the variable.
     #[must_use]
     pub fn variable(&self) -> Option<String> {
         self.outside.variable()
@@ -123,7 +123,7 @@ impl Setting {
 }
 
 impl Outside {
-    /// What it is called, with `_` between the words.
+    /// Returns its name in snake case.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {
         match self {
@@ -143,7 +143,7 @@ impl Outside {
         self.name().map(|name| format!("WEIR_{}", name.to_uppercase()))
     }
 
-    /// How a mistake is labelled: by what people type.
+    /// Returns the label of its mistakes: the flag and the variable.
     pub(crate) fn label(&self) -> String {
         match (self.flag(), self.variable()) {
             (Some(flag), Some(variable)) => format!("--{flag} or {variable}"),

@@ -1,4 +1,4 @@
-//! What a value may be: how it is read, written and bounded. Numbers with bounds are in `numbers.rs`, texts in `texts.rs`.
+//! Kinds of values: parsing, formatting and bounds. Numbers with bounds are in `numbers.rs`, texts in `texts.rs`.
 
 use std::path::PathBuf;
 
@@ -8,33 +8,33 @@ use super::super::key_share::KeyShare;
 use super::super::schema::ValueKind;
 use super::super::values::{Digits, Scalar, boolean, choice, digits, quote, text_within};
 
-/// What a value may be.
+/// The kind of a setting's value.
 pub(crate) trait SettingKind {
-    /// The value.
+    /// The type of the value.
     type Value;
-    /// What `--help` calls it.
+    /// Its placeholder in `--help`.
     const NAME: &'static str;
 
-    /// Reads it, or says why it is none.
+    /// Parses it.
     fn read(&self, scalar: Scalar<'_>) -> Result<Self::Value, String>;
 
-    /// As a file would write it; nothing if there is no value.
+    /// Formats it as a file would; `None` if there is no value.
     fn write(&self, value: &Self::Value) -> Option<String>;
 
-    /// What the schema says of it.
+    /// Returns its type in the schema.
     fn values(&self) -> ValueKind;
 
-    /// The bounds, as the reference says them.
+    /// Returns the bounds, as formatted in the reference.
     fn bounds(&self) -> String {
         self.values().bounds()
     }
 
-    /// What the reference says in place of a default.
+    /// Returns the reference's text in place of a default.
     fn unset(&self) -> &'static str {
         ""
     }
 
-    /// What a value of the file means, which may depend on where the file is.
+    /// Resolves a value of the file, which may be relative to the file.
     fn in_file(&self, value: Self::Value, _report: &MistakeReport) -> Self::Value {
         value
     }
@@ -42,15 +42,15 @@ pub(crate) trait SettingKind {
 
 /// True or false.
 pub(crate) struct Boolean;
-/// One of a few words.
+/// A choice among words.
 pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
-/// A part of one.
+/// A fraction of 1.
 pub(crate) struct Ratio;
 /// A share of all keys.
 pub(crate) struct PartOfKeys;
-/// A path. One in the file is relative to its directory.
+/// A path. In the file it is relative to the file's directory.
 pub(crate) struct FilePath;
-/// Nothing, or a value; and what the reference calls nothing.
+/// An optional value, and the reference's text for its absence.
 pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
 
 impl SettingKind for Boolean {

@@ -1,4 +1,4 @@
-//! The table's section `server.limits`: what callers can make the server hold or do.
+//! The table's section `server.limits`: bounds on the resources that callers can use.
 
 use weir_units::Micros;
 
@@ -6,16 +6,16 @@ use super::kinds::Optional;
 use super::numbers::{ByteSize, Count, Span};
 use super::{Applies, Outside, section};
 
-/// The most connections. Each is an open file, and no process has more than this.
+/// Upper bound of connections. Each is an open file, and no process has more than this.
 const MAX_CONNECTIONS: usize = 1_000_000;
 
-/// The most streams or resets of one connection; RFC 9113 allows more, nobody needs them.
+/// Upper bound of streams or resets of one connection; RFC 9113 allows more, nobody needs them.
 const MAX_STREAMS: usize = 100_000;
 
-/// The most open streams of a process: as many as a hundred connections may have calls.
+/// Upper bound of open streams of a process: a hundred connections with the maximum number of streams.
 const MAX_OPEN_STREAMS: usize = 10_000_000;
 
-/// The largest batch. A request of a thousand ordinary questions takes about a tenth of it.
+/// Maximum size of a batch, in bytes. A request of a thousand ordinary decisions takes about a tenth of it.
 pub const MAX_BATCH_BYTES: usize = 1 << 20;
 
 const SHORTEST_WAIT: Micros = Micros::from_millis(100);

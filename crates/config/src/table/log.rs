@@ -67,7 +67,7 @@ pub(crate) const MAX_FILES: Entry<Count<usize>> = Entry {
     more: "The oldest is deleted.",
 };
 
-/// The keys of `log`.
+/// Returns the keys of `log`.
 pub(crate) fn rows() -> Vec<Setting> {
     let about = "The decision log. Without it, no decision is logged.";
     vec![Setting {
@@ -77,7 +77,7 @@ pub(crate) fn rows() -> Vec<Setting> {
     }]
 }
 
-/// The keys of `log.decisions`.
+/// Returns the keys of `log.decisions`.
 pub(crate) fn decision_rows() -> Vec<Setting> {
     vec![KEYS.row(), FILE.row(), DENIED.row(), DENIED_FILE.row(), MAX_BYTES.row(), MAX_FILES.row()]
 }

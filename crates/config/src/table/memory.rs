@@ -8,13 +8,13 @@ use super::kinds::{Optional, Words};
 use super::numbers::ByteSizeFrom;
 use super::{Applies, Outside, SettingKind, section};
 
-/// The least memory that a store can do something useful with.
+/// Minimum memory budget.
 const MIN_BUDGET: usize = 1 << 20;
 
-/// The least share of a strategy: about a thousand keys.
+/// Minimum share of a strategy: about a thousand keys.
 pub(crate) const MIN_SHARE: usize = 64 << 10;
 
-/// A number of bytes whose upper bound is the budget; the reader of the section compares them.
+/// A number of bytes whose upper bound is the budget; the section's reader checks it.
 struct BudgetPart;
 
 impl SettingKind for BudgetPart {

@@ -9,18 +9,18 @@ use super::super::schema::ValueKind;
 use super::super::values::{Scalar, integer, within};
 use super::SettingKind;
 
-/// A whole number, from one bound to the other.
+/// A whole number, with inclusive bounds.
 pub(crate) struct Count<T>(pub(crate) T, pub(crate) T);
-/// A number of bytes, from one bound to the other.
+/// A number of bytes, with inclusive bounds.
 pub(crate) struct ByteSize<T>(pub(crate) T, pub(crate) T);
 /// A number of bytes with a lower bound only.
 pub(crate) struct ByteSizeFrom(pub(crate) usize);
-/// A duration, from one bound to the other.
+/// A duration, with inclusive bounds.
 pub(crate) struct Span(pub(crate) Micros, pub(crate) Micros);
 
 /// The types of whole numbers.
 pub(crate) trait WholeNumber: Copy + Display + TryFrom<u64> {
-    /// None of them is wider.
+    /// Widens it to `u64`.
     fn wide(self) -> u64;
 }
 
@@ -48,7 +48,7 @@ impl WholeNumber for usize {
     }
 }
 
-/// `number`, if it lies between the bounds; then it fits the type of the bounds.
+/// Returns `number` if it is within the bounds, in the type of the bounds.
 fn bounded<T: WholeNumber>(number: u64, min: T, max: T) -> Result<T, String> {
     let number = within(number, min.wide(), max.wide())?;
     T::try_from(number).map_err(|_| format!("{number} is too large: at most {max}"))

@@ -1,4 +1,4 @@
-//! The table's sections `store.redis` and `store.redis.tls`: where Redis is, who we are to it, how long we wait.
+//! The table's sections `store.redis` and `store.redis.tls`: addresses, credentials, timeouts, TLS.
 
 use weir_core::key::{MAX_SHARDS, Namespace, Placements};
 use weir_units::Micros;
@@ -14,10 +14,10 @@ use super::{Applies, Entry, Outside, Setting, section};
 const SHORTEST_WAIT: Micros = Micros::from_millis(1);
 const LONGEST_WAIT: Micros = Micros::from_secs(60);
 
-/// The most decisions that may wait for one node. Each holds memory, and its caller's patience.
+/// Upper bound of decisions that wait for one node. Each holds memory, and a waiting caller.
 const MAX_WAITING: usize = 1_000_000;
 
-/// The longest name of a master, in bytes.
+/// Maximum length of a master's name, in bytes.
 const MAX_NAME: usize = 256;
 
 section! {
@@ -95,7 +95,7 @@ section! {
     }
 }
 
-/// The addresses. Their flag is that of the store.
+/// Returns the entry of the addresses. Their flag is that of the store.
 fn nodes() -> Setting {
     const NODE: ValueKind = ValueKind::Pattern("^rediss?://([^/?#@]*:[^/?#@]*@)?[^/?#@\\s]+/?$");
     let about =
@@ -234,7 +234,7 @@ pub(crate) const KEY_FILE: Entry<Optional<FilePath>> = Entry {
     more: "",
 };
 
-/// The keys of `store.redis.tls`.
+/// Returns the keys of `store.redis.tls`.
 pub(crate) fn tls_rows() -> Vec<Setting> {
     vec![CA_FILE.row(), CERT_FILE.row(), KEY_FILE.row()]
 }

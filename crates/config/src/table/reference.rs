@@ -1,8 +1,8 @@
-//! The tables of `docs/configuration.md`.
+//! Generates the tables of `docs/configuration.md`.
 
 use super::{SECTIONS, Setting};
 
-/// The table of each section, under the heading that it has in `docs/configuration.md`.
+/// Returns the table of each section, by its heading in `docs/configuration.md`.
 #[must_use]
 pub fn reference() -> Vec<(&'static str, String)> {
     SECTIONS.map(|(section, rows)| (section, table(&rows()))).into()
@@ -27,7 +27,7 @@ fn table(settings: &[Setting]) -> String {
     table
 }
 
-/// Its text, and what it is called on the command line.
+/// Returns its text, and its flag or variable.
 fn meaning(setting: &Setting) -> String {
     let outside = match (setting.flag(), setting.variable()) {
         (Some(flag), _) => format!("Flag: `--{flag}`."),

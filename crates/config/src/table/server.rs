@@ -1,4 +1,4 @@
-//! The table's section `server`: sockets, workers, and how a node starts and stops.
+//! The table's section `server`: sockets, workers, startup and shutdown.
 
 use std::net::SocketAddr;
 
@@ -13,10 +13,10 @@ use super::numbers::{Count, Span};
 use super::texts::{Listen, Mode, SocketAddress};
 use super::{Applies, Outside, Setting, section};
 
-/// The most workers. More than any machine has cores for is a slip of the pen.
+/// Upper bound of workers. A number beyond any machine's cores is a typo.
 const MAX_WORKERS: usize = 1024;
 
-/// The longest time to wait before draining, and the longest that calls in flight may take to finish.
+/// Upper bound of the drain delay, and of the drain timeout for calls in flight.
 const MAX_DRAIN: Micros = Micros::from_secs(600);
 
 fn limits() -> Setting {

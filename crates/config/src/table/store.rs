@@ -1,4 +1,4 @@
-//! The table's section `store`: which store, and what all of them have.
+//! The table's section `store`: the choice of the store, and the settings of all stores.
 
 use weir_core::key::Namespace;
 
@@ -7,10 +7,10 @@ use super::kinds::Optional;
 use super::texts::{KeySecretText, NamespaceText};
 use super::{Applies, Entry, MemoryConfig, Outside, Setting};
 
-/// What chooses the store from outside: no key of the file, but the section.
+/// The flag that chooses the store. In the file the section itself is the choice, and there is no key for it.
 pub(crate) const STORE: Outside = Outside::HiddenFlag("store");
 
-/// The entry of [`STORE`].
+/// Returns the entry of [`STORE`].
 pub(crate) fn choice() -> Setting {
     let about = "Where state lives: `memory`, or `redis://HOST:PORT`, several with commas.";
     Setting {
@@ -42,7 +42,7 @@ pub(crate) const NAMESPACE: Entry<NamespaceText> = Entry {
     more: "Deployments with different namespaces can share a Redis. If you change it, all limits start full.",
 };
 
-/// The keys of `store`.
+/// Returns the keys of `store`.
 pub(crate) fn rows() -> Vec<Setting> {
     let memory = "State in this process. It is lost when the process ends.";
     let redis = "State on Redis (6.2 or later) or Valkey, shared by any number of nodes.";

@@ -1,5 +1,5 @@
-//! Each setting works in every way in which it can be given, and each of its bounds holds. The variables themselves are
-//! tried with the program: `tests/operations/config/variables.rs`.
+//! Tests that each setting works from every source, and that each of its bounds holds. The environment variables are
+//! tested with the program: `tests/operations/config/variables.rs`.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::{
     UsageConfig,
 };
 
-/// What becomes of a file, or its mistakes.
+/// The parsed file, or its mistakes.
 type ReadOutcome = Result<Read, String>;
 
-/// Everything that settings say.
+/// The parts of the configuration that settings affect.
 #[derive(Debug, PartialEq)]
 struct Read {
     server: ServerConfig,
@@ -37,7 +37,7 @@ fn read(file: &str, overrides: &ConfigOverrides) -> ReadOutcome {
     Ok(Read { server, store, key_secret, namespace, envoy, usage, messages, decision_log })
 }
 
-/// A setting, and a file that is there for whatever needs one.
+/// A setting under test, with an existing file for settings that name one.
 struct Tried {
     path: String,
     setting: Setting,
@@ -45,7 +45,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// Every setting that is a single value of the file.
+    /// Returns every setting that is a scalar in the file.
     fn all() -> Vec<Self> {
         let is_value = |setting: &Setting| {
             !matches!(setting.values, ValueKind::Section(_) | ValueKind::Set(..))
@@ -59,7 +59,7 @@ impl Tried {
         self.there.path().display().to_string()
     }
 
-    /// A file in which it has this value, or none, with what it needs beside it so that it means something.
+    /// Returns a file in which it has this value, or none, with the other settings that it requires.
     fn file(&self, value: Option<&str>) -> String {
         let existing = self.existing();
         let mut root = json!({ "strategies": { "a": { "limits": [
@@ -104,7 +104,7 @@ impl Tried {
         root.to_string()
     }
 
-    /// Values that it takes; its bounds are among them.
+    /// Returns valid values, including its bounds.
     fn good(&self) -> Vec<String> {
         match (&self.setting.values, self.path.as_str()) {
             (ValueKind::Count(min, max), _) => vec![min.to_string(), max.to_string()],
@@ -124,7 +124,7 @@ impl Tried {
         }
     }
 
-    /// Values that it refuses, and what the mistake says: the value and the bound.
+    /// Returns invalid values, with the expected error: the value and the bound.
     fn bad(&self) -> Vec<(String, String)> {
         let word = |reason: String| vec![("zzz".to_owned(), format!("\"zzz\" {reason}"))];
         let outside = |below: Option<String>, above: String, bounds: String| {
@@ -182,7 +182,7 @@ impl Tried {
     }
 }
 
-/// A file for whatever needs one: a password, or a certificate that nobody looks into here.
+/// Creates a file for settings that need one: a password, or a certificate, which is not validated here.
 fn there() -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "something").unwrap();
@@ -210,7 +210,7 @@ fn every_setting_does_the_same_from_the_file_and_from_outside() {
             if let Some(name) = tried.setting.outside.name() {
                 let from_outside = read(&tried.file(None), &outside(name, &value));
                 assert_eq!(from_outside, from_file, "{path} as {value:?} from outside and from the file");
-                // It goes before the file, whatever that says.
+                // It overrides the file.
                 for other in tried.good() {
                     let both = read(&tried.file(Some(&other)), &outside(name, &value));
                     assert_eq!(

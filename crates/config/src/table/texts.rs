@@ -12,23 +12,23 @@ use super::super::secret::password;
 use super::super::values::{MAX_SECRET, Scalar, address, quote, secret, text_within};
 use super::SettingKind;
 
-/// The longest sentence on denial, in bytes. It is sent with every denial.
+/// Maximum length of a denial message, in bytes. It is sent with every denial.
 const MAX_MESSAGE: usize = 512;
 
-/// The longest name of a node.
+/// Maximum length of a node's name.
 pub(crate) const MAX_NODE: usize = 64;
 
-/// Where gRPC listens.
+/// The listen address of gRPC.
 pub(crate) struct Listen;
 /// An IP address with a port.
 pub(crate) struct SocketAddress;
 /// The mode of a file.
 pub(crate) struct Mode;
-/// Text of at most so many bytes.
+/// Text with a maximum length in bytes.
 pub(crate) struct Name(pub(crate) usize);
 /// The name of a node.
 pub(crate) struct NodeName;
-/// The first part of every key.
+/// The key prefix.
 pub(crate) struct NamespaceText;
 /// The secret of the keys.
 pub(crate) struct KeySecretText;
@@ -36,7 +36,7 @@ pub(crate) struct KeySecretText;
 pub(crate) struct Username;
 /// A password of Redis.
 pub(crate) struct Password;
-/// A sentence with these placeholders.
+/// A message with these placeholders.
 pub(crate) struct Sentence(pub(crate) &'static [&'static str]);
 
 impl SettingKind for Listen {
@@ -123,7 +123,7 @@ impl SettingKind for NodeName {
     type Value = String;
     const NAME: &'static str = "NAME";
 
-    /// A name that can be a part of a key.
+    /// Parses a name that can be a part of a key.
     fn read(&self, scalar: Scalar<'_>) -> Result<String, String> {
         let text = scalar.text;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -179,7 +179,7 @@ impl SettingKind for KeySecretText {
         secret(scalar)
     }
 
-    /// Secrets are not written.
+    /// Secrets are never formatted.
     fn write(&self, _value: &KeySecret) -> Option<String> {
         None
     }
@@ -214,7 +214,7 @@ impl SettingKind for Password {
         password(scalar)
     }
 
-    /// Secrets are not written.
+    /// Secrets are never formatted.
     fn write(&self, _value: &Secret) -> Option<String> {
         None
     }
@@ -228,7 +228,7 @@ impl SettingKind for Sentence {
     type Value = String;
     const NAME: &'static str = "TEXT";
 
-    /// Its braces hold known placeholders only.
+    /// Rejects unknown placeholders.
     fn read(&self, scalar: Scalar<'_>) -> Result<String, String> {
         let text = scalar.text;
         if text.len() > MAX_MESSAGE {

@@ -1,11 +1,11 @@
-//! The table's section `usage`: what is kept of decisions, and who may see it.
+//! The table's section `usage`: usage statistics of decisions, and access to them.
 
 use super::kinds::{Boolean, Optional};
 use super::numbers::Count;
 use super::texts::NodeName;
 use super::{Applies, Outside, section};
 
-/// The lowest sample rate, but for none at all.
+/// Upper bound of the sampling interval: one call in this many is the lowest rate other than none.
 const MAX_SAMPLE: u32 = 1_000_000;
 
 section! {

@@ -1,4 +1,4 @@
-//! The callers that wait for one script call, and how the call ended for its connection.
+//! The callers that wait for one script call, and the effect of its result on the connection.
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
@@ -6,23 +6,23 @@ use tokio::sync::oneshot;
 use super::fault::Fault;
 use crate::StoreError;
 
-/// Receives the answer to one request, or why there is none.
+/// The channel for the answer to one request, or for its fault.
 pub(super) type WaitingCaller<T> = oneshot::Sender<Result<T, Fault>>;
 
-/// A node's answers to the requests of one call, in their order: to each its own, or why it alone failed.
+/// A node's answers to the requests of one call, in their order. Each may have an error of its own.
 pub(super) type Replies<T> = SmallVec<[Result<T, StoreError>; 1]>;
 
 /// The callers of one script call, in the order of its requests. A single one needs no allocation.
 pub(super) struct Callers<T>(SmallVec<[WaitingCaller<T>; 1]>);
 
-/// How a call ended, as far as its connection is concerned.
+/// The result of a call, for the health of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The node answered.
     Answered,
-    /// No answer in time.
+    /// The call timed out.
     Silent,
-    /// The connection is of no use any more.
+    /// The connection must be closed.
     Broken,
 }
 
@@ -35,13 +35,13 @@ impl<T> Callers<T> {
         append(&mut self.0, &mut others.0);
     }
 
-    /// Whether all of them have given up.
+    /// True if all callers have dropped their receivers.
     pub(super) fn are_gone(&self) -> bool {
         self.0.iter().all(oneshot::Sender::is_closed)
     }
 
-    /// Gives every caller its answer; if nothing of the node's reply can be used, the reason. `spans`: the call had
-    /// keys of several slots.
+    /// Sends every caller its answer, or the error if the whole reply is unusable. `spans`: the call had keys of
+    /// several slots.
     pub(super) fn answer(self, replies: Result<Replies<T>, StoreError>, spans: bool) -> Fate {
         let replies = match replies {
             Ok(replies) => replies,
@@ -61,7 +61,7 @@ impl<T> Callers<T> {
         fate
     }
 
-    /// Gives every caller the same fault.
+    /// Sends every caller the same fault.
     pub(super) fn fail(self, fault: &Fault) -> Fate {
         for caller in self.0 {
             let _ = caller.send(Err(fault.clone()));
@@ -70,7 +70,7 @@ impl<T> Callers<T> {
     }
 }
 
-/// Moves all of `others` behind `all`. Mostly that is one, which costs less to push.
+/// Appends all of `others` to `all`. Usually that is one element, and a push is cheaper.
 pub(super) fn append<T>(all: &mut SmallVec<[T; 1]>, others: &mut SmallVec<[T; 1]>) {
     if others.len() > 1 {
         all.append(others);
@@ -79,7 +79,7 @@ pub(super) fn append<T>(all: &mut SmallVec<[T; 1]>, others: &mut SmallVec<[T; 1]
     }
 }
 
-/// Whether the node is no master any more.
+/// True if the node is no longer a master.
 fn is_read_only(error: &StoreError) -> bool {
     matches!(error, StoreError::Refused(why) if why.starts_with("READONLY"))
 }

@@ -1,6 +1,6 @@
-//! Numbers that stand for something in requests and replies of scripts. They have the same names in `lua/`.
+//! Numeric codes in requests to scripts and in their replies. They have the same names in `lua/`.
 
-/// Constants, in a module of their own because several scripts share some of the names.
+/// Defines constants in a module of their own, because several scripts share some of the names.
 macro_rules! codes {
     ($(#[$doc:meta])* $module:ident { $($name:ident = $number:literal,)+ }) => {
         $(#[$doc])*
@@ -14,7 +14,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What a decision does. `ONCE`: under an id, with a record of what was decided; a refund has a marker instead.
+    /// Operations of a decision. `ONCE`: idempotent under an id, by a record of the answer; for a refund by a marker.
     op {
         CHARGE = 1,
         PEEK = 2,
@@ -34,7 +34,7 @@ codes! {
 }
 
 codes! {
-    /// Why a limit denies.
+    /// Causes of a denial.
     cause {
         FITS = 0,
         COUNT = 1,
@@ -44,7 +44,7 @@ codes! {
 }
 
 codes! {
-    /// What a bucket is besides a meter.
+    /// Bucket variants. 0 is a plain meter.
     bucket {
         QUEUE = 1,
         CHARGE_AFTER = 2,
@@ -52,7 +52,7 @@ codes! {
 }
 
 codes! {
-    /// Where windows begin.
+    /// Alignment of windows.
     window {
         ALIGNED = 0,
         ANCHORED = 1,
@@ -62,7 +62,7 @@ codes! {
 }
 
 codes! {
-    /// What is done with a lease.
+    /// Operations on leases.
     lease_op {
         ACQUIRE = 1,
         RENEW = 2,
@@ -72,7 +72,7 @@ codes! {
 }
 
 codes! {
-    /// How the work under a lease ended.
+    /// Outcomes of the work under a lease.
     lease_outcome {
         SUCCESS = 1,
         IGNORED = 2,
@@ -81,7 +81,7 @@ codes! {
 }
 
 codes! {
-    /// How a call about a lease ended.
+    /// Result codes of a lease call.
     lease_status {
         FAILED = 0,
         HELD = 1,
@@ -97,7 +97,7 @@ codes! {
 }
 
 codes! {
-    /// How a call that puts items ended.
+    /// Result codes of an enqueue.
     enqueue_status {
         FAILED = 0,
         ADDED = 1,
@@ -107,7 +107,7 @@ codes! {
 }
 
 codes! {
-    /// What settles items.
+    /// Operations that settle items.
     settle_op {
         ACK = 1,
         NACK = 2,
@@ -115,7 +115,7 @@ codes! {
 }
 
 codes! {
-    /// Why an item is delivered again.
+    /// Causes of a redelivery.
     redelivery {
         FIRST = 0,
         NACKED = 1,

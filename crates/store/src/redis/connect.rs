@@ -1,7 +1,7 @@
-//! Dialling a node: TCP, TLS if configured, and our login, with the settings that decisions need.
+//! Dials a node: TCP, TLS if configured, and AUTH, with the socket options that decisions need.
 //!
-//! The library dials too, but it reads the system's certificates again for every TLS connection, and
-//! shows an unknown server's reply to `AUTH`, which may repeat the password.
+//! The redis crate can dial too, but it reads the system's certificates again for every TLS connection, and
+//! its errors show an unknown server's reply to `AUTH`, which may repeat the password.
 
 mod error;
 
@@ -24,23 +24,23 @@ pub(super) use self::error::ConnectError;
 use super::topology::Address;
 use crate::tls;
 
-/// What lies between drops silent connections without a notice: the system asks the
-/// other end often enough to be remembered, and finds out within half a minute if it is gone.
+/// TCP keepalive. Middleboxes drop idle connections silently. The probes keep an idle connection alive, and a
+/// dead peer is detected within half a minute.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_secs(15))
     .with_interval(Duration::from_secs(5))
     .with_retries(3);
 
-/// A connection to one node. All clones share it; it is closed with the last.
+/// A connection to one node. Clones share it; it is closed with the last one.
 #[derive(Clone)]
 pub(super) struct Connection {
     multiplexed: MultiplexedConnection,
-    /// Its sender goes when the line has ended.
+    /// Its sender is dropped when the connection ends.
     ended: watch::Receiver<()>,
     _driver: Arc<Driver>,
 }
 
-/// The task that reads and writes. It would wait for a frozen server as long as that is frozen.
+/// The connection's I/O task, aborted on drop: with a frozen server it would never end by itself.
 struct Driver(AbortHandle);
 
 impl Drop for Driver {
@@ -50,38 +50,38 @@ impl Drop for Driver {
 }
 
 impl Connection {
-    /// One command and its reply.
+    /// Sends one command, and returns its reply.
     pub(super) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
         self.multiplexed.req_packed_command(command).await?.extract_error()
     }
 
-    /// Commands of which only the last one's reply matters.
+    /// Sends a pipeline, and returns the last command's reply.
     pub(super) async fn send_all(&mut self, commands: &Pipeline) -> RedisResult<Value> {
         let last = commands.len().saturating_sub(1);
         let replies = self.multiplexed.req_packed_commands(commands, last, 1).await?;
         replies.into_iter().next().unwrap_or(Value::Nil).extract_error()
     }
 
-    /// Commands and all of their replies, errors among them.
+    /// Sends a pipeline, and returns all replies, including error replies.
     pub(super) async fn send_each(&mut self, commands: &Pipeline) -> RedisResult<Vec<Value>> {
         self.multiplexed.req_packed_commands(commands, 0, commands.len()).await
     }
 
-    /// Until the server, or what lies between, has closed it.
+    /// Resolves when the server or a middlebox has closed the connection.
     pub(super) async fn closed(&self) {
         let mut ended = self.ended.clone();
         while ended.changed().await.is_ok() {}
     }
 }
 
-/// A connection to the node at `address` as `login`, or why there is none.
+/// Opens a connection to the node at `address` as `login`.
 pub(super) async fn connect(
     address: &Address,
     config: &RedisConfig,
     login: Option<&Login>,
 ) -> Result<Connection, ConnectError> {
     let within = config.connect_timeout;
-    // One bound for all of it: a server may accept and then say nothing.
+    // One timeout for all steps: a server may accept the connection and never answer.
     let dialled = tokio::time::timeout(within.into(), dial(address, config, login)).await;
     dialled.unwrap_or(Err(ConnectError::Silent { within, tls: config.tls.is_some() }))
 }
@@ -110,8 +110,8 @@ async fn dial(
     Ok(connection)
 }
 
-/// No time-out of the library's own, because each call brings its own and a second one that ended
-/// earlier would invite a second charge; no commands of its own, because access lists may forbid them.
+/// Builds the multiplexed connection. The redis crate's own timeouts are off: each call has its own, and a second,
+/// earlier one would invite a second charge. Its own commands are off too, because ACLs may forbid them.
 async fn over(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> Result<Connection, ConnectError> {
@@ -128,8 +128,8 @@ async fn over(
     Ok(Connection { multiplexed, ended, _driver: driver })
 }
 
-/// A frozen server accepts connections too: only one that answers is there. What it answers is for the
-/// first call to judge, but where nothing will ever pass.
+/// Sends a PING, because a frozen server accepts connections too. An error reply passes, and the first call judges
+/// it, unless it is NOAUTH, with which every call would fail.
 async fn greet(connection: &mut Connection) -> Result<(), ConnectError> {
     match connection.send(&redis::cmd("PING")).await {
         Err(error) if error.code() == Some("NOAUTH") => Err(ConnectError::NoPassword),
@@ -140,7 +140,7 @@ async fn greet(connection: &mut Connection) -> Result<(), ConnectError> {
     }
 }
 
-/// The password is the one that its file holds now, so that a new one needs no restart.
+/// Sends AUTH. The password file is read at each login, so that a rotated password needs no restart.
 async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), ConnectError> {
     let password = password(login).await?;
     let mut command = redis::cmd("AUTH");
@@ -155,7 +155,7 @@ async fn log_in(connection: &mut Connection, login: &Login) -> Result<(), Connec
     }
 }
 
-/// Read apart from the runtime: a file of a volume that hangs must not hold decisions up.
+/// Reads the password on a blocking thread: a file on a hanging volume must not delay decisions.
 async fn password(login: &Login) -> Result<String, ConnectError> {
     let secret = login.password.clone();
     let read = tokio::task::spawn_blocking(move || secret.read().map(Cow::into_owned)).await?;

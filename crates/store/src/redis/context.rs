@@ -1,4 +1,4 @@
-//! What all connections of a process share.
+//! State that all connections of a process share.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use weir_time::clock::Clock;
 use super::single_slot::SingleSlotNodes;
 use super::topology::ClusterView;
 
-/// What every link and the watcher know.
+/// The shared context of every link, the watcher and the monitor.
 pub(super) struct LinkContext {
     pub(super) config: RedisConfig,
     pub(super) clock: Clock,

@@ -1,4 +1,4 @@
-//! A decision on its way to a node: what `lua/decide.lua` and the short path are asked.
+//! The request of a decision, for `lua/decide.lua` and the short path.
 
 mod decode;
 mod encode;
@@ -25,39 +25,39 @@ use super::script_call::{CallTerms, ScriptCall, ScriptRequest};
 use super::source::{Script, script_for};
 use crate::{Decision, LimitSet, Once, Phases, StoreError, Verdicts};
 
-/// What is asked, with its keys already built; shared by its tries.
+/// The request of one decision, with its keys already built. Its retries share it.
 pub(super) struct DecisionRequest {
     strategy: Arc<Strategy>,
-    /// Which of its limits.
+    /// The limits to decide on.
     limits: LimitSet,
-    /// The form of its limits.
+    /// The script form that fits its limits.
     form: Form,
     op: Op,
-    /// What the last key is, beside those of limits.
+    /// The kind of the idempotency key, which follows the keys of limits.
     once: OnceKey,
     costs: SmallVec<[u64; 1]>,
-    /// For each limit its key's phase, where any of them is spread.
+    /// The phase of each limit's key, if any window is spread.
     phases: Phases,
-    /// The slot of all its keys in a cluster; 0 where there is none.
+    /// The cluster slot of all its keys; 0 without a cluster.
     slot: u16,
-    /// All keys, one after the other, and where each ends.
+    /// All keys, concatenated, and the end offset of each.
     keys: Vec<u8>,
     ends: SmallVec<[usize; MAX_LIMITS]>,
 }
 
-/// What the last key of a request is, beside those of its limits.
+/// The kind of a request's idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnceKey {
-    /// There is none: it happens each time.
+    /// No key: each try takes effect.
     None,
-    /// A marker: that this has happened, and may not happen again.
+    /// A marker that the operation was executed, and may not be again.
     Marker,
-    /// A record of what was decided.
+    /// A record of the answer.
     Record,
 }
 
 impl DecisionRequest {
-    /// Builds the keys of `decision`, for a node of a cluster or a server of its own.
+    /// Builds the keys of `decision`, for a cluster or a standalone server.
     pub(super) fn new(
         config: &RedisConfig,
         secret: &KeySecret,
@@ -102,7 +102,7 @@ impl DecisionRequest {
         Self { strategy, limits, form, op: *op, once, costs: (*costs).into(), phases, slot, keys, ends }
     }
 
-    /// A charge of 1 on the probe's key under `tag`. The strategy has one limit.
+    /// Builds a charge of 1 on the probe's key under `tag`. The strategy has one limit.
     pub(super) fn probe(strategy: &Arc<Strategy>, namespace: &Namespace, tag: u128) -> Self {
         let mut keys = Vec::with_capacity(48);
         for limit in strategy.algorithms() {
@@ -122,13 +122,13 @@ impl DecisionRequest {
         }
     }
 
-    /// The algorithms of its limits, in order.
+    /// Iterates over the algorithms of its limits, in order.
     fn algorithms(&self) -> impl Iterator<Item = &Algorithm> {
         let all = self.strategy.algorithms().iter().enumerate();
         all.filter(|(index, _)| self.limits.has(*index)).map(|(_, algorithm)| algorithm)
     }
 
-    /// Whether `other` may be in one group with this: the same limits, operation and number of costs.
+    /// True if `other` may share a group with this: same limits, operation and number of costs.
     fn shares_limits(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.strategy, &other.strategy)
             && self.limits == other.limits
@@ -155,23 +155,22 @@ impl ScriptRequest for DecisionRequest {
         self.slot
     }
 
-    /// Its keys, as often as they are decided over.
+    /// Its number of keys times its number of costs.
     fn weight(&self) -> usize {
         self.costs.len() * self.ends.len()
     }
 
-    /// Those of one form come together. Strategies keep the order of what they and their overrides were asked, and so do
-    /// their keys.
+    /// Sorts calls by form. Calls of one strategy and its overrides keep their order, and so do calls of one key.
     fn arrange(calls: &mut [ScriptCall<Self>]) {
         let family = |call: &ScriptCall<Self>| call.first().map(|first| first.strategy.family());
-        // Mostly all are of one family, whose overrides have the same engines.
+        // Usually all are of one family, whose overrides have the same engines.
         let is_like = |a: &_, b: &_| family(a) == family(b);
         if calls.windows(2).all(|pair| pair[0].form == pair[1].form && is_like(&pair[0], &pair[1])) {
             return;
         }
         calls.sort_by_key(family);
         for family in calls.chunk_by_mut(is_like) {
-            // Where an override has other engines, all go together, and so in order.
+            // If an override has other engines, the whole family uses the full driver, and so keeps its order.
             if family.windows(2).any(|pair| pair[0].form != pair[1].form) {
                 family.iter_mut().for_each(|call| call.form = Form::Any);
             }

@@ -1,8 +1,8 @@
-//! Doubles that travel to a script, by name.
+//! Named doubles in the requests to scripts.
 
 use std::io::Write;
 
-/// A struct of doubles that travel in the order of its fields. The script that reads them has the same names.
+/// Defines a struct of doubles that are sent in field order. The script that reads them uses the same names.
 macro_rules! doubles {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)+ }) => {
         $(#[$doc])*
@@ -12,11 +12,11 @@ macro_rules! doubles {
         }
 
         impl $name {
-            /// The names, in their order.
+            /// The field names, in order.
             #[cfg(test)]
             pub(in crate::redis) const NAMES: &[&str] = &[$(stringify!($field)),+];
 
-            /// Appends them.
+            /// Writes the fields, in order.
             pub(in crate::redis) fn put(&self, out: &mut impl std::io::Write) {
                 $(crate::redis::doubles::put(out, self.$field);)+
             }
@@ -26,7 +26,7 @@ macro_rules! doubles {
 
 pub(super) use doubles;
 
-/// Appends a double. What is written to takes all of it: an argument of a command.
+/// Writes a double, little-endian. The writer is a command's buffer, which never fails.
 pub(super) fn put(out: &mut impl Write, number: f64) {
     let _ = out.write_all(&number.to_le_bytes());
 }

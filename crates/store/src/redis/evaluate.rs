@@ -1,12 +1,12 @@
-//! Running a script: by its name, or by its text where the node has lost it.
+//! Runs a script: EVALSHA, with a fallback to EVAL.
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::connect::Connection;
 use super::source::Script;
 
-/// EVALSHA; where the node does not know the script, EVAL on the same connection, which leaves it there. `command`
-/// appends all other arguments to what it gets.
+/// Sends EVALSHA. On NOSCRIPT it sends EVAL on the same connection, which also loads the script. `command` appends
+/// all other arguments.
 pub(super) async fn evaluate(
     connection: &mut Connection,
     script: &Script,
@@ -22,7 +22,7 @@ pub(super) async fn evaluate(
     }
 }
 
-/// How a command names the script that it runs.
+/// A script reference in a command: EVALSHA with the digest, or EVAL with the source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScriptName<'a> {
     command: &'static str,
@@ -30,8 +30,8 @@ pub(super) struct ScriptName<'a> {
 }
 
 impl ScriptName<'_> {
-    /// A command that runs the script, with room for so many more arguments and bytes. The first of the arguments is
-    /// how many keys follow.
+    /// Starts a command that runs the script, with capacity for `arguments` and `bytes` more. The first argument to
+    /// append is the number of keys.
     pub(super) fn command(self, arguments: usize, bytes: usize) -> Cmd {
         let Self { command: name, script } = self;
         let mut command = Cmd::with_capacity(2 + arguments, name.len() + script.len() + bytes);
@@ -40,7 +40,7 @@ impl ScriptName<'_> {
     }
 }
 
-/// `asking`: the node is asked on behalf of another one, during a slot's migration.
+/// Sends the command, after ASKING if `asking` is set (a slot is being migrated to this node).
 async fn send(connection: &mut Connection, command: Cmd, asking: bool) -> Result<Value, RedisError> {
     if !asking {
         return connection.send(&command).await;

@@ -1,30 +1,30 @@
-//! What an error of Redis means for the request that got it.
+//! Classifies errors of Redis: redirect, retry, reconnect, or fail.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::topology::Address;
 use crate::StoreError;
 
-/// Why a node did not decide, and what to do about it.
+/// A classified error of a call to a node.
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
-    /// The slot belongs to another node: ask there, from now on. Nothing was executed.
+    /// A MOVED redirect: the slot belongs to another node from now on. Nothing was executed.
     Moved(Address),
-    /// The slot is on its way to another node: ask there, this once. Nothing was executed.
+    /// An ASK redirect: the slot is being migrated, so only this request goes to the other node. Nothing was executed.
     Ask(Address),
-    /// A call over several slots, and this request's is not the node's, or not quite. Nothing was executed
-    /// for it; ask again with a call of its own slot.
+    /// The call spanned several slots, and this request's slot is not, or not fully, on the node. Nothing was executed
+    /// for it; it is retried in a call of its own slot.
     Stray,
-    /// The node cannot answer yet. Nothing was executed; the same request may be sent again.
+    /// A retryable error. Nothing was executed, so the same request may be sent again.
     NotYet(StoreError),
-    /// The node is no longer what it was, or cannot be reached: the connection must go.
+    /// The node is no longer a master, or cannot be reached: the connection must be closed.
     Broken(StoreError),
-    /// The node answered with an error that another try would get too.
+    /// A permanent error: a retry would get it too.
     Failed(StoreError),
 }
 
 impl Fault {
-    /// What an error within a call over several slots means for the request that got it.
+    /// Classifies the error of one request within a call over several slots.
     pub(super) fn within(error: StoreError) -> Self {
         let stray = |why: &str| {
             ["non local key", "same slot", "cluster is down", "CLUSTERDOWN"].iter().any(|it| why.contains(it))
@@ -36,7 +36,7 @@ impl Fault {
         }
     }
 
-    /// Reads an error reply, or an error of the connection. `host` is the node that was asked.
+    /// Classifies an error reply or a connection error. `host` is the node's own, for redirects without a host.
     pub(super) fn of(error: &RedisError, host: &str) -> Self {
         let refused = || match error.code() {
             Some("WRONGTYPE") => StoreError::Unreadable(error.to_string().into()),
@@ -67,7 +67,7 @@ impl Fault {
     }
 }
 
-/// An error as Redis wrote it, which is what its manual can be searched for.
+/// Returns the error in Redis's own words, which can be searched for in its manual.
 pub(super) fn as_written(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),

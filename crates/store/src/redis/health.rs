@@ -1,8 +1,8 @@
-//! What is known of the Redis nodes, for people and for metrics. Nothing here changes where calls go.
+//! Health of the Redis nodes, for operators and metrics. Nothing here affects routing.
 //!
-//! The monitor (one per process, apart from the workers) charges every master now and then ([`probe`]), compares the
-//! secret with other nodes of Weir ([`fingerprint`]), and looks whether Redis evicts keys ([`evictions`]). What it
-//! finds stands on a board, which logs what changes.
+//! The monitor (one per process, apart from the workers) probes every master periodically with charges ([`probe`]),
+//! compares the secret with other nodes of Weir ([`fingerprint`]), and checks whether Redis evicts keys
+//! ([`evictions`]). The results are kept on a board, which logs changes.
 
 mod ask;
 mod board;
@@ -25,47 +25,47 @@ pub use self::engines::{EngineSet, EnginesInUse};
 pub(super) use self::monitor::monitor;
 pub use self::streak::Since;
 
-/// What is known of the store.
+/// A snapshot of the store's health.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStatus {
     /// Every node that is probed.
     pub nodes: Vec<NodeStatus>,
-    /// Why some or all decisions cannot be made.
+    /// Problems that make some or all decisions fail.
     pub failures: Vec<Trouble>,
-    /// What makes answers worse while decisions are made.
+    /// Problems that degrade answers while decisions are still made.
     pub notes: Vec<Trouble>,
-    /// Whether another node has another `key_secret`.
+    /// True if another node of Weir uses another `key_secret`.
     pub other_key_secret: bool,
 }
 
-/// What is known of one node.
+/// The health of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeStatus {
     /// Its address.
     pub node: String,
-    /// Whether it decides, as far as is known.
+    /// True if it is known to decide.
     pub up: bool,
-    /// Keys that it evicted since this process looked first.
+    /// Number of keys it evicted since this process first checked.
     pub evicted_keys: u64,
-    /// Whether its policy is one that evicts.
+    /// True if its `maxmemory-policy` evicts keys.
     pub may_evict: bool,
 }
 
-/// Something that is wrong.
+/// A problem of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What it is, as a sentence.
+    /// The problem, as a sentence.
     pub what: String,
-    /// Since when.
+    /// Its start.
     pub since: Since,
-    /// Why, as far as is known.
+    /// Its cause, as far as it is known.
     pub reason: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl StoreStatus {
-    /// Whether some node decides.
+    /// True if at least one node decides.
     #[must_use]
     pub fn can_decide(&self) -> bool {
         self.nodes.iter().any(|node| node.up)
@@ -73,7 +73,7 @@ impl StoreStatus {
 }
 
 impl fmt::Display for Trouble {
-    /// Without the time.
+    /// Formats it without its start.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, reason, remedy, .. } = self;
         write!(f, "{what}: {reason}; what to do: {remedy}")

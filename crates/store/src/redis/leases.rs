@@ -1,5 +1,4 @@
-//! Something about a lease on its way to a node. The script is `lua/lease.lua`; leases of the same kind of limit share a
-//! call of it.
+//! The request of a lease operation. The script is `lua/lease.lua`; requests with the same kind of limit share a call.
 
 mod decode;
 mod numbers;
@@ -22,10 +21,10 @@ use super::script_call::{CallTerms, ScriptRequest};
 use super::source::{Script, lease_script};
 use crate::{LeaseAsk, StoreError};
 
-/// What is asked, with its keys already built; shared by its tries.
+/// The request of one lease operation, with its keys already built. Its retries share it.
 pub(super) struct LeaseRequest {
     slot: u16,
-    /// Both keys, one after the other, and where the first one ends.
+    /// Both keys, concatenated. The first one ends at `first_ends`.
     keys: Vec<u8>,
     first_ends: usize,
     id: Box<str>,
@@ -35,7 +34,7 @@ pub(super) struct LeaseRequest {
 }
 
 impl LeaseRequest {
-    /// Builds the keys, for a node of a cluster or a server of its own.
+    /// Builds the keys, for a cluster or a standalone server.
     pub(super) fn new(
         config: &RedisConfig,
         secret: &KeySecret,
@@ -63,7 +62,7 @@ impl LeaseRequest {
         })
     }
 
-    /// A call on the probe's leases under `tag`: by whom, that is, its partition (which has no share) and its id, and what.
+    /// Builds a call on the probe's leases under `tag`: partition (with a share of 0), id and operation.
     pub(super) fn probe(
         rule: &ConcurrencyRule,
         namespace: &Namespace,
@@ -96,7 +95,7 @@ impl ScriptRequest for LeaseRequest {
         self.slot
     }
 
-    /// Its keys.
+    /// Its number of keys.
     fn weight(&self) -> usize {
         2
     }
@@ -136,6 +135,6 @@ impl ScriptRequest for LeaseRequest {
     }
 }
 
-/// What is sent, for a comparison with the script.
+/// The field names in the order they are sent. A test compares them with the script.
 #[cfg(test)]
 pub(super) const DOUBLES: &[&[&str]] = &[LeaseNumbers::NAMES];

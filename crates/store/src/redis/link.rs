@@ -1,8 +1,8 @@
-//! The connection to one node: dialled, served, given up and dialled again, by one task.
+//! The connection to one node: one task dials it, serves it, gives it up and redials.
 //!
-//! Requests that are ready at the same moment leave together in one script call; a request that is
-//! alone leaves alone, and nothing waits for a timer. While the node is known to be away, requests are
-//! answered at once instead of waiting for their deadlines.
+//! Requests that are ready at the same moment are batched into one script call, without a batching timer: a single
+//! request leaves at once. While the node is known to be unreachable, requests fail fast instead of waiting for
+//! their deadlines.
 
 mod sender;
 
@@ -24,7 +24,7 @@ use crate::StoreError;
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-/// A connection that was given up sooner than this was never any good.
+/// A connection that ended sooner than this counts as a failed attempt.
 const BRIEF: Duration = Duration::from_secs(1);
 
 /// A handle to the task that talks to one node.
@@ -44,7 +44,7 @@ impl Link {
         Self { outbox, waiting: AtomicUsize::new(0), max_waiting }
     }
 
-    /// Sends a request and waits for its answer. Dropping the future takes back what has not left yet.
+    /// Sends a request and waits for its answer. Dropping the future cancels the request if it has not been sent yet.
     pub(super) async fn ask<R: OutboxRequest>(
         &self,
         request: &Arc<R>,
@@ -65,7 +65,7 @@ impl Drop for Link {
     }
 }
 
-/// A place of a waiting call. Their number is bounded.
+/// A permit for a waiting request. Their number is bounded.
 struct LinkPlace<'a>(&'a AtomicUsize);
 
 impl<'a> LinkPlace<'a> {
@@ -95,11 +95,11 @@ impl Drop for Task {
     }
 }
 
-/// Why a connection is not used any more.
+/// The reason that a connection is no longer used.
 enum Parted {
-    /// The server closed it, or what lies between: many do so where nothing is said for a while.
+    /// The server or a middlebox closed it. Many close idle connections.
     Ended,
-    /// It was of no use.
+    /// It was broken or silent.
     GivenUp,
 }
 
@@ -110,7 +110,7 @@ impl Task {
         loop {
             let dialled = connect(&address, &context.config, context.config.login.as_ref());
             let outcome = if failures == 0 {
-                // Nothing speaks against the node yet, so requests wait for it.
+                // No failure yet, so requests wait for the connection.
                 dialled.await
             } else {
                 match self.meanwhile_refuse(dialled, "it did not answer the last time").await {
@@ -125,8 +125,8 @@ impl Task {
                         Ok(parted) => parted,
                         Err(LinkClosed) => return,
                     };
-                    // A server that takes connections and is of no use (a demoted master that answers
-                    // READONLY) is dialled no more often than one that takes none.
+                    // A server that accepts connections but cannot serve (a demoted master that answers
+                    // READONLY) is dialled no more often than an unreachable one.
                     if began.elapsed() >= BRIEF {
                         failures = u32::from(matches!(parted, Parted::GivenUp));
                         continue;
@@ -148,7 +148,7 @@ impl Task {
         }
     }
 
-    /// Every worker tries on, several times a second. The monitor warns of a node that cannot decide, once for all.
+    /// Logs at low levels: every worker retries several times a second, and the monitor logs one warning for all.
     fn log(&self, error: &str, failures: u32) {
         if failures == 0 {
             tracing::info!(node = %self.address, error, "cannot reach Redis; trying on");
@@ -157,7 +157,7 @@ impl Task {
         }
     }
 
-    /// Sends what comes until the connection has ended or is given up.
+    /// Sends requests until the connection has ended or is given up.
     async fn serve(&mut self, connection: &Connection) -> Result<Parted, LinkClosed> {
         let health = Arc::new(ConnectionHealth::default());
         let mut slots = if self.context.topology.is_cluster() { CallSlots::Apart } else { CallSlots::Any };
@@ -182,8 +182,8 @@ impl Task {
                 }
                 waits = self.outbox.ready() => waits?,
             }
-            // What has come to the worker's sockets meanwhile is ready too: it is looked at once before
-            // the call leaves. That makes calls larger by a third where several nodes answer in turn.
+            // Yield once, so that requests that have meanwhile arrived on the worker's sockets join the batch.
+            // That makes calls larger by a third where several nodes answer in turn.
             tokio::task::yield_now().await;
             self.outbox.take(&mut ready);
             let sender = Sender {
@@ -203,7 +203,7 @@ impl Task {
         }
     }
 
-    /// Drives `work`; requests that come meanwhile get the error at once.
+    /// Drives `work`. Requests that arrive meanwhile fail at once.
     async fn meanwhile_refuse<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -224,7 +224,7 @@ impl Task {
     }
 }
 
-/// 20 ms, doubling up to half a second, each time a little different so that workers do not dial in step.
+/// Exponential backoff from 20 ms to half a second, with added jitter so that workers do not dial in step.
 fn backoff(failures: u32) -> Duration {
     use std::hash::BuildHasher as _;
     let base = 20_u64 << failures.saturating_sub(1).min(5);

@@ -1,7 +1,7 @@
 //! One worker's connections: one to each node that holds slots.
 //!
-//! They are opened as soon as a node is known, at the start and after every change of the cluster, so
-//! that no call waits for a connection to be made.
+//! They are opened as soon as a node is known, at the start and after every topology change, so that no call waits
+//! for a handshake.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -22,7 +22,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Connections that live on the current runtime.
+    /// Opens connections to all known nodes on the current runtime.
     pub(super) fn open(context: Arc<LinkContext>, deadlines: Deadlines) -> Arc<Self> {
         let changes = context.topology.changes();
         let links = Arc::new(Self { context, deadlines, open: Mutex::default() });
@@ -31,13 +31,13 @@ impl Links {
         links
     }
 
-    /// The connection to the node at `address`.
+    /// Returns the connection to the node at `address`, and opens it if necessary.
     pub(super) fn to(&self, address: &Address) -> Arc<Link> {
         let mut open = self.open.lock();
         if let Some(link) = open.get(address) {
             return Arc::clone(link);
         }
-        // A new node is the moment to let go of those that have left.
+        // A new node is the occasion to drop connections to nodes that have left.
         open.retain(|known, _| self.context.topology.knows(known));
         let link = Link::open(address.clone(), Arc::clone(&self.context), self.deadlines.clone());
         Arc::clone(open.entry(address.clone()).or_insert(Arc::new(link)))
@@ -50,7 +50,7 @@ impl Links {
     }
 }
 
-/// Opens connections to nodes that have come, until the worker has ended.
+/// Opens connections to new nodes, until the worker has ended.
 async fn keep(links: Weak<Links>, mut changes: watch::Receiver<()>) {
     while changes.changed().await.is_ok() {
         let Some(links) = links.upgrade() else { return };

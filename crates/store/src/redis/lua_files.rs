@@ -1,4 +1,4 @@
-//! The files of `lua/`. The compiler asks for the files of a new engine here.
+//! The files of `lua/`. A new engine does not compile until its files are listed here.
 
 use weir_core::algorithm::EngineKind;
 
@@ -26,7 +26,7 @@ macro_rules! driver_and_short_path {
     };
 }
 
-/// The files of an engine.
+/// Returns the files of an engine.
 pub(super) const fn files_of(engine: EngineKind) -> EngineFiles {
     match engine {
         EngineKind::Bucket => driver_and_short_path!("bucket"),
@@ -40,31 +40,31 @@ pub(super) const fn files_of(engine: EngineKind) -> EngineFiles {
     }
 }
 
-/// What every script begins with.
+/// The prologue of every script.
 pub(super) const START: &str = include_str!("../../../../lua/start.lua");
 
-/// Arithmetic and the reading of states, for the full driver.
+/// Arithmetic and decoding of states, for the full driver.
 pub(super) const NUMBERS: &str = include_str!("../../../../lua/numbers.lua");
 
 /// Reservations of logs, for the full driver.
 pub(super) const HELD: &str = include_str!("../../../../lua/held.lua");
 
-/// Decisions under an id, for the full driver.
+/// Idempotent decisions, for the full driver.
 pub(super) const ONCE: &str = include_str!("../../../../lua/once.lua");
 
-/// What the full driver asks of a limit.
+/// The operations on a limit, for the full driver.
 pub(super) const LIMIT: &str = include_str!("../../../../lua/limit.lua");
 
 /// The full driver.
 pub(super) const DECIDE: &str = include_str!("../../../../lua/decide.lua");
 
-/// The frame of the short path.
+/// The template of the short path.
 pub(super) const PLAIN: &str = include_str!("../../../../lua/plain.lua");
 
 /// The parts of the short path that are the same for every engine.
 pub(super) const PLAIN_ANY: &str = include_str!("../../../../lua/plain/any.lua");
 
-/// What finds out which rights are missing.
+/// The script that checks for missing rights.
 pub(super) const RIGHTS: &str = include_str!("../../../../lua/rights.lua");
 
 /// The parts of a script of queues.
@@ -76,7 +76,7 @@ macro_rules! queue_files {
     };
 }
 
-/// The scripts of queues: what they do, with items in a stream, and in a list if those differ.
+/// The scripts of queues: one per operation for streams, and for lists where that one differs.
 pub(super) const QUEUES: [(&str, QueueFiles); 7] = [
     ("enqueue-stream", queue_files!("start" "stream" "entries" "put_stream" "enqueue" "finish")),
     ("take-stream", queue_files!("start" "stream" "entries" "pace" "dead" "take" "finish")),
@@ -101,7 +101,7 @@ const LEASE_SAMPLING: &str = lease_file!("sampling");
 const LEASE: &str = include_str!("../../../../lua/lease.lua");
 const LEASE_FINISH: &str = lease_file!("finish");
 
-/// The scripts of leases, by where the limit comes from.
+/// The scripts of leases, by the source of the limit.
 pub(super) const LEASES: [(&str, LeaseFiles); 4] = [
     ("fixed", &[LEASE_START, lease_file!("fixed"), LEASE, LEASE_FINISH]),
     ("aimd", &[LEASE_START, lease_file!("aimd"), LEASE_SAMPLING, LEASE, LEASE_FINISH]),

@@ -1,4 +1,4 @@
-//! The calls that wait for one node: callers put them in, the task of the node's link takes them out.
+//! The queues of calls to one node: callers push, and the task of the node's link pops.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,26 +13,26 @@ use super::leases::LeaseRequest;
 use super::queues::QueueRequest;
 use super::script_call::{ScriptCall, ScriptRequest};
 
-/// Keys in one script call: a batch of the largest size with one limit each, and few enough not to hold
-/// Redis up for more than some milliseconds. The last request may pass it.
+/// Maximum number of keys in one script call: enough for a batch of the largest size with one limit each, and few
+/// enough to block Redis for some milliseconds at most. The last request may exceed it.
 const MAX_KEYS: usize = 1000;
 
-/// The calls that wait for a node.
+/// The queues of calls that wait for a node.
 #[derive(Default)]
 pub(super) struct Outbox(Mutex<WaitingCalls>);
 
-/// By their kind, because only calls of one kind are joined.
+/// One queue per kind of request, because only calls of one kind are joined.
 #[derive(Default)]
 pub(super) struct WaitingCalls {
     decisions: VecDeque<ScriptCall<DecisionRequest>>,
     leases: VecDeque<ScriptCall<LeaseRequest>>,
     queues: VecDeque<ScriptCall<QueueRequest>>,
-    /// The task, while it waits for calls.
+    /// The link's task, while it waits for calls.
     task: Option<Waker>,
     is_closed: bool,
 }
 
-/// Calls that were taken out. It is reused, for its memory.
+/// Calls popped from the outbox. The buffers are reused.
 #[derive(Default)]
 pub(super) struct ReadyCalls {
     pub(super) decisions: Vec<ScriptCall<DecisionRequest>>,
@@ -43,9 +43,9 @@ pub(super) struct ReadyCalls {
 /// The link or its task has ended.
 pub(super) struct LinkClosed;
 
-/// A request that may wait for a node.
+/// A request that can be queued in an outbox.
 pub(super) trait OutboxRequest: ScriptRequest {
-    /// Where calls of its kind wait.
+    /// Returns the queue of its kind.
     fn place(waiting: &mut WaitingCalls) -> &mut VecDeque<ScriptCall<Self>>;
 }
 
@@ -80,7 +80,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Until a call waits.
+    /// Resolves when a call is queued.
     pub(super) async fn ready(&self) -> Result<(), LinkClosed> {
         poll_fn(|context| {
             let mut waiting = self.0.lock();
@@ -96,8 +96,8 @@ impl Outbox {
         .await
     }
 
-    /// Takes out the first calls, as many of each kind as one script call may have. Callers that are gone must not be
-    /// charged: their calls are dropped.
+    /// Pops as many calls of each kind as fit into one script call. Calls whose callers are gone are dropped, because
+    /// they must not be charged.
     pub(super) fn take(&self, ready: &mut ReadyCalls) {
         let mut waiting = self.0.lock();
         take(&mut waiting.decisions, &mut ready.decisions);
@@ -105,7 +105,7 @@ impl Outbox {
         take(&mut waiting.queues, &mut ready.queues);
     }
 
-    /// Refuses further calls. Those that wait are dropped, which their callers notice.
+    /// Refuses further calls. Queued ones are dropped, which their callers notice.
     pub(super) fn close(&self) {
         let mut waiting = self.0.lock();
         let closed = WaitingCalls { is_closed: true, ..WaitingCalls::default() };
@@ -122,7 +122,7 @@ impl WaitingCalls {
 }
 
 impl ReadyCalls {
-    /// Ends all of them without asking the node.
+    /// Fails all calls without sending them.
     pub(super) fn fail(&mut self, fault: &Fault) {
         self.decisions.drain(..).for_each(|call| call.fail(fault));
         self.leases.drain(..).for_each(|call| call.fail(fault));

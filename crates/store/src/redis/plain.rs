@@ -1,24 +1,24 @@
-//! The short way's text, for one list of engines: `lua/plain.lua` with the parts of `lua/plain/` in it.
+//! The source of the short path for one list of engines: the template `lua/plain.lua` with the parts of `lua/plain/`.
 
 use super::lua_files::{PLAIN, PLAIN_ANY, files_of};
 use weir_core::algorithm::{Algorithm, Engine, EngineKind, Grid, Window};
 
-/// What a script is made for. Decisions of one form may share a call.
+/// The limits that a script can decide. Decisions of one form may share a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Form {
     /// Any limits.
     Any,
-    /// Limits that the short way decides: their engines' numbers, the first in the lowest bits.
+    /// Limits that the short path decides: a packed list of their engines' numbers, the first in the lowest bits.
     Plain(u16),
 }
 
-/// The most limits that a list has: every further one multiplies the scripts that there may be.
+/// Maximum length of a list: every further limit multiplies the number of possible scripts.
 const MOST: u32 = 3;
 
-/// Bits of each engine in a list; no engine is 0.
+/// Bits of each engine in a list; no engine has the number 0.
 const BITS: u32 = 3;
 
-// Engines without a short path are in no list, so that their numbers may have more bits.
+// Engines without a short path are in no list, so their numbers may have more bits.
 const _: () = {
     let mut place = 0;
     while place < EngineKind::ALL.len() {
@@ -28,10 +28,10 @@ const _: () = {
     }
 };
 
-/// Lists that there may be.
+/// Number of possible lists.
 pub(super) const FORMS: usize = 1 << (BITS * MOST);
 
-/// The form of decisions over these limits.
+/// Returns the form of decisions over these limits.
 pub(super) fn form_of<'a>(limits: impl Iterator<Item = &'a Algorithm>) -> Form {
     let mut list = 0_u16;
     for (place, limit) in limits.enumerate() {
@@ -55,13 +55,13 @@ fn is_plain(limit: &Algorithm) -> bool {
         && !matches!(limit.engine(), Engine::Window(window) if by_the_clock(window))
 }
 
-/// The engines of a list, in its order.
+/// Iterates over the engines of a list, in order.
 pub(super) fn engines(list: u16) -> impl Iterator<Item = EngineKind> {
     let numbers = (0..MOST).map(move |place| usize::from(list >> (BITS * place) & ((1 << BITS) - 1)));
     numbers.filter_map(EngineKind::of_number)
 }
 
-/// All lists of one or two engines.
+/// Iterates over all lists of one or two engines.
 pub(super) fn lists_of_two() -> impl Iterator<Item = u16> {
     let number = |engine: EngineKind| engine.number() as u16;
     let engines = || EngineKind::ALL.into_iter().filter(|engine| files_of(*engine).plain.is_some());
@@ -71,7 +71,7 @@ pub(super) fn lists_of_two() -> impl Iterator<Item = u16> {
     })
 }
 
-/// The text for a list.
+/// Returns the script source for a list.
 pub(super) fn text(list: u16) -> String {
     let files: Vec<&'static str> = engines(list).filter_map(|engine| files_of(engine).plain).collect();
     let mut out = String::new();
@@ -89,7 +89,7 @@ pub(super) fn text(list: u16) -> String {
     out
 }
 
-/// Appends the part `name` of a limit, which may name further ones.
+/// Appends the part `name` for a limit. Parts may include further parts.
 fn write_part(out: &mut String, file: &'static str, name: &str, index: usize) {
     for line in section(file, name).or_else(|| section(PLAIN_ANY, name)).unwrap_or("").lines() {
         match part_named(line) {
@@ -104,13 +104,13 @@ fn part_named(line: &str) -> Option<&str> {
     line.trim().strip_prefix('@')
 }
 
-/// What stands in `file` between `@name` at the start of a line and the next one.
+/// Returns the section `name` of `file`: the text from `@name` at the start of a line up to the next such mark.
 fn section(file: &'static str, name: &str) -> Option<&'static str> {
     let mut sections = file.split("\n@").filter_map(|section| section.split_once('\n'));
     sections.find(|(of, _)| *of == name).map(|(_, text)| text)
 }
 
-/// A line with what stands in `<< >>` repeated for each of `limits`.
+/// Expands a line: the text in `<< >>` is repeated for each of `limits`.
 fn repeated(line: &str, limits: usize) -> String {
     let mut out = String::new();
     let mut rest = line;

@@ -1,9 +1,9 @@
-//! Whether a node of a cluster lets one script call decide over keys of several of its slots.
+//! Detects whether a cluster node supports script calls with keys of several of its slots.
 //!
-//! A script may touch keys that were not declared, if they are the node's own. Some services refuse that,
-//! and early servers of version 7.0 counted such keys in the wrong slot. So it is tried: two keys of two
-//! slots are written, read back, and must be counted in their own slots. Where that fails (also for want of
-//! a right to ask), a call has keys of one slot only, and `trials.rs` tries again later; nothing else changes.
+//! Redis lets a script access undeclared keys of the node's own slots. Some managed services refuse that, and early
+//! 7.0 releases counted such keys in the wrong slot. The trial writes two keys of two slots, reads them back, and
+//! checks that each is counted in its own slot. If it fails (also for lack of a right), a call has keys of one
+//! slot only, and `trials.rs` tries again later; nothing else changes.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::connect::Connection;
 use super::topology::{Address, ClusterView};
 use weir_core::key::{KeySecret, Namespace, slot};
 
-/// Counts, writes, reads back, counts again and deletes, in one step, so that no other client's keys are counted.
+/// Counts, writes, reads back, counts again and deletes, atomically, so that no other client's keys are counted.
 const TRIAL: &str = "
 local function count(slot) return redis.call('CLUSTER', 'COUNTKEYSINSLOT', slot) end
 local before, fine = { count(ARGV[3]), count(ARGV[4]) }, 1
@@ -24,23 +24,23 @@ end
 for i = 1, 2 do redis.call('DEL', ARGV[i]) end
 return fine";
 
-/// Tags that are tried to find two slots of a node. One that has so few slots as not to be met needs none
-/// of this.
+/// Maximum number of tags tried to find two slots of a node. A node with so few slots that none is found does not
+/// need calls over several slots.
 const TRIES: u128 = 4096;
 
-/// Why a trial did not pass.
+/// The reason that a trial failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
-    /// The node has no need of such calls, or will get more slots.
+    /// No two slots of the node were found. It does not need such calls, or will get more slots.
     #[error("the node has no two slots that were found")]
     FewSlots,
     /// The node refused the script.
     #[error("{0}")]
     Refused(String),
-    /// The script ran, and is not counted as it should be.
+    /// The script ran, and its keys were counted in other slots.
     #[error("the node counts keys of such scripts in other slots")]
     Miscounted,
-    /// There was no answer in time.
+    /// The trial timed out.
     #[error("the node did not answer a trial within {0:?}")]
     Silence(Duration),
     /// The connection has ended.
@@ -49,9 +49,9 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// What an operator can do about it.
+    /// Returns the remedy, for operators.
     pub(super) fn to_do(&self) -> &'static str {
-        // Each version has words of its own for it.
+        // The wording depends on the version of Redis.
         let wants_right =
             |why: &str| ["NOPERM", "ACL failure", "can't run this command"].iter().any(|it| why.contains(it));
         match self {
@@ -64,7 +64,7 @@ impl Refusal {
     }
 }
 
-/// Tries it on the node at `address`.
+/// Runs the trial on the node at `address`.
 pub(super) async fn spans_slots(
     connection: &mut Connection,
     namespace: &Namespace,
@@ -91,7 +91,7 @@ pub(super) async fn spans_slots(
     }
 }
 
-/// Two unused tags, with their slots. The node owns both, as far as is known.
+/// Finds two unused tags of different slots, with their slots. The node owns both by the current slot map.
 fn two_slots(topology: &ClusterView, address: &Address) -> Option<[(u128, u16); 2]> {
     let any = KeySecret::random().hash(b"probe");
     let own = |tag: &u128| topology.owner(slot(*tag)).is_ok_and(|owner| owner == *address);

@@ -1,4 +1,4 @@
-//! Something about a queue on its way to a node. The scripts are in `lua/queue/`; calls of one kind for one queue share one.
+//! The request of a queue operation. The scripts are in `lua/queue/`; operations of one kind on one queue share a call.
 
 mod decode;
 mod numbers;
@@ -25,35 +25,35 @@ use super::source::{QueueScript, Script, queue_script};
 use crate::StoreError;
 use crate::queue::{QUEUE_DEADLINE, QueueAsk};
 
-/// Names of consumers in the group of a queue. The callers' own names are kept with their items, so that the group does
-/// not grow.
+/// Number of consumer names in the stream's consumer group. The takers' own names are stored with their items, so that
+/// the group does not grow.
 const CONSUMERS: u128 = 16;
 
-/// Items of calls that share a script call. Redis answers nobody else meanwhile, and an answer may have as many bytes as
-/// these items have together.
+/// Maximum number of items in a shared call. Redis is blocked meanwhile, and the answer may be as large as all these
+/// items together.
 const MAX_SHARED_ITEMS: usize = 64;
 
-/// Bytes that calls which share a script call may put into a queue.
+/// Maximum number of payload bytes in a shared call.
 const MAX_SHARED_BYTES: usize = 1 << 20;
 
-/// What is asked, with its keys already built; shared by its tries.
+/// The request of one queue operation, with its keys already built. Its retries share it.
 pub(super) struct QueueRequest {
     slot: u16,
     keys: QueueKeys,
-    /// Keys of the ids of new items.
+    /// Deduplication keys: one for the id of each new item that has one.
     id_keys: QueueKeys,
     call: QueueScript,
     script: &'static Script,
     rule: QueueRuleNumbers,
     numbers: QueueCallNumbers,
-    /// Payloads, or items.
+    /// Payloads of an Enqueue, or item ids of an Ack or Nack.
     texts: SmallVec<[Box<[u8]>; 1]>,
-    /// Who takes, or the outcome of an Ack.
+    /// The taker's name, or the outcome of an Ack.
     said: Box<str>,
 }
 
 impl QueueRequest {
-    /// Builds the keys, for a node of a cluster or a server of its own.
+    /// Builds the keys, for a cluster or a standalone server.
     pub(super) fn new(config: &RedisConfig, secret: &KeySecret, cluster: bool, ask: &QueueAsk<'_>) -> Self {
         let (name, numbers) = (ask.rule.name(), ask.rule.numbers());
         let tag = key::queue_tag(secret, name);
@@ -92,7 +92,7 @@ impl QueueRequest {
         }
     }
 
-    /// Bytes that follow its numbers.
+    /// Returns the size of its texts.
     fn bytes(&self) -> usize {
         self.texts.iter().map(|text| text.len()).sum()
     }
@@ -110,7 +110,7 @@ impl ScriptRequest for QueueRequest {
         self.slot
     }
 
-    /// Its keys. A call with many bytes counts for more.
+    /// Its number of keys, plus one per KiB of texts.
     fn weight(&self) -> usize {
         self.keys.count() + self.id_keys.count() + self.bytes() / 1024
     }
@@ -180,7 +180,7 @@ fn texts_of(op: &QueueOp<'_>) -> SmallVec<[Box<[u8]>; 1]> {
     }
 }
 
-/// An id as the scripts keep it: with leading zeros, so that texts have the order of ids.
+/// Formats an id as the scripts store it: zero-padded, so that the lexicographic order is the order of ids.
 fn member(ItemId { ms, seq }: ItemId) -> Box<[u8]> {
     format!("{ms:016}-{seq:016}").into_bytes().into()
 }

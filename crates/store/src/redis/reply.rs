@@ -1,4 +1,4 @@
-//! Reading what scripts reply: doubles in strings, beside the reasons of what failed. `lua/README.md` is the contract.
+//! Decodes replies of scripts: packed doubles, and the reasons of failed requests. `lua/README.md` is the contract.
 
 use std::borrow::Cow;
 use std::slice::ChunksExact;
@@ -7,12 +7,12 @@ use redis::Value;
 
 use crate::StoreError;
 
-/// For a reply of something else than the script that was meant.
+/// Returns the error for a reply that breaks the contract.
 pub(super) fn garbled() -> StoreError {
     StoreError::Refused("the script's reply is not one that this version understands".into())
 }
 
-/// The doubles of a reply, and the reasons of the requests that failed, if any did.
+/// Splits a reply into its packed doubles and the reasons of failed requests.
 pub(super) fn packed(reply: &Value) -> Result<(&[u8], &[Value]), StoreError> {
     match reply {
         Value::BulkString(packed) => Ok((packed, &[])),
@@ -24,13 +24,13 @@ pub(super) fn packed(reply: &Value) -> Result<(&[u8], &[Value]), StoreError> {
     }
 }
 
-/// The doubles in a string.
+/// Iterates over the doubles in a string.
 #[inline]
 pub(super) fn doubles(bytes: &[u8]) -> ReplyDoubles<'_> {
     ReplyDoubles(bytes.chunks_exact(8))
 }
 
-/// An iterator of its own, so that its step is inlined: a decision reads ten of them.
+/// A named iterator, so that its `next` is inlined: a decision reads ten doubles.
 pub(super) struct ReplyDoubles<'a>(ChunksExact<'a, u8>);
 
 impl Iterator for ReplyDoubles<'_> {
@@ -43,31 +43,31 @@ impl Iterator for ReplyDoubles<'_> {
     }
 }
 
-/// A whole number that a reply may hold.
+/// Converts a double to an integer, if it is whole and below 2^53.
 #[inline]
 pub(super) fn whole(number: f64) -> Result<u64, StoreError> {
     const LIMIT: f64 = (1_u64 << 53) as f64;
-    // In these bounds the way there and back is exact.
+    // Within these bounds the round trip is exact.
     let is_whole = (0.0..LIMIT).contains(&number) && (number as u64) as f64 == number;
     if is_whole { Ok(number as u64) } else { Err(garbled()) }
 }
 
-/// The next of `numbers`, which is a whole one.
+/// Reads the next of `numbers` as an integer.
 pub(super) fn next_whole(numbers: &mut impl Iterator<Item = f64>) -> Result<u64, StoreError> {
     whole(numbers.next().ok_or_else(garbled)?)
 }
 
-/// The bytes of a string.
+/// Returns the bytes of a string.
 pub(super) fn bytes(value: &Value) -> Result<&[u8], StoreError> {
     if let Value::BulkString(bytes) = value { Ok(bytes) } else { Err(garbled()) }
 }
 
-/// A string as text.
+/// Returns a string as text; invalid UTF-8 is replaced.
 pub(super) fn text(value: &Value) -> Result<Cow<'_, str>, StoreError> {
     Ok(String::from_utf8_lossy(bytes(value)?))
 }
 
-/// The next of `reasons`, for something about a lease or a queue: an error of its key.
+/// Maps the next of `reasons`, for a lease or queue operation: an error of its key.
 pub(super) fn next_key_error<'a>(
     reasons: &mut impl Iterator<Item = &'a Value>,
 ) -> Result<StoreError, StoreError> {

@@ -1,6 +1,6 @@
-//! One script call, of whatever kind: requests that leave together, one round trip, an answer for each.
+//! A script call of any kind: a batch of requests, one round trip, an answer for each.
 //!
-//! A call begins with one request. Calls that are ready at the same moment are joined, where their kind allows it.
+//! A call starts with one request. Calls that are ready at the same moment are joined if their kind allows it.
 
 mod group;
 
@@ -22,82 +22,82 @@ use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 use weir_units::Micros;
 
-/// What a node is asked, with its keys already built: a decision, or something about a lease or a queue.
+/// A request to a node, with its keys already built: a decision, or an operation on a lease or a queue.
 pub(super) trait ScriptRequest: Send + Sync + Sized + 'static {
-    /// What a node answers to it.
+    /// The decoded answer.
     type Answer: Send + 'static;
 
-    /// Which scripts can answer it. Only calls of one form are joined.
+    /// Identifies the scripts that can answer it. Only calls of one form are joined.
     type Form: Copy + PartialEq + Send + Sync + 'static;
 
-    /// The form that it has by itself.
+    /// Returns its form in a call of its own.
     fn form(&self) -> Self::Form;
 
-    /// The slot of all its keys in a cluster.
+    /// Returns the cluster slot of all its keys.
     fn slot(&self) -> u16;
 
-    /// How much work it is for the node, in keys.
+    /// Returns its cost for the node, in keys.
     fn weight(&self) -> usize;
 
-    /// Orders calls, and may change their forms, before those of one form are joined.
+    /// Sorts calls, and may change their forms, before those of one form are joined.
     fn arrange(_calls: &mut [ScriptCall<Self>]) {}
 
-    /// Whether both may be in one call, which is of one form.
+    /// True if both may share a call. Their forms are equal.
     fn is_like(&self, _other: &Self) -> bool {
         true
     }
 
-    /// Whether a call of `others`, which are like it, has room for it.
+    /// True if a call of `others`, which are like it, has room for it.
     fn fits(&self, _others: &[Arc<Self>]) -> bool {
         true
     }
 
-    /// How long a call waits for its node.
+    /// Returns the timeout of a call.
     fn deadline(context: &LinkContext) -> Duration;
 
-    /// The script that answers `requests`, which are of one form.
+    /// Returns the script for `requests`, which are of one form.
     fn script(form: Self::Form, requests: &[Arc<Self>]) -> &'static Script;
 
-    /// The command that asks for all of them.
+    /// Encodes all of them as one command.
     fn command(script: ScriptName<'_>, requests: &[Arc<Self>], terms: CallTerms) -> Cmd;
 
-    /// The answer to each of them; or why nothing of the reply can be used.
+    /// Decodes the answer to each of them. An error means that the whole reply is unusable.
     fn decode(requests: &[Arc<Self>], reply: &Value) -> Result<Replies<Self::Answer>, StoreError>;
 }
 
-/// What a call says besides its requests.
+/// Parameters of a call besides its requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CallTerms {
-    /// The time, where the node shall not read its own clock.
+    /// The time, if the node must not use its own clock.
     pub(super) now: Option<Micros>,
-    /// Whether the keys are of several slots of a cluster; then no key is declared.
+    /// True if the keys are of several cluster slots; then no key is declared.
     pub(super) spans: bool,
-    /// Whether the node is asked on behalf of another one, during a slot's migration.
+    /// True after an ASK redirect: ASKING is sent first.
     pub(super) asking: bool,
 }
 
-/// Requests that leave in one script call; at least one.
+/// A batch of at least one request, sent as one script call.
 pub(super) struct ScriptCall<R: ScriptRequest> {
     requests: SmallVec<[Arc<R>; 1]>,
     callers: Callers<R::Answer>,
-    /// Which script answers it: that of its requests, or one that answers others too.
+    /// The form of its script: that of its requests, or a more general one.
     pub(super) form: R::Form,
     asking: bool,
-    /// Whether the call must be of its own slot.
+    /// True if the call may have keys of one slot only.
     alone: bool,
     spans: bool,
 }
 
-/// How a request is sent on, after what the nodes said to it before.
+/// How a request is sent, after earlier redirects.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Redirection {
     /// As in [`CallTerms`].
     pub(super) asking: bool,
-    /// Whether its call must be of its own slot.
+    /// True if its call may have keys of one slot only.
     pub(super) alone: bool,
 }
 
-/// Asks a node for all of `requests` over `connection`.
+/// Sends all of `requests` to a node as one call over `connection`.
 pub(super) async fn exchange<R: ScriptRequest>(
     connection: &mut Connection,
     form: R::Form,
@@ -109,34 +109,34 @@ pub(super) async fn exchange<R: ScriptRequest>(
 }
 
 impl<R: ScriptRequest> ScriptCall<R> {
-    /// A call of one request.
+    /// Creates a call of one request.
     pub(super) fn new(request: &Arc<R>, how: Redirection, caller: WaitingCaller<R::Answer>) -> Self {
         let Redirection { asking, alone } = how;
         let (form, requests) = (request.form(), SmallVec::from_buf([Arc::clone(request)]));
         Self { requests, callers: Callers::of(caller), form, asking, alone: alone || asking, spans: false }
     }
 
-    /// Its first request.
+    /// Returns its first request.
     pub(super) fn first(&self) -> Option<&R> {
         self.requests.first().map(|first| &**first)
     }
 
-    /// How much work it is for the node, in keys.
+    /// Returns its cost for the node, in keys.
     pub(super) fn weight(&self) -> usize {
         self.requests.iter().map(|request| request.weight()).sum()
     }
 
-    /// Whether its callers have given up.
+    /// True if all its callers have given up.
     pub(super) fn is_abandoned(&self) -> bool {
         self.callers.are_gone()
     }
 
-    /// Ends it without asking the node.
+    /// Fails it without sending it.
     pub(super) fn fail(self, fault: &Fault) {
         self.callers.fail(fault);
     }
 
-    /// Sends the call and hands every request its answer. `host` is the node's.
+    /// Sends the call, and delivers an answer to every caller. `host` is the node's.
     pub(super) async fn run(
         self,
         mut connection: Connection,
@@ -151,8 +151,8 @@ impl<R: ScriptRequest> ScriptCall<R> {
             self.callers.fail(&Fault::Failed(StoreError::Timeout));
             return Fate::Silent;
         };
-        // Other nodes' answers that have arrived, and requests, are read first: a connection writes what
-        // it has to say at once.
+        // Yield, so that answers of other nodes and requests that have arrived are read first: a connection
+        // writes all that it has to send at once.
         tokio::task::yield_now().await;
         match reply {
             Ok(reply) => self.callers.answer(R::decode(&self.requests, &reply), self.spans),

@@ -1,4 +1,4 @@
-//! Nodes of a cluster that get a script call for each slot, and when the log says so.
+//! Cluster nodes that get one script call per slot: their number of calls, and the rate limit of their log lines.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use super::topology::Address;
 use weir_time::clock::monotonic;
 
-/// A node is logged again only after this time.
+/// Minimum interval between log lines about one node.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// Nodes of a cluster that get a call for each slot, for all workers.
+/// Cluster nodes that get one call per slot. All workers share it.
 #[derive(Default)]
 pub(super) struct SingleSlotNodes {
     calls: AtomicU64,
@@ -23,23 +23,23 @@ pub(super) struct SingleSlotNodes {
 struct RefusingNode {
     /// Links whose last trial failed.
     links: usize,
-    /// Whether the log says so.
+    /// True if the failure was logged.
     is_logged: bool,
     logged_at: Option<Instant>,
 }
 
 impl SingleSlotNodes {
-    /// Counts calls to a node that gets one for each slot.
+    /// Counts calls to such nodes.
     pub(super) fn count(&self, calls: usize) {
         self.calls.fetch_add(calls as u64, Relaxed);
     }
 
-    /// How many such calls there were.
+    /// Returns the number of such calls.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Relaxed)
     }
-    /// A trial of a link to the node at `address` has failed, for the first time if `is_first`. Returns whether that is
-    /// worth a line in the log.
+    /// Records a failed trial of a link to the node at `address`. `is_first`: the link's first failure. Returns true if
+    /// it should be logged.
     pub(super) fn failed(&self, address: &Address, is_first: bool) -> bool {
         let mut refusing = self.refusing.lock();
         let is_recent = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < LOG_EVERY);
@@ -53,8 +53,8 @@ impl SingleSlotNodes {
         true
     }
 
-    /// A link to the node whose trial had failed has gone, or its trial has passed. Returns whether it was the last one
-    /// of a node whose failure is logged.
+    /// Records that a link with a failed trial was dropped, or that its trial has passed. Returns true if it was the
+    /// last such link of a node whose failure was logged.
     pub(super) fn forget(&self, address: &Address) -> bool {
         let mut refusing = self.refusing.lock();
         let Some(node) = refusing.get_mut(address) else { return false };

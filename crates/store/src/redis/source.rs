@@ -1,8 +1,8 @@
-//! The script's text: the files of `lua/`, joined.
+//! Assembles scripts from the files of `lua/`.
 //!
-//! Redis runs the whole text at every call, so each function that is defined and not used costs as much
-//! as one that is. A call therefore names a script of just the engines that its limits need, and where
-//! they are all of the plain kind, one that begins with the short way for their very list.
+//! Redis runs the whole source at every call, so defining an unused function costs as much as defining a used one. A
+//! call therefore uses a script with just the engines that its limits need. If all of them have a short path, the
+//! script starts with the short path for exactly their list.
 
 use std::sync::OnceLock;
 
@@ -11,29 +11,29 @@ use super::plain::{self, Form};
 use weir_core::algorithm::{Algorithm, EngineKind};
 use weir_core::lease::{ConcurrencyRule, ControllerRule};
 
-/// A script, and the name that Redis knows it by.
+/// A script: its source, and its SHA-1 digest for EVALSHA.
 pub(super) struct Script {
     pub(super) source: String,
     pub(super) sha: String,
 }
 
-/// There is one of each text.
+/// Compares addresses: there is one instance per source.
 impl PartialEq for Script {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-/// The bit of scripts that know decisions under an id: no engine has it, because their numbers begin at 1.
+/// The bit of scripts with idempotent decisions. No engine has it, because their numbers start at 1.
 const ONCE: usize = 1;
 
-/// Sets of such bits.
+/// Number of possible sets of bits.
 const SETS: usize = 1 << (EngineKind::ALL.len() + 2);
 
-/// The bit of scripts that know what logs hold.
+/// The bit of scripts with reservations of logs.
 const HELD: usize = 1 << (EngineKind::ALL.len() + 1);
 
-/// Every set of engines, by its bits, and every plain form; joined when it is first needed.
+/// Scripts by the bits of their set of engines, and by their list on the short path. Assembled on first use.
 static SCRIPTS: [OnceLock<Script>; SETS] = [const { OnceLock::new() }; SETS];
 static PLAIN: [OnceLock<Script>; plain::FORMS] = [const { OnceLock::new() }; plain::FORMS];
 
@@ -43,20 +43,20 @@ static LEASE_SCRIPTS: [OnceLock<Script>; LEASES.len()] = [const { OnceLock::new(
 /// The scripts of queues, in the order of [`QUEUES`].
 static QUEUE_SCRIPTS: [OnceLock<Script>; QUEUES.len()] = [const { OnceLock::new() }; QUEUES.len()];
 
-/// What is done with a queue, by the script that does it.
+/// The kind of script for a queue operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueScript {
-    /// Puts items into it.
+    /// Enqueues items.
     Enqueue,
-    /// Hands items out.
+    /// Delivers items.
     Take,
-    /// Acks items or gives them back.
+    /// Acks or nacks items.
     Settle,
-    /// Says how it stands.
+    /// Reads statistics.
     Stats,
 }
 
-/// The script that does this with a queue of one kind. Items of a list are not settled.
+/// Returns the script of a queue operation. Items of a list are not settled.
 pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script {
     let number = match (does, is_list) {
         (QueueScript::Enqueue, false) => 0,
@@ -70,7 +70,7 @@ pub(super) fn queue_script(does: QueueScript, is_list: bool) -> &'static Script 
     QUEUE_SCRIPTS[number].get_or_init(|| Script::of(QUEUES[number].1.join("\n")))
 }
 
-/// The script of leases whose limit comes from where this rule says.
+/// Returns the lease script for the source of this rule's limit.
 pub(super) fn lease_script(rule: &ConcurrencyRule) -> &'static Script {
     let kind = match rule.adaptive().map(|adaptive| &adaptive.controller) {
         None => 0,
@@ -81,7 +81,7 @@ pub(super) fn lease_script(rule: &ConcurrencyRule) -> &'static Script {
     LEASE_SCRIPTS[kind].get_or_init(|| Script::of(LEASES[kind].1.join("\n")))
 }
 
-/// The script of `form` for all of `limits`.
+/// Returns the script of `form` for all of `limits`.
 pub(super) fn script_for<'a>(
     form: Form,
     once: bool,
@@ -99,8 +99,8 @@ pub(super) fn script_for<'a>(
     SCRIPTS[engines].get_or_init(|| Script::of(join(engines, "")))
 }
 
-/// Scripts with every part of `lua/`, by name, for programs that check them: the full driver with all engines, and
-/// the short path of every list of one or two engines. A third limit repeats the parts of the second.
+/// Returns scripts that cover every part of `lua/`, by name, for linters: the full driver with all engines, the short
+/// path of every list of one or two engines (a third limit repeats the parts of the second), leases, queues and rights.
 pub fn scripts_to_check() -> impl Iterator<Item = (String, String)> {
     let full = ("full".to_owned(), join(bits(EngineKind::ALL.into_iter()) | ONCE | HELD, ""));
     let short = plain::lists_of_two().map(|list| {
@@ -122,7 +122,7 @@ fn bits(engines: impl Iterator<Item = EngineKind>) -> usize {
 }
 
 fn join(engines: usize, plain: &str) -> String {
-    // The one uses functions of the other.
+    // The ring engine uses functions of the slots engine.
     let needs_slots = engines & bit(EngineKind::Ring) != 0;
     let engines = if needs_slots { engines | bit(EngineKind::Slots) } else { engines };
     let used = EngineKind::ALL.into_iter().filter(|engine| engines & bit(*engine) != 0);

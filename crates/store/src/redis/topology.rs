@@ -1,9 +1,9 @@
-//! Which node holds which slot. One server is a cluster whose only node holds them all, and so is the
-//! master that sentinels name.
+//! The cluster topology: the owner of each slot. A single server, or the master behind sentinels, is treated as a
+//! cluster whose only node owns all slots.
 //!
-//! One watcher per process keeps the map, apart from the workers: it looks again when a worker
-//! suspects that something has moved or died (also after time-outs, which a frozen node gives instead
-//! of errors), and now and then unasked. Workers only read.
+//! One watcher per process refreshes the slot map, apart from the workers: periodically, and whenever a worker
+//! suspects a change (an error or redirect, or a timeout, which is all that a frozen node gives). Workers only
+//! read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use weir_config::{RedisConfig, Topology as Kind};
 
 use crate::StoreError;
 
-/// Slots of a Redis Cluster.
+/// Number of slots of a Redis Cluster.
 const SLOTS: usize = 16384;
 
 /// A node's address.
@@ -25,20 +25,20 @@ pub(super) struct Address {
     pub(super) port: u16,
 }
 
-/// The nodes of Redis and the slots of each, as far as is known.
+/// The current view of the topology: the nodes of Redis and their slots.
 pub(super) struct ClusterView {
     kind: Kind,
     seeds: Vec<Address>,
     map: ArcSwapOption<SlotMap>,
     suspicion: Notify,
-    /// Changes when other nodes hold slots than before.
+    /// Notifies when the set of nodes changes.
     changes: watch::Sender<()>,
 }
 
 /// The owner of every slot.
 pub(super) struct SlotMap {
     nodes: Vec<Address>,
-    /// Index into `nodes`; [`NOBODY`] where no node holds the slot.
+    /// For each slot the owner's index in `nodes`; [`NOBODY`] if it has none.
     owners: Box<[u16]>,
 }
 
@@ -51,7 +51,7 @@ impl ClusterView {
         Self { kind: config.topology, seeds, map, suspicion, changes }
     }
 
-    /// The node that holds `slot`.
+    /// Returns the owner of `slot`.
     pub(super) fn owner(&self, slot: u16) -> Result<Address, StoreError> {
         let unknown = |why: &str| StoreError::Unavailable(why.into());
         if self.kind == Kind::Single {
@@ -71,7 +71,7 @@ impl ClusterView {
         self.kind == Kind::Cluster
     }
 
-    /// All nodes that hold slots, as far as is known.
+    /// Returns all nodes that own slots, by the current slot map.
     pub(super) fn nodes(&self) -> Vec<Address> {
         match self.kind {
             Kind::Single => self.seeds.iter().take(1).cloned().collect(),
@@ -79,7 +79,8 @@ impl ClusterView {
         }
     }
 
-    /// Every address worth asking: those of the map, then the seeds. Masters are not asked for masters.
+    /// Returns the addresses to query for the topology. In a cluster these are the nodes of the map, then the seeds;
+    /// otherwise the seeds alone.
     pub(super) fn candidates(&self) -> Vec<Address> {
         if self.kind != Kind::Cluster {
             return self.seeds.clone();
@@ -90,13 +91,13 @@ impl ClusterView {
         all
     }
 
-    /// Whether a connection to `address` is still of use.
+    /// True if a connection to `address` may still be used.
     pub(super) fn knows(&self, address: &Address) -> bool {
         let in_map = self.map.load().as_ref().is_some_and(|map| map.nodes.contains(address));
         in_map || (self.kind != Kind::Sentinel && self.seeds.contains(address))
     }
 
-    /// Asks the watcher to look again.
+    /// Requests a refresh by the watcher.
     pub(super) fn suspect(&self) {
         self.suspicion.notify_one();
     }
@@ -106,7 +107,7 @@ impl ClusterView {
         self.suspicion.notified().await;
     }
 
-    /// Tells of changes of [`Topology::nodes`].
+    /// Subscribes to changes of [`ClusterView::nodes`].
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -125,13 +126,13 @@ impl SlotMap {
         self.nodes.get(usize::from(*self.owners.get(usize::from(slot))?))
     }
 
-    /// A map whose only node holds everything.
+    /// Returns a map whose only node owns all slots.
     pub(super) fn of_one(address: Address) -> Self {
         Self { nodes: vec![address], owners: vec![0; SLOTS].into_boxed_slice() }
     }
 
-    /// Reads the reply of `CLUSTER SLOTS` from the node at `asked`, whose own host name stands for an
-    /// address that the cluster does not name.
+    /// Parses the reply to `CLUSTER SLOTS` from the node at `asked`. Its host replaces one that the reply leaves empty
+    /// or unknown.
     pub(super) fn parse(reply: &Value, asked: &Address) -> Option<Self> {
         let Value::Array(ranges) = reply else { return None };
         let mut map = Self { nodes: Vec::new(), owners: vec![NOBODY; SLOTS].into_boxed_slice() };
@@ -167,7 +168,7 @@ impl Address {
         Self { host: host.into(), port }
     }
 
-    /// The address in `redis://host:port` or `rediss://host:port`, with brackets around an IPv6 host.
+    /// Parses `redis://host:port` or `rediss://host:port`, with brackets around an IPv6 host.
     pub(super) fn of_url(url: &str) -> Option<Self> {
         let (_, rest) = url.split_once("://")?;
         let authority = rest.split(['/', '?']).next()?;

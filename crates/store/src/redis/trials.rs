@@ -1,7 +1,7 @@
-//! Trials of calls that span slots (`probe.rs`), repeated until one passes, and what operators see meanwhile.
+//! Retries the trial of calls over several slots (`probe.rs`) until it passes, and logs failures.
 //!
-//! Without such calls a node decides as exactly, but it gets a call for each slot. What speaks against them may
-//! pass: the node was loading, or did not answer in time, or a right is granted later.
+//! Without such calls a node decides as exactly, but it gets one call per slot. A failure may be temporary: the node
+//! was loading, or did not answer in time, or a right is granted later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl Trials {
         Self { context, address, has_failed: false }
     }
 
-    /// Returns when a trial on `connection` has passed. Calls do not wait for it.
+    /// Retries until a trial on `connection` has passed. Calls do not wait for it.
     pub(super) async fn pass(&mut self, mut connection: Connection) {
         let timeout = Duration::from(self.context.config.deadline);
         for failures in 1.. {
@@ -31,7 +31,7 @@ impl Trials {
             let trial = spans_slots(&mut connection, &config.namespace, topology, &self.address);
             match tokio::time::timeout(timeout, trial).await.unwrap_or(Err(Refusal::Silence(timeout))) {
                 Ok(()) => return self.passed(),
-                // The link finds out by itself, and tries on its next connection.
+                // The link notices by itself, and retries on its next connection.
                 Err(Refusal::Disconnected) => {}
                 Err(Refusal::FewSlots) => tracing::debug!(node = %self.address, "{}", Refusal::FewSlots),
                 Err(refusal) => self.failed(&refusal),
@@ -56,7 +56,7 @@ impl Trials {
         }
     }
 
-    /// Returns whether this was the last link to a node whose failure is logged.
+    /// Clears the failure. Returns true if this was the last failed link to a node whose failure was logged.
     fn forget_failure(&mut self) -> bool {
         std::mem::take(&mut self.has_failed) && self.context.single_slot_nodes.forget(&self.address)
     }
@@ -68,7 +68,7 @@ impl Drop for Trials {
     }
 }
 
-/// 1 s, doubling up to a minute, and a little less each time so that workers do not ask in step.
+/// Exponential backoff from 1 s to a minute, with subtracted jitter so that workers do not retry in step.
 fn backoff(failures: u32) -> Duration {
     use std::hash::BuildHasher as _;
     let base = 1_000_u64 << failures.saturating_sub(1).min(6);

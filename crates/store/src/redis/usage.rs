@@ -1,6 +1,6 @@
-//! What nodes write of their usage, and read of others': hashes and sorted sets under one tag of their own.
+//! Storage of usage data that nodes share: hashes, sorted sets and time series under one hash tag.
 //!
-//! No decision depends on any of it. A write can be repeated without harm, so a lost answer is no loss.
+//! No decision depends on it. Writes are idempotent, so they can be retried after a lost reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,65 +13,65 @@ use super::context::LinkContext;
 use super::fault::as_written;
 use super::topology::Address;
 
-/// How long an exchange may take: it is no decision, and may bring many values.
+/// Timeout of an exchange. It is longer than that of a decision, because a reply may be large.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// Something to write. Names of keys begin after the tag.
+/// A write command. Key names exclude the hash tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UsageCommand {
-    /// Fields of a hash, which then lives for so many seconds. The answer is whether the hash was there before.
+    /// Sets fields of a hash, and its TTL. The reply is that of EXPIRE.
     Hash {
         /// The key.
         key: String,
         /// The fields and their values.
         fields: Vec<(String, String)>,
-        /// How long it lives.
+        /// Its TTL.
         seconds: u64,
     },
-    /// Members of a sorted set, which then lives for so many seconds.
+    /// Adds members to a sorted set, and sets its TTL.
     Set {
         /// The key.
         key: String,
         /// The members and their scores.
         members: Vec<(u64, String)>,
-        /// How long it lives.
+        /// Its TTL.
         seconds: u64,
     },
-    /// A hash lives for so many seconds from now. The answer is whether it is there.
+    /// Renews the TTL of a hash. The reply is 1 if the hash exists.
     Keep {
         /// The key.
         key: String,
-        /// How long it lives.
+        /// Its TTL.
         seconds: u64,
     },
-    /// Drops members with scores below `least`, and those with the smallest scores beyond `most`.
+    /// Removes members with scores below `least`, and those with the lowest scores beyond `most`.
     Trim {
         /// The key.
         key: String,
-        /// The least score that stays.
+        /// Minimum score to keep.
         least: u64,
-        /// The most members that stay.
+        /// Maximum number of members to keep.
         most: usize,
     },
 }
 
-/// A time series, and the one that it is summed up in by the minute.
+/// A time series, with a second one that sums it by the minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageTimeSeries {
-    /// The key, after the tag.
+    /// The key, without the hash tag.
     pub key: String,
-    /// Names and values; no value is empty.
+    /// Label names and values; no value is empty.
     pub labels: Vec<(&'static str, String)>,
 }
 
-/// How long seconds and minutes are kept, in milliseconds.
+/// Retention of values per second and per minute, in milliseconds.
 const SECONDS_KEPT: u64 = 24 * 3_600_000;
 const MINUTES_KEPT: u64 = 30 * SECONDS_KEPT;
 
-/// What tells series of seconds, and of minutes, from others.
+/// Labels that identify series per second and per minute.
 const DATA: [(&str, &str); 2] = [("data", "hits"), ("data", "hits_per_minute")];
 
-/// One connection to the node that has the tag of usage.
+/// A connection to the node that owns the slot of usage data.
 pub struct UsageLink {
     context: Arc<LinkContext>,
     connection: Option<(Address, Connection)>,
@@ -82,7 +82,7 @@ impl UsageLink {
         Self { context, connection: None }
     }
 
-    /// Runs commands in their order. Returns the last reply of each, as a number; or why one of them failed.
+    /// Runs commands in order. Returns the last reply of each as a number, or the first error.
     pub async fn write(&mut self, commands: &[UsageCommand]) -> Result<Vec<i64>, String> {
         let (mut pipeline, mut last) = (Pipeline::new(), Vec::new());
         for command in commands {
@@ -97,7 +97,7 @@ impl UsageLink {
         Ok(last.into_iter().map(number).collect())
     }
 
-    /// The fields and values of several hashes.
+    /// Returns the fields and values of several hashes.
     pub async fn hashes(&mut self, keys: &[String]) -> Result<Vec<Vec<(String, String)>>, String> {
         let mut pipeline = Pipeline::new();
         for key in keys {
@@ -106,7 +106,7 @@ impl UsageLink {
         Ok(self.exchange(&pipeline).await?.into_iter().map(pairs).collect())
     }
 
-    /// The members and scores of several sorted sets.
+    /// Returns the members and scores of several sorted sets.
     pub async fn sets(&mut self, keys: &[String]) -> Result<Vec<Vec<(String, u64)>>, String> {
         let mut pipeline = Pipeline::new();
         for key in keys {
@@ -120,7 +120,7 @@ impl UsageLink {
         Ok(self.exchange(&pipeline).await?.into_iter().map(members).collect())
     }
 
-    /// Makes time series, with their sums by the minute, where they are not there yet.
+    /// Creates time series and their sums by the minute, unless they exist.
     pub async fn make_series(&mut self, series: &[UsageTimeSeries]) -> Result<(), String> {
         let mut pipeline = Pipeline::new();
         for UsageTimeSeries { key, labels } in series {
@@ -140,7 +140,7 @@ impl UsageLink {
         self.exchange_but(&pipeline, is_there).await.map(|_| ())
     }
 
-    /// Puts values into time series, each at a time in milliseconds. One that is there already is replaced.
+    /// Adds values to time series, each with a timestamp in milliseconds. An existing value at that time is replaced.
     pub async fn add_samples(&mut self, samples: &[(&UsageTimeSeries, u64, u64)]) -> Result<(), String> {
         let mut pipeline = Pipeline::new();
         for (UsageTimeSeries { key, labels }, at, value) in samples {
@@ -191,12 +191,12 @@ impl UsageLink {
         }
     }
 
-    /// Sends the commands to the node that has the tag. An error of any of them is the error of all.
+    /// Sends a pipeline to the owner of the slot. An error of one command is the error of all.
     async fn exchange(&mut self, commands: &Pipeline) -> Result<Vec<Value>, String> {
         self.exchange_but(commands, |_| false).await
     }
 
-    /// The same, where errors that are `harmless` are none.
+    /// Like [`UsageLink::exchange`], but ignores errors for which `harmless` is true.
     async fn exchange_but(
         &mut self,
         commands: &Pipeline,
@@ -210,7 +210,7 @@ impl UsageLink {
             Err(_) => Err(format!("no answer within {} s", WITHIN.as_secs())),
         };
         if exchanged.is_err() {
-            // Also for a refusal: the next connection may find another master, or another user.
+            // Reconnect after a refusal, too: the next connection may reach another master, or log in as another user.
             self.connection = None;
             self.context.topology.suspect();
         }
@@ -240,7 +240,7 @@ impl UsageLink {
     }
 }
 
-/// The texts of a reply, two by two. Whatever else it is has none.
+/// Returns the texts of an array reply in pairs; any other reply has none.
 fn pairs(reply: Value) -> Vec<(String, String)> {
     let text = |value: Value| match value {
         Value::BulkString(bytes) => String::from_utf8(bytes).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The watcher: one per process, apart from the workers.
+//! The topology watcher: one per process, apart from the workers.
 
 mod sentinel;
 
@@ -15,13 +15,13 @@ use super::plain::Form;
 use super::script_call::{CallTerms, exchange};
 use super::topology::{Address, SlotMap};
 
-/// The interval of looks that no worker asked for.
+/// Interval of periodic refreshes.
 const UNASKED: Duration = Duration::from_secs(2);
 
-/// Between two looks while Redis is away, or while workers keep suspecting.
+/// Interval of refreshes while Redis is unreachable, or while workers keep suspecting changes.
 const SUSPECTED: Duration = Duration::from_millis(100);
 
-/// Looks, reports, and waits until there is a reason to look again.
+/// Refreshes the topology, reports the result, and waits for the next refresh. Never returns.
 pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(), String>)) {
     let mut watcher = Watcher { context, connection: None, master: None, no_master: None, turn: 0 };
     loop {
@@ -35,7 +35,7 @@ pub(super) async fn watch(context: &LinkContext, mut report: impl FnMut(Result<(
     }
 }
 
-/// Why no node answers: what the first few say, and how many others there are.
+/// Joins the failures of all nodes: the first few in full, and the number of others.
 fn listed(failures: &[String]) -> String {
     const SHOWN: usize = 4;
     match failures.len() {
@@ -47,24 +47,24 @@ fn listed(failures: &[String]) -> String {
 
 struct Watcher<'a> {
     context: &'a LinkContext,
-    /// The node that answered last; it is asked first.
+    /// The node that answered last; it is queried first.
     connection: Option<(Address, Connection)>,
     /// The master that the sentinels named last.
     master: Option<(Address, Connection)>,
-    /// Named by a sentinel in this look, and found not to be one.
+    /// The address that a sentinel named in this refresh, and that did not prove to be a master.
     no_master: Option<Address>,
-    /// Where the search for a node that answers begins, so that one that hangs is not always first.
+    /// Start of the round robin over candidates, so that a hanging one is not always first.
     turn: usize,
 }
 
 impl Watcher<'_> {
-    /// Asks one node after the other until one answers.
+    /// Queries the nodes in turn until one answers.
     async fn look(&mut self) -> Result<(), String> {
         self.no_master = None;
         if let Some((address, mut connection)) = self.connection.take()
             && self.ask(&address, &mut connection).await.is_ok()
         {
-            // In a cluster the next look asks another node, which may know better.
+            // In a cluster the next refresh queries another node, whose view may be newer.
             if !self.context.topology.is_cluster() {
                 self.connection = Some((address, connection));
             }
@@ -92,7 +92,7 @@ impl Watcher<'_> {
         Err(listed(&failures))
     }
 
-    /// Who we are to the configured addresses.
+    /// Returns the login for the configured addresses: the sentinels' own, if there are any.
     fn login(&self) -> Option<&Login> {
         let config = &self.context.config;
         config.sentinel.as_ref().map_or(config.login.as_ref(), |sentinel| sentinel.login.as_ref())
@@ -114,8 +114,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Whether the node would run a decision: it is asked for none of any kind. A server that answers
-    /// `PING` and refuses scripts is of no use.
+    /// Checks that the node can run decisions, by a script call with no requests. A server that answers `PING` and
+    /// refuses scripts cannot be used.
     async fn decides(&self, connection: &mut Connection) -> Result<(), String> {
         let timeout = self.context.config.connect_timeout;
         let asked = exchange::<DecisionRequest>(connection, Form::Any, &[], CallTerms::default());

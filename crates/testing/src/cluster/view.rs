@@ -1,55 +1,55 @@
-//! What one node of a cluster believes about all of them: its `CLUSTER NODES`.
+//! One node's view of the cluster: its `CLUSTER NODES`.
 
 use std::ops::RangeInclusive;
 
 use crate::redis::RedisServer;
 
-/// One node's belief.
+/// One node's view of the cluster.
 pub(super) struct View(Vec<NodeLine>);
 
-/// What it believes about one node.
+/// The view of one node.
 struct NodeLine {
     id: String,
     port: u16,
     is_myself: bool,
     is_primary: bool,
-    /// Shaken hands with, and connected.
+    /// True after the handshake, while connected.
     is_known: bool,
     primary_id: String,
     slots: Vec<RangeInclusive<u16>>,
 }
 
-/// The belief of this node; none when it does not answer.
+/// Queries the view of this node; `None` if it does not answer.
 pub(super) fn of(node: &RedisServer) -> Option<View> {
     let text: String = node.try_query(&["CLUSTER", "NODES"]).ok()?;
     Some(View(text.lines().map(NodeLine::parse).collect()))
 }
 
-/// Whether the node serves its slots, as it sees it.
+/// True if the node reports `cluster_state:ok`.
 pub(super) fn is_well(node: &RedisServer) -> bool {
     let info: Option<String> = node.try_query(&["CLUSTER", "INFO"]).ok();
     info.is_some_and(|info| info.contains("cluster_state:ok"))
 }
 
 impl View {
-    /// The port of the primary with this slot.
+    /// Returns the port of the slot's owner.
     pub(super) fn owner_port(&self, slot: u16) -> Option<u16> {
         self.0.iter().find(|line| line.slots.iter().any(|range| range.contains(&slot))).map(|line| line.port)
     }
 
-    /// The ports of this primary's replicas.
+    /// Iterates over the ports of this primary's replicas.
     pub(super) fn replica_ports(&self, primary_port: u16) -> impl Iterator<Item = u16> {
         let primary = self.0.iter().find(|line| line.port == primary_port);
         let replicas = self.0.iter().filter(move |line| primary.is_some_and(|it| it.id == line.primary_id));
         replicas.map(|line| line.port)
     }
 
-    /// Whether the node itself is a primary.
+    /// True if the node itself is a primary.
     pub(super) fn is_of_primary(&self) -> bool {
         self.0.iter().any(|line| line.is_myself && line.is_primary)
     }
 
-    /// How many nodes it is connected to, itself included.
+    /// Returns the number of nodes it is connected to, including itself.
     pub(super) fn known(&self) -> usize {
         self.0.iter().filter(|line| line.is_known).count()
     }
@@ -69,7 +69,7 @@ impl NodeLine {
             is_primary: has("master"),
             is_known: !has("handshake") && fields[7] == "connected",
             primary_id: fields[3].to_owned(),
-            // Those in brackets are slots on the move; their owner has them listed as its own, too.
+            // Slots in brackets are being migrated; their owner lists them as its own, too.
             slots: fields[8..].iter().filter(|it| !it.starts_with('[')).map(|it| range(it)).collect(),
         }
     }

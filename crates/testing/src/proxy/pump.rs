@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{ProxyMode, SharedProxy};
 
-/// How often an idle connection looks at the mode.
+/// The interval at which an idle connection checks the mode.
 pub(super) const TICK: Duration = Duration::from_millis(3);
 
 /// Carries bytes from one end to the other, as the mode has it, until either end or the mode closes.
@@ -22,7 +22,7 @@ pub(super) struct Pump<'a> {
     forwarded: &'a AtomicU64,
     carries_replies: bool,
     has_lost_bytes: bool,
-    /// What has come, and when it is forwarded.
+    /// Received data with its time of forwarding.
     delayed: VecDeque<(Instant, Vec<u8>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Starting a `redis-server`, and knowing that it is this one that answers.
+//! Starts a `redis-server`, and verifies that this one answers.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,7 +18,7 @@ const PORT_ATTEMPTS: u32 = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Chooses what a [`RedisServer`] starts with.
+/// A builder of [`RedisServer`].
 #[derive(Debug, Clone, Default)]
 pub struct RedisBuilder {
     port: Option<u16>,
@@ -73,7 +73,7 @@ pub(super) fn launch(port: u16, args: &[String], dir: &TempDir) -> Result<Proces
     let log_path = dir.path().join("redis.log");
     let log = File::create(&log_path).expect("make the server's log file");
     let mut command = Process::command("redis-server");
-    // Where modules look for their libraries.
+    // The search path for the libraries of modules.
     if let Some(module) = args.iter().skip_while(|arg| *arg != "--loadmodule").nth(1) {
         command.env("LD_LIBRARY_PATH", Path::new(module).parent().expect("a module has a directory"));
     }

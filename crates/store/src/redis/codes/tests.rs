@@ -1,4 +1,4 @@
-//! Both sides of a script say the same: names of numbers, and names of doubles in their order.
+//! Compares both sides of the scripts: the names of codes, and the names of doubles in their order.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ macro_rules! lua {
     };
 }
 
-/// A script, the codes that it has, and which of them it never names because they are what is left.
+/// A script, its codes, and those of them that it never names because they are the remaining case.
 type Codes = (&'static str, &'static [(&'static str, u64)], &'static [&'static str]);
 
 const CODES: [Codes; 10] = [
@@ -79,7 +79,7 @@ fn the_checks_can_fail() {
     assert_eq!(lists(text), ["op least p1", "now at"]);
 }
 
-/// The numbers with names in capitals, as often as they are defined.
+/// Returns the constants with names in capitals, with the values of all their definitions.
 fn definitions(text: &str) -> BTreeMap<&str, Vec<f64>> {
     let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for line in text.lines() {
@@ -98,7 +98,7 @@ fn definitions(text: &str) -> BTreeMap<&str, Vec<f64>> {
     found
 }
 
-/// The names that each `unpack` gives to what it reads, in their order.
+/// Returns the variable names that each `unpack` assigns, in order.
 fn lists(text: &str) -> Vec<String> {
     let mut lists = Vec::new();
     let before = text.match_indices("unpack").map(|(at, _)| &text[..at]);

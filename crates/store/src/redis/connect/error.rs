@@ -1,4 +1,4 @@
-//! Why there is no connection to a node.
+//! Errors of connecting to a node.
 
 use std::io;
 
@@ -9,49 +9,49 @@ use weir_units::Micros;
 use weir_config::SecretError;
 use weir_config::TlsError;
 
-/// Why a connection could not be made. No reason shows a password.
+/// An error of connecting. No message shows a password.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::redis) enum ConnectError {
-    /// The connection was refused.
+    /// A network error, such as a refused connection.
     #[error(transparent)]
     Network(#[from] io::Error),
-    /// The password is in a file that cannot be read.
+    /// The password file cannot be read.
     #[error("the password for it is in a file: {0}")]
     Password(#[from] SecretError),
-    /// The certificates are of no use.
+    /// The certificates cannot be used.
     #[error(transparent)]
     Certificates(#[from] TlsError),
-    /// The host is none that a certificate can name.
+    /// The host is not a valid name for TLS.
     #[error(transparent)]
     Name(#[from] InvalidDnsNameError),
     /// The TLS handshake failed.
     #[error("TLS handshake failed: {0}")]
     Handshake(io::Error),
-    /// No answer in time.
+    /// A timeout.
     #[error("no answer within {within}{}", if *.tls { "; does this port speak TLS?" } else { "" })]
     Silent {
         /// `connect_timeout`.
         within: Micros,
-        /// Whether TLS was spoken. A server without TLS does not refuse a handshake: it waits for the line to end.
+        /// True if TLS is configured. A server without TLS does not refuse a handshake; it waits for the line to end.
         tls: bool,
     },
-    /// It answered with an error that makes every call fail.
+    /// The server answered with an error with which every call would fail.
     #[error(transparent)]
     Refused(RedisError),
-    /// It requires a login.
+    /// The server requires a login (NOAUTH).
     #[error("it wants a password (NOAUTH), and none is configured")]
     NoPassword,
-    /// The password is another one.
+    /// The user name or the password is wrong, or the user is disabled (WRONGPASS).
     #[error("login refused: wrong user name or password, or the user is disabled (WRONGPASS)")]
     WrongPassword,
-    /// It refused the login for another reason. Of its reply only the code is shown: a server that does not know
-    /// `AUTH` repeats what it was sent.
+    /// The server refused the login for another reason. Only the error code is shown: a server that does not know
+    /// `AUTH` echoes its arguments.
     #[error("login refused ({code}): is this user, or a password, configured there?")]
     LoginRefused {
-        /// The code.
+        /// The error code of the reply.
         code: String,
     },
-    /// The thread that reads the password has ended.
+    /// The blocking task that reads the password did not complete.
     #[error("the password could not be read: {0}")]
     Stopped(#[from] tokio::task::JoinError),
 }

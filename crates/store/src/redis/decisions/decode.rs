@@ -1,4 +1,4 @@
-//! What the script of decisions replies. `lua/README.md` is the contract.
+//! Decodes replies of the decision script. `lua/README.md` is the contract.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{StoreError, Verdicts};
 use weir_core::algorithm::{Cause, LimitVerdict, Verdict};
 use weir_units::{Micros, Retry};
 
-/// Bytes of what a reply ends with: the time, and how many decisions and charges the short path made.
+/// Bytes of a reply's tail: the time, the number of decisions on the short path, and its admitted charges.
 const TAIL: usize = 24;
 
-/// Says of a decision that it is allowed because it was before, under the same id.
+/// The `allowed` code of a recorded answer: the same id was allowed before.
 const AS_BEFORE: f64 = 2.0;
 
-/// The answers to `requests`, or why nothing of the reply can be used.
+/// Decodes the answers to `requests`. An error means that the whole reply is unusable.
 pub(super) fn decode(
     requests: &[Arc<DecisionRequest>],
     reply: &Value,
@@ -48,7 +48,7 @@ pub(super) fn decode(
     Ok(replies)
 }
 
-/// Appends one decision, or why it alone failed.
+/// Decodes one decision into `out`, or returns its own error as `Some`.
 fn read_decision<'a>(
     request: &DecisionRequest,
     now: Micros,

@@ -1,4 +1,4 @@
-//! What the script of decisions is sent. `lua/README.md` is the contract.
+//! Encodes requests for the decision script. `lua/README.md` is the contract.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -11,9 +11,9 @@ use weir_core::algorithm::{Algorithm, Engine, Grid, Op};
 use weir_units::{CEILING, LATEST, Micros};
 
 doubles! {
-    /// What the request begins with.
+    /// The header of a request.
     RequestHead {
-        /// The time, or -1 for the server's own.
+        /// The time, or -1 to use the server's clock.
         now,
         groups,
         /// 1 if two decisions have a key in common.
@@ -22,14 +22,14 @@ doubles! {
 }
 
 doubles! {
-    /// What decisions of a group have in common, before their limits.
+    /// The header of a group of decisions, before their limits.
     GroupHead {
-        /// How many limits each has.
+        /// Number of limits of each decision.
         count,
         decisions,
-        /// How many costs each has.
+        /// Number of costs of each decision.
         each,
-        /// How many costs are listed: 1 if all are the same.
+        /// Number of listed costs: 1 if all are equal.
         costs,
         op,
         max_wait,
@@ -37,13 +37,13 @@ doubles! {
 }
 
 doubles! {
-    /// A limit. The top of each engine's file in `lua/` explains the last three.
+    /// The parameters of a limit. The header of each engine's file in `lua/` explains the last three.
     LimitNumbers {
         engine,
         limit,
         weight,
         ceiling,
-        /// 1 if it counts denied attempts, and 2 more if it is in shadow mode.
+        /// Flags: 1 if it counts denied attempts, plus 2 if it is in shadow mode.
         count_denied,
         p1,
         p2,
@@ -51,7 +51,7 @@ doubles! {
     }
 }
 
-/// Appends the request for `requests`, of which neighbours with the same limits share them.
+/// Encodes `requests`. Adjacent ones with the same limits form a group, which lists its limits once.
 pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out: &mut impl Write) {
     let groups = || requests.chunk_by(|a, b| a.shares_limits(b));
     let head = RequestHead {
@@ -63,7 +63,7 @@ pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out
     for group in groups() {
         let Some(first) = group.first() else { continue };
         let costs = || group.iter().flat_map(|request| &request.costs).copied();
-        // If all are the same, one stands for all.
+        // If all are equal, one stands for all.
         let listed = if costs().is_sorted_by(|a, b| a == b) { 1 } else { costs().count() };
         let (op, max_wait) = op_numbers(first);
         let head = GroupHead {
@@ -92,19 +92,19 @@ pub(super) fn encode(requests: &[Arc<DecisionRequest>], now: Option<Micros>, out
     }
 }
 
-/// About as many bytes as [`encode`] appends, so that a command need not grow.
+/// Estimates the encoded size, so that the command's buffer rarely grows.
 pub(super) fn capacity(requests: &[Arc<DecisionRequest>]) -> usize {
     let limits = requests.first().map_or(0, |first| first.strategy.limits().len());
-    // Mostly there is one group. The number of keys, as text, takes some bytes too.
+    // Usually there is one group. The number of keys, as text, takes some bytes too.
     8 * (9 + 8 * limits + requests.len()) + 8
 }
 
-/// Whether two of the requests have a key in common.
+/// True if two of the requests share a key.
 fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
     if requests.len() < 2 {
         return false;
     }
-    // Keys that are the same are in the same slot, which is known without a look at them.
+    // Equal keys are in the same slot, so a bitmap of slots rules out most cases without comparing keys.
     let mut slots = [0_u64; 256];
     let met = |request: &Arc<DecisionRequest>| {
         let bits = &mut slots[usize::from(request.slot >> 6) % 256];
@@ -119,7 +119,7 @@ fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
     }
 }
 
-/// The operation, and the longest acceptable wait or the number of parts.
+/// Returns the operation code, and its argument: the maximum wait, or the number of parts.
 fn op_numbers(request: &DecisionRequest) -> (u64, u64) {
     let is_once = |once| request.once == once;
     match request.op {
@@ -159,7 +159,7 @@ impl LimitNumbers {
             Engine::Log(own) => (own.span, own.min_gap, flag(own.hold)),
             Engine::Sliding(own) => (own.span, 0, 0),
             Engine::Slots(own) => (own.width, own.count, 0),
-            // The first is no whole number.
+            // The first number of this engine is not whole; it is set below.
             Engine::WarmUp(own) => (0, own.warm_up, own.cold_factor),
         };
         let p1 = if let Engine::WarmUp(own) = limit.engine() { own.fresh() } else { p1 as f64 };
@@ -176,6 +176,6 @@ impl LimitNumbers {
     }
 }
 
-/// What is sent, for a comparison with the scripts.
+/// The field names in the order they are sent. A test compares them with the scripts.
 #[cfg(test)]
 pub(in crate::redis) const DOUBLES: &[&[&str]] = &[RequestHead::NAMES, GroupHead::NAMES, LimitNumbers::NAMES];

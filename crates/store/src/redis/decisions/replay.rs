@@ -1,7 +1,7 @@
-//! The verdicts of decisions that the short path made.
+//! Replays decisions of the short path to compute their verdicts.
 //!
-//! The short path answers with the states that it decided on. The same arithmetic that decides in memory
-//! computes from them what every limit says, which costs the server nothing; and it must admit as much.
+//! The short path answers with the states that it decided on. From them the arithmetic that decides in memory
+//! computes the verdicts of all limits, at no cost to the server. It must admit as much as the script did.
 
 use std::slice::Iter;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::{LimitSet, StoreError, Verdicts};
 use weir_core::algorithm::{Algorithm, Cells, Kept, MAX_LIMITS, Op, State, decide};
 use weir_units::Micros;
 
-/// Why a key is refused that only looks like a state of its limit.
+/// The error text for a key whose value looks like a state of its limit and is not one.
 const NOT_A_STATE: &str = "the key holds something else than this limit's state";
 
-/// Answers `requests` from the states that `numbers` begin with. `reasons` begin with what failed.
+/// Answers `requests` from the states at the front of `numbers`. `reasons` starts with their failures.
 pub(super) fn replay(
     requests: &[Arc<DecisionRequest>],
     now: Micros,
@@ -29,7 +29,7 @@ pub(super) fn replay(
     reasons: &mut Iter<'_, Value>,
 ) -> Result<Replies<Verdicts>, StoreError> {
     let mut failure = next_failure(reasons)?;
-    // How many charges are admitted here, and how many may have been of states that are none.
+    // Charges admitted here, and charges on invalid states, which the script may have admitted.
     let (mut counted, mut doubtful) = (0, 0);
     let mut replies = Replies::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
@@ -50,12 +50,12 @@ pub(super) fn replay(
             replies.push(Err(StoreError::Unreadable(NOT_A_STATE.into())));
         }
     }
-    // The script and this process have decided alike, or one of them is not what the other takes it for.
+    // Consistency check: if the script admitted another number of charges, both disagree on the contract.
     let alike = counted <= admitted && admitted - counted <= doubtful;
     if alike && failure.is_none() { Ok(replies) } else { Err(garbled()) }
 }
 
-/// The next decision that failed alone, by its place, and why.
+/// Reads the next failed decision: its index and its error.
 fn next_failure(reasons: &mut Iter<'_, Value>) -> Result<Option<(usize, StoreError)>, StoreError> {
     let Some(Value::Int(place)) = reasons.as_slice().first() else { return Ok(None) };
     let (_, Some(reason)) = (reasons.next(), reasons.next()) else { return Err(garbled()) };
@@ -78,7 +78,7 @@ fn verdicts(request: &DecisionRequest, cells: &mut Replayed, now: Micros) -> Ver
     out
 }
 
-/// What the script read: nothing, a state, or (`None`) numbers that it took for one.
+/// Restores what the script read: no state, a state, or `None` for numbers that are not a valid state.
 fn restored(
     limit: &Algorithm,
     numbers: &mut impl Iterator<Item = f64>,

@@ -1,20 +1,20 @@
-//! One question beside the probe, and what becomes of it.
+//! One query of the monitor besides the probe, and its errors.
 
 use redis::{Cmd, Value};
 
 use crate::redis::connect::Connection;
 use crate::redis::fault::as_written;
 
-/// Why there is no answer.
+/// The error of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AskError {
-    /// Redis does not let this user ask, or does not know the question: it would say so again.
+    /// A permanent refusal: the user lacks the right, the command is unknown, or the key has another type.
     Refused(String),
-    /// It did not answer this time, or the connection is of no use.
+    /// A transient failure, or a broken connection.
     Failed,
 }
 
-/// Asks it.
+/// Sends the query.
 pub(super) async fn ask(connection: &mut Connection, question: &Cmd) -> Result<Value, AskError> {
     connection.send(question).await.map_err(|error| match error.code() {
         Some("NOPERM" | "ERR" | "WRONGTYPE") => AskError::Refused(as_written(&error)),

@@ -1,4 +1,4 @@
-//! What is known now, and a log line for each change.
+//! The health board: the current status, and a log line for each change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::streak::{Since, Streak, StreakChange};
 use super::{NodeStatus, StoreStatus, Trouble};
 use crate::redis::topology::Address;
 
-/// What to do about another node's secret.
+/// The remedy for differing secrets.
 const ONE_SECRET: &str = "set the same `store.key_secret` on all nodes";
 
-/// What to do about evictions.
+/// The remedy for evictions.
 const NO_EVICTION: &str =
     "set `maxmemory-policy noeviction`, and a `maxmemory` that is enough, or give Weir a Redis of its own";
 
-/// What is known of the Redis nodes. Clones share it.
+/// The health of the Redis nodes. Clones share it.
 #[derive(Clone)]
 pub struct StoreHealth(Arc<SharedBoard>);
 
@@ -34,12 +34,12 @@ struct SharedBoard {
 
 struct Board {
     nodes: BTreeMap<Address, NodeBoard>,
-    /// Whether the nodes can be found, where they are not configured.
+    /// Results of topology discovery. A single server is configured, and needs none.
     topology: Streak,
     fingerprint: Fingerprint,
-    /// Whether `INFO` was refused, and so is not asked for again.
+    /// True once `INFO` was refused; it is not requested again.
     info_refused: bool,
-    /// Since when rights for usage are missing, and which.
+    /// The missing rights for usage, and since when.
     usage_refused: Option<(Since, Arc<str>)>,
 }
 
@@ -62,19 +62,19 @@ impl StoreHealth {
         Self(Arc::new(SharedBoard { config: config.clone(), board, changes }))
     }
 
-    /// What is known now.
+    /// Returns a snapshot of the current status.
     #[must_use]
     pub fn status(&self) -> StoreStatus {
         self.0.board.lock().status(&self.0.config)
     }
 
-    /// Tells of changes of [`StoreHealth::status`].
+    /// Subscribes to changes of [`StoreHealth::status`].
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.0.changes.subscribe()
     }
 
-    /// These nodes are probed now, and no others.
+    /// Sets the probed nodes, and drops all others.
     pub(super) fn keep(&self, nodes: &[Address]) {
         self.change(|board| {
             board.nodes.retain(|known, _| nodes.contains(known));
@@ -84,7 +84,7 @@ impl StoreHealth {
         });
     }
 
-    /// How a look for the nodes has ended. A single server is configured, so that it is not looked for.
+    /// Records the result of a topology refresh. A single server is configured, so it has no discovery.
     pub(super) fn looked(&self, outcome: &Result<(), String>) {
         if self.0.config.topology == Topology::Single {
             return;
@@ -104,7 +104,7 @@ impl StoreHealth {
         });
     }
 
-    /// How a probe of a node has ended.
+    /// Records the result of a node's probe.
     pub(super) fn probed(&self, node: &Address, outcome: Result<(), &str>) {
         self.change(|board| {
             let Some(known) = board.nodes.get_mut(node) else { return };
@@ -127,12 +127,12 @@ impl StoreHealth {
         });
     }
 
-    /// The fingerprint that this node shows.
+    /// Returns this node's fingerprint.
     pub(super) fn own_fingerprint(&self) -> String {
         self.0.board.lock().fingerprint.own().to_owned()
     }
 
-    /// Which fingerprint was found, if any.
+    /// Records the fingerprint that was found, if any.
     pub(super) fn compared(&self, found: Option<&str>) {
         self.change(|board| {
             let fingerprint = &mut board.fingerprint;
@@ -151,7 +151,7 @@ impl StoreHealth {
         });
     }
 
-    /// Redis does not say which fingerprint there is.
+    /// Records that Redis refused the comparison of fingerprints.
     pub(super) fn comparison_refused(&self, reason: &str) {
         if self.0.board.lock().fingerprint.refused() {
             tracing::warn!(
@@ -161,12 +161,12 @@ impl StoreHealth {
         }
     }
 
-    /// Whether `INFO` may be asked for.
+    /// True unless `INFO` was refused before.
     pub(super) fn may_ask_info(&self) -> bool {
         !self.0.board.lock().info_refused
     }
 
-    /// `INFO` was refused. It is not asked for again.
+    /// Records that `INFO` was refused. It is not requested again.
     pub(super) fn info_refused(&self, node: &Address, reason: &str) {
         if !std::mem::replace(&mut self.0.board.lock().info_refused, true) {
             tracing::info!(
@@ -176,7 +176,7 @@ impl StoreHealth {
         }
     }
 
-    /// Which rights for usage are missing, if any.
+    /// Records the missing rights for usage, if any.
     pub(super) fn usage_looked(&self, missing: Option<&str>) {
         self.change(|board| match (missing, &board.usage_refused) {
             (None, None) => {}
@@ -197,7 +197,7 @@ impl StoreHealth {
         });
     }
 
-    /// What `INFO` says.
+    /// Records the reply of `INFO`.
     pub(super) fn informed(&self, node: &Address, info: MemoryInfo) {
         self.change(|board| {
             let Some(known) = board.nodes.get_mut(node) else { return };

@@ -1,15 +1,15 @@
-//! Which engines are in use, and whether leases, queues and usage are: what a node must be able to run.
+//! The capabilities in use, which a node must be able to run: engines, leases, queues and usage.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use weir_core::algorithm::EngineKind;
 
-/// A set of engines. It may have leases, queues and usage, too.
+/// A bit set of engines, with flags for leases, queues and usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EngineSet(u16);
 
-/// The engines of all rules that serve now. Clones share them.
+/// The engines of all current strategies and rules. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct EnginesInUse(Arc<InUse>);
 
@@ -26,64 +26,64 @@ impl FromIterator<EngineKind> for EngineSet {
 }
 
 impl EngineSet {
-    /// The same set, with leases if `leases` says so.
+    /// Adds leases if `leases` is true.
     #[must_use]
     pub const fn with_leases(self, leases: bool) -> Self {
         Self(self.0 | if leases { LEASES } else { 0 })
     }
 
-    /// The same set, with queues if `queues` says so.
+    /// Adds queues if `queues` is true.
     #[must_use]
     pub const fn with_queues(self, queues: bool) -> Self {
         Self(self.0 | if queues { QUEUES } else { 0 })
     }
 
-    /// The same set, with usage that nodes share if `usage` says so.
+    /// Adds shared usage if `usage` is true.
     #[must_use]
     pub const fn with_usage(self, usage: bool) -> Self {
         Self(self.0 | if usage { USAGE } else { 0 })
     }
 
-    /// Whether queues are in it.
+    /// True if queues are in the set.
     pub(super) const fn has_queues(self) -> bool {
         self.0 & QUEUES != 0
     }
 
-    /// Whether usage is in it.
+    /// True if usage is in the set.
     pub(super) const fn has_usage(self) -> bool {
         self.0 & USAGE != 0
     }
 
-    /// Whether leases are in it.
+    /// True if leases are in the set.
     pub(super) const fn has_leases(self) -> bool {
         self.0 & LEASES != 0
     }
 
-    /// Whether it is one of them.
+    /// True if `engine` is in the set.
     pub(super) fn has(self, engine: EngineKind) -> bool {
         self.0 & bit(engine) != 0
     }
 }
 
 impl EnginesInUse {
-    /// Says which engines the configured strategies have.
+    /// Sets the engines of the configured strategies.
     pub fn set_strategies(&self, engines: EngineSet) {
         self.0.strategies.store(engines.0, Relaxed);
     }
 
-    /// Says which engines the rules of Envoy's files have, after every reload.
+    /// Sets the engines of the rules in Envoy's files, after every reload.
     pub fn set_rules(&self, engines: EngineSet) {
         self.0.rules.store(engines.0, Relaxed);
     }
 
-    /// All of them; the window, which limits of Envoy's requests have, where nothing is configured.
+    /// Returns all of them. Without any but usage it adds the window, which limits in Envoy's requests use.
     pub(super) fn all(&self) -> EngineSet {
         let used = self.0.strategies.load(Relaxed) | self.0.rules.load(Relaxed);
         EngineSet(if used & !USAGE == 0 { used | bit(EngineKind::Window) } else { used })
     }
 }
 
-/// The bits of leases, queues and usage, above those of engines.
+/// Flag bits of leases, queues and usage, above those of engines.
 const LEASES: u16 = 1 << 15;
 const QUEUES: u16 = 1 << 14;
 const USAGE: u16 = 1 << 13;

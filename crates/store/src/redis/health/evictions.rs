@@ -1,4 +1,4 @@
-//! Whether Redis evicts keys: an evicted key is a limit that starts full.
+//! Detects key evictions by Redis. A limit whose key was evicted starts full again.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use super::ask::{AskError, ask};
 use super::streak::Since;
 use crate::redis::connect::Connection;
 
-/// Between two looks.
+/// Interval of the `INFO` queries.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
 
-/// How long evictions are reported after the last one.
+/// Evictions are reported until this long after the last one.
 const REPORTED: Duration = Duration::from_secs(60);
 
 /// The only policy under which no key is evicted.
 const NO_EVICTION: &str = "noeviction";
 
-/// What `INFO` says of it. Some services leave lines out.
+/// The relevant fields of `INFO`. Some managed services omit them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct MemoryInfo {
     pub(super) evicted_keys: Option<u64>,
     pub(super) policy: Option<String>,
 }
 
-/// What is known of one node.
+/// The eviction state of one node.
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
-    /// The server's own count, at the last look.
+    /// The server's own counter, at the last query.
     seen: Option<u64>,
-    /// Keys that were evicted since this process looked first.
+    /// Number of keys evicted since this process first checked.
     total: u64,
     rising: Option<Rising>,
-    /// A policy that evicts.
+    /// The policy, if it evicts, and since when it is known.
     policy: Option<(Since, String)>,
 }
 
@@ -43,21 +43,21 @@ struct Rising {
     keys: u64,
 }
 
-/// A change that is worth a log line.
+/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// Keys are evicted.
     Evicts,
-    /// None was evicted for a while.
+    /// No key was evicted for longer than [`REPORTED`].
     Stopped,
-    /// The policy is one that evicts.
+    /// The policy evicts keys.
     MayEvict,
-    /// It no longer is.
+    /// The policy no longer evicts keys.
     Keeps,
 }
 
 impl Evictions {
-    /// Compares with what was known.
+    /// Records the reply, and returns the changes.
     pub(super) fn looked(&mut self, info: MemoryInfo, now: Since) -> Vec<Event> {
         let mut events = Vec::new();
         events.extend(self.counted(info.evicted_keys, now));
@@ -66,7 +66,7 @@ impl Evictions {
     }
 
     fn counted(&mut self, evicted_keys: Option<u64>, now: Since) -> Option<Event> {
-        // A server that was started again counts from 0.
+        // A restarted server counts from 0.
         let seen = std::mem::replace(&mut self.seen, evicted_keys).unwrap_or(u64::MAX);
         let keys = evicted_keys.unwrap_or_default().saturating_sub(seen);
         self.total += keys;
@@ -101,23 +101,23 @@ impl Evictions {
         }
     }
 
-    /// Keys that were evicted since this process looked first.
+    /// Number of keys evicted since this process first checked.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Since when keys are evicted, and how many were.
+    /// Returns since when keys are being evicted, and their number since then.
     pub(super) fn rising(&self) -> Option<(Since, u64)> {
         self.rising.as_ref().map(|rising| (rising.since, rising.keys))
     }
 
-    /// The policy, and since when it is known, if it is one that evicts.
+    /// Returns the policy if it evicts keys, and since when it is known.
     pub(super) fn policy(&self) -> Option<(Since, &str)> {
         self.policy.as_ref().map(|(since, policy)| (*since, policy.as_str()))
     }
 }
 
-/// Asks the server for both sections. Before version 7 a server knows one section a call.
+/// Queries both sections, one per call: `INFO` takes several only since Redis 7.
 pub(super) async fn look(connection: &mut Connection) -> Result<MemoryInfo, AskError> {
     let mut found = MemoryInfo::default();
     for section in ["memory", "stats"] {

@@ -1,7 +1,7 @@
-//! Whether all nodes of Weir have the same `key_secret`. With another one a node has other keys, so that every limit
-//! is admitted once by each secret.
+//! Detects nodes of Weir with another `key_secret`. Such a node has other keys, so every limit is admitted once per
+//! secret.
 //!
-//! Each node reads a fingerprint of the secret and then writes its own, under a key that all know.
+//! Each node reads the last written fingerprint of a secret, and then writes its own under the same well-known key.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use super::ask::{AskError, ask};
 use super::streak::Since;
 use crate::redis::connect::Connection;
 
-/// Between two looks.
+/// Interval of the exchanges.
 pub(super) const EVERY: Duration = Duration::from_secs(20);
 
-/// How long a fingerprint lasts after its last write, and how long one that was seen is reported.
+/// The TTL of a written fingerprint, and how long another node's fingerprint is reported after it was last seen.
 const LASTS: Duration = Duration::from_secs(60);
 
-/// Which fingerprints this node has seen.
+/// This node's fingerprint, and the last other one that it has seen.
 #[derive(Debug)]
 pub(super) struct Fingerprint {
     own: String,
     other: Option<Other>,
-    /// Whether it was logged that Redis refuses to be asked.
+    /// True once a refusal was logged.
     refusal_logged: bool,
 }
 
@@ -34,12 +34,12 @@ struct Other {
     last: Since,
 }
 
-/// A change that is worth a log line.
+/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Another node has another secret.
     Differs,
-    /// No other fingerprint was seen for a while.
+    /// No other fingerprint was seen for longer than [`LASTS`].
     Agrees,
 }
 
@@ -48,12 +48,12 @@ impl Fingerprint {
         Self { own: secret.fingerprint(), other: None, refusal_logged: false }
     }
 
-    /// This node's own.
+    /// Returns this node's own fingerprint.
     pub(super) fn own(&self) -> &str {
         &self.own
     }
 
-    /// What was found; `None` is nothing.
+    /// Records the fingerprint under the key; `None` if there was none.
     pub(super) fn found(&mut self, fingerprint: Option<&str>, now: Since) -> Option<Change> {
         match (fingerprint.filter(|found| *found != self.own), &mut self.other) {
             (Some(found), Some(other)) => {
@@ -73,18 +73,18 @@ impl Fingerprint {
         }
     }
 
-    /// Whether a refusal is to be logged: the first one is.
+    /// Records a refusal. Returns true for the first one, which is logged.
     pub(super) fn refused(&mut self) -> bool {
         !std::mem::replace(&mut self.refusal_logged, true)
     }
 
-    /// Since when there is another fingerprint, and which.
+    /// Returns the other fingerprint, and since when it is seen.
     pub(super) fn other(&self) -> Option<(Since, &str)> {
         self.other.as_ref().map(|other| (other.since, other.fingerprint.as_str()))
     }
 }
 
-/// Reads what a node has written last, and writes this node's own over it.
+/// Reads the last written fingerprint, and overwrites it with this node's own.
 pub(super) async fn exchange(
     connection: &mut Connection,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! The tasks that find out: one for each master.
+//! The monitor's tasks: one prober per master.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::redis::context::LinkContext;
 use crate::redis::topology::Address;
 use crate::redis::watch::watch;
 
-/// Between two probes of a node.
+/// Interval of probes of a healthy node.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
 
-/// After a probe that failed.
+/// Delay after a failed probe.
 const PROBE_AGAIN: Duration = Duration::from_millis(500);
 
-/// Watches over the nodes, those that there are and those that come. Runs until it is dropped.
+/// Runs the topology watcher and the probers of all current masters, until it is dropped.
 pub(in crate::redis) async fn monitor(
     context: &Arc<LinkContext>,
     health: &StoreHealth,
@@ -38,7 +38,7 @@ pub(in crate::redis) async fn monitor(
     tokio::join!(looks, keep_probing(context, health, engines));
 }
 
-/// A prober for every master that is known, and none for those that have gone.
+/// Keeps one prober running per known master, and stops those of masters that are gone.
 async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines: &EnginesInUse) {
     let mut changes = context.topology.changes();
     let probes = Arc::new(Probes::new());
@@ -76,7 +76,7 @@ async fn keep_probing(context: &Arc<LinkContext>, health: &StoreHealth, engines:
     }
 }
 
-/// Looks after one node.
+/// The prober of one node.
 struct Prober {
     address: Address,
     context: Arc<LinkContext>,
@@ -84,11 +84,11 @@ struct Prober {
     engines: EnginesInUse,
     probes: Arc<Probes>,
     deadlines: Deadlines,
-    /// In the node's slots, as far as is known.
+    /// Hash tags in the node's slots, by the current slot map.
     tags: Vec<u128>,
-    /// When the secret was compared last.
+    /// The last comparison of secrets.
     compared: Option<Instant>,
-    /// When `INFO` was asked for last.
+    /// The last query of `INFO`.
     informed: Option<Instant>,
 }
 
@@ -102,7 +102,7 @@ impl Prober {
                     self.health.probed(&self.address, Ok(()));
                     PROBE_EVERY
                 }
-                // The map of slots is about to change; the next probe takes another tag.
+                // The slot map is about to change; the next probe chooses new tags.
                 Probed::Elsewhere => {
                     self.tags.clear();
                     PROBE_AGAIN
@@ -124,7 +124,7 @@ impl Prober {
         }
     }
 
-    /// On the connection, or on a new one.
+    /// Probes over the open connection, or over a new one.
     async fn probe(&mut self, connection: &mut Option<Connection>) -> Probed {
         let context = &self.context;
         let open = match connection {
@@ -145,8 +145,8 @@ impl Prober {
         self.probes.probe(open, context, &self.deadlines, &self.tags, self.engines.all()).await
     }
 
-    /// What is asked less often than the probe, and only of a node that decides. An error means that the connection
-    /// is of no use.
+    /// Runs the queries that are rarer than the probe, on a node that decides. An error means that the connection is
+    /// broken.
     async fn look_around(&mut self, connection: &mut Connection) -> Result<(), ()> {
         let now = monotonic();
         let is_due = |last: Option<Instant>, every| {

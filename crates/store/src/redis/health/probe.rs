@@ -1,8 +1,8 @@
-//! The probe: every right of what is in use, a charge through the real script for each engine, and leases if they are in
-//! use, on keys of this process alone.
+//! The probe: it checks the ACL rights of all capabilities in use, charges through the real script for each engine, and
+//! takes leases if they are in use. Its keys belong to this process alone.
 //!
-//! `PING` and an empty script pass where every write is refused: for want of a right, memory, replicas, or on a
-//! server that is too old. So what is tried is a charge, which writes.
+//! `PING` and an empty script succeed even where every write is refused: for lack of a right, memory or replicas, or
+//! on a server that is too old. A charge writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ use crate::redis::context::LinkContext;
 use crate::redis::decisions::DecisionRequest;
 use crate::redis::topology::{Address, ClusterView};
 
-/// So long that a probe finds what the last one wrote, as charges do, and so short that what it wrote is gone within
+/// Long enough that a probe reads what the last one wrote, as charges do. Short enough that its keys expire within
 /// a minute.
 const WINDOW: Micros = Micros::from_secs(10);
 
-/// More than there are ever probes in a window, so that each is admitted and writes.
+/// More than the number of probes in a window, so that each is admitted and writes.
 const LIMIT: u64 = 10_000;
 
-/// What the probes of one process have in common.
+/// State that the probes of one process share.
 #[derive(Debug)]
 pub(super) struct Probes {
     tags: ProcessTags,
@@ -44,8 +44,8 @@ impl Probes {
         Self { tags: ProcessTags::random(), strategies: strategies(), leases: LeaseProbe::new(WINDOW) }
     }
 
-    /// Hash tags for the node at `address`: in a cluster one of the node's slots, and elsewhere of two slots, because
-    /// a node of a cluster refuses a call with both. `None` where the node has no slot.
+    /// Chooses hash tags for the node at `address`: in a cluster one in a slot of the node, otherwise two of different
+    /// slots, because a cluster node would refuse a call with both. `None` if the node has no slot.
     pub(super) fn tags(&self, topology: &ClusterView, address: &Address) -> Option<Vec<u128>> {
         let owns = |slot| topology.owner(slot).is_ok_and(|owner| owner == *address);
         let first = self.tags.next(owns)?;
@@ -56,8 +56,8 @@ impl Probes {
         Some(vec![first, second])
     }
 
-    /// Tries all rights, charges by every engine of `engines`, and takes and returns leases if they are in it, one call
-    /// after the other, until one is refused.
+    /// Checks all rights, charges with every engine of `engines`, and acquires and releases leases if they are in use.
+    /// Stops at the first failure.
     pub(super) async fn probe(
         &self,
         connection: &mut Connection,
@@ -96,7 +96,7 @@ impl Probes {
     }
 }
 
-/// Whether every right is there that what is in use needs.
+/// Checks the rights of all capabilities in use.
 async fn rights(
     connection: &mut Connection,
     context: &LinkContext,
@@ -124,7 +124,7 @@ fn silent(context: &LinkContext) -> Probed {
     Probed::Broken(format!("no answer within {}", context.config.deadline))
 }
 
-/// A strategy of one limit for each engine.
+/// Builds a strategy with one limit for each engine.
 fn strategies() -> Vec<Arc<Strategy>> {
     let algorithms = [
         Algorithm::bucket(LIMIT, Rate { count: LIMIT, period: WINDOW }),
@@ -140,7 +140,7 @@ fn strategies() -> Vec<Arc<Strategy>> {
         let limit = Limit { name: "probe".into(), scope: Scope::default(), algorithm };
         Strategy::new("probe", vec![limit], true, FailurePolicy::Error).map(Arc::new)
     };
-    // All of them are valid, which the test below holds.
+    // All of them are valid; the test below checks it.
     algorithms.into_iter().flatten().map(strategy).filter_map(Result::ok).collect()
 }
 

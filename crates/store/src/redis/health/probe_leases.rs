@@ -1,4 +1,4 @@
-//! The probe of leases: it takes and returns one through the real script.
+//! The probe of leases: it acquires and releases one through the real script.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::redis::connect::Connection;
 use crate::redis::context::LinkContext;
 use crate::redis::leases::LeaseRequest;
 
-/// How the reason begins when leases are refused.
+/// The prefix of reasons that concern leases.
 pub(super) const FOR_LEASES: &str = "for leases: ";
 
-/// A limit of one permit, and the calls that are made of it.
+/// A limit of one permit, and the probe's calls on it.
 #[derive(Debug)]
 pub(super) struct LeaseProbe {
-    /// The second one has leases that last half as long.
+    /// Two rules; leases of the second last half as long.
     rules: [ConcurrencyRule; 2],
-    /// Under which rule, by whom, that is, partition and id, and what.
+    /// Each call: index of the rule, partition, id, operation.
     calls: [(usize, &'static str, &'static str, LeaseOp); 4],
 }
 
 impl LeaseProbe {
-    /// Leases that last for `ttl`, if a probe is lost before it returns its own.
+    /// Builds the calls. A lease lasts for `ttl` if its probe is lost before the release.
     pub(super) fn new(ttl: Micros) -> Option<Self> {
         let controller = ControllerRule::Aimd(AimdRule { backoff: 0.9, timeout: ttl });
-        // A limit that adapts needs every right that a fixed one needs.
+        // An adaptive limit needs every right that a fixed one needs.
         let one = AdaptiveRule { initial: 1, min: 1, max: 1, controller, sampling: None, idle: ttl };
         let source = LimitSource::Adaptive(one);
         let rule = |max_ttl| {
@@ -40,20 +40,20 @@ impl LeaseProbe {
         };
         let acquire = LeaseOp::Acquire { weight: 1, ttl };
         let release = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
-        // Together they use every right of leases: the second call finds its lease, which may not last as long any more,
-        // the third is refused, and the last one changes the count of a partition that is not its own.
+        // Together they use every right of leases: the second call finds its lease, whose maximum TTL is shorter now,
+        // the third is refused, and the last one changes the count of another partition.
         let calls = [
             (0, "one", "first", acquire),
             (1, "one", "first", acquire),
             (0, "one", "second", acquire),
             (0, "other", "first", release),
         ];
-        // The numbers are valid, which the test below holds.
+        // The numbers are valid; the test below checks it.
         let rules = [rule(ttl)?, rule(Micros(ttl.0 / 2))?];
         Some(Self { rules, calls })
     }
 
-    /// Makes the calls under each of `tags`, until one is refused.
+    /// Makes the calls under each of `tags`, up to the first failure.
     pub(super) async fn run(
         &self,
         connection: &mut Connection,

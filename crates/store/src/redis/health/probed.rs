@@ -1,4 +1,4 @@
-//! One call of a probe, and what it says of the node.
+//! One call of a probe, and its classified result.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::redis::context::LinkContext;
 use crate::redis::fault::as_written;
 use crate::redis::script_call::{CallTerms, ScriptRequest, exchange};
 
-/// How a probe ended.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Probed {
-    /// The node has decided.
+    /// The node decides.
     Decides,
-    /// The slot is another node's, or on its way there: this says nothing of the node.
+    /// The slot belongs to another node, or is being migrated there: no evidence about the node.
     Elsewhere,
-    /// The node did not decide, and says why.
+    /// The node refused, with this reason.
     Refuses(String),
-    /// No answer: the connection is of no use any more.
+    /// No answer, or a broken connection.
     Broken(String),
 }
 
-/// Asks the node for requests of one form.
+/// Sends requests of one form to the node.
 pub(super) async fn probe<R: ScriptRequest>(
     connection: &mut Connection,
     context: &LinkContext,
@@ -46,7 +46,7 @@ pub(super) async fn probe<R: ScriptRequest>(
     }
 }
 
-/// What an error of Redis, or of the connection, says of the node.
+/// Classifies an error of Redis or of the connection.
 pub(super) fn refused(error: &RedisError, is_cluster: bool) -> Probed {
     let Some(code) = error.code() else { return Probed::Broken(error.to_string()) };
     if is_cluster && matches!(code, "MOVED" | "ASK" | "TRYAGAIN") {

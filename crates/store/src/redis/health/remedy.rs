@@ -1,4 +1,4 @@
-//! What an operator can do about a refusal.
+//! Remedies for refusals, for operators.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use weir_config::{RedisConfig, Topology};
 use super::probe_leases::FOR_LEASES;
 use super::rights::{self, WITHOUT};
 
-/// What a part of a refusal means, for its own topology or for any. The first that fits counts.
+/// Known refusals: a substring, the topology it applies to (`None` is any), and the remedy. The first match wins.
 const KNOWN: [(&str, Option<Topology>, &str); 27] = [
     (
         "OOM",
@@ -92,7 +92,7 @@ const KNOWN: [(&str, Option<Topology>, &str); 27] = [
 
 const ANY: &str = "check that Redis runs there, can be reached from here, and lets this user in";
 
-/// What to do about `reason`.
+/// Returns the remedy for `reason`.
 pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
     if reason.contains("NOPERM") || reason.contains("The user executing the script") {
         return Cow::Owned(rights(reason, config));
@@ -103,7 +103,7 @@ pub(super) fn remedy(reason: &str, config: &RedisConfig) -> Cow<'static, str> {
     Cow::Borrowed(KNOWN.iter().find(fits).map_or(ANY, |(_, _, what)| what))
 }
 
-/// Redis says which command it refused, but not always within a script; and never which key.
+/// Returns the rights to grant. Redis names the refused command (not always within a script), but never the key.
 fn rights(reason: &str, config: &RedisConfig) -> String {
     let user = config.login.as_ref().and_then(|login| login.username.as_deref()).unwrap_or("default");
     let namespace = &config.namespace;
@@ -137,7 +137,7 @@ mod tests {
         assert!(said.contains(expected), "{reason}: {said}");
     }
 
-    /// The words of Redis 6.2, 7 and 8.
+    /// Error messages of Redis 6.2, 7 and 8.
     #[test]
     fn each_refusal_has_its_own() {
         use Topology::{Cluster, Sentinel, Single};

@@ -1,7 +1,7 @@
-//! The rights that each capability needs, and the call that finds out which of them are missing.
+//! The ACL rights that each capability needs, and the call that checks for missing ones.
 //!
-//! Each command is tried in a form that changes nothing, or nothing but the probe's own key. `docs/redis.md` lists the same
-//! rights.
+//! Each command is tried in a form that has no effect, or none but on the probe's own key. `docs/redis.md` lists the
+//! same rights.
 
 use redis::{RedisError, Value};
 
@@ -10,10 +10,10 @@ use crate::redis::connect::Connection;
 use crate::redis::lua_files::RIGHTS;
 use weir_core::algorithm::EngineKind;
 
-/// A right, as `ACL SETUSER` takes it without the sign, and a command that needs it; `@` is the probe's key.
+/// A right in the syntax of `ACL SETUSER` without the `+`, and a command that needs it; `@` is the probe's key.
 type Right = (&'static str, &'static str);
 
-/// What every script needs. The first removes what the others write.
+/// Rights that every script needs. The first one deletes what the others write.
 const OF_ALL: &[Right] = &[("del", "DEL @"), ("time", "TIME"), ("pexpireat", "PEXPIREAT @ 1")];
 
 const OF_DECISIONS: &[Right] = &[
@@ -72,7 +72,7 @@ const OF_QUEUES: &[Right] = &[
     ("lpop", "LPOP @"),
 ];
 
-/// What queues need of the rights of decisions.
+/// Rights of decisions that queues need, too.
 const OF_QUEUES_TOO: &[Right] = &[
     ("get", "GET @"),
     ("set", "SET @ x XX PX 1000"),
@@ -91,24 +91,24 @@ const OF_USAGE: &[Right] = &[
     ("zremrangebyrank", "ZREMRANGEBYRANK @ 0 0"),
 ];
 
-/// What a process does with Redis.
+/// A capability that a process uses Redis for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Capability {
-    /// Decisions, by the engines in use.
+    /// Decisions, with the engines in use.
     Decisions,
     /// Leases.
     Leases,
     /// Queues.
     Queues,
-    /// Usage that nodes share.
+    /// Usage shared between nodes.
     Usage,
 }
 
 impl Capability {
-    /// Those without which a node does not do what it is asked.
+    /// The required ones: a node that lacks one fails its probe.
     pub(super) const NEEDED: [Self; 3] = [Self::Decisions, Self::Leases, Self::Queues];
 
-    /// Whether it is in use.
+    /// True if it is in use.
     pub(super) fn is_in(self, used: EngineSet) -> bool {
         match self {
             Self::Decisions => EngineKind::ALL.into_iter().any(|engine| used.has(engine)),
@@ -118,7 +118,7 @@ impl Capability {
         }
     }
 
-    /// How the reason begins when a right is missing.
+    /// Returns the prefix of reasons that concern it.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::Decisions => "",
@@ -143,7 +143,7 @@ impl Capability {
     }
 }
 
-/// Why this capability does not work, if rights are missing: all of them by name. An error is one of the call itself.
+/// Returns a reason that lists all missing rights of this capability, or `None`. An error is one of the call itself.
 pub(super) async fn missing(
     connection: &mut Connection,
     capability: Capability,
@@ -151,7 +151,7 @@ pub(super) async fn missing(
     key: &[u8],
 ) -> Result<Option<String>, RedisError> {
     let rights: Vec<&Right> = capability.rights(used).collect();
-    // Not by EVALSHA, which the charge uses: EVAL is a right, too.
+    // EVAL instead of EVALSHA, which the charge uses: EVAL is a right, too.
     let mut command = redis::cmd("EVAL");
     command.arg(RIGHTS).arg(1).arg(key);
     for (_, tried) in &rights {
@@ -166,16 +166,16 @@ pub(super) async fn missing(
     Ok((!named.is_empty()).then(|| format!("{}{WITHOUT}{}", capability.prefix(), named.join(" "))))
 }
 
-/// What the names of missing rights follow in a reason.
+/// The text before the missing rights in a reason.
 pub(super) const WITHOUT: &str = "NOPERM this user has no right to ";
 
-/// All rights of decisions besides keys, as `ACL SETUSER` takes them.
+/// Returns all rights of decisions except keys, in the syntax of `ACL SETUSER`.
 pub(super) fn of_decisions() -> String {
     let all = [OF_ALL, OF_DECISIONS, OF_LOGS, OF_RINGS].concat();
     list(std::iter::once("evalsha").chain(["eval"]).chain(all.iter().map(|(name, _)| *name)))
 }
 
-/// What leases need besides.
+/// Returns the additional rights of leases.
 pub(super) fn of_leases() -> String {
     list(OF_LEASES.iter().map(|(name, _)| *name))
 }
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// The lists of the documentation, in whatever order.
+    /// Compares with the lists of the documentation, in any order.
     #[test]
     fn the_documentation_lists_the_same() {
         // At run time: the image is built without docs/.

@@ -1,4 +1,4 @@
-//! When something counts as failed: after three failures in a row, until two successes in a row.
+//! Hysteresis of failures: three in a row begin the failed state, and two successes in a row end it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,54 +6,54 @@ use std::time::{Duration, Instant};
 use weir_time::clock::{Clock, monotonic};
 use weir_units::Micros;
 
-/// So many failures in a row begin the failed state.
+/// Consecutive failures that begin the failed state.
 const BEGINS: u32 = 3;
 
-/// So many successes in a row end it.
+/// Consecutive successes that end it.
 const ENDS: u32 = 2;
 
 /// A point in time, on both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since {
-    /// On the wall clock, for people.
+    /// On the wall clock, for display.
     pub wall: Micros,
-    /// On the monotonic clock, for spans.
+    /// On the monotonic clock, for durations.
     pub instant: Instant,
 }
 
-/// What is known of a node (or of the topology), from one result after the other.
+/// The state of a node (or of the topology), from its latest results.
 #[derive(Debug, Default)]
 pub(super) struct Streak {
     state: State,
-    /// Results in a row that speak against the state.
+    /// Consecutive results that contradict the state.
     against: u32,
-    /// The first failure in a row, and what the latest one said.
+    /// Start of the first failure in a row, and the reason of the latest one.
     failing: Option<(Since, Arc<str>)>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing has succeeded yet, and too little has failed.
+    /// No success yet, and fewer than [`BEGINS`] failures.
     #[default]
     Unknown,
     Working,
     Failed,
 }
 
-/// A change that is worth a log line.
+/// A change to be logged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StreakChange {
     /// The failed state begins.
     Began,
     /// It ends.
     Ended {
-        /// How long it was, from its first failure.
+        /// Its duration, from its first failure.
         lasted: Duration,
     },
 }
 
 impl Since {
-    /// This moment.
+    /// Returns the current time.
     #[must_use]
     pub fn now() -> Self {
         Self { wall: Clock::System.now(), instant: monotonic() }
@@ -61,7 +61,7 @@ impl Since {
 }
 
 impl Streak {
-    /// Something has failed.
+    /// Records a failure.
     pub(super) fn failed(&mut self, why: &str, now: Since) -> Option<StreakChange> {
         let since = match &self.failing {
             Some((since, _)) if self.state == State::Failed || self.against > 0 => *since,
@@ -79,7 +79,7 @@ impl Streak {
         })
     }
 
-    /// Something has succeeded.
+    /// Records a success.
     pub(super) fn succeeded(&mut self, now: Since) -> Option<StreakChange> {
         if self.state == State::Failed {
             self.against += 1;
@@ -93,12 +93,12 @@ impl Streak {
         Some(StreakChange::Ended { lasted: now.instant.saturating_duration_since(since.instant) })
     }
 
-    /// Whether it is known to work.
+    /// True if it is known to work.
     pub(super) fn is_working(&self) -> bool {
         self.state == State::Working
     }
 
-    /// Since when and why it does not work. A single failure says so only where nothing says otherwise.
+    /// Returns since when and why it does not work. Before the first success a single failure is enough.
     pub(super) fn failure(&self) -> Option<(Since, &Arc<str>)> {
         self.failing.as_ref().filter(|_| !self.is_working()).map(|(since, why)| (*since, why))
     }
@@ -108,7 +108,7 @@ impl Streak {
 mod tests {
     use super::*;
 
-    /// A clock that each look moves by a second.
+    /// A clock that advances by a second at each reading.
     struct Ticks(Since, u64);
 
     impl Ticks {

@@ -1,14 +1,14 @@
-//! Unused hash tags in chosen slots.
+//! Unused hash tags in given slots.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_core::key::{KeySecret, slot};
 
-/// Tags that are tried. Those of a node that has a single slot are one in 16,384, so that a search fails once in
-/// e^64 times.
+/// Maximum number of tags tried. If a node has a single slot, one tag in 16,384 fits, so a search fails with a
+/// probability of e^-64.
 const TRIES: u64 = 64 * 16_384;
 
-/// The tags of one process: as many as it needs, from a random one on.
+/// The tags of one process: a counter that starts at a random value.
 #[derive(Debug)]
 pub(super) struct ProcessTags(AtomicU64);
 
@@ -17,7 +17,7 @@ impl ProcessTags {
         Self(AtomicU64::new(KeySecret::random().hash(b"probe") as u64))
     }
 
-    /// The next tag in a slot that `owns` accepts; `None` if it accepts none.
+    /// Returns the next tag in a slot that `owns` accepts; `None` if none is found.
     pub(super) fn next(&self, owns: impl Fn(u16) -> bool) -> Option<u128> {
         let first = self.0.load(Relaxed);
         let tag = (0..TRIES).map(|tried| first.wrapping_add(tried)).find(|tag| owns(slot((*tag).into())))?;

@@ -1,4 +1,4 @@
-//! What `lua/lease.lua` replies.
+//! Decodes replies of `lua/lease.lua`.
 
 use redis::Value;
 use weir_core::lease::{LeaseAnswer, LeaseOutcome, LeaseRefusal};
@@ -9,22 +9,22 @@ use crate::redis::callers::Replies;
 use crate::redis::codes::lease_status as status;
 use crate::redis::reply::{doubles, garbled, next_key_error, packed, whole};
 
-/// Bytes of the answer to one call.
+/// Bytes of one answer.
 const ANSWER: usize = 56;
 
-/// The answer to one call, as it came.
+/// One answer, undecoded.
 struct LeaseReply {
     now: f64,
     status: f64,
     limit: f64,
     in_flight: f64,
     remaining: f64,
-    /// What the status has: a time, -1 or the bound of a refusal, or a weight.
+    /// Depends on the status: the remaining time of a lease, the bound of a refusal or -1, or a weight.
     extra: f64,
     estimate: f64,
 }
 
-/// Reads a reply to so many calls.
+/// Decodes the reply to `calls` requests.
 pub(super) fn decode(calls: usize, reply: &Value) -> Result<Replies<LeaseAnswer>, StoreError> {
     let (packed, reasons) = packed(reply)?;
     if packed.len() != calls * ANSWER {

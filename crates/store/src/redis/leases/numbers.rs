@@ -1,4 +1,4 @@
-//! The numbers of a call about a lease, which `lua/lease/start.lua` reads after the time.
+//! The parameters of a lease operation, which `lua/lease/start.lua` reads after the time.
 
 use weir_core::lease::{
     AdaptiveRule, ConcurrencyRule, ControllerRule, LeaseOp, LimitSource, ProbeRule, WorkOutcome,
@@ -9,7 +9,7 @@ use crate::redis::codes::{lease_op, lease_outcome};
 use crate::redis::doubles::doubles;
 
 doubles! {
-    /// A call about a lease: what is done, the limit, and the numbers of its controller. 0 for what it does not have.
+    /// The parameters of a lease operation: the operation, the limit and its controller. 0 is "not present".
     LeaseNumbers {
         op,
         initial,
@@ -17,12 +17,12 @@ doubles! {
         most,
         max_ttl,
         idle,
-        /// The share of its partition, or -1.
+        /// The share of its partition; -1 without a partition.
         share,
         weight,
         ttl,
         outcome,
-        /// How long the work took, or -1 for what passed since the lease was acquired.
+        /// Duration of the work; -1 stands for the time since the lease was acquired.
         rtt,
         shown_in_flight,
         jitter,
@@ -35,7 +35,7 @@ doubles! {
     }
 }
 
-/// Of a call that has none of the optional numbers.
+/// The defaults of optional parameters.
 const NOTHING: LeaseNumbers = LeaseNumbers {
     op: 0.0,
     initial: 0.0,
@@ -59,7 +59,7 @@ const NOTHING: LeaseNumbers = LeaseNumbers {
 };
 
 impl LeaseNumbers {
-    /// Bytes that they take.
+    /// Their encoded size.
     pub(super) const BYTES: usize = size_of::<Self>();
 
     pub(super) fn of(rule: &ConcurrencyRule, op: &LeaseOp, jitter: f64, share: Option<u64>) -> Self {
@@ -110,7 +110,7 @@ impl LeaseNumbers {
         }
     }
 
-    /// The top of each controller's file in `lua/lease/` explains its numbers.
+    /// Adds the controller's parameters. The header of each controller's file in `lua/lease/` explains them.
     fn with_controller(self, controller: &ControllerRule) -> Self {
         match controller {
             ControllerRule::Aimd(rule) => Self { p1: rule.backoff, p2: rule.timeout.0 as f64, ..self },

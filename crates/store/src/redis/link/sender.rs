@@ -1,4 +1,4 @@
-//! Sending calls over a connection, each as a task of its own.
+//! Sends calls over a connection, each as a task of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -12,8 +12,8 @@ use crate::redis::context::LinkContext;
 use crate::redis::script_call::{CallSlots, ScriptCall, ScriptRequest};
 use crate::redis::topology::ClusterView;
 
-/// After this many calls in a row without an answer the connection is given up: a node that hangs
-/// reports no error, and its successor is found only by looking.
+/// Consecutive timeouts after which the connection is given up: a hanging node reports no error, and its
+/// successor is found only by a topology refresh.
 const SILENT_CALLS: u32 = 3;
 
 /// Sends calls over one connection.
@@ -27,7 +27,7 @@ pub(super) struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends all of `calls`, joined as far as they may be. Returns how many calls that were.
+    /// Batches and sends all of `calls`. Returns the number of calls sent.
     pub(super) fn send<R: ScriptRequest>(&self, calls: &mut Vec<ScriptCall<R>>) -> usize {
         ScriptCall::group(calls, self.slots);
         let count = calls.len();
@@ -44,11 +44,11 @@ impl Sender<'_> {
     }
 }
 
-/// What the calls over a connection have found out about it.
+/// The health of a connection, from the results of its calls.
 #[derive(Default)]
 pub(super) struct ConnectionHealth {
     silent: AtomicU32,
-    /// Notified when the connection is of no use any more.
+    /// Notified when the connection is given up.
     pub(super) given_up: Notify,
 }
 

@@ -1,4 +1,4 @@
-//! Calls wait in an outbox until they are taken out, or it is closed.
+//! Tests of the outbox: calls wait until they are popped, or it is closed.
 
 use std::future::Future;
 use std::pin::pin;

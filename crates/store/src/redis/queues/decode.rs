@@ -1,4 +1,4 @@
-//! Replies of `lua/queue/`.
+//! Decodes replies of `lua/queue/`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use weir_units::Micros;
 
 type CallAnswers = Result<Replies<QueueAnswer>, StoreError>;
 
-/// Reads the reply to `calls`, which are of one kind.
+/// Decodes the reply to `calls`, which are of one kind.
 pub(super) fn decode(calls: &[Arc<QueueRequest>], reply: &Value) -> CallAnswers {
     let Some(first) = calls.first() else { return Ok(Replies::new()) };
     let parts = parts(reply)?;

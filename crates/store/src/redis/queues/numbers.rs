@@ -1,4 +1,4 @@
-//! The numbers of calls of a queue, which `lua/queue/` reads.
+//! The parameters of queue operations, which `lua/queue/` reads.
 
 use std::io::Write;
 
@@ -9,14 +9,14 @@ use crate::redis::codes::settle_op;
 use crate::redis::doubles::{doubles, put};
 
 doubles! {
-    /// A queue, after the time.
+    /// The parameters of a queue, sent after the time.
     QueueRuleNumbers {
         capacity,
         max_bytes,
         visibility,
-        /// 0 where there are no dead letters.
+        /// 0 without a dead-letter queue.
         max_deliveries,
-        /// Items in each period; 0 without a rate.
+        /// Items per period; 0 without a rate.
         count,
         period,
         outcomes_for,
@@ -24,7 +24,7 @@ doubles! {
 }
 
 doubles! {
-    /// An Ack or a Nack.
+    /// The parameters of an Ack or a Nack.
     SettleNumbers {
         op,
         delay,
@@ -32,20 +32,20 @@ doubles! {
     }
 }
 
-/// The numbers of one call.
+/// The parameters of one operation.
 pub(super) enum QueueCallNumbers {
-    /// For each item whether it has an id.
+    /// For each item, true if it has an id.
     Enqueue(SmallVec<[bool; 8]>),
-    /// The most items.
+    /// Maximum number of items.
     Take(usize),
-    /// An Ack or a Nack.
+    /// The parameters of an Ack or a Nack.
     Settle(SettleNumbers),
-    /// How many outcomes.
+    /// Maximum number of outcomes to return.
     Stats(usize),
 }
 
 impl QueueRuleNumbers {
-    /// Those of one part of a queue: dead letters have no rate, and are never dead again.
+    /// Returns those of one part of a queue. Dead letters have no rate, and are not dead-lettered again.
     pub(super) fn of(rule: &QueueNumbers, part: QueuePart) -> Self {
         let is_main = part == QueuePart::Main;
         let pace = rule.pace.filter(|_| is_main);
@@ -79,7 +79,7 @@ impl QueueCallNumbers {
         Self::Settle(SettleNumbers { op: op as f64, delay: delay as f64, n: items as f64 })
     }
 
-    /// How many items the call puts, takes or settles at most.
+    /// Returns the maximum number of items that the call enqueues, takes or settles.
     pub(super) fn items(&self) -> usize {
         match self {
             Self::Enqueue(has_id) => has_id.len(),
@@ -103,6 +103,6 @@ impl QueueCallNumbers {
     }
 }
 
-/// What is sent, for a comparison with the scripts.
+/// The field names in the order they are sent. A test compares them with the scripts.
 #[cfg(test)]
 pub(in crate::redis) const DOUBLES: &[&[&str]] = &[QueueRuleNumbers::NAMES, SettleNumbers::NAMES];

@@ -1,26 +1,26 @@
-//! Joining calls that are ready at the same moment.
+//! Batching: joins calls that are ready at the same moment.
 
 use super::{ScriptCall, ScriptRequest};
 use crate::redis::callers::append;
 
-/// What keys one call may have.
+/// Which cluster slots the keys of one call may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::redis) enum CallSlots {
-    /// Any: the server is no node of a cluster.
+    /// Any: the server is not a cluster node.
     Any,
-    /// Those of one slot.
+    /// One slot.
     Apart,
-    /// Those of all the node's slots, if they are not declared.
+    /// All slots of the node; the keys of a call over several slots are not declared.
     Together,
 }
 
 impl<R: ScriptRequest> ScriptCall<R> {
-    /// Joins calls. Those that could be joined keep their order.
+    /// Joins calls. Calls of one lane and form keep their order.
     pub(in crate::redis) fn group(calls: &mut Vec<Self>, slots: CallSlots) {
         if calls.len() < 2 {
             return;
         }
-        // Mostly there is one lane, and then nothing is sorted.
+        // Usually there is one lane, and nothing is sorted.
         if calls.windows(2).any(|pair| pair[0].lane(slots) != pair[1].lane(slots)) {
             calls.sort_by_key(|call| call.lane(slots));
         }
@@ -28,7 +28,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
             R::arrange(lane);
         }
         let mut grouped: Vec<Self> = Vec::with_capacity(4);
-        // The lane of the call at hand, and where the calls of it begin.
+        // The current lane, and the index of its first call.
         let (mut lane, mut begin) = (None, 0);
         for mut call in calls.drain(..) {
             let own = Some(call.lane(slots));
@@ -36,7 +36,7 @@ impl<R: ScriptRequest> ScriptCall<R> {
                 (lane, begin) = (own, grouped.len());
             }
             let mut same_lane = grouped.iter_mut().skip(begin).rev();
-            // Only the last call of its kind: what came later must not be done earlier.
+            // Only the last call like it is a candidate, so that no request overtakes an earlier one.
             match same_lane.find(|open| open.is_like(&call)).filter(|open| open.has_room_for(&call)) {
                 Some(open) => open.join(&mut call),
                 None => grouped.push(call),
@@ -45,8 +45,8 @@ impl<R: ScriptRequest> ScriptCall<R> {
         *calls = grouped;
     }
 
-    /// Calls of different lanes are never joined: the slot of a call that must be of one slot, and whether the node is
-    /// asked on behalf of another one.
+    /// Returns the lane: the slot, if a call may have only one, and the ASKING flag. Calls of different lanes are never
+    /// joined.
     fn lane(&self, slots: CallSlots) -> (Option<u16>, bool) {
         let is_apart = slots == CallSlots::Apart || (slots == CallSlots::Together && self.alone);
         (self.first().filter(|_| is_apart).map(R::slot), self.asking)

@@ -1,4 +1,4 @@
-//! Which requests share a call.
+//! Tests of batching: which requests share a call.
 
 use tokio::sync::oneshot;
 

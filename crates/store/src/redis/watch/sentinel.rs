@@ -1,7 +1,7 @@
-//! Finding the master: a sentinel says who it is, and the server itself must agree.
+//! Master discovery: a sentinel names the master, and the server itself must confirm it.
 //!
-//! A sentinel that was cut off still names the old master, and a master that was just demoted still
-//! accepts connections; only a server whose `ROLE` is master gets decisions.
+//! A partitioned sentinel still names the old master, and a master that was just demoted still accepts connections.
+//! Only a server whose `ROLE` is master gets decisions.
 
 use redis::Value;
 
@@ -9,10 +9,10 @@ use super::Watcher;
 use crate::redis::connect::{Connection, connect};
 use crate::redis::topology::{Address, SlotMap};
 
-/// Asks one sentinel for the master, and makes that the owner of every slot.
+/// Queries one sentinel for the master, and makes it the owner of every slot.
 ///
-/// The sentinel that led a failover knows of it seconds before the others do, so an error here makes
-/// the watcher ask the next one at once; and a lost master is not waited for once per sentinel.
+/// The sentinel that led a failover knows of it seconds before the others do, so after an error the watcher queries
+/// the next one at once. An address that failed is not tried again for each sentinel.
 pub(super) async fn ask(watcher: &mut Watcher<'_>, sentinel: &mut Connection) -> Result<(), String> {
     let address = named(watcher, sentinel).await?;
     if watcher.no_master.as_ref() == Some(&address) {
@@ -31,7 +31,7 @@ pub(super) async fn ask(watcher: &mut Watcher<'_>, sentinel: &mut Connection) ->
     }
 }
 
-/// A connection to the server at `address`, if that is a master and runs decisions.
+/// Returns a connection to the server at `address`, if it is a master and runs decisions.
 async fn verify(watcher: &mut Watcher<'_>, address: &Address) -> Result<Connection, String> {
     let mut connection = match watcher.master.take().filter(|(known, _)| known == address) {
         Some((_, connection)) => connection,
