@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
-use weir::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
+use crate::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
 use weir_config::{Config, span};
 use weir_core::strategy::{Rules, Strategy};
 use weir_units::Micros;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use weir::simulation::{
+use crate::simulation::{
     LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy,
     read_decision_log, replay,
 };
