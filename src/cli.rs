@@ -18,6 +18,7 @@ mod server_args;
 mod settings;
 mod signals;
 mod simulate;
+mod token;
 mod top;
 
 use std::io::{self, Write as _};
@@ -84,6 +85,9 @@ enum Command {
     /// Check a configuration file, or a directory of Envoy's, and report every mistake
     #[command(before_help = check::EXAMPLES)]
     Check(check::CheckArgs),
+    /// Make tokens for `server.identity.tokens_file`
+    #[command(before_help = token::EXAMPLES)]
+    Token(token::TokenArgs),
     /// Print the JSON Schema (2020-12) of the configuration file
     Schema(schema::SchemaArgs),
     /// Say what would decide a request, and why, from the configuration alone
@@ -125,6 +129,7 @@ pub fn run() -> ExitCode {
         Command::Lease(args) => lease::run(args),
         Command::Queue(args) => queue::run(args),
         Command::Check(args) => check::run(&args),
+        Command::Token(args) => token::run(&args),
         Command::Schema(schema::SchemaArgs {}) => schema::run(),
         Command::Explain(args) => explain::run(args),
         Command::ImportEnvoy(args) => import_envoy::run(&args),

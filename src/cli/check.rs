@@ -91,6 +91,9 @@ fn native(file: &Path, merge_domains: bool) -> CheckedConfig {
             return Err(errors.into_iter().flatten().collect());
         }
     };
+    if let Some(exposure) = config.exposure() {
+        say(&format!("note: {}: {exposure}", file.display()));
+    }
     let strategies = counted(config.rules.strategies().len(), "strategy", "strategies");
     let resources = counted(config.rules.resources().len(), "resource pattern", "resource patterns");
     let queues = match config.queues.all().len() {

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{Config, StoreConfig};
+use weir_config::{Config, Right, StoreConfig};
 use weir_core::key::{KeySecret, Namespace, Placements, Subject};
-use weir_core::strategy::{Attributes, Resolved, Rules};
+use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
+use weir_node::access::{Explained, Rights, rights_of};
 use weir_node::limiter::{self, Question};
 
 use super::allow::AllowOutput;
@@ -41,6 +42,9 @@ pub(crate) struct ExplainArgs {
     /// A further fact about the request, such as region=eu; may be given several times
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
+    /// Say also which rule of `authorize` lets this caller ask, or why none does: token:shop, spiffe://prod/shop
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["queue", "envoy"])]
+    caller: Option<String>,
     /// Explain a queue, or NAME:dead for its dead letters: its numbers, its keys, and where they lie
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "envoy", "strategy", "attributes"])]
     queue: Option<String>,
@@ -102,8 +106,13 @@ fn explain(args: ExplainArgs) -> Result<()> {
     let (resource, consumer) = (args.resource.as_deref().unwrap_or_default(), args.consumer.as_str());
     let strategy = args.strategy.as_str();
     let pairs = attributes.iter().collect();
-    let question = Question { resource, consumer, strategy, attributes: pairs, ..Question::until(None) };
+    let question =
+        Question { resource, consumer, strategy, attributes: pairs, ..Question::until(None, Rights::ALL) };
     let resolved = limiter::resolve_any(&config.rules, &question)?;
+    if let Some(caller) = &args.caller {
+        let line = caller_line(&config, caller, (resource, consumer), resolved.strategy);
+        print(&line).context("the explanation cannot be printed")?;
+    }
     let subject = Subject { resource, consumer, group: resolved.group, attributes };
     let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
     let (explicit, namespace) = (!strategy.is_empty(), &config.namespace);
@@ -116,6 +125,37 @@ fn explain(args: ExplainArgs) -> Result<()> {
         AllowOutput::Json => explanation::json(&explained)?,
     };
     print(&text).context("the explanation cannot be printed")
+}
+
+/// Says which rule lets a caller ask for a decision, or for a lease. A line of JSON is no part of `--output json`.
+fn caller_line(
+    config: &Config,
+    caller: &str,
+    (resource, consumer): (&str, &str),
+    strategy: &Strategy,
+) -> String {
+    let right = match strategy.rule() {
+        StrategyRule::Rates(_) => Right::Decide,
+        StrategyRule::Permits(_) => Right::Lease,
+    };
+    let name = right.row().name;
+    if !config.has_identity() {
+        return format!("caller    {caller}: everybody may `{name}`, because the server has no identity\n");
+    }
+    let rights = rights_of(config.authorize.as_deref(), caller);
+    let why = match rights.explain(right, resource, consumer, strategy.name()) {
+        Explained::AllowedBy(0) => {
+            format!("may `{name}`: there is no `authorize`, so every known caller may")
+        }
+        Explained::AllowedBy(line) => format!("may `{name}`, by the rule in line {line}"),
+        Explained::NoRule => "may nothing: no rule of `authorize` names it".to_owned(),
+        Explained::NoRight => format!("may not `{name}`: no rule that names it has this right"),
+        Explained::NotListed(lines) => {
+            let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+            format!("may not `{name}`: the lists of the rules in lines {} leave it out", lines.join(", "))
+        }
+    };
+    format!("caller    {caller} {why}\n")
 }
 
 fn read_config(args: &ExplainArgs) -> Result<Config> {

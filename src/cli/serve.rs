@@ -35,6 +35,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<()> {
              one cluster slot. Set store.key_secret to the same secret on all nodes"
         );
     }
+    if let Some(exposure) = config.exposure() {
+        tracing::warn!("{exposure}");
+    }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %grpc, %admin, store = store(&config), "serving");
     let stdout = LineWriter::spawn("weir-stdout", io::stdout()).context("stdout cannot be written to")?;
     stdout.push(announcement(&config, &grpc, admin).as_bytes());

@@ -7,6 +7,7 @@ use weir_config::KeyShare;
 use weir_core::algorithm::Algorithm;
 use weir_core::envoy;
 use weir_core::strategy::{FailurePolicy, Field, Listed, Resolved, Rules, Strategy, inline_name};
+use weir_node::access::Rights;
 use weir_node::limiter::{Begun, InlineLimit, Limiter, LimiterError, LimitsDecision, Question, Shaping};
 use weir_node::settle::Outcome;
 use weir_store::at_once;
@@ -202,7 +203,7 @@ impl Replay<'_> {
             cost: decision.cost,
             shaping: (!is_plain).then(|| Box::new(shaping)),
             attributes: attributes.collect(),
-            ..Question::until(None)
+            ..Question::until(None, Rights::ALL)
         };
         if is_question { self.ask(&question) } else { self.change(&question, decision) }
     }

@@ -6,6 +6,7 @@ use prometheus::Registry;
 use weir_config::MemoryConfig;
 use weir_core::algorithm::LimitVerdict;
 use weir_core::strategy::{Listed, Rules};
+use weir_node::access::Rights;
 use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, LimitsDecision, Question};
 use weir_node::settle::Outcome;
 use weir_node::telemetry::Metrics;
@@ -91,7 +92,7 @@ pub fn simulate(
             strategy,
             cost: call.cost,
             attributes: attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-            ..Question::until(None)
+            ..Question::until(None, Rights::ALL)
         };
         let mut refused = None;
         limiter.round().decide(std::iter::once(&question), |begun| match begun {

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 
+mod access;
 mod admin_port;
 mod allow;
 mod architecture;

@@ -2,6 +2,7 @@
 //! What tonic does otherwise is in the table of differences of `crates/grpc/README.md`, and in
 //! `transports/differences.rs`.
 
+mod access;
 mod any_call;
 mod client;
 mod differences;

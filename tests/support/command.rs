@@ -78,7 +78,11 @@ impl Serve {
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = std::net::TcpStream::connect(self.admin()).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
-        std::io::Write::write_all(&mut stream, format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
+        std::io::Write::write_all(
+            &mut stream,
+            format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n").as_bytes(),
+        )
+        .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer

@@ -15,7 +15,7 @@ use weir_config::{
 };
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
-use weir_node::admin::Admin;
+use weir_node::admin::{Admin, AdminGate};
 use weir_node::app::{self, Listeners};
 use weir_node::readiness::Readiness;
 use weir_node::server::{self, EnvoyParts, Parts, ServerError, Shutdown};
@@ -79,7 +79,14 @@ impl Server {
         readiness.set(Ok(()));
         Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
-            let admin = Admin::start(listeners.admin, 64, metrics.clone(), readiness.clone(), None);
+            let admin = Admin::start(
+                listeners.admin,
+                64,
+                metrics.clone(),
+                readiness.clone(),
+                None,
+                AdminGate::new(None, &config.server),
+            );
             let _admin = admin.unwrap();
             let parts = Parts {
                 rules: Arc::new(config.rules),
@@ -142,9 +149,20 @@ impl Server {
 
     /// GETs a path of the admin server: status and body.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        self.get_with(path, "")
+    }
+
+    /// The same with this `authorization`.
+    pub(crate) fn get_as(&self, path: &str, authorization: &str) -> (u16, String) {
+        self.get_with(path, &format!("authorization: {authorization}\r\n"))
+    }
+
+    /// The same with these lines of headers.
+    pub(crate) fn get_with(&self, path: &str, headers: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.admin).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n{headers}\r\n")
+            .unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();
@@ -211,6 +229,7 @@ pub(crate) fn config() -> Config {
         key_secret: None,
         namespace: weir_core::key::Namespace::DEFAULT,
         rules: Rules::new(strategies, resources),
+        authorize: None,
         queues: weir_core::queue::QueueRules::default(),
         messages: DenialMessages::default(),
         decision_log: weir_config::DecisionLogConfig::default(),

@@ -21,11 +21,16 @@ mod access;
 mod address;
 mod algorithms;
 mod aliases;
+mod authorize;
+mod callers;
 mod concurrency;
 mod envoy;
 mod errors;
+mod exposure;
 mod fields;
 mod groups;
+mod identity;
+mod jwks;
 mod key_share;
 mod listen;
 mod log;
@@ -39,6 +44,7 @@ mod queues;
 mod read;
 mod redis;
 mod resources;
+mod rights;
 mod schema;
 mod secret;
 mod server;
@@ -47,6 +53,7 @@ mod store;
 mod stores;
 mod strategies;
 mod table;
+mod tokens;
 mod tree;
 mod unix_path;
 mod usage;
@@ -58,11 +65,15 @@ use weir_core::key::{KeySecret, Namespace};
 use weir_core::queue::QueueRules;
 use weir_core::strategy::Rules;
 
+pub use authorize::{AuthorizeRule, ListEntry};
+pub use callers::{CallerPattern, MAX_CALLER, is_claim, is_dns_name, is_spiffe_id, is_token_name};
 pub use envoy::{
     CurrentDomains, EnvoyError, EnvoyErrors, EnvoyFiles, EnvoySource, Look, MAX_DESCRIPTORS, MAX_ENVOY_FILE,
     MAX_ENVOY_FILES,
 };
 pub use errors::{ConfigError, ConfigErrors, MAX_ERRORS, MistakePlace, Position};
+pub use identity::{IdentityConfig, JwtIssuer, Network};
+pub use jwks::{Jwk, JwtAlgorithm, read_jwks};
 pub use key_share::KeyShare;
 pub use listen::ListenAddress;
 pub use log::{DecisionLogConfig, LogTarget};
@@ -70,15 +81,17 @@ pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
+pub use rights::{CALLER_SERVICES, OPEN_SERVICES, RIGHTS, Right, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use stores::{
     ClientFiles, Identity, Login, MAX_SECRET, Secret, SecretError, Sentinel, StoreConfig, TlsCheck, TlsError,
     Topology, WhenFull,
 };
 pub use table::{
-    Applies, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside, RedisConfig, ServerConfig,
-    ServerLimits, Setting, UsageConfig, reference, settings,
+    AdminPath, Applies, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside, Plaintext,
+    RedisConfig, ServerConfig, ServerLimits, Setting, UsageConfig, reference, settings,
 };
+pub use tokens::{TokenEntry, read_tokens};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
 
 /// All settings of a service.
@@ -94,6 +107,8 @@ pub struct Config {
     pub namespace: Namespace,
     /// Strategies, and the resources that have them as default.
     pub rules: Rules,
+    /// Who may do what; `None` if the file has no section `authorize`.
+    pub authorize: Option<Vec<AuthorizeRule>>,
     /// Bounded queues.
     pub queues: QueueRules,
     /// Envoy's rate limit service.

@@ -16,8 +16,8 @@ use super::strategies::OtherSections;
 use super::table::{DenialMessages, EnvoyConfig};
 use super::tree::{Content, YamlNode, compose, end_of};
 use super::{
-    Config, StoreConfig, access, envoy, log, overrides_section, queues, resources, server, store, strategies,
-    usage,
+    Config, StoreConfig, access, authorize, envoy, log, overrides_section, queues, resources, server, store,
+    strategies, usage,
 };
 
 /// The default configuration without a file: a complete example with comments, to copy and change.
@@ -114,6 +114,9 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
     }
     let overrides = overrides_section::overrides(&mut root, &strategies, report);
     let access = access::access(root.section("access", report), report);
+    let issuers = server.identity.iter().flat_map(|identity| &identity.jwt);
+    let issuers: Vec<String> = issuers.map(|issuer| issuer.issuer.clone()).collect();
+    let authorize = authorize::authorize(&mut root, &issuers, report);
     let has_redis = matches!(store, StoreConfig::Redis(_));
     let usage = usage::usage(root.section("usage", report), has_redis, settings, report);
     let mut sentences = root.section("messages", report);
@@ -133,6 +136,7 @@ fn read(text: Option<&str>, settings: &ConfigOverrides, report: &mut MistakeRepo
         key_secret,
         namespace,
         rules,
+        authorize,
         queues,
         envoy,
         usage,

@@ -24,7 +24,10 @@ use self::rules::{
     LEAKY_QUEUE, LIMIT, OVERRIDE, PARTITIONS, RESOURCE, SAMPLING, SLIDING_LOG, SLIDING_WINDOW, STRATEGY,
     UNIFORM, WARM_UP,
 };
-use self::service::{QUEUE, ROOT};
+use self::service::{AUTHORIZE, FORWARDED, IDENTITY, JWT, QUEUE, ROOT};
+use super::authorize::MAX_RULES;
+use super::callers::MAX_CALLER;
+use super::identity::{MAX_ISSUERS, MAX_NETWORKS};
 use super::queues::MAX_QUEUES;
 use super::table::{RedisConfig, store as store_keys};
 
@@ -45,7 +48,7 @@ pub fn schema() -> Value {
 fn definitions() -> Value {
     let name = format!("^[A-Za-z0-9._/-]{{1,{MAX_NAME}}}$");
     let text = json!(["string", "number", "boolean"]);
-    json!({
+    let mut definitions = json!({
         "duration": {
             "description": "Whole numbers with units from large to small: 10s, 250ms, 1m30s (us, ms, s, m, h, d, w).",
             "type": "string", "minLength": 2, "pattern": duration(),
@@ -107,6 +110,27 @@ fn definitions() -> Value {
             "additionalProperties": one_algorithm(mapping(&[])),
         },
         "access": mapping(ACCESS),
+    });
+    for (name, definition) in access_definitions().as_object().into_iter().flatten() {
+        definitions[name] = definition.clone();
+    }
+    definitions
+}
+
+/// Identity and rights.
+fn access_definitions() -> Value {
+    let text = json!(["string", "number", "boolean"]);
+    json!({
+        "authorize": { "type": ["array", "null"], "maxItems": MAX_RULES, "items": mapping(AUTHORIZE) },
+        "callers": {
+            "type": "array", "minItems": 1, "items": { "type": text, "minLength": 1, "maxLength": MAX_CALLER },
+        },
+        "entries": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/entry" } },
+        "entry": { "type": text, "minLength": 1, "maxLength": MAX_PART, "pattern": "^[^*]*\\*?$" },
+        "identity": mapping(IDENTITY),
+        "jwt": { "type": ["array", "null"], "maxItems": MAX_ISSUERS, "items": mapping(JWT) },
+        "forwarded": mapping(FORWARDED),
+        "networks": { "type": ["array", "null"], "maxItems": MAX_NETWORKS, "items": { "type": "string" } },
     })
 }
 

@@ -2,9 +2,12 @@
 
 use super::ListenAddress;
 use super::errors::MistakeReport;
+use super::exposure::exposed;
 use super::fields::Mapping;
+use super::identity::{IdentityConfig, identity};
 use super::overrides::ConfigOverrides;
-use super::table::{MAX_BATCH_BYTES, Outside, ServerConfig, ServerLimits};
+use super::table::{AdminPath, MAX_BATCH_BYTES, Outside, Plaintext, ServerConfig, ServerLimits};
+use super::values::{Scalar, choice, quote, text_within};
 
 /// Reads the section, with the settings that override it.
 pub(super) fn server(
@@ -13,7 +16,20 @@ pub(super) fn server(
     report: &mut MistakeReport,
 ) -> ServerConfig {
     let mut server = ServerConfig::read(&mut fields, overrides, report);
+    server.identity = identity(fields.section("identity", report), report);
+    server.admin_open = admin_open(&mut fields, report);
+    server.admin_hosts = admin_hosts(&mut fields, report);
     server.limits = limits(fields.section("limits", report), overrides, report);
+    let presents = |identity: &IdentityConfig| identity.tokens_file.is_some() || !identity.jwt.is_empty();
+    if server.identity.as_ref().is_some_and(presents) && server.plaintext == Plaintext::Warned {
+        for port in exposed(&server) {
+            let reason = format!(
+                "{port} has no TLS: whoever is on the way reads the tokens; use TLS, or write `plaintext: intended` if a \
+                 mesh in front has it"
+            );
+            fields.report("identity", report, reason);
+        }
+    }
     if server.listen == ListenAddress::Tcp(server.admin) && server.admin.port() != 0 {
         let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);
         let given = [Outside::Flag("admin"), Outside::Flag("listen")].map(|outside| overrides.of(&outside));
@@ -24,6 +40,30 @@ pub(super) fn server(
     }
     fields.finish(report);
     server
+}
+
+/// Paths of the admin port that can be open to everybody.
+const OPEN_PATHS: [(&str, AdminPath); 2] = [("metrics", AdminPath::Metrics), ("ui_data", AdminPath::UiData)];
+
+/// The longest name of a host, in bytes.
+const MAX_HOST: usize = 255;
+
+fn admin_open(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Vec<AdminPath> {
+    let items = fields.take("admin_open").and_then(|value| value.items(report)).unwrap_or_default();
+    items.iter().filter_map(|item| item.read(report, |s| choice(s, &OPEN_PATHS))).collect()
+}
+
+fn admin_hosts(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Vec<String> {
+    let items = fields.take("admin_hosts").and_then(|value| value.items(report)).unwrap_or_default();
+    let host = |s: Scalar<'_>| {
+        let text = text_within(s, MAX_HOST)?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        if text.bytes().all(is_plain) {
+            return Ok(text.to_ascii_lowercase());
+        }
+        Err(format!("{} is no name of a host, such as weir.example; it has no port", quote(&text)))
+    };
+    items.iter().filter_map(|item| item.read(report, host)).collect()
 }
 
 /// Reads the `server.limits` section.

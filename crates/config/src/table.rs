@@ -36,7 +36,7 @@ pub use self::memory::MemoryConfig;
 pub use self::messages::DenialMessages;
 pub use self::redis::RedisConfig;
 pub use self::reference::reference;
-pub use self::server::ServerConfig;
+pub use self::server::{AdminPath, Plaintext, ServerConfig};
 pub use self::usage::UsageConfig;
 
 pub(super) use self::entry::Entry;

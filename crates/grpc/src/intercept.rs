@@ -57,7 +57,8 @@ impl KeptHeaders {
     }
 
     /// Keeps the headers that `names` has. For servers that parse headers themselves.
-    pub(crate) fn of(headers: &HeaderMap, names: &[HeaderName]) -> Self {
+    #[must_use]
+    pub fn of(headers: &HeaderMap, names: &[HeaderName]) -> Self {
         let mut kept = Self::default();
         for (index, name) in names.iter().enumerate() {
             for value in headers.get_all(name) {

@@ -2,12 +2,14 @@
 //! delays a decision.
 
 mod connections;
+mod gate;
 mod progress;
 mod ui;
 
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::Router;
@@ -20,6 +22,7 @@ use flate2::write::GzEncoder;
 use tokio::sync::oneshot;
 
 use self::connections::AdminConnections;
+pub use self::gate::AdminGate;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
 use crate::usage::UsageHandle;
@@ -44,13 +47,15 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Serves on `listener`, at most `max_connections` connections at a time; `/ui` only with `usage`.
+    /// Serves on `listener`, at most `max_connections` connections at a time; `/ui` only with `usage`. `gate`
+    /// says who may see what.
     pub fn start(
         listener: TcpListener,
         max_connections: usize,
         metrics: Metrics,
         readiness: Readiness,
         usage: Option<UsageHandle>,
+        gate: Arc<AdminGate>,
     ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -58,7 +63,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, max_connections, metrics, readiness, usage) => {
+                    Err(error) = serve(listener, max_connections, metrics, readiness, usage, gate) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -86,6 +91,7 @@ async fn serve(
     metrics: Metrics,
     readiness: Readiness,
     usage: Option<UsageHandle>,
+    gate: Arc<AdminGate>,
 ) -> std::io::Result<Infallible> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut router = Router::new()
@@ -96,7 +102,7 @@ async fn serve(
     if let Some(usage) = usage {
         router = router.merge(ui::routes(usage, readiness));
     }
-    Ok(AdminConnections::new(max_connections).serve(listener, router).await)
+    Ok(AdminConnections::new(max_connections, gate).serve(listener, router).await)
 }
 
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {

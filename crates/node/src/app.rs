@@ -21,17 +21,23 @@ use weir_store::{LeaseHandle, QueueHandle, Store};
 use weir_time::clock::{Clock, Monotonic};
 
 use self::background::BackgroundThread;
-use crate::admin::Admin;
+use crate::access::{Access, AccessMetrics, CredentialFault};
+use crate::admin::{Admin, AdminGate};
 use crate::memory::give_back;
 use crate::queues::SharedQueues;
 use crate::readiness::Readiness;
-use crate::server::{self, Listener, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores};
+use crate::server::{
+    self, Listener, MakeIntercept, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores,
+};
 use crate::service::Templates;
 use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
 
 /// Interval of the sweep of expired memory keys.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// Interval of the looks at files of tokens and keys.
+const RELOAD_EVERY: Duration = Duration::from_millis(500);
 
 /// How long a shutdown waits for the decision log to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -66,6 +72,9 @@ pub enum AppError {
     /// The decision log cannot be written.
     #[error(transparent)]
     DecisionLog(#[from] DecisionLogError),
+    /// The files of tokens and keys have mistakes.
+    #[error("the files of credentials have mistakes: {0}")]
+    Credentials(#[from] CredentialFault),
     /// The admin thread cannot start.
     #[error("the admin server cannot start: {0}")]
     Admin(io::Error),
@@ -256,12 +265,18 @@ impl App {
             store_files,
             share,
         } = self;
+        let refusals = Arc::new(AccessMetrics::default());
+        let access = Access::of(&config, false, clock.clone(), Arc::clone(&refusals))?;
+        if access.is_some() {
+            metrics.show_refusals(move || refusals.counts())?;
+        }
         let counted = metrics.envoy(server::worker_count(&config.server))?;
         let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
         let watched = envoy::watch(files, envoy.clone(), engines, share);
-        let background = async { tokio::join!(background, watched, give_back()).0 };
+        let reloaded = reload_credentials(access.clone());
+        let background = async { tokio::join!(background, watched, reloaded, give_back()).0 };
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());
@@ -271,6 +286,7 @@ impl App {
             metrics.clone(),
             readiness.clone(),
             shown,
+            AdminGate::new(access.clone(), &config.server),
         );
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
@@ -283,9 +299,29 @@ impl App {
             metrics,
             envoy,
             usage: config.usage.service.then(|| usage.handle()),
-            intercept: None,
+            intercept: access.map(|access| -> MakeIntercept { Box::new(move || access.intercept()) }),
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)
+    }
+}
+
+/// Reads tokens and keys again after their files have changed.
+async fn reload_credentials(access: Option<Arc<Access>>) {
+    let Some(access) = access else { return };
+    let mut ticks = tokio::time::interval(RELOAD_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let access = Arc::clone(&access);
+        // Files are read on a thread of their own: a network file system may hang.
+        let Ok(looked) = tokio::task::spawn_blocking(move || access.look()).await else { return };
+        match looked {
+            Some(Ok(())) => tracing::info!("tokens and keys were read again"),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the files of credentials have mistakes; the old ones stay")
+            }
+            None => {}
+        }
     }
 }
 

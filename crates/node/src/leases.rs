@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use bounds::MAX_RTT;
+use weir_config::Right;
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
@@ -165,6 +166,9 @@ impl Leases {
 
     /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
     fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
+        if !question.asked.rights.is_all() {
+            self.checked(limiter::authorize(&self.rules, Right::Lease, &question.asked))?;
+        }
         let resolved = self.checked(limiter::resolve_any(&self.rules, &question.asked))?;
         self.checked(bounds::check_id(question.id))?;
         let strategy: &Strategy = resolved.strategy;
@@ -181,10 +185,11 @@ impl Leases {
     fn checked<T>(&self, checked: Result<T, impl Into<LimiterError>>) -> Result<T, LeaseError> {
         checked.map_err(|error| {
             let error = error.into();
-            self.recorder.rejected(match error {
-                LimiterError::Unknown(_) => Rejection::Unknown,
-                _ => Rejection::Invalid,
-            });
+            match error {
+                LimiterError::Refused(_) => {}
+                LimiterError::Unknown(_) => self.recorder.rejected(Rejection::Unknown),
+                _ => self.recorder.rejected(Rejection::Invalid),
+            }
             error.into()
         })
     }

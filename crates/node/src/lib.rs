@@ -4,6 +4,7 @@
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`watch`]: files that change while they serve.
+//! * [`access`]: who may do what: names of callers, rights, refusals.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
@@ -15,6 +16,7 @@
 //! Code generic over the store is instantiated here for the stores that [`app::run`] makes, so that programs and
 //! tests only link it.
 
+pub mod access;
 pub mod admin;
 pub mod app;
 pub mod leases;

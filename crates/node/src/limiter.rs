@@ -32,6 +32,7 @@ pub use question::{AskedFields, DEFAULT_COST, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
 pub use waiting::Waiting;
+use weir_config::Right;
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock;
@@ -59,18 +60,27 @@ impl<S: Store> Limiter<S> {
         deadline.filter(|_| !S::AT_ONCE).map(|deadline| deadline::for_store(deadline, now))
     }
 
-    /// Resolves the strategy. Counts the question as rejected if it is invalid.
-    fn resolve(&self, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
+    /// Checks the right, before anything else.
+    #[inline]
+    pub(crate) fn authorize(&self, right: Right, question: &Question<'_>) -> Result<(), LimiterError> {
+        if question.rights.is_all() { Ok(()) } else { authorize(&self.rules, right, question) }
+    }
+
+    /// Checks the right, and resolves the strategy. Counts the question as rejected if it is invalid.
+    fn resolve(&self, right: Right, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
+        self.authorize(right, question)?;
         resolve(&self.rules, question).map_err(|error| self.refused(error))
     }
 
     /// Counts a question that was rejected.
     #[cold]
     pub(crate) fn refused(&self, error: LimiterError) -> LimiterError {
-        self.recorder.rejected(match error {
-            LimiterError::Unknown(_) => Rejection::Unknown,
-            _ => Rejection::Invalid,
-        });
+        match error {
+            // Counted by its reason, and as no question.
+            LimiterError::Refused(_) => {}
+            LimiterError::Unknown(_) => self.recorder.rejected(Rejection::Unknown),
+            _ => self.recorder.rejected(Rejection::Invalid),
+        }
         error
     }
 
@@ -89,6 +99,12 @@ impl<S: Store> Limiter<S> {
         }
         result
     }
+}
+
+/// Checks a right of a question. The strategy of its resource is looked up only if a rule of the caller needs it.
+pub(crate) fn authorize(rules: &Rules, right: Right, question: &Question<'_>) -> Result<(), LimiterError> {
+    let strategy_of = |resource: &str| rules.resolve(resource, "").ok().map(|found| found.strategy.name());
+    Ok(question.rights.check(right, question.named(), strategy_of)?)
 }
 
 /// Resolves a question under `rules` into a strategy of rate limits. Fails if the question is invalid.

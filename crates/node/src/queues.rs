@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 pub use bounds::{MAX_CREDIT, MAX_WAIT};
 pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems};
+use weir_config::Right;
 use weir_core::queue::{
     ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
     QueueRules, QueueStats, UnknownQueue,
@@ -23,6 +24,7 @@ use weir_time::clock;
 use weir_units::Micros;
 
 use self::line::TakeLine;
+use crate::access::Rights;
 use crate::limiter::{self, InvalidField};
 use crate::readiness::State;
 use crate::telemetry::{QueueCounters, QueueEvent, QueueMetrics, Recorder, Rejection};
@@ -107,11 +109,12 @@ impl Queues {
     /// Puts all items into a queue, or none. A refusal is an answer, not an error.
     pub async fn enqueue(
         &self,
+        rights: Rights<'_>,
         queue: &str,
         items: &[PutItem<'_>],
         deadline: Option<Instant>,
     ) -> Result<Enqueued, QueueFailure> {
-        let named = self.find(queue)?;
+        let named = self.find((rights, &[Right::Enqueue]), queue)?;
         if named.part == QueuePart::Dead {
             return Err(
                 self.unsupported(format!("nobody can put items into `{queue}`; put them into its queue"))
@@ -147,11 +150,12 @@ impl Queues {
     /// Acks items.
     pub async fn ack(
         &self,
+        rights: Rights<'_>,
         queue: &str,
         (ids, outcome): (&[ItemId], &str),
         deadline: Option<Instant>,
     ) -> Result<Settled, QueueFailure> {
-        let named = self.find_stream(queue)?;
+        let named = self.find_stream(rights, queue)?;
         self.checked(bounds::check_outcome(outcome))?;
         self.settle(named, (QueueOp::Ack { ids, outcome }, ids.len()), deadline).await
     }
@@ -159,11 +163,12 @@ impl Queues {
     /// Nacks items.
     pub async fn nack(
         &self,
+        rights: Rights<'_>,
         queue: &str,
         (ids, delay): (&[ItemId], Micros),
         deadline: Option<Instant>,
     ) -> Result<Settled, QueueFailure> {
-        let named = self.find_stream(queue)?;
+        let named = self.find_stream(rights, queue)?;
         self.checked(bounds::check_delay(delay))?;
         let settled = self.settle(named, (QueueOp::Nack { ids, delay }, ids.len()), deadline).await?;
         if delay == Micros::ZERO {
@@ -175,11 +180,12 @@ impl Queues {
     /// Statistics of a queue: its depth and bounds, and the totals.
     pub async fn stats(
         &self,
+        rights: Rights<'_>,
         queue: &str,
         outcomes: usize,
         deadline: Option<Instant>,
     ) -> Result<(u64, NamedQueue<'_>, QueueStats), QueueFailure> {
-        let named = self.find(queue)?;
+        let named = self.find((rights, &[Right::Enqueue, Right::Take]), queue)?;
         self.checked(bounds::check_shown(outcomes))?;
         let answer = self.ask(named, QueueOp::Stats { outcomes }, deadline).await?;
         match answer.reply {
@@ -229,7 +235,13 @@ impl Queues {
         }
     }
 
-    fn find(&self, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
+    /// Finds a queue, after the check that the caller has one of these rights to it.
+    fn find(
+        &self,
+        (caller, rights): (Rights<'_>, &[Right]),
+        queue: &str,
+    ) -> Result<NamedQueue<'_>, QueueFailure> {
+        caller.check_queue(rights, queue)?;
         self.shared.rules.find(queue).map_err(|UnknownQueue { name, near }| {
             self.recorder.rejected(Rejection::Unknown);
             QueueFailure::Unknown(UnknownQueue { name: limiter::shown(&name), near })
@@ -237,8 +249,8 @@ impl Queues {
     }
 
     /// Finds a queue whose items are acked.
-    fn find_stream(&self, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
-        let named = self.find(queue)?;
+    fn find_stream(&self, rights: Rights<'_>, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
+        let named = self.find((rights, &[Right::Take]), queue)?;
         match named.rule.numbers().kind {
             QueueKind::Stream => Ok(named),
             QueueKind::List => Err(self.unsupported(format!(

@@ -16,6 +16,7 @@ mod envoy;
 mod http_headers;
 mod incoming;
 mod inline;
+mod judge;
 mod message;
 mod question_of;
 mod queue;

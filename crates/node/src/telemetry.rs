@@ -14,6 +14,7 @@ mod log;
 mod process;
 mod queues;
 mod recorder;
+mod refusals;
 mod sampled;
 mod store;
 mod totals;
@@ -46,6 +47,7 @@ use weir_store::redis::StoreHealth;
 
 use self::decision_log::DecisionLogCounters;
 use self::decisions::DecisionCounters;
+use self::refusals::RefusalCollector;
 use self::sampled::{Sampled, Series};
 use self::store::StoreMetrics;
 use self::totals::TotalsLayout;
@@ -206,6 +208,14 @@ impl Metrics {
     /// Registers the health of the Redis nodes.
     pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(StoreMetrics::new(health)?))
+    }
+
+    /// Registers refused calls: every reason with its count.
+    pub fn show_refusals(
+        &self,
+        counts: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
+    ) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(RefusalCollector::new(counts)?))
     }
 
     /// Registers the counters of queues.

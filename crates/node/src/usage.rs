@@ -24,6 +24,7 @@ mod thread;
 mod timeseries;
 
 use tokio::sync::{mpsc, oneshot};
+use weir_config::Right;
 
 pub use consumers::{ConsumersAnswer, ConsumersAsk, ConsumersWindow};
 pub use history::{Resolution, UsageTotal};
@@ -31,7 +32,9 @@ pub use latency::LatencyPoint;
 pub use query::{MAX_POINTS, MAX_POINTS_OF_ALL, UsageAnswer, UsageAsk, UsageRow};
 pub use thread::UsageThread;
 
+use crate::access::{Refused, Rights};
 use crate::limiter::InvalidField;
+use crate::telemetry::MAX_TALLIES;
 
 /// Most waiting questions.
 const MAX_WAITING: usize = 32;
@@ -51,6 +54,9 @@ enum UsageQuestion {
 /// Errors of questions about usage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
+    /// The caller has no right to usage.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
@@ -60,15 +66,33 @@ pub enum UsageError {
 }
 
 impl UsageHandle {
-    /// Totals of a span of time.
-    pub async fn totals(&self, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
-        let answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await?;
-        Ok(answer?)
+    /// Totals of a span of time, as far as the caller may see them.
+    pub async fn totals(&self, rights: Rights<'_>, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
+        rights.check_any(Right::Usage)?;
+        let mut answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await??;
+        answer.rows.retain(|row| rights.may_show(&row.strategy, Some(&row.pattern), None));
+        Ok(answer)
     }
 
-    /// The consumers that call most.
-    pub async fn consumers(&self, ask: ConsumersAsk) -> Result<ConsumersAnswer, UsageError> {
-        self.ask(|reply| UsageQuestion::Consumers(ask, reply)).await
+    /// The consumers that call most, of those that the caller may see.
+    pub async fn consumers(
+        &self,
+        rights: Rights<'_>,
+        ask: ConsumersAsk,
+    ) -> Result<ConsumersAnswer, UsageError> {
+        rights.check_any(Right::Usage)?;
+        if rights.is_all() {
+            return self.ask(|reply| UsageQuestion::Consumers(ask, reply)).await;
+        }
+        let most = ask.n;
+        let all = ConsumersAsk { n: MAX_TALLIES, ..ask };
+        let mut answer = self.ask(|reply| UsageQuestion::Consumers(all, reply)).await?;
+        answer
+            .consumers
+            .retain(|(tally, _)| rights.may_show(&tally.key.strategy, None, Some(&tally.key.consumer)));
+        answer.calls = answer.consumers.iter().map(|(tally, _)| tally.count).sum();
+        answer.consumers.truncate(most);
+        Ok(answer)
     }
 
     /// The time in seconds, and the decision times of this node in the last hour, by minute.

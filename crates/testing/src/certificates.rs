@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+pub use rcgen::SanType;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
@@ -74,4 +75,27 @@ impl Authority {
         .flat_map(|(name, value)| [name.to_owned(), value])
         .collect()
     }
+}
+
+/// A certificate in DER, signed by itself, with these alternative names and this common name.
+pub fn certificate_with(common_name: &str, names: Vec<SanType>) -> Vec<u8> {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params.subject_alt_names = names;
+    params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
+}
+
+/// An alternative name that is a URI.
+pub fn uri(text: &str) -> SanType {
+    SanType::URI(text.try_into().unwrap())
+}
+
+/// An alternative name that is a DNS name.
+pub fn dns(text: &str) -> SanType {
+    SanType::DnsName(text.try_into().unwrap())
+}
+
+/// An alternative name that is an e-mail address.
+pub fn email(text: &str) -> SanType {
+    SanType::Rfc822Name(text.try_into().unwrap())
 }

@@ -16,6 +16,7 @@ pub mod damage;
 pub mod envoy;
 pub mod frames;
 pub mod http;
+pub mod jwt;
 pub mod ports;
 mod process;
 mod proxy;

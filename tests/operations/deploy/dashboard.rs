@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use weir_config::{Config, ConfigOverrides};
+use weir_config::{AdminPath, Config, ConfigOverrides, ServerConfig};
 use weir_config::{DecisionLogConfig, KeyShare, LogTarget};
 
 use super::read;
@@ -18,7 +18,7 @@ fn words<'t>(text: &'t str, prefixes: &[&str]) -> BTreeSet<&'t str> {
     words.filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix))).collect()
 }
 
-/// The pages of a service on memory, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
+/// The pages of a service on memory, of one with identity, of one on Redis, which has metrics of its nodes, and of one with leases, queues, shadows
 /// and a decision log.
 fn pages() -> String {
     let text = "
@@ -29,6 +29,10 @@ fn pages() -> String {
         queues: { jobs: { capacity: 9 } }
     ";
     let Config { rules, queues, .. } = Config::parse(text, "weir.yaml", &ConfigOverrides::default()).unwrap();
+    // A server with identity, whose metrics are open.
+    let guarded = Config { authorize: Some(Vec::new()), ..config() };
+    let server = ServerConfig { admin_open: vec![AdminPath::Metrics], ..guarded.server.clone() };
+    let guarded = Server::start(Config { server, ..guarded }).get("/metrics").1;
     let folder = tempfile::tempdir().unwrap();
     let to = LogTarget::File(folder.path().join("decisions"));
     let decision_log = DecisionLogConfig { keys: KeyShare::ALL, to, ..DecisionLogConfig::default() };
@@ -37,7 +41,7 @@ fn pages() -> String {
     let redis = Server::start(Config { store: redis(), ..config() });
     let named = || redis.get("/metrics").1.contains("weir_store_node_up{");
     eventually(SOON, "the node of the configuration is on the page", named);
-    memory + &leases + &redis.get("/metrics").1
+    guarded + &memory + &leases + &redis.get("/metrics").1
 }
 
 fn expressions(dashboard: &Value) -> Vec<&str> {

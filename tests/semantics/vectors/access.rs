@@ -10,6 +10,7 @@ use weir_core::algorithm::{Algorithm, Summary};
 use weir_core::strategy::{
     Access, FailurePolicy, Field, Limit, Listed, Override, Resources, Rules, Scope, Strategy,
 };
+use weir_node::access::Rights;
 use weir_node::limiter::{Answer, Begun, Limiter, LimiterError, LimitsDecision, Question};
 use weir_node::settle::Outcome;
 use weir_node::telemetry::Metrics;
@@ -80,7 +81,7 @@ pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store
         consumer: &row.consumer,
         strategy: table.strategy.name(),
         cost: row.cost,
-        ..Question::until(None)
+        ..Question::until(None, Rights::ALL)
     };
     let (mut observed, mut waiting) = (None, None);
     limiter.round().decide([&question].into_iter(), |begun| match begun {

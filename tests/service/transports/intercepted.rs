@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderName, HeaderValue};
 use tokio::io::duplex;
 use tonic::Status;
-use weir_config::{ServerLimits, TransportKind};
+use weir_config::{Config, ConfigOverrides, RIGHTS, ServerLimits, TransportKind};
 use weir_grpc::{Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress, PeerCertificate};
+use weir_node::access::Access;
 use weir_proto::v1::{RefundRequest, ShouldAllowBatchRequest};
+
+use weir_time::clock::Clock;
 
 use super::client::{Call, Client, Outcome};
 use super::{
@@ -29,7 +32,7 @@ struct Tokens {
 type Seen = (String, [Vec<Vec<u8>>; 2]);
 
 /// The check of one connection.
-struct TokenCheck(Tokens, Arc<Peer>);
+struct TokenCheck(Tokens, Arc<Peer>, Caller);
 
 impl Intercept for Tokens {
     fn names(&self) -> &[HeaderName] {
@@ -37,13 +40,13 @@ impl Intercept for Tokens {
     }
 
     fn connected(&self, peer: Arc<Peer>) -> Arc<dyn CheckCalls> {
-        Arc::new(TokenCheck(self.clone(), peer))
+        Arc::new(TokenCheck(self.clone(), peer, caller()))
     }
 }
 
 impl CheckCalls for TokenCheck {
     fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, Status> {
-        let Self(tokens, peer) = self;
+        let Self(tokens, peer, caller) = self;
         let values = [0, 1].map(|index| headers.all(index).map(<[u8]>::to_vec).collect::<Vec<_>>());
         let is_right = values[0].first().is_some_and(|value| value == tokens.token.as_bytes());
         tokens.seen.lock().unwrap().push((method.to_owned(), values));
@@ -51,10 +54,19 @@ impl CheckCalls for TokenCheck {
             peer.disconnect();
         }
         if is_right {
-            return Ok(Caller::new(Arc::new("bob".to_owned())));
+            return Ok(caller.clone());
         }
         Err(Status::unauthenticated("authorization: there is no such token"))
     }
+}
+
+/// A caller who may do all.
+fn caller() -> Caller {
+    let rights = RIGHTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+    let rules = format!("authorize: [{{ callers: [anonymous], may: [{rights}] }}]\n{}", weir_config::EXAMPLE);
+    let config = Config::parse(&rules, "rules", &ConfigOverrides::default()).unwrap();
+    let access = Access::of(&config, false, Clock::System, Arc::default()).unwrap().unwrap();
+    access.intercept().connected(Arc::default()).check(SHOULD_ALLOW, &KeptHeaders::default()).unwrap()
 }
 
 fn tokens() -> Tokens {

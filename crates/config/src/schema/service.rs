@@ -2,8 +2,11 @@
 
 use weir_core::queue::{MAX_CAPACITY, MAX_DELIVERIES, MAX_PAYLOAD, MAX_QUEUE_BYTES};
 
+use super::super::fields::MAX_PATH;
+use super::super::identity::MAX_JWT_TEXT;
+use super::super::rights::RIGHTS;
 use super::super::table::{DenialMessages, EnvoyConfig, ServerConfig, UsageConfig, log as log_keys};
-use super::kinds::ValueKind::{Boolean, Choice, Count, Defined, Duration, Rate, Section, Size};
+use super::kinds::ValueKind::{Boolean, Choice, Count, Defined, Duration, Rate, Section, Set, Size, Text};
 use super::kinds::{Key, may, must};
 
 pub(super) const ROOT: &[Key] = &[
@@ -14,12 +17,66 @@ pub(super) const ROOT: &[Key] = &[
     may("groups", Defined("groups"), "Which routing groups must lie on different shards of a cluster."),
     may("overrides", Defined("overrides"), "Other numbers for some consumers; a pattern makes a tier."),
     may("access", Defined("access"), "Who is denied or let through, whatever the strategy."),
+    may("authorize", Defined("authorize"), "Who may do what; rules only allow."),
     may("queues", Defined("queues"), "Bounded queues: work that waits for workers."),
     may("messages", Section(DenialMessages::rows), "The sentences for people on denial."),
     may("envoy", Section(EnvoyConfig::rows), "Envoy's rate limit service."),
     may("log", Section(log_keys::rows), "Logs of decisions, beside the log on stderr."),
     may("usage", Section(UsageConfig::rows), "What is kept of decisions, and who may see it."),
 ];
+
+pub(super) const AUTHORIZE: &[Key] = &[
+    must("callers", Defined("callers"), "Who may: names, or prefixes with a final *."),
+    must("may", Set(&Choice(&RIGHT_NAMES), 1, RIGHT_NAMES.len()), "What they may do."),
+    may("resources", Defined("entries"), "Resources, if not all."),
+    may(
+        "strategies",
+        Defined("entries"),
+        "Strategies, if not all; that of a limit in the request is `inline`.",
+    ),
+    may("consumers", Defined("entries"), "Consumers, if not all; `$caller` is the caller's own name."),
+    may("queues", Defined("entries"), "Queues, if not all; `NAME:dead` is a name of its own."),
+    may("envoy_domains", Defined("entries"), "Domains of Envoy's requests, if not all."),
+];
+
+const RIGHT_NAMES: [&str; 12] = {
+    let mut names = [""; 12];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = RIGHTS[index].name;
+        index += 1;
+    }
+    names
+};
+
+pub(super) const IDENTITY: &[Key] = &[
+    may(
+        "tokens_file",
+        Text(1, MAX_PATH),
+        "Names and digests of tokens; `weir token new NAME` writes a line.",
+    ),
+    may("jwt", Defined("jwt"), "Issuers of JWTs."),
+    may(
+        "forwarded_client_cert",
+        Defined("forwarded"),
+        "Proxies that name the certificates of their callers.",
+    ),
+];
+
+pub(super) const JWT: &[Key] = &[
+    must("jwks_file", Text(1, MAX_PATH), "The issuer's public keys (RFC 7517)."),
+    must("issuer", Text(1, MAX_JWT_TEXT), "The claim `iss` of its tokens."),
+    must("audience", Text(1, MAX_JWT_TEXT), "The claim `aud` of its tokens, or one of several."),
+    must(
+        "algorithms",
+        Set(&Choice(&["RS256", "ES256", "EdDSA"]), 1, 3),
+        "What its tokens may be signed with.",
+    ),
+    may("claim", Text(1, MAX_JWT_TEXT), "The claim that names the caller.").or("sub"),
+];
+
+pub(super) const FORWARDED: &[Key] =
+    &[must("from", Defined("networks"), "Networks whose `x-forwarded-client-cert` is read.")];
 
 pub(super) const QUEUE: &[Key] = &[
     must("capacity", Count(1, MAX_CAPACITY), "How many items hold a place."),

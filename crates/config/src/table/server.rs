@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use weir_units::Micros;
 
 use super::super::TransportKind;
+use super::super::identity::IdentityConfig;
 use super::super::listen::ListenAddress;
 use super::super::schema::ValueKind;
 use super::kinds::{Boolean, Words};
@@ -18,6 +19,47 @@ const MAX_WORKERS: usize = 1024;
 
 /// Upper bound of the drain delay, and of the drain timeout for calls in flight.
 const MAX_DRAIN: Micros = Micros::from_secs(600);
+
+/// What the operator says of a port without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Plaintext {
+    /// Nothing: Weir warns if others than this machine reach it.
+    #[default]
+    Warned,
+    /// It is meant to be so: a mesh or a proxy in front of Weir has the TLS.
+    Intended,
+}
+
+/// A path of the admin port that can be open to everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdminPath {
+    /// `/metrics`
+    Metrics,
+    /// `/ui/data`
+    UiData,
+}
+
+fn identity() -> Setting {
+    let about = "Where names of callers come from, beside client certificates.";
+    Setting::other("identity", about, ValueKind::Defined("identity"))
+}
+
+fn admin_open() -> Setting {
+    let about =
+        "Paths of the admin port that need no credential where the server has identity: metrics, ui_data.";
+    let about_more = "Needed where a scraper cannot send a token.";
+    Setting {
+        more: about_more,
+        ..Setting::other("admin_open", about, ValueKind::List(&ValueKind::Choice(&["metrics", "ui_data"])))
+    }
+}
+
+fn admin_hosts() -> Setting {
+    let about =
+        "Names by which browsers may reach the data of the admin port, beside localhost and addresses.";
+    let more = "Requests with a token may have any name. The check stops web pages that rebind their own name to Weir's address.";
+    Setting { more, ..Setting::other("admin_hosts", about, ValueKind::List(&ValueKind::Text(1, 255))) }
+}
 
 fn limits() -> Setting {
     let about = "Bounds on what callers can make the server hold or do.";
@@ -80,6 +122,15 @@ section! {
             applies: Applies::AtRestart,
             more: "If it is, everyone who reaches `listen` can reset limits.",
         }
+        /// Whether ports without TLS are meant to be so: a mesh in front has it.
+        pub plaintext: Plaintext = Plaintext::Warned => {
+            kind: Words(&[("warned", Plaintext::Warned), ("intended", Plaintext::Intended)]),
+            outside: Outside::Flag("plaintext"),
+            applies: Applies::AtRestart,
+            more: "`warned` writes one line at start if `listen` or `admin` is not this machine's alone and has no TLS or no \
+                   identity; tokens are then refused on such a port. `intended` silences it. See \
+                   [security.md](security.md).",
+        }
         /// Whether requests may bring limits with their numbers along.
         pub inline_limits: bool = false => {
             kind: Boolean,
@@ -111,10 +162,16 @@ section! {
             more: "",
         }
 
-        after: [limits()],
+        after: [identity(), admin_open(), admin_hosts(), limits()],
         others: {
             /// What one connection, and all of them, may ask for.
             pub limits: ServerLimits = ServerLimits::default(),
+            /// Where names of callers come from; `None` without the section.
+            pub identity: Option<IdentityConfig> = None,
+            /// Paths of the admin port that need no credential.
+            pub admin_open: Vec<AdminPath> = Vec::new(),
+            /// Names by which browsers may reach the data of the admin port, in lower case.
+            pub admin_hosts: Vec<String> = Vec::new(),
         }
     }
 }

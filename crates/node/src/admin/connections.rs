@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Router, middleware};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use weir_time::clock::monotonic;
 
+use super::gate::{self, AdminGate};
 use super::progress::{ObservedSocket, Progress};
 
 /// Interval of the checks for a deadline that has passed.
@@ -29,6 +30,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 /// The open connections.
 pub(super) struct AdminConnections {
     most: usize,
+    gate: Arc<AdminGate>,
     open: Mutex<Vec<Arc<AdminConnection>>>,
 }
 
@@ -40,8 +42,8 @@ struct AdminConnection {
 
 impl AdminConnections {
     /// Allows at most `most` connections, half of them from one address.
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, open: Mutex::new(Vec::new()) })
+    pub(super) fn new(most: usize, gate: Arc<AdminGate>) -> Arc<Self> {
+        Arc::new(Self { most, gate, open: Mutex::new(Vec::new()) })
     }
 
     /// Serves `router` until dropped. Errors of a connection end only that connection.
@@ -57,7 +59,8 @@ impl AdminConnections {
                 closed: Notify::new(),
             });
             self.admit(&connection);
-            tokio::spawn(Arc::clone(&self).run(connection, socket, router.clone()));
+            let gate = middleware::from_fn_with_state(self.gate.connected(peer), gate::admit);
+            tokio::spawn(Arc::clone(&self).run(connection, socket, router.clone().layer(gate)));
             // A new connection is read before the next one is accepted: it may be a probe, which the next one would
             // replace.
             yield_now().await;
@@ -122,7 +125,8 @@ mod tests {
     fn a_new_connection_takes_the_place_of_the_one_that_waits_longest() {
         let start = monotonic();
         let at = |second| start + Duration::from_secs(second);
-        let connections = AdminConnections::new(4);
+        let connections =
+            AdminConnections::new(4, AdminGate::new(None, &weir_config::ServerConfig::default()));
         let is_open =
             |one: &Arc<AdminConnection>| connections.open.lock().iter().any(|it| Arc::ptr_eq(it, one));
         let (other, first, second) =

@@ -1,19 +1,23 @@
 //! The `/ui` page: the decisions of the last hour, and the health of the node. It loads nothing from other hosts.
 
-use axum::Router;
 use axum::extract::State as Shared;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use serde_json::{Value, json};
 use weir_units::Micros;
 
+use super::gate::AdminCaller;
+use crate::access::Rights;
 use crate::readiness::Readiness;
 use crate::usage::{
     ConsumersAnswer, ConsumersAsk, ConsumersWindow, LatencyPoint, UsageAsk, UsageError, UsageHandle, UsageRow,
 };
 
 const PAGE: &str = include_str!("ui.html");
+const SCRIPT: &str = include_str!("ui.js");
+const STYLE: &str = include_str!("ui.css");
 
 /// Minutes shown.
 const MINUTES: u64 = 60;
@@ -21,13 +25,20 @@ const MINUTES: u64 = 60;
 /// Consumers shown of each kind (denied, allowed), over all strategies.
 const CONSUMERS: usize = 100;
 
-/// Content security policy: scripts and styles are inline, and the page connects only to this node.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
-                      img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Content security policy: no inline scripts or styles, and the page connects only to this node.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns the routes of the page and its data.
 pub(super) fn routes(usage: UsageHandle, readiness: Readiness) -> Router {
-    Router::new().route("/ui", get(page)).route("/ui/data", get(data).with_state((usage, readiness)))
+    Router::new()
+        .route("/ui", get(page))
+        .route(
+            "/ui/page.js",
+            get(|| async { ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT) }),
+        )
+        .route("/ui/page.css", get(|| async { ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE) }))
+        .route("/ui/data", get(data).with_state((usage, readiness)))
 }
 
 async fn page() -> impl IntoResponse {
@@ -40,23 +51,34 @@ async fn page() -> impl IntoResponse {
     (headers, PAGE)
 }
 
-async fn data(Shared((usage, readiness)): Shared<(UsageHandle, Readiness)>) -> Response {
-    match collected(&usage, &readiness).await {
+async fn data(
+    Shared((usage, readiness)): Shared<(UsageHandle, Readiness)>,
+    Extension(AdminCaller(caller)): Extension<AdminCaller>,
+) -> Response {
+    let rights = caller.as_deref().map_or(Rights::ALL, |caller| Rights::known(caller.rights()));
+    match collected(&usage, &readiness, rights).await {
         Ok(data) => ([(header::CONTENT_TYPE, "application/json")], data.to_string()).into_response(),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()).into_response(),
     }
 }
 
-async fn collected(usage: &UsageHandle, readiness: &Readiness) -> Result<Value, UsageError> {
+async fn collected(
+    usage: &UsageHandle,
+    readiness: &Readiness,
+    rights: Rights<'_>,
+) -> Result<Value, UsageError> {
     let (now, latency) = usage.latency().await?;
     let from = (now / 60 + 1).saturating_sub(MINUTES) * 60;
     let totals = usage
-        .totals(UsageAsk {
-            from: Some(Micros::from_secs(from)),
-            to: Some(Micros::from_secs(from + 60 * MINUTES)),
-            step: Some(Micros::from_secs(60)),
-            ..UsageAsk::default()
-        })
+        .totals(
+            rights,
+            UsageAsk {
+                from: Some(Micros::from_secs(from)),
+                to: Some(Micros::from_secs(from + 60 * MINUTES)),
+                step: Some(Micros::from_secs(60)),
+                ..UsageAsk::default()
+            },
+        )
         .await?;
     let ask = |allowed| ConsumersAsk {
         strategy: None,
@@ -64,7 +86,8 @@ async fn collected(usage: &UsageHandle, readiness: &Readiness) -> Result<Value, 
         window: ConsumersWindow::Hour,
         n: CONSUMERS,
     };
-    let (denied, allowed) = (usage.consumers(ask(false)).await?, usage.consumers(ask(true)).await?);
+    let (denied, allowed) =
+        (usage.consumers(rights, ask(false)).await?, usage.consumers(rights, ask(true)).await?);
     let (ready, health) = readiness.page();
     Ok(json!({
         "now": now,

@@ -8,6 +8,7 @@ use weir_units::Retry;
 use super::InvalidField;
 use super::advice::Advice;
 use super::waiting::Waiting;
+use crate::access::Refused;
 use crate::settle::{Outcome, StoreDecision};
 use crate::telemetry::CountedOutcome;
 
@@ -45,6 +46,9 @@ pub enum LimiterError {
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
+    /// The caller has no right to it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// A required field is missing.
     #[error("{0}")]
     Incomplete(String),

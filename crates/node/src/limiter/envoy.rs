@@ -30,6 +30,7 @@ use self::questions::questions;
 use self::rule::FoundLimit;
 pub use self::status::{Code, DescriptorStatus};
 use super::{InvalidField, Limiter, LimiterError, LimitsDecision};
+use crate::access::{Refused, Rights};
 use crate::settle::{Outcome, StoreDecision};
 use crate::telemetry::{
     AnswerCode, CountedMethod, CountedOutcome, DomainCounts, EnvoyEvent, EnvoyMetrics, EnvoyRecorder,
@@ -87,6 +88,8 @@ pub struct EnvoyLimiter {
 /// One request.
 #[derive(Debug, Clone)]
 pub struct RateLimitAsk<'a> {
+    /// The rights of its caller.
+    pub rights: Rights<'a>,
     /// Domain whose rules apply.
     pub domain: &'a str,
     /// Descriptors to count.
@@ -122,6 +125,9 @@ pub struct RateLimitAnswer<'a> {
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RateLimitError {
+    /// The caller has no right to the domain.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// The domain is empty.
     #[error("rate limit domain must not be empty")]
     NoDomain,
@@ -148,7 +154,9 @@ impl RateLimitError {
     /// The status code for the caller.
     fn code(&self) -> AnswerCode {
         match self {
-            Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => AnswerCode::InvalidArgument,
+            Self::Refused(_) | Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => {
+                AnswerCode::InvalidArgument
+            }
             Self::NoRefund(_) => AnswerCode::FailedPrecondition,
             Self::Store { .. } => AnswerCode::Unavailable,
         }
@@ -159,6 +167,7 @@ impl From<RateLimitError> for LimiterError {
     fn from(error: RateLimitError) -> Self {
         match error {
             RateLimitError::NoDomain | RateLimitError::NoDescriptors => Self::Incomplete(error.to_string()),
+            RateLimitError::Refused(refused) => Self::Refused(refused),
             RateLimitError::Invalid(invalid) => Self::Invalid(invalid),
             RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
             RateLimitError::Store { rule, error } => {
@@ -251,6 +260,9 @@ impl<S: Store> Limiter<S> {
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+        // Before the domain is looked up, and counted as no request.
+        let gives_back = ask.descriptors.iter().any(|descriptor| descriptor.refund);
+        ask.rights.check_domain(ask.domain, gives_back)?;
         let domain = loaded.domains.find(ask.domain);
         let counts = domain.and_then(|domain| loaded.domain_counts(domain));
         let mut ended =

@@ -10,6 +10,7 @@ use weir_store::{LimitSet, Part};
 use weir_units::Micros;
 
 use super::inline::InlineLimit;
+use crate::access::{Named, Rights};
 
 /// Cost of a call that names none.
 pub const DEFAULT_COST: u64 = 1;
@@ -17,6 +18,8 @@ pub const DEFAULT_COST: u64 = 1;
 /// May this consumer use this resource now?
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
+    /// The rights of its caller.
+    pub rights: Rights<'a>,
     /// The resource that is used.
     pub resource: &'a str,
     /// Who uses it; may be empty where no limit is scoped to the consumer.
@@ -78,12 +81,13 @@ impl<'a> Shaping<'a> {
     }
 }
 
-impl Question<'_> {
-    /// An empty question with the default cost.
+impl<'a> Question<'a> {
+    /// An empty question with the default cost, from a caller with these rights.
     #[inline(always)] // so that it is made in its place
     #[must_use]
-    pub fn until(deadline: Option<Instant>) -> Self {
+    pub fn until(deadline: Option<Instant>, rights: Rights<'a>) -> Self {
         Question {
+            rights,
             resource: "",
             consumer: "",
             strategy: "",
@@ -94,6 +98,12 @@ impl Question<'_> {
             headers: false,
             deadline,
         }
+    }
+
+    /// What rules look at.
+    pub(crate) fn named(&self) -> Named<'_> {
+        let inline = self.inline().is_some();
+        Named { resource: self.resource, consumer: self.consumer, strategy: self.strategy, inline }
     }
 
     /// The subject, with the routing group of its resource.
@@ -126,7 +136,7 @@ impl Question<'_> {
     }
 
     /// The inline limit.
-    pub(super) fn inline(&self) -> Option<&InlineLimit<'_>> {
+    pub(crate) fn inline(&self) -> Option<&InlineLimit<'_>> {
         self.shaping.as_deref().and_then(|shaping| shaping.inline.as_ref())
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
+use weir_config::Right;
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Listed, Resolved, Strategy};
 use weir_store::{
@@ -172,6 +173,9 @@ impl<'a, S: Store> Round<'a, S> {
     where
         'a: 'q,
     {
+        if !question.rights.is_all() {
+            self.limiter.authorize(Right::Decide, question)?;
+        }
         bounds::check(question)?;
         let rules = &self.limiter.rules;
         let resolved = match question.inline() {

@@ -6,6 +6,7 @@ use weir_core::queue::{DeliveredItem, UnknownQueue};
 use weir_store::StoreError;
 use weir_units::Micros;
 
+use crate::access::{Refused, Rights};
 use crate::limiter::InvalidField;
 
 /// An item that a caller puts into a queue.
@@ -20,6 +21,8 @@ pub struct PutItem<'a> {
 /// A question for items.
 #[derive(Debug, Clone, Copy)]
 pub struct TakeQuestion<'a> {
+    /// The rights of its caller.
+    pub rights: Rights<'a>,
     /// The queue.
     pub queue: &'a str,
     /// Who takes them.
@@ -46,6 +49,9 @@ pub struct TakenItems {
 /// Errors of calls about queues.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueueFailure {
+    /// The caller has no right to the queue.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// A field breaks its bound.
     #[error(transparent)]
     Invalid(#[from] InvalidField),

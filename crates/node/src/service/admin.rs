@@ -1,9 +1,9 @@
 //! `weir.v1.AdminService`: manual operations. Served only if configured.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tonic::{Request, Response, Status};
+use weir_grpc::CallContext;
 use weir_proto::v1::admin_service_server::{AdminService, AdminServiceServer};
 use weir_proto::v1::{ResetRequest, ResetResponse};
 use weir_store::Store;
@@ -11,7 +11,7 @@ use weir_store::Store;
 use super::incoming::context;
 use super::question_of::question_of;
 use super::{DecisionService, MAX_MESSAGE_BYTES, refund, status};
-use crate::limiter::Question;
+use crate::limiter::{Question, shown};
 
 /// The service over the same limiter as the decisions.
 pub struct AdminApi<S>(Arc<DecisionService<S>>);
@@ -28,14 +28,24 @@ impl<S: Store> AdminApi<S> {
 #[tonic::async_trait]
 impl<S: Store> AdminService for AdminApi<S> {
     async fn reset(&self, mut request: Request<ResetRequest>) -> Result<Response<ResetResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
         let request = request.get_ref();
-        let question = question(request, deadline);
-        let undone = self.0.limiter.reset(&question, &request.limits).await.map_err(status::of)?;
+        let question = question(request, &context);
+        let undone = self.0.limiter.reset(&question, &request.limits).await;
+        tracing::info!(
+            caller = question.rights.name(),
+            method = "Reset",
+            resource = shown(question.resource),
+            consumer = shown(question.consumer),
+            strategy = shown(question.strategy),
+            error = undone.as_ref().err().map(tracing::field::display),
+            "limits were reset by hand"
+        );
+        let undone = undone.map_err(status::of)?;
         Ok(Response::new(ResetResponse { limits: refund::states(&undone) }))
     }
 }
 
-fn question(request: &ResetRequest, deadline: Option<Instant>) -> Question<'_> {
-    question_of!(request, 0, deadline)
+fn question<'a>(request: &'a ResetRequest, context: &'a CallContext) -> Question<'a> {
+    question_of!(request, 0, context)
 }

@@ -1,7 +1,6 @@
 //! `ShouldAllowBatch`: many questions in one call, each decided for itself.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -23,20 +22,20 @@ const RESPONSE_FIELD: u32 = 1;
 impl<S: Store> DecisionService<S> {
     /// Answers up to a thousand questions; at once, if the message has arrived and the store answers at once.
     pub fn should_allow_batch(self: &Arc<Self>, call: IncomingCall) -> BegunCall {
-        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
+        let IncomingCall { context, mut messages } = call;
         match at_once(messages.only()).transpose() {
             Ok(Some(message)) => match count(&message) {
                 Ok(count) if turn::exceeds(count) => BegunCall::Postponed(message),
-                Ok(count) => BegunCall::Call(self.decide_batch(&message, count, deadline)),
+                Ok(count) => BegunCall::Call(self.decide_batch(&message, count, &context)),
                 Err(status) => BegunCall::Call(status.into()),
             },
             Ok(None) => {
                 let service = Arc::clone(self);
-                BegunCall::Call(Call::waiting(&self.deadlines, deadline, async move {
+                BegunCall::Call(Call::waiting(&self.deadlines, context.deadline, async move {
                     let message = messages.only().await?;
                     let count = count(&message)?;
                     turn::wait_for(count).await;
-                    service.decide_batch(&message, count, deadline).await
+                    service.decide_batch(&message, count, &context).await
                 }))
             }
             Err(status) => BegunCall::Call(status.into()),
@@ -45,7 +44,7 @@ impl<S: Store> DecisionService<S> {
 
     /// Sends all questions to the store before any answer is awaited, in order and from one task, so that the Redis
     /// client sends those for one node together.
-    fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, deadline: Option<Instant>) -> Call {
+    fn decide_batch(self: &Arc<Self>, batch: &[u8], count: usize, context: &CallContext) -> Call {
         turn::spend(count);
         let mut later = Vec::new();
         let mut round = self.limiter.round();
@@ -54,7 +53,7 @@ impl<S: Store> DecisionService<S> {
             let mut questions = questions(batch).map(|question| (0, Ok(question)));
             let mut decide_next = |out: &mut Vec<u8>| {
                 let next = || questions.next();
-                self.decide_next(&mut round, (out, &mut later), RESPONSE_FIELD, deadline, TOGETHER, next)
+                self.decide_next(&mut round, (out, &mut later), RESPONSE_FIELD, context, TOGETHER, next)
             };
             while decide_next(out) > 0 {}
             later.iter_mut().for_each(|later: &mut LaterResult| later.at -= start);
@@ -64,7 +63,7 @@ impl<S: Store> DecisionService<S> {
                 let service = Arc::clone(self);
                 let there = there.slice(PREFIX.min(there.len())..);
                 let all = async move { Ok(service.complete(there, later).await) };
-                Call::waiting(&self.deadlines, deadline, all)
+                Call::waiting(&self.deadlines, context.deadline, all)
             }
             reply => Call::done(Ok(reply)),
         }

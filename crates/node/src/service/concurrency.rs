@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use prost_types::Duration;
 use tonic::{Request, Response, Status};
 use weir_core::lease::{self, LeaseAnswer, LeaseOutcome, LeaseRefusal};
 use weir_core::strategy::Listed;
+use weir_grpc::CallContext;
 use weir_proto::v1::concurrency_service_server::{ConcurrencyService, ConcurrencyServiceServer};
 use weir_proto::v1::{
     AcquireRequest, AcquireResponse, Reason, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
@@ -19,6 +19,7 @@ use super::incoming::context;
 use super::message::{Facts, Templates};
 use super::span::{duration, micros};
 use super::{MAX_MESSAGE_BYTES, status};
+use crate::access::Rights;
 use crate::leases::{Acquired, LeaseQuestion, Leases, PermitsDecision};
 use crate::limiter::{InvalidField, Question};
 use crate::settle::Outcome;
@@ -47,10 +48,10 @@ impl ConcurrencyService for ConcurrencyApi {
         &self,
         mut request: Request<AcquireRequest>,
     ) -> Result<Response<AcquireResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
         let request = request.get_ref();
         let AcquireRequest { resource, consumer, strategy, id, weight, ttl, attributes } = request;
-        let question = question(resource, consumer, strategy, id, attributes, deadline);
+        let question = question(resource, consumer, strategy, id, attributes, &context);
         let weight = weight.unwrap_or(DEFAULT_WEIGHT);
         let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
         let acquired = self.leases.acquire(&question, weight, ttl).await.map_err(status::of_lease)?;
@@ -58,9 +59,9 @@ impl ConcurrencyService for ConcurrencyApi {
     }
 
     async fn renew(&self, mut request: Request<RenewRequest>) -> Result<Response<RenewResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
         let RenewRequest { resource, consumer, strategy, id, ttl, attributes } = request.get_ref();
-        let question = question(resource, consumer, strategy, id, attributes, deadline);
+        let question = question(resource, consumer, strategy, id, attributes, &context);
         let ttl = ttl.as_ref().map(|ttl| span("ttl", ttl)).transpose()?;
         let answer = self.leases.renew(&question, ttl).await.map_err(status::of_lease)?;
         let LeaseAnswer { outcome, limit, in_flight, remaining, .. } = answer;
@@ -73,10 +74,10 @@ impl ConcurrencyService for ConcurrencyApi {
         &self,
         mut request: Request<ReleaseRequest>,
     ) -> Result<Response<ReleaseResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
         let request = request.get_ref();
         let ReleaseRequest { resource, consumer, strategy, id, outcome, rtt, attributes } = request;
-        let question = question(resource, consumer, strategy, id, attributes, deadline);
+        let question = question(resource, consumer, strategy, id, attributes, &context);
         let outcome = work_outcome(*outcome)?;
         let rtt = rtt.as_ref().map(|rtt| span("rtt", rtt)).transpose()?;
         let answer = self.leases.release(&question, outcome, rtt).await.map_err(status::of_lease)?;
@@ -142,11 +143,11 @@ fn question<'a>(
     strategy: &'a str,
     id: &'a str,
     attributes: &'a HashMap<String, String>,
-    deadline: Option<Instant>,
+    context: &'a CallContext,
 ) -> LeaseQuestion<'a> {
     let attributes = super::wire::attributes(attributes);
-    let question =
-        Question { resource, consumer, strategy, cost: 0, attributes, ..Question::until(deadline) };
+    let plain = Question::until(context.deadline, Rights::of(context));
+    let question = Question { resource, consumer, strategy, cost: 0, attributes, ..plain };
     LeaseQuestion { asked: question, id }
 }
 

@@ -1,9 +1,8 @@
 //! `Count`: recent use.
 
-use std::time::Instant;
-
 use prost::Message as _;
 use tonic::Status;
+use weir_grpc::CallContext;
 use weir_proto::v1::{CountRequest, CountResponse};
 use weir_store::Store;
 
@@ -17,10 +16,10 @@ impl<S: Store> DecisionService<S> {
     pub async fn count(
         &self,
         request: &CountRequest,
-        deadline: Option<Instant>,
+        context: &CallContext,
     ) -> Result<CountResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = question_of!(request, 0, deadline);
+        let question = question_of!(request, 0, context);
         let span = request.interval.map(|span| (span.seconds, span.nanos));
         let interval = interval(span).map_err(status::of)?;
         let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;

@@ -56,34 +56,34 @@ impl<S: Store> RateLimitService for DecisionsApi<S> {
     }
 
     async fn count(&self, mut request: Request<CountRequest>) -> Result<Response<CountResponse>, Status> {
-        let deadline = context(&mut request).deadline;
-        Ok(Response::new(self.0.count(request.get_ref(), deadline).await?))
+        let context = context(&mut request);
+        Ok(Response::new(self.0.count(request.get_ref(), &context).await?))
     }
 
     async fn refund(&self, mut request: Request<RefundRequest>) -> Result<Response<RefundResponse>, Status> {
-        let deadline = context(&mut request).deadline;
-        Ok(Response::new(self.0.refund(request.get_ref(), deadline).await?))
+        let context = context(&mut request);
+        Ok(Response::new(self.0.refund(request.get_ref(), &context).await?))
     }
 
     async fn reserve(
         &self,
         mut request: Request<ReserveRequest>,
     ) -> Result<Response<ReserveResponse>, Status> {
-        let deadline = context(&mut request).deadline;
-        Ok(Response::new(self.0.reserve(request.get_ref(), deadline).await?))
+        let context = context(&mut request);
+        Ok(Response::new(self.0.reserve(request.get_ref(), &context).await?))
     }
 
     async fn cancel_reservation(
         &self,
         mut request: Request<CancelReservationRequest>,
     ) -> Result<Response<CancelReservationResponse>, Status> {
-        let deadline = context(&mut request).deadline;
-        Ok(Response::new(self.0.cancel_reservation(request.get_ref(), deadline).await?))
+        let context = context(&mut request);
+        Ok(Response::new(self.0.cancel_reservation(request.get_ref(), &context).await?))
     }
 
     async fn debit(&self, mut request: Request<DebitRequest>) -> Result<Response<DebitResponse>, Status> {
-        let deadline = context(&mut request).deadline;
-        Ok(Response::new(self.0.debit(request.get_ref(), deadline).await?))
+        let context = context(&mut request);
+        Ok(Response::new(self.0.debit(request.get_ref(), &context).await?))
     }
 }
 

@@ -6,10 +6,10 @@ mod response;
 mod service;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use tonic::Status;
+use weir_config::Right;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 
 pub use headers::HeaderNames;
@@ -17,6 +17,7 @@ pub use service::EnvoyService;
 use weir_store::{Store, at_once};
 
 use super::{DecisionService, status, wire};
+use crate::access::Rights;
 use crate::limiter::envoy::{EnvoyLimiter, Loaded};
 use crate::telemetry::AnswerCode;
 
@@ -58,31 +59,33 @@ impl<S: Store> EnvoyRateLimit<S> {
 
     /// Answers one request; at once, if it has arrived and the store answers at once.
     pub fn should_rate_limit(self: &Arc<Self>, call: IncomingCall) -> Call {
-        let IncomingCall { context: CallContext { deadline, .. }, mut messages } = call;
+        let IncomingCall { context, mut messages } = call;
         if S::AT_ONCE
             && let Some(message) = at_once(messages.only())
         {
-            return Call::done(message.and_then(|message| self.answer_at_once(&message, deadline)));
+            return Call::done(message.and_then(|message| self.answer_at_once(&message, &context)));
         }
         let service = Arc::clone(self);
-        Call::waiting(&self.decisions.deadlines, deadline, async move {
+        Call::waiting(&self.decisions.deadlines, context.deadline, async move {
             let message = messages.only().await?;
-            service.answer(&message, deadline).await
+            service.answer(&message, &context).await
         })
     }
 
-    fn answer_at_once(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
+    fn answer_at_once(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
         let broken = || Err(Status::internal("the store answers at once, and did not"));
-        at_once(self.answer(message, deadline)).unwrap_or_else(broken)
+        at_once(self.answer(message, context)).unwrap_or_else(broken)
     }
 
-    async fn answer(&self, message: &[u8], deadline: Option<Instant>) -> Result<Reply, Status> {
+    async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
+        let rights = Rights::of(context);
+        rights.check_any(Right::Envoy).map_err(status::refused)?;
         let live = self.live.load();
         let Some(loaded) = &*live else {
             self.envoy.unread(AnswerCode::FailedPrecondition);
             return Err(Status::failed_precondition("no rate limit configuration loaded"));
         };
-        let ask = wire::rate_limit(message, deadline).map_err(|error| {
+        let ask = wire::rate_limit(message, context.deadline, rights).map_err(|error| {
             self.envoy.unread(AnswerCode::Internal);
             status::malformed(error)
         })?;

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
+use weir_config::Right;
 use weir_core::algorithm::{Algorithm, Invalid, Rate};
 use weir_core::strategy::{FailurePolicy, InlineLimits, MAX_INLINE_NAME, Strategy};
 use weir_proto::v1::inline_limit::Algorithm as AskedAlgorithm;
@@ -40,6 +41,9 @@ impl<S: Store> DecisionService<S> {
     /// Replaces the encoded limit of a question by its strategy, from the cache or newly built.
     #[cold]
     pub(super) fn build_inline(&self, question: &mut Question<'_>) -> Result<(), Status> {
+        if question.inline().is_some() {
+            self.limiter.authorize(Right::Decide, question).map_err(status::of)?;
+        }
         let limit = question.shaping.as_deref_mut().and_then(|shaping| shaping.inline.as_mut());
         let Some(limit) = limit else { return Ok(()) };
         if let InlineLimit::Encoded(bytes) = limit {

@@ -2,14 +2,14 @@
 
 /// The question of a generated request, of this cost: all of them name their subject by the same fields.
 macro_rules! question_of {
-    ($request:expr, $cost:expr, $deadline:expr) => {
+    ($request:expr, $cost:expr, $context:expr) => {
         $crate::limiter::Question {
             resource: &$request.resource,
             consumer: &$request.consumer,
             strategy: &$request.strategy,
             cost: $cost,
             attributes: $crate::service::wire::attributes(&$request.attributes),
-            ..$crate::limiter::Question::until($deadline)
+            ..$crate::limiter::Question::until($context.deadline, $crate::access::Rights::of($context))
         }
     };
 }

@@ -20,6 +20,7 @@ use weir_units::Micros;
 use super::incoming::context;
 use super::span::{duration, micros};
 use super::status;
+use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
 use crate::queues::{Enqueued, PutItem, Queues, Settled, TakeQuestion, TakenItems};
 
@@ -46,20 +47,23 @@ impl QueueService for QueueApi {
         &self,
         mut request: Request<EnqueueRequest>,
     ) -> Result<Response<EnqueueResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
         let EnqueueRequest { queue, items } = request.get_ref();
         let items: Vec<PutItem<'_>> =
             items.iter().map(|item| PutItem { id: &item.id, payload: &item.payload }).collect();
-        let enqueued = self.queues.enqueue(queue, &items, deadline).await.map_err(status::of_queue)?;
+        let enqueued =
+            self.queues.enqueue(rights, queue, &items, deadline).await.map_err(status::of_queue)?;
         Ok(Response::new(enqueue_response(enqueued)))
     }
 
     async fn take(&self, mut request: Request<TakeRequest>) -> Result<Response<TakeResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
         let TakeRequest { queue, consumer, max_items, max_wait } = request.get_ref();
         let max_items = max_items.unwrap_or(DEFAULT_ITEMS) as usize;
         let max_wait = span_or_zero("max_wait", max_wait.as_ref())?;
-        let question = TakeQuestion { queue, consumer, max_items, max_wait, deadline };
+        let question = TakeQuestion { rights, queue, consumer, max_items, max_wait, deadline };
         let taken = self.queues.take(&question).await.map_err(status::of_queue)?;
         Ok(Response::new(take_response(taken)))
     }
@@ -68,33 +72,37 @@ impl QueueService for QueueApi {
 
     async fn subscribe(
         &self,
-        request: Request<Streaming<SubscribeRequest>>,
+        mut request: Request<Streaming<SubscribeRequest>>,
     ) -> Result<Response<Self::SubscribeStream>, Status> {
-        let stream = subscription::open(self.queues.clone(), request.into_inner()).await?;
+        let context = context(&mut request);
+        let stream = subscription::open(self.queues.clone(), context, request.into_inner()).await?;
         Ok(Response::new(Box::pin(stream)))
     }
 
     async fn ack(&self, mut request: Request<AckRequest>) -> Result<Response<AckResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
         let AckRequest { queue, ids, outcome } = request.get_ref();
-        let settled = self.queues.ack(queue, (&item_ids(ids)?, outcome), deadline).await;
+        let settled = self.queues.ack(rights, queue, (&item_ids(ids)?, outcome), deadline).await;
         let Settled { done, depth, .. } = settled.map_err(status::of_queue)?;
         Ok(Response::new(AckResponse { acked: done, depth }))
     }
 
     async fn nack(&self, mut request: Request<NackRequest>) -> Result<Response<NackResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
         let NackRequest { queue, ids, delay } = request.get_ref();
         let delay = span_or_zero("delay", delay.as_ref())?;
-        let settled = self.queues.nack(queue, (&item_ids(ids)?, delay), deadline).await;
+        let settled = self.queues.nack(rights, queue, (&item_ids(ids)?, delay), deadline).await;
         let Settled { done, dead_lettered, depth } = settled.map_err(status::of_queue)?;
         Ok(Response::new(NackResponse { nacked: done, dead_lettered: small(dead_lettered), depth }))
     }
 
     async fn stats(&self, mut request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
-        let deadline = context(&mut request).deadline;
+        let context = context(&mut request);
+        let (deadline, rights) = (context.deadline, Rights::of(&context));
         let StatsRequest { queue, outcomes } = request.get_ref();
-        let stats = self.queues.stats(queue, *outcomes as usize, deadline).await;
+        let stats = self.queues.stats(rights, queue, *outcomes as usize, deadline).await;
         let (depth, named, stats) = stats.map_err(status::of_queue)?;
         let (numbers, totals) = (named.rule.numbers(), stats.totals);
         Ok(Response::new(StatsResponse {

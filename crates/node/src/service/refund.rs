@@ -1,11 +1,10 @@
 //! `Refund`, and the state of limits after it.
 
-use std::time::Instant;
-
 use prost::Message as _;
 use tonic::Status;
 use weir_core::algorithm::LimitVerdict;
 use weir_core::strategy::Limit;
+use weir_grpc::CallContext;
 use weir_proto::v1::{LimitState, RefundRequest, RefundResponse};
 use weir_store::Store;
 
@@ -14,8 +13,8 @@ use super::span::duration;
 use super::{DecisionService, status};
 use crate::limiter::{DEFAULT_COST, Question, Undone};
 
-fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> {
-    question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline)
+fn question<'a>(request: &'a RefundRequest, context: &'a CallContext) -> Question<'a> {
+    question_of!(request, request.cost.unwrap_or(DEFAULT_COST), context)
 }
 
 impl<S: Store> DecisionService<S> {
@@ -23,10 +22,10 @@ impl<S: Store> DecisionService<S> {
     pub async fn refund(
         &self,
         request: &RefundRequest,
-        deadline: Option<Instant>,
+        context: &CallContext,
     ) -> Result<RefundResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let undone = self.limiter.refund(&question(request, deadline), &request.limits, &request.id).await;
+        let undone = self.limiter.refund(&question(request, context), &request.limits, &request.id).await;
         Ok(response(&undone.map_err(status::of)?))
     }
 }

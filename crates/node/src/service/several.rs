@@ -1,14 +1,15 @@
 //! Questions of one message, decided in groups.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use smallvec::SmallVec;
 use tonic::Status;
+use weir_grpc::CallContext;
 use weir_store::{Store, TOGETHER, Verdicts};
 
 use super::wire::TextsBefore;
 use super::{DecisionService, status, wire};
+use crate::access::Rights;
 use crate::limiter::{Answer, AskedFields, Begun, Question, Round, Waiting};
 
 /// A pending question of a message.
@@ -31,7 +32,7 @@ impl<S: Store> DecisionService<S> {
         round: &mut Round<'a, S>,
         (out, later): (&mut Vec<u8>, &mut Vec<LaterResult>),
         field: u32,
-        deadline: Option<Instant>,
+        context: &'q CallContext,
         most: usize,
         mut next: impl FnMut() -> Option<(u64, Result<&'q [u8], Status>)>,
     ) -> usize {
@@ -39,7 +40,7 @@ impl<S: Store> DecisionService<S> {
         let mut questions = SmallVec::<[Question<'q>; TOGETHER]>::new();
         let mut unread = None;
         let mut before = TextsBefore::default();
-        let store_deadline = round.store_deadline(deadline);
+        let store_deadline = round.store_deadline(context.deadline);
         // Advice is computed before the next question is decided.
         let wants_advice = |last: &Question<'_>| last.headers;
         while questions.len() < most
@@ -53,7 +54,7 @@ impl<S: Store> DecisionService<S> {
                     break;
                 }
             };
-            questions.push(Question::until(store_deadline));
+            questions.push(Question::until(store_deadline, Rights::of(context)));
             let Some(question) = questions.last_mut() else { break };
             if let Err(status) = self.read(question, bytes, before) {
                 unread = Some((id, status));

@@ -1,10 +1,10 @@
 //! `Reserve`, `CancelReservation` and `Debit`.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use prost::Message as _;
 use tonic::Status;
+use weir_grpc::CallContext;
 use weir_proto::v1::{
     CancelReservationRequest, CancelReservationResponse, DebitRequest, DebitResponse, DebitedLimit,
     ReserveRequest, ReserveResponse, ShouldAllowResponse,
@@ -27,10 +27,10 @@ impl<S: Store> DecisionService<S> {
     pub async fn reserve(
         self: &Arc<Self>,
         request: &ReserveRequest,
-        deadline: Option<Instant>,
+        context: &CallContext,
     ) -> Result<ReserveResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let question = reservation(request, deadline).map_err(status::of)?;
+        let question = reservation(request, context).map_err(status::of)?;
         let (mut answered, mut waiting) = (None, None);
         self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
             Begun::Answered(answer) => {
@@ -63,11 +63,11 @@ impl<S: Store> DecisionService<S> {
     pub async fn cancel_reservation(
         &self,
         request: &CancelReservationRequest,
-        deadline: Option<Instant>,
+        context: &CallContext,
     ) -> Result<CancelReservationResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
         let shaping = Some(Box::new(Shaping::under(&request.id)));
-        let question = Question { shaping, ..question_of!(request, 0, deadline) };
+        let question = Question { shaping, ..question_of!(request, 0, context) };
         let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
         let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one));
         Ok(CancelReservationResponse { cancelled: adjusted.applied, limits: limits.collect() })
@@ -77,12 +77,12 @@ impl<S: Store> DecisionService<S> {
     pub async fn debit(
         &self,
         request: &DebitRequest,
-        deadline: Option<Instant>,
+        context: &CallContext,
     ) -> Result<DebitResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
         let (shaping, cost) =
             (Some(Box::new(Shaping::under(&request.id))), request.cost.unwrap_or(DEFAULT_COST));
-        let question = Question { shaping, ..question_of!(request, cost, deadline) };
+        let question = Question { shaping, ..question_of!(request, cost, context) };
         Ok(debited(&self.limiter.debit(&question).await.map_err(status::of)?))
     }
 }
@@ -98,10 +98,13 @@ fn debited(adjusted: &Adjusted<'_>) -> DebitResponse {
     DebitResponse { applied: adjusted.applied, fitted: adjusted.fitted, limits: limits.collect() }
 }
 
-fn reservation(request: &ReserveRequest, deadline: Option<Instant>) -> Result<Question<'_>, InvalidField> {
+fn reservation<'a>(
+    request: &'a ReserveRequest,
+    context: &'a CallContext,
+) -> Result<Question<'a>, InvalidField> {
     let bound = "it must not be negative, and have less than 10^9 ns";
     let max_wait = request.max_wait.as_ref().map(|span| micros("max_wait", span, bound)).transpose()?;
     let max_wait = Some(max_wait.unwrap_or_default());
     let shaping = Some(Box::new(Shaping { max_wait, ..Shaping::under(&request.id) }));
-    Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline) })
+    Ok(Question { shaping, ..question_of!(request, request.cost.unwrap_or(DEFAULT_COST), context) })
 }

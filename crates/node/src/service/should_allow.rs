@@ -13,6 +13,7 @@ use weir_store::{Store, TOGETHER, Verdicts, at_once};
 
 use super::wire::TextsBefore;
 use super::{DecisionService, status, wire};
+use crate::access::Rights;
 use crate::limiter::{AskedFields, Begun, Question, Waiting};
 
 /// Bytes of a typical answer.
@@ -62,7 +63,7 @@ impl<S: Store> DecisionService<S> {
         let mut questions = SmallVec::<[Question<'_>; TOGETHER]>::new();
         let mut before = TextsBefore::default();
         for (number, PendingCall { message, context }) in pending.iter().enumerate() {
-            questions.push(Question::until(round.store_deadline(context.deadline)));
+            questions.push(Question::until(round.store_deadline(context.deadline), Rights::of(context)));
             let Some(question) = questions.last_mut() else { continue };
             match self.read(question, message, before) {
                 Ok(()) => {

@@ -10,12 +10,14 @@ use weir_core::strategy::Unknown;
 use weir_store::StoreError;
 
 use super::wire::Malformed;
+use crate::access::Refused;
 use crate::leases::LeaseError;
 use crate::limiter::{InvalidField, LimiterError};
 use crate::queues::QueueFailure;
 
 pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     match error.into() {
+        LimiterError::Refused(error) => refused(error),
         LimiterError::Invalid(field) => invalid(&field),
         // The text begins with the name of the missing field.
         LimiterError::Incomplete(what) => {
@@ -50,6 +52,11 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     }
 }
 
+/// Returns the status for a refused question: the same whether or not what it names exists.
+pub(super) fn refused(Refused(reason): Refused) -> Status {
+    reason.status()
+}
+
 /// Returns the status for a field that breaks its bound.
 pub(super) fn invalid(field: &InvalidField) -> Status {
     details::invalid(field.field, field.to_string())
@@ -80,6 +87,7 @@ pub(super) fn of_lease(error: LeaseError) -> Status {
 /// Returns the status for an error of a queue.
 pub(super) fn of_queue(error: QueueFailure) -> Status {
     match error {
+        QueueFailure::Refused(error) => refused(error),
         QueueFailure::Invalid(field) => invalid(&field),
         QueueFailure::Unknown(unknown) => {
             details::unknown("UNKNOWN_QUEUE", ("queue", &unknown.name), unknown.to_string())

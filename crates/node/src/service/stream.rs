@@ -16,9 +16,10 @@ use http_body::{Body, Frame};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 use tonic::Status;
-use weir_grpc::{Call, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
+use weir_grpc::{Call, CallContext, IncomingCall, Messages, Reply, deadline_exceeded, reply, turn};
 use weir_store::{Store, TOGETHER};
 
+use super::judge::Judge;
 use super::several::LaterResult;
 use super::wire::{FieldValue, Malformed, MessageFields};
 use super::{DecisionService, status};
@@ -44,7 +45,10 @@ struct DecisionStream<S> {
     /// Messages after it that had arrived when the connection began to end.
     last: VecDeque<Bytes>,
     in_flight: InFlight,
-    deadline: Option<(Instant, Pin<Box<Sleep>>)>,
+    context: CallContext,
+    deadline: Option<Pin<Box<Sleep>>>,
+    /// Judges the credential again, where there is one that can end.
+    judge: Option<Judge>,
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Set when no more is read: the status to send after the last answer.
     end: Option<Result<(), Status>>,
@@ -65,7 +69,7 @@ impl<S: Store> DecisionService<S> {
             // Pending questions borrow from their messages.
             messages.hold();
         }
-        let timer = |deadline: Instant| (deadline, Box::pin(tokio::time::sleep_until(deadline.into())));
+        let timer = |deadline: Instant| Box::pin(tokio::time::sleep_until(deadline.into()));
         Call::done(Ok(Reply::Messages(Box::pin(DecisionStream {
             service: Arc::clone(self),
             messages,
@@ -73,6 +77,8 @@ impl<S: Store> DecisionService<S> {
             last: VecDeque::new(),
             in_flight: InFlight::new(),
             deadline: context.deadline.map(timer),
+            judge: Judge::of(&context),
+            context,
             closing: Box::pin(async move { while closing.changed().await.is_ok() {} }),
             end: None,
             usual: 0,
@@ -119,7 +125,7 @@ impl<S: Store> Body for DecisionStream<S> {
 impl<S: Store> DecisionStream<S> {
     /// Checks if the deadline has passed or the connection is to end.
     fn look_for_the_end(&mut self, context: &mut Context<'_>) {
-        if let Some((_, timer)) = &mut self.deadline
+        if let Some(timer) = &mut self.deadline
             && timer.as_mut().poll(context).is_ready()
         {
             // The caller has given up, or is about to.
@@ -128,6 +134,12 @@ impl<S: Store> DecisionStream<S> {
             self.last.clear();
             self.in_flight.clear();
             self.end = Some(Err(deadline_exceeded()));
+        } else if let Some(status) = self.judge.as_mut().and_then(|judge| judge.ended(context)) {
+            // What has been decided is answered; nothing more is read.
+            self.judge = None;
+            self.rest.clear();
+            self.last.clear();
+            self.end = Some(Err(status));
         } else if self.end.is_none() && self.closing.as_mut().poll(context).is_ready() {
             self.take_what_has_arrived(context);
             let going = "this connection is about to end: open a stream on another one, and ask again what \
@@ -167,7 +179,7 @@ impl<S: Store> DecisionStream<S> {
 
     /// Decides questions that have arrived while there is room for their answers.
     fn decide_next(&mut self, out: &mut Vec<u8>, context: &mut Context<'_>) {
-        let (service, deadline) = (Arc::clone(&self.service), self.deadline());
+        let (service, asked) = (Arc::clone(&self.service), self.context.clone());
         let mut round = None;
         while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
@@ -180,7 +192,7 @@ impl<S: Store> DecisionStream<S> {
                 let most = turn::remaining().min(TOGETHER).min(places);
                 let start = out.len();
                 let decided =
-                    service.decide_next(round, (out, &mut later), RESPONSE_FIELD, deadline, most, next);
+                    service.decide_next(round, (out, &mut later), RESPONSE_FIELD, &asked, most, next);
                 turn::spend(decided);
                 if !(self.in_flight.is_empty() && later.is_empty()) {
                     self.put_in_flight(&rest, out.split_off(start), start, later);
@@ -217,10 +229,6 @@ impl<S: Store> DecisionStream<S> {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        self.deadline.as_ref().map(|(deadline, _)| *deadline)
-    }
-
     fn wants_more(&self, out: &[u8]) -> bool {
         out.len() < ENOUGH_BYTES && turn::remaining() > 0
     }
@@ -236,7 +244,10 @@ impl<S: Store> DecisionStream<S> {
                 break;
             }
             match self.messages.poll_next(context) {
-                Poll::Ready(Some(Ok(message))) => self.rest = message,
+                Poll::Ready(Some(Ok(message))) => match self.judge.as_ref().and_then(Judge::now) {
+                    Some(status) => self.end = Some(Err(status)),
+                    None => self.rest = message,
+                },
                 Poll::Ready(Some(Err(status))) => self.end = Some(Err(status)),
                 Poll::Ready(None) => self.end = Some(Ok(())),
                 Poll::Pending => return false,

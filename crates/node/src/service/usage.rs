@@ -9,7 +9,9 @@ use weir_proto::v1::{
 };
 use weir_units::Micros;
 
+use super::incoming::context;
 use super::{span, status};
+use crate::access::Rights;
 use crate::limiter::{InvalidField, shown};
 use crate::telemetry::MAX_TALLIES;
 use crate::usage::{
@@ -41,8 +43,9 @@ impl UsageApi {
 impl UsageService for UsageApi {
     async fn get_usage(
         &self,
-        request: Request<GetUsageRequest>,
+        mut request: Request<GetUsageRequest>,
     ) -> Result<Response<GetUsageResponse>, Status> {
+        let context = context(&mut request);
         let GetUsageRequest { strategy, resource_pattern, outcome, from, to, step } = request.into_inner();
         let ask = UsageAsk {
             strategy,
@@ -55,13 +58,14 @@ impl UsageService for UsageApi {
                 .transpose()
                 .map_err(invalid)?,
         };
-        Ok(Response::new(usage(self.0.totals(ask).await.map_err(failed)?)))
+        Ok(Response::new(usage(self.0.totals(Rights::of(&context), ask).await.map_err(failed)?)))
     }
 
     async fn top_consumers(
         &self,
-        request: Request<TopConsumersRequest>,
+        mut request: Request<TopConsumersRequest>,
     ) -> Result<Response<TopConsumersResponse>, Status> {
+        let context = context(&mut request);
         let TopConsumersRequest { strategy, outcome, window, n } = request.into_inner();
         let ask = ConsumersAsk {
             strategy: (!strategy.is_empty()).then_some(strategy),
@@ -69,7 +73,7 @@ impl UsageService for UsageApi {
             window: self::window(window).map_err(invalid)?,
             n: count(n.unwrap_or(DEFAULT_CONSUMERS)).map_err(invalid)?,
         };
-        Ok(Response::new(consumers(self.0.consumers(ask).await.map_err(failed)?)))
+        Ok(Response::new(consumers(self.0.consumers(Rights::of(&context), ask).await.map_err(failed)?)))
     }
 }
 
@@ -183,6 +187,7 @@ fn invalid(error: InvalidField) -> Status {
 
 fn failed(error: UsageError) -> Status {
     match error {
+        UsageError::Refused(error) => status::refused(error),
         UsageError::Invalid(error) => invalid(error),
         error @ UsageError::Busy => status::busy(error.to_string()),
     }

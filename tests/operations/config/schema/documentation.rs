@@ -9,9 +9,13 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 31] = [
+const HEADINGS: [(&str, &str); 35] = [
     ("The file", ""),
     ("server", "/properties/server"),
+    ("server.identity", "/$defs/identity"),
+    ("server.identity.jwt", "/$defs/jwt/items"),
+    ("server.identity.forwarded_client_cert", "/$defs/forwarded"),
+    ("authorize", "/$defs/authorize/items"),
     ("server.limits", "/properties/server/properties/limits"),
     ("store", "/$defs/store"),
     ("store.memory", "/$defs/store/properties/memory"),

@@ -9,10 +9,14 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 39] = [
+const MAPPINGS: [(&str, &str); 43] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
+    ("/$defs/identity", "server: { identity: { zzzz: 1 } }"),
+    ("/$defs/jwt/items", "server: { identity: { jwt: [{ zzzz: 1 }] } }"),
+    ("/$defs/forwarded", "server: { identity: { forwarded_client_cert: { zzzz: 1 } } }"),
+    ("/$defs/authorize/items", "authorize: [{ zzzz: 1 }]"),
     ("/properties/messages", "messages: { zzzz: 1 }"),
     ("/properties/envoy", "envoy: { zzzz: 1 }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),

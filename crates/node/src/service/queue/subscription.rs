@@ -5,16 +5,21 @@ use futures_util::{FutureExt as _, stream};
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
 use weir_core::queue::MAX_ITEMS;
+use weir_grpc::CallContext;
 use weir_proto::v1::{SubscribeRequest, TakeResponse};
 
 use super::take_response;
+use crate::access::Rights;
 use crate::limiter::InvalidField;
 use crate::queues::{MAX_CREDIT, MAX_WAIT, QueueFailure, Queues, TakeQuestion, TakenItems};
+use crate::service::judge::Judge;
 use crate::service::status;
 
 /// State of one subscription.
 struct Subscription {
     queues: Queues,
+    context: CallContext,
+    judge: Option<Judge>,
     queue: String,
     consumer: String,
     credit: u32,
@@ -28,19 +33,30 @@ struct Subscription {
 enum SubscriptionEvent {
     Taken(Result<TakenItems, QueueFailure>),
     Message(Option<Result<SubscribeRequest, Status>>),
+    /// The credential has ended.
+    Ended(Status),
 }
 
 /// The items of a subscription, whose first message names the queue.
 pub(super) async fn open(
     queues: Queues,
+    context: CallContext,
     mut messages: Streaming<SubscribeRequest>,
 ) -> Result<impl Stream<Item = Result<TakeResponse, Status>> + Send + use<>, Status> {
     let first = messages.message().await?;
     let SubscribeRequest { queue, consumer, credit } = first.unwrap_or_default();
-    let mut subscription =
-        Subscription { queues, queue, consumer, credit: 0, messages: Some(messages), taking: None };
-    subscription.add(credit)?;
+    let mut subscription = Subscription {
+        queues,
+        judge: Judge::of(&context),
+        context,
+        queue,
+        consumer,
+        credit: 0,
+        messages: Some(messages),
+        taking: None,
+    };
     subscription.queues.check(&subscription.question(1)).map_err(status::of_queue)?;
+    subscription.add(credit)?;
     Ok(stream::unfold(Some(subscription), |subscription| async {
         let mut subscription = subscription?;
         match subscription.next().await {
@@ -60,6 +76,7 @@ impl Subscription {
             }
             match self.event().await {
                 None => return Ok(None),
+                Some(SubscriptionEvent::Ended(status)) => return Err(status),
                 Some(SubscriptionEvent::Message(None)) => self.messages = None,
                 Some(SubscriptionEvent::Message(Some(message))) => self.add(message?.credit)?,
                 Some(SubscriptionEvent::Taken(taken)) => {
@@ -79,23 +96,38 @@ impl Subscription {
 
     /// Waits for items or for a message; `None` if neither can come.
     async fn event(&mut self) -> Option<SubscriptionEvent> {
-        let Self { messages, taking, .. } = self;
-        match (taking, messages) {
-            (Some(taking), Some(messages)) => Some(tokio::select! {
-                message = messages.next() => SubscriptionEvent::Message(message),
-                taken = taking => SubscriptionEvent::Taken(taken),
-            }),
-            (Some(taking), None) => Some(SubscriptionEvent::Taken(taking.await)),
-            (None, Some(messages)) => Some(SubscriptionEvent::Message(messages.next().await)),
-            (None, None) => None,
+        let Self { messages, taking, judge, .. } = self;
+        let ended = async {
+            match judge {
+                Some(judge) => judge.wait().await,
+                None => std::future::pending().await,
+            }
+        };
+        let event = async {
+            match (taking, messages) {
+                (Some(taking), Some(messages)) => Some(tokio::select! {
+                    message = messages.next() => SubscriptionEvent::Message(message),
+                    taken = taking => SubscriptionEvent::Taken(taken),
+                }),
+                (Some(taking), None) => Some(SubscriptionEvent::Taken(taking.await)),
+                (None, Some(messages)) => Some(SubscriptionEvent::Message(messages.next().await)),
+                (None, None) => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            status = ended => Some(SubscriptionEvent::Ended(status)),
+            event = event => event,
         }
     }
 
     fn begin_take(&self) -> BoxFuture<'static, Result<TakenItems, QueueFailure>> {
         let (queues, queue, consumer) = (self.queues.clone(), self.queue.clone(), self.consumer.clone());
+        let context = self.context.clone();
         let max_items = (self.credit as usize).min(MAX_ITEMS);
         async move {
             let question = TakeQuestion {
+                rights: Rights::of(&context),
                 queue: &queue,
                 consumer: &consumer,
                 max_items,
@@ -109,7 +141,8 @@ impl Subscription {
 
     fn question(&self, max_items: usize) -> TakeQuestion<'_> {
         let (queue, consumer) = (self.queue.as_str(), self.consumer.as_str());
-        TakeQuestion { queue, consumer, max_items, max_wait: MAX_WAIT, deadline: None }
+        let rights = Rights::of(&self.context);
+        TakeQuestion { rights, queue, consumer, max_items, max_wait: MAX_WAIT, deadline: None }
     }
 
     fn add(&mut self, credit: u32) -> Result<(), Status> {

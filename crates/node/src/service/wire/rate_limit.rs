@@ -5,12 +5,17 @@ use std::time::Instant;
 use smallvec::SmallVec;
 
 use super::{Malformed, MessageFields};
+use crate::access::Rights;
 use crate::limiter::envoy::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
 
 /// Decodes as the generated type does: of a field that occurs twice the last value counts, and messages that occur
 /// twice are merged. Reads at most one item beyond each bound, which is enough to reject the request.
-pub(crate) fn rate_limit(message: &[u8], deadline: Option<Instant>) -> Result<RateLimitAsk<'_>, Malformed> {
-    let mut ask = RateLimitAsk { domain: "", descriptors: SmallVec::new(), hits_addend: 0, deadline };
+pub(crate) fn rate_limit<'a>(
+    message: &'a [u8],
+    deadline: Option<Instant>,
+    rights: Rights<'a>,
+) -> Result<RateLimitAsk<'a>, Malformed> {
+    let mut ask = RateLimitAsk { rights, domain: "", descriptors: SmallVec::new(), hits_addend: 0, deadline };
     let mut fields = MessageFields::of(message);
     while let Some((number, value)) = fields.next()? {
         match number {

@@ -1,0 +1,43 @@
+//! Ports that others than this machine reach without TLS or without identity.
+
+use super::{Config, ListenAddress, Plaintext, ServerConfig};
+
+impl Config {
+    /// True if calls need a credential: everybody who has none is anonymous.
+    #[must_use]
+    pub fn has_identity(&self) -> bool {
+        self.server.identity.is_some() || self.authorize.is_some()
+    }
+
+    /// Returns what an operator should know about the ports, with what to write, if there is something.
+    #[must_use]
+    pub fn exposure(&self) -> Option<String> {
+        let ports = exposed(&self.server);
+        if ports.is_empty() || self.server.plaintext == Plaintext::Intended {
+            return None;
+        }
+        let (lacks, write) = match self.has_identity() {
+            true => ("TLS", "`server.tls`"),
+            false => ("TLS and identity", "`server.tls`, `server.identity` and `authorize`"),
+        };
+        Some(format!(
+            "{} can be reached from other machines, without {lacks}: write {write} (docs/security.md), or \
+             `server.plaintext: intended` if a mesh or a proxy in front has them",
+            ports.join(" and ")
+        ))
+    }
+}
+
+/// Returns the plain-text ports that are not this machine's alone.
+pub(super) fn exposed(server: &ServerConfig) -> Vec<String> {
+    let mut ports = Vec::new();
+    if let ListenAddress::Tcp(address) = server.listen
+        && !address.ip().to_canonical().is_loopback()
+    {
+        ports.push(format!("server.listen {address}"));
+    }
+    if !server.admin.ip().to_canonical().is_loopback() {
+        ports.push(format!("server.admin {}", server.admin));
+    }
+    ports
+}

@@ -1,0 +1,249 @@
+//! The table of rights: which methods each right allows, and which lists of a rule bound it. It is the only one:
+//! configuration, servers, documents and tests read it.
+
+/// What a caller may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Right {
+    /// Decisions, peeks, counts and reservations.
+    Decide,
+    /// Give back what was charged.
+    Refund,
+    /// Charge what was used.
+    Debit,
+    /// Acquire, renew and release permits.
+    Lease,
+    /// Numbers of limits in requests.
+    Inline,
+    /// Put items into queues.
+    Enqueue,
+    /// Take items from queues.
+    Take,
+    /// Envoy's rate limit service.
+    Envoy,
+    /// What was decided, in totals and by consumer.
+    Usage,
+    /// What the admin port shows.
+    Inspect,
+    /// Reset limits.
+    Reset,
+    /// Change the configuration while the service runs.
+    Control,
+}
+
+/// A list of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleList {
+    /// `resources`
+    Resources,
+    /// `strategies`
+    Strategies,
+    /// `consumers`
+    Consumers,
+    /// `queues`
+    Queues,
+    /// `envoy_domains`
+    EnvoyDomains,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct RightRow {
+    /// The right.
+    pub right: Right,
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// What it allows, besides its methods.
+    pub about: &'static str,
+    /// The gRPC methods that need it, or one of several rights of which it is one.
+    pub methods: &'static [&'static str],
+    /// The lists that bound it.
+    pub lists: &'static [RuleList],
+}
+
+use RuleList::{Consumers, EnvoyDomains, Queues, Resources, Strategies};
+
+const DECISIONS: &[RuleList] = &[Resources, Strategies, Consumers];
+const DECISIONS_AND_QUEUES: &[RuleList] = &[Resources, Strategies, Consumers, Queues];
+
+/// All rights, in the order of [`Right`].
+pub const RIGHTS: [RightRow; 12] = [
+    RightRow {
+        right: Right::Decide,
+        name: "decide",
+        about: "decisions, peeks, counts and reservations",
+        methods: &[
+            "/weir.v1.RateLimitService/ShouldAllow",
+            "/weir.v1.RateLimitService/ShouldAllowBatch",
+            "/weir.v1.RateLimitService/ShouldAllowStream",
+            "/weir.v1.RateLimitService/Count",
+            "/weir.v1.RateLimitService/Reserve",
+            "/weir.v1.RateLimitService/CancelReservation",
+        ],
+        lists: DECISIONS,
+    },
+    RightRow {
+        right: Right::Refund,
+        name: "refund",
+        about: "give back what was charged; hits of Envoy that are negative need it together with `envoy`",
+        methods: &["/weir.v1.RateLimitService/Refund"],
+        lists: DECISIONS,
+    },
+    RightRow {
+        right: Right::Debit,
+        name: "debit",
+        about: "charge what was used",
+        methods: &["/weir.v1.RateLimitService/Debit"],
+        lists: DECISIONS,
+    },
+    RightRow {
+        right: Right::Lease,
+        name: "lease",
+        about: "permits, and reports of the work done under them",
+        methods: &[
+            "/weir.v1.ConcurrencyService/Acquire",
+            "/weir.v1.ConcurrencyService/Renew",
+            "/weir.v1.ConcurrencyService/Release",
+        ],
+        lists: DECISIONS,
+    },
+    RightRow {
+        right: Right::Inline,
+        name: "inline",
+        about: "limits with their numbers in the request, together with `decide`",
+        methods: &[],
+        lists: &[Resources, Consumers],
+    },
+    RightRow {
+        right: Right::Enqueue,
+        name: "enqueue",
+        about: "put items into queues",
+        methods: &["/weir.v1.QueueService/Enqueue", "/weir.v1.QueueService/Stats"],
+        lists: &[Queues],
+    },
+    RightRow {
+        right: Right::Take,
+        name: "take",
+        about: "take items from queues, and say what became of them",
+        methods: &[
+            "/weir.v1.QueueService/Take",
+            "/weir.v1.QueueService/Subscribe",
+            "/weir.v1.QueueService/Ack",
+            "/weir.v1.QueueService/Nack",
+            "/weir.v1.QueueService/Stats",
+        ],
+        lists: &[Queues],
+    },
+    RightRow {
+        right: Right::Envoy,
+        name: "envoy",
+        about: "Envoy's rate limit service",
+        methods: &["/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"],
+        lists: &[EnvoyDomains],
+    },
+    RightRow {
+        right: Right::Usage,
+        name: "usage",
+        about: "totals of decisions and the names of consumers, also at `/ui/data`",
+        methods: &["/weir.v1.UsageService/GetUsage", "/weir.v1.UsageService/TopConsumers"],
+        lists: DECISIONS,
+    },
+    RightRow {
+        right: Right::Inspect,
+        name: "inspect",
+        about: "what the admin port shows, apart from usage",
+        methods: &[],
+        lists: DECISIONS_AND_QUEUES,
+    },
+    RightRow {
+        right: Right::Reset,
+        name: "reset",
+        about: "reset limits",
+        methods: &["/weir.v1.AdminService/Reset"],
+        lists: DECISIONS_AND_QUEUES,
+    },
+    RightRow {
+        right: Right::Control,
+        name: "control",
+        about: "change the configuration while the service runs",
+        methods: &[],
+        lists: &[],
+    },
+];
+
+/// The methods of these services are open to everybody.
+pub const OPEN_SERVICES: [&str; 1] = ["/grpc.health.v1.Health/"];
+
+/// The methods of these services need a caller where the server has identity, and no right.
+pub const CALLER_SERVICES: [&str; 2] =
+    ["/grpc.reflection.v1.ServerReflection/", "/grpc.reflection.v1alpha.ServerReflection/"];
+
+/// A set of rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RightSet(u16);
+
+impl Right {
+    /// Returns its row of the table.
+    #[must_use]
+    pub const fn row(self) -> &'static RightRow {
+        &RIGHTS[self as usize]
+    }
+}
+
+impl RuleList {
+    /// All lists.
+    pub const ALL: [Self; 5] = [Resources, Strategies, Consumers, Queues, EnvoyDomains];
+
+    /// Its key in a rule.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Resources => "resources",
+            Strategies => "strategies",
+            Consumers => "consumers",
+            Queues => "queues",
+            EnvoyDomains => "envoy_domains",
+        }
+    }
+}
+
+impl RightSet {
+    /// The set of all rights.
+    pub const ALL: Self = Self((1 << RIGHTS.len()) - 1);
+
+    /// Returns the set with one right more.
+    #[must_use]
+    pub const fn with(self, right: Right) -> Self {
+        Self(self.0 | 1 << right as u16)
+    }
+
+    /// Returns the set without a right.
+    #[must_use]
+    pub const fn without(self, right: Right) -> Self {
+        Self(self.0 & !(1 << right as u16))
+    }
+
+    /// True if the right is in the set.
+    #[must_use]
+    pub const fn has(self, right: Right) -> bool {
+        self.0 & 1 << right as u16 != 0
+    }
+
+    /// True if a right is in both sets.
+    #[must_use]
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns both sets together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl FromIterator<Right> for RightSet {
+    fn from_iter<I: IntoIterator<Item = Right>>(rights: I) -> Self {
+        rights.into_iter().fold(Self::default(), Self::with)
+    }
+}

@@ -1,0 +1,166 @@
+//! Who may do what: names of callers, their rights, and the refusals.
+//!
+//! ```text
+//!   connection ─ certificate, user id ─┐
+//!   headers ─ token, JWT, forwarded    ├─ check.rs ─ name ── rules.rs ─ CallerRights ── Rights, a field of every question
+//!                                      ┘
+//! ```
+//!
+//! Transports only hand over the certificate and the headers. A question cannot be made without [`Rights`], and the
+//! limiter, leases, queues, usage and Envoy's service check them before anything else.
+
+mod authenticated;
+mod bearer;
+mod check;
+mod credentials;
+mod failures;
+mod http;
+mod jwt;
+mod names;
+mod refusals;
+mod rights;
+mod rules;
+mod signatures;
+mod tokens;
+mod worker;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use weir_config::{AuthorizeRule, Config, IdentityConfig};
+use weir_grpc::Intercept;
+use weir_time::clock::Clock;
+
+pub(crate) use self::authenticated::Authenticated;
+pub use self::check::AccessCheck;
+pub use self::credentials::CredentialFault;
+use self::credentials::CredentialFiles;
+pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
+pub use self::names::CallerName;
+pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
+pub(crate) use self::rights::Named;
+pub use self::rights::{CallerRights, Explained, Rights};
+use self::rules::AccessRules;
+
+/// Bytes of a new token.
+const TOKEN_BYTES: usize = 32;
+
+/// Identity and rights of a server, shared by all of its ports and workers.
+#[derive(Debug)]
+pub struct Access {
+    identity: IdentityConfig,
+    rules: AccessRules,
+    files: ArcSwap<CredentialFiles>,
+    /// What the files looked like when they were read.
+    seen: Mutex<Vec<FileState>>,
+    clock: Clock,
+    metrics: Arc<AccessMetrics>,
+}
+
+impl Access {
+    /// Creates the access of a configuration; `None` if the server has no identity: then everybody has all rights.
+    /// `client_certificates` is true if a port asks for them.
+    pub fn of(
+        config: &Config,
+        client_certificates: bool,
+        clock: Clock,
+        metrics: Arc<AccessMetrics>,
+    ) -> Result<Option<Arc<Self>>, CredentialFault> {
+        if config.server.identity.is_none() && config.authorize.is_none() && !client_certificates {
+            return Ok(None);
+        }
+        let identity = config.server.identity.clone().unwrap_or_default();
+        // Looked at before they are read: a change in between is found by the next look.
+        let seen = Mutex::new(file_states(&identity));
+        let files = CredentialFiles::read(&identity, 0)?;
+        let rules = AccessRules::new(config.authorize.as_deref(), Arc::clone(&metrics));
+        let files = ArcSwap::from_pointee(files);
+        Ok(Some(Arc::new(Self { identity, rules, files, seen, clock, metrics })))
+    }
+
+    /// Returns the interceptor of one worker, or of the admin port: it has a cache of its own.
+    #[must_use]
+    pub fn intercept(self: &Arc<Self>) -> Arc<dyn Intercept> {
+        Arc::new(AccessCheck::new(Arc::clone(self)))
+    }
+
+    /// Returns the check of the requests of an HTTP port.
+    pub(crate) fn port(self: &Arc<Self>) -> PortCheck {
+        PortCheck::new(Arc::clone(self))
+    }
+
+    /// Reads the files of credentials again if they have changed. After a fault the old ones stay.
+    pub fn look(&self) -> Option<Result<(), CredentialFault>> {
+        let mut seen = self.seen.lock();
+        let now = file_states(&self.identity);
+        if *seen == now {
+            return None;
+        }
+        *seen = now;
+        let generation = self.files.load().generation() + 1;
+        let read = CredentialFiles::read(&self.identity, generation);
+        Some(read.map(|files| self.files.store(Arc::new(files))))
+    }
+}
+
+/// What tells a changed file: its identity, its size and its times.
+type FileState = Option<(u64, u64, u64, i64, i64, i64, i64)>;
+
+fn file_states(identity: &IdentityConfig) -> Vec<FileState> {
+    let files = identity.tokens_file.iter().chain(identity.jwt.iter().map(|issuer| &issuer.jwks_file));
+    let state = |path| {
+        let found = std::fs::metadata(path).ok()?;
+        let (changed, modified) = ((found.ctime(), found.ctime_nsec()), (found.mtime(), found.mtime_nsec()));
+        Some((found.dev(), found.ino(), found.size(), changed.0, changed.1, modified.0, modified.1))
+    };
+    files.map(state).collect()
+}
+
+/// Explains whether rules allow a caller something, without a server.
+#[must_use]
+pub fn rights_of(rules: Option<&[AuthorizeRule]>, name: &str) -> Arc<CallerRights> {
+    AccessRules::new(rules, Arc::default()).rights_of(&CallerName::one(name))
+}
+
+/// Makes a token of 32 random bytes, and the line of the tokens file for it.
+pub fn new_token(name: &str) -> Option<(String, String)> {
+    let mut bytes = [0; TOKEN_BYTES];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    let token = base64url(&bytes);
+    let digest = tokens::digest(token.as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some((token, format!("{name} {hex}")))
+}
+
+fn base64url(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits =
+            chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for digit in 0..=chunk.len() {
+            let index = (bits >> (18 - 6 * digit)) & 63;
+            text.push(char::from(DIGITS[index as usize]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_token_has_the_digest_of_its_line() {
+        let (token, line) = new_token("shop").unwrap();
+        assert_eq!(token.len(), 43);
+        let hex: String = tokens::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(line, format!("shop {hex}"));
+        assert_ne!(new_token("shop").unwrap().0, token);
+        assert_eq!(base64url(b"a"), "YQ");
+        assert_eq!(base64url(&[0xfb, 0xff, 0xfe]), "-__-");
+    }
+}

@@ -1,0 +1,43 @@
+//! The check of requests to an HTTP port: the same credentials as for gRPC.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName};
+use weir_config::Right;
+use weir_grpc::{Intercept as _, KeptHeaders, Peer};
+
+use super::Access;
+use super::authenticated::Authenticated;
+use super::check::{AccessCheck, ConnectionCheck};
+use super::refusals::RefusalReason;
+
+/// The check of an HTTP port.
+#[derive(Debug)]
+pub(crate) struct PortCheck(AccessCheck);
+
+/// The check of one connection of an HTTP port.
+pub(crate) struct HttpConnectionCheck(ConnectionCheck, Vec<HeaderName>);
+
+impl PortCheck {
+    pub(super) fn new(access: Arc<Access>) -> Self {
+        Self(AccessCheck::new(access))
+    }
+
+    pub(crate) fn connected(&self, peer: Arc<Peer>) -> HttpConnectionCheck {
+        HttpConnectionCheck(self.0.begin(peer), self.0.names().to_vec())
+    }
+}
+
+impl HttpConnectionCheck {
+    /// Returns the caller of a request that needs one of these rights, or the reason why not.
+    pub(crate) fn caller(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        right: Right,
+    ) -> Result<Arc<Authenticated>, RefusalReason> {
+        let Self(connection, names) = self;
+        let caller = connection.known_caller(path, &KeptHeaders::of(headers, names))?;
+        if caller.rights().any().has(right) { Ok(caller) } else { Err(caller.rights().refuse(path).0) }
+    }
+}

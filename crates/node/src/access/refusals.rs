@@ -1,0 +1,125 @@
+//! Refusals: one sentence for each kind, the same whether or not the thing exists. The log and the metric have the reason.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tonic::Status;
+use weir_time::clock::monotonic;
+
+/// Shortest time between two log lines of one reason.
+const LOG_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a call was refused: the label of the metric, and the word in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RefusalReason {
+    /// There is no credential.
+    Anonymous,
+    /// The `authorization` header is not one `Bearer` credential.
+    Malformed,
+    /// No line of the tokens file, no issuer or no key fits.
+    Unknown,
+    /// The credential is not valid any more, or not yet.
+    Expired,
+    /// The signature of a JWT is wrong.
+    Signature,
+    /// The claims of a JWT do not fit.
+    Claims,
+    /// The header of a proxy names nobody.
+    Forwarded,
+    /// The certificate has no name that can be used.
+    NoName,
+    /// Too many signatures had to be checked.
+    Busy,
+    /// The caller has no right to it.
+    Rights,
+}
+
+impl RefusalReason {
+    /// All reasons.
+    pub const ALL: [Self; 10] = [
+        Self::Anonymous,
+        Self::Malformed,
+        Self::Unknown,
+        Self::Expired,
+        Self::Signature,
+        Self::Claims,
+        Self::Forwarded,
+        Self::NoName,
+        Self::Busy,
+        Self::Rights,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::Malformed => "malformed",
+            Self::Unknown => "unknown",
+            Self::Expired => "expired",
+            Self::Signature => "signature",
+            Self::Claims => "claims",
+            Self::Forwarded => "forwarded",
+            Self::NoName => "no_name",
+            Self::Busy => "busy",
+            Self::Rights => "rights",
+        }
+    }
+
+    /// The status for the caller.
+    pub(crate) fn status(self) -> Status {
+        match self {
+            Self::Rights => Status::permission_denied("the caller has no right to this"),
+            Self::Busy => Status::unavailable("too many new credentials have to be checked; try again later"),
+            _ => Status::unauthenticated("the call needs a valid credential"),
+        }
+    }
+}
+
+/// A refused question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the caller has no right to this")]
+pub struct Refused(pub RefusalReason);
+
+/// Counts of refusals.
+#[derive(Debug, Default)]
+pub struct AccessMetrics {
+    refused: [AtomicU64; RefusalReason::ALL.len()],
+    logged: [Mutex<Option<Instant>>; RefusalReason::ALL.len()],
+}
+
+impl AccessMetrics {
+    /// Returns all reasons with their counts.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        RefusalReason::ALL.map(|reason| (reason.name(), self.refused(reason))).into()
+    }
+
+    /// Returns the number of refusals for a reason.
+    #[must_use]
+    pub fn refused(&self, reason: RefusalReason) -> u64 {
+        self.refused[reason as usize].load(Relaxed)
+    }
+
+    /// Counts a refusal, and logs it unless the last line of its reason is not a second old.
+    #[cold]
+    pub(crate) fn refuse(&self, reason: RefusalReason, caller: &str, what: &str) -> Refused {
+        let count = self.refused[reason as usize].fetch_add(1, Relaxed) + 1;
+        if let Some(mut logged) = self.logged[reason as usize].try_lock() {
+            let now = monotonic();
+            if logged.is_none_or(|last| now.saturating_duration_since(last) >= LOG_EVERY) {
+                *logged = Some(now);
+                tracing::info!(
+                    reason = reason.name(),
+                    caller,
+                    what,
+                    of_this_reason = count,
+                    "a call was refused"
+                );
+            }
+        }
+        Refused(reason)
+    }
+}

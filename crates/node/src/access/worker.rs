@@ -1,0 +1,110 @@
+//! What the connections of a worker share: good credentials, the time for signatures, and the methods.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_config::{CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightSet};
+use weir_time::clock::monotonic;
+
+use super::Access;
+use super::authenticated::Authenticated;
+use super::refusals::RefusalReason;
+use super::signatures::SignatureTime;
+use super::tokens::{Digest, digest};
+
+/// Good credentials that a worker remembers.
+const MAX_KEPT: usize = 4096;
+
+/// What the connections of a worker share.
+pub(super) struct WorkerState {
+    kept: Mutex<HashMap<Digest, Arc<Authenticated>>>,
+    signatures: Mutex<SignatureTime>,
+    methods: HashMap<&'static str, RightSet>,
+}
+
+/// What a method needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MethodRights {
+    Open,
+    AnyCaller,
+    OneOf(RightSet),
+}
+
+impl fmt::Debug for WorkerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerState").field("kept", &self.kept.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl WorkerState {
+    pub(super) fn new() -> Self {
+        let mut methods: HashMap<&'static str, RightSet> = HashMap::new();
+        for row in &RIGHTS {
+            for method in row.methods {
+                let rights = methods.entry(method).or_default();
+                *rights = rights.with(row.right);
+            }
+        }
+        let signatures = Mutex::new(SignatureTime::new(monotonic()));
+        Self { kept: Mutex::default(), signatures, methods }
+    }
+
+    /// Returns the rights of which a method needs one. A method without a row in the table can be called by nobody.
+    pub(super) fn rights_of(&self, method: &str, last: &mut (String, MethodRights)) -> MethodRights {
+        if last.0 == method {
+            return last.1;
+        }
+        let begins = |services: &[&str]| services.iter().any(|service| method.starts_with(service));
+        let rights = match self.methods.get(method) {
+            Some(rights) => MethodRights::OneOf(*rights),
+            None if begins(&OPEN_SERVICES) => MethodRights::Open,
+            None if begins(&CALLER_SERVICES) => MethodRights::AnyCaller,
+            None => MethodRights::OneOf(RightSet::default()),
+        };
+        if matches!(rights, MethodRights::OneOf(rights) if rights != RightSet::default()) {
+            method.clone_into(&mut last.0);
+            last.1 = rights;
+        }
+        rights
+    }
+
+    /// Proves a credential: a token, or a JWT.
+    pub(super) fn proven(
+        &self,
+        access: &Arc<Access>,
+        credential: &str,
+    ) -> Result<Arc<Authenticated>, RefusalReason> {
+        let digest = digest(credential.as_bytes());
+        if let Some(known) = self.kept.lock().get(&digest) {
+            match known.check() {
+                Ok(()) => return Ok(Arc::clone(known)),
+                Err(RefusalReason::Expired) => return Err(RefusalReason::Expired),
+                Err(_) => {}
+            }
+        }
+        let (files, now) = (access.files.load(), access.clock.now());
+        let proof = match files.token(&digest, now) {
+            Some(proof) => proof?,
+            None => {
+                let (jwt, key) = files.jwt(credential, now)?;
+                let started = monotonic();
+                if !self.signatures.lock().has_some(started) {
+                    return Err(RefusalReason::Busy);
+                }
+                let verified = jwt.verify(key);
+                self.signatures.lock().spend(monotonic().saturating_duration_since(started));
+                verified?
+            }
+        };
+        let caller = Authenticated::new(access, proof, files.generation());
+        let mut kept = self.kept.lock();
+        if kept.len() >= MAX_KEPT && !kept.contains_key(&digest) {
+            let any = kept.keys().next().copied();
+            any.map(|any| kept.remove(&any));
+        }
+        kept.insert(digest, Arc::clone(&caller));
+        Ok(caller)
+    }
+}

@@ -1,0 +1,226 @@
+//! Identity and rights as operators meet them: recipes, commands, mistakes, warnings, and secrets that nothing shows.
+
+use std::process::Stdio;
+
+use weir_config::{Config, ConfigOverrides, RIGHTS, RuleList};
+use weir_testing::{SOON, eventually};
+
+use crate::support::clients::root;
+use crate::support::command::{Serve, text, weir};
+use crate::support::scratch;
+
+const STRATEGIES: &str = "
+strategies: { a: { limits: [{ name: each, per: [consumer], token_bucket: { rate: 1/1h, burst: 3 } }] } }
+resources: [{ match: 'api/*', strategy: a }]
+";
+
+fn parse(text: &str) -> Result<Config, String> {
+    let text = format!("{text}{STRATEGIES}");
+    Config::parse(&text, "weir.yaml", &ConfigOverrides::default()).map_err(|errors| errors.to_string())
+}
+
+#[test]
+fn each_recipe_is_a_configuration() {
+    let mut recipes = 0;
+    for entry in std::fs::read_dir(root().join("docs/examples/security")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let config = Config::load(&path, &ConfigOverrides::default());
+            let config = config.unwrap_or_else(|errors| panic!("{errors}"));
+            assert!(config.has_identity() && config.exposure().is_none(), "{path:?}");
+            recipes += 1;
+        }
+    }
+    assert_eq!(recipes, 3);
+}
+
+#[test]
+fn the_page_has_the_table_of_rights() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    for row in &RIGHTS {
+        let line = page.lines().find(|line| line.starts_with(&format!("| `{}` |", row.name)));
+        let line = line.unwrap_or_else(|| panic!("{} has no row", row.name));
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let methods = row.methods.iter().map(|method| method.rsplit('/').next().unwrap());
+        let methods = methods.collect::<Vec<_>>().join(", ");
+        let about =
+            if methods.is_empty() { row.about.to_owned() } else { format!("{methods}: {}", row.about) };
+        let lists: Vec<String> = row.lists.iter().map(|list| format!("`{}`", list.key())).collect();
+        let lists = if lists.is_empty() { "nothing".to_owned() } else { lists.join(", ") };
+        assert_eq!((cells[2], cells[3]), (&*about, &*lists), "{}", row.name);
+    }
+}
+
+#[test]
+fn each_pair_of_right_and_list_fits_or_is_a_mistake() {
+    for row in &RIGHTS {
+        for list in RuleList::ALL {
+            let rule =
+                format!("authorize: [{{ callers: [token:x], may: [{}], {}: [a] }}]", row.name, list.key());
+            match parse(&rule) {
+                Ok(_) => assert!(row.lists.contains(&list), "{rule}"),
+                Err(error) => {
+                    assert!(!row.lists.contains(&list), "{rule}: {error}");
+                    assert!(error.contains("write a second rule"), "{error}");
+                }
+            }
+        }
+        let free = format!("authorize: [{{ callers: [token:x], may: [{}] }}]", row.name);
+        parse(&free).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let both = "authorize: [{ callers: [token:x], may: [envoy, refund], envoy_domains: [d] }]";
+    parse(both).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn all_mistakes_are_told_in_one_run_with_their_places() {
+    let dir = scratch::dir("access mistakes");
+    std::fs::write(dir.path().join("tokens"), "Shop abc\nshop abc\n").unwrap();
+    std::fs::write(dir.path().join("jwks"), "{\"keys\":[{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"}]}").unwrap();
+    let file = dir.path().join("weir.yaml");
+    let text = format!(
+        "server:
+  admin_open: [secrets]
+  admin_hosts: ['a b']
+  identity:
+    tokens_file: tokens
+    jwt:
+      - {{ jwks_file: jwks, issuer: a, audience: weir, algorithms: [HS256] }}
+      - {{ jwks_file: nowhere, issuer: 'a:b', audience: weir, algorithms: [RS256] }}
+    forwarded_client_cert: {{ from: [127.0.0.1] }}
+authorize:
+  - {{ callers: ['spiffe://prod*'], may: [everything] }}
+  - {{ callers: [bob], may: [], resources: [a*b], queues: [$caller] }}
+  - {{ may: [decide] }}
+{STRATEGIES}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let errors = Config::load(&file, &ConfigOverrides::default()).unwrap_err().to_string();
+    for expected in [
+        ":2:16: server.admin_open[0]: \"secrets\" is not one of",
+        "server.admin_hosts[0]: \"a b\" is no name of a host",
+        "tokens:1: the name must be 1 to 64",
+        "tokens:2: the digest must be 64 digits",
+        "jwks: keys[0]: is a secret key",
+        "algorithms[0]: \"HS256\" is not one of",
+        "nowhere cannot be read",
+        "the issuers \"a\" and \"a:b\" can give one name to two callers",
+        "\"127.0.0.1\" is no network",
+        "\"spiffe://prod*\": a final * can stand only",
+        "\"everything\" is not one of decide, refund",
+        "\"bob\" is no name of a caller",
+        "may: must not be empty",
+        "\"a*b\": a * can stand only at the end",
+        "\"$caller\" stands for no name",
+        "authorize[2].callers: is missing",
+    ] {
+        assert!(errors.contains(expected), "{expected} is not in:\n{errors}");
+    }
+    assert!(!errors.contains("c2VjcmV0"), "{errors}");
+}
+
+#[test]
+fn ports_that_others_reach_are_told_of() {
+    let exposure = |server: &str| parse(&format!("server: {{ {server} }}")).unwrap().exposure();
+    assert_eq!(exposure("listen: 127.0.0.1:1, admin: '[::1]:2'"), None);
+    assert_eq!(exposure("listen: 0.0.0.0:1, plaintext: intended"), None);
+    let told = exposure("listen: 0.0.0.0:1, admin: '[::]:2'").unwrap();
+    assert!(told.starts_with("server.listen 0.0.0.0:1 and server.admin [::]:2 can be reached"), "{told}");
+    assert!(told.contains("plaintext: intended"), "{told}");
+    let dir = scratch::dir("exposed");
+    let file = dir.path().join("weir.yaml");
+    std::fs::write(&file, format!("server: {{ listen: 0.0.0.0:1 }}{STRATEGIES}")).unwrap();
+    let checked = weir(&["check", file.to_str().unwrap()]);
+    assert_eq!(checked.status.code(), Some(0));
+    assert!(
+        text(&checked.stderr).contains("can be reached from other machines"),
+        "{}",
+        text(&checked.stderr)
+    );
+    // Tokens on such a port are a mistake.
+    std::fs::write(dir.path().join("tokens"), "").unwrap();
+    let identity = "identity: { tokens_file: tokens }";
+    std::fs::write(&file, format!("server: {{ listen: 0.0.0.0:1, {identity} }}{STRATEGIES}")).unwrap();
+    let errors = Config::load(&file, &ConfigOverrides::default()).unwrap_err().to_string();
+    assert!(errors.contains("server.listen 0.0.0.0:1 has no TLS"), "{errors}");
+    std::fs::write(
+        &file,
+        format!("server: {{ listen: 0.0.0.0:1, plaintext: intended, {identity} }}{STRATEGIES}"),
+    )
+    .unwrap();
+    assert!(Config::load(&file, &ConfigOverrides::default()).is_ok());
+}
+
+#[test]
+fn explain_names_the_rule_that_allows() {
+    let dir = scratch::dir("explain");
+    let file = dir.path().join("weir.yaml");
+    let rules = "authorize:
+  - { callers: [token:shop], may: [decide], resources: ['api/*'], consumers: [$caller] }
+  - { callers: [token:top], may: [usage] }
+";
+    std::fs::write(&file, format!("{rules}{STRATEGIES}")).unwrap();
+    let explain = |consumer: &str, caller: &str| {
+        let file = file.to_str().unwrap();
+        let output = weir(&["explain", "api/x", consumer, "--config", file, "--caller", caller]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        explain("token:shop", "token:shop"),
+        "caller    token:shop may `decide`, by the rule in line 2"
+    );
+    assert!(explain("bob", "token:shop").ends_with("the lists of the rules in lines 2 leave it out"));
+    assert!(explain("bob", "token:top").ends_with("no rule that names it has this right"));
+    assert!(explain("bob", "token:other").ends_with("no rule of `authorize` names it"));
+}
+
+/// A secret in each place that takes one, and all output at `trace`.
+#[test]
+fn no_secret_is_shown_anywhere() {
+    let dir = scratch::dir("canary");
+    let made = weir(&["token", "new", "shop"]);
+    let token = text(&made.stdout).trim().to_owned();
+    let line = text(&made.stderr).trim().to_owned();
+    let digest = line.strip_prefix("shop ").unwrap().to_owned();
+    assert_eq!((token.len(), digest.len()), (43, 64));
+    std::fs::write(dir.path().join("tokens"), format!("{line}\n")).unwrap();
+    let file = dir.path().join("weir.yaml");
+    let identity = "server: { identity: { tokens_file: tokens } }";
+    std::fs::write(&file, format!("{identity}{STRATEGIES}")).unwrap();
+    let file = file.to_str().unwrap();
+    let config = Config::load(file, &ConfigOverrides::default()).unwrap();
+    let mut shown = format!("{config:?}");
+    let serve = Serve::start(&["--config", file, "--log", "trace"]);
+    let get = |path: &str, authorization: &str| {
+        let head =
+            format!("GET {path} HTTP/1.0\r\nhost: localhost\r\nauthorization: {authorization}\r\n\r\n");
+        let mut stream = std::net::TcpStream::connect(serve.admin()).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+        answer
+    };
+    let good = format!("Bearer {token}");
+    eventually(SOON, "it is ready", || serve.get("/readyz").contains("200 OK"));
+    for path in ["/", "/metrics", "/readyz", "/ui", "/ui/data"] {
+        shown += &get(path, &good);
+        // One that nobody has, and two that are malformed.
+        for bad in [format!("Bearer {token}x"), format!("Basic {token}"), token.clone()] {
+            shown += &get(path, &bad);
+        }
+    }
+    assert!(shown.contains("weir_refused_calls_total{reason=\"unknown\"}"), "{shown}");
+    for call in [&["allow", "api/x", "bob"][..], &["explain", "api/x", "bob", "--config", file]] {
+        let mut command = crate::support::command::weir_command(call);
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        shown += &text(&[output.stdout, output.stderr].concat());
+    }
+    let (_, log) = serve.stop("TERM");
+    assert!(log.contains("a call was refused"), "{log}");
+    shown += &log;
+    for secret in [&token, &digest] {
+        assert!(!shown.contains(secret.as_str()), "a secret is shown");
+    }
+}

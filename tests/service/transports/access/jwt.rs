@@ -1,0 +1,122 @@
+//! JWTs: who they name, and each way in which they are refused.
+
+use serde_json::{Value, json};
+use weir_testing::jwt::JwtKeyPair;
+
+use super::super::client::Call;
+use super::super::{SHOULD_ALLOW, TRANSPORTS, unary};
+use super::Guarded;
+use crate::support::server::{BASE, ask};
+
+const ISSUER: &str = "https://idp.example";
+
+fn claims() -> Value {
+    let now = BASE.0 / 1_000_000;
+    json!({ "iss": ISSUER, "aud": ["other", "weir"], "sub": "shop", "exp": now + 60, "nbf": now })
+}
+
+fn with(claims: Value, name: &str, value: Value) -> Value {
+    let mut claims = claims;
+    claims[name] = value;
+    claims
+}
+
+fn without(claims: Value, name: &str) -> Value {
+    let mut claims = claims;
+    claims.as_object_mut().unwrap().remove(name);
+    claims
+}
+
+fn own() -> Call {
+    unary(SHOULD_ALLOW, &ask("burst/x", "jwt:https://idp.example:shop"))
+}
+
+#[tokio::test]
+async fn a_jwt_names_its_caller_and_everything_in_it_is_checked() {
+    let rules = "authorize:
+  - { callers: [token:admin], may: [inspect] }
+  - { callers: ['jwt:https://idp.example:*'], may: [decide], consumers: [$caller] }
+";
+    let keys = [JwtKeyPair::ed25519("ed"), JwtKeyPair::p256("ec")];
+    let dir = crate::support::scratch::dir("jwks");
+    let file = dir.path().join("jwks.json");
+    std::fs::write(&file, json!({ "keys": keys.each_ref().map(JwtKeyPair::jwk) }).to_string()).unwrap();
+    let identity = format!(
+        "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [EdDSA, ES256] }}]",
+        file.display()
+    );
+    let now = BASE.0 / 1_000_000;
+    for transport in TRANSPORTS {
+        let guarded = Guarded::start(transport, &["admin"], &identity, rules);
+        let mut client = guarded.client().await;
+        let mut code = async |token: &str| {
+            client.call(&own().with("authorization", &format!("Bearer {token}"))).await.code
+        };
+        for key in &keys {
+            assert_eq!(code(&key.sign(key.header(), claims())).await, Some(0), "{transport:?}");
+            let mut header = key.header();
+            header.as_object_mut().unwrap().remove("kid");
+            assert_eq!(code(&key.sign(header, claims())).await, Some(0), "{transport:?}: one key fits");
+        }
+        let key = &keys[0];
+        let sign = |claims| key.sign(key.header(), claims);
+        assert_eq!(code(&sign(with(claims(), "aud", json!("weir")))).await, Some(0));
+        assert_eq!(code(&sign(with(claims(), "exp", json!(now - 29)))).await, Some(0), "leeway");
+        assert_eq!(code(&sign(with(claims(), "nbf", json!(now + 30)))).await, Some(0), "leeway");
+        for bad in [
+            with(claims(), "exp", json!(now - 30)),
+            with(claims(), "exp", json!("later")),
+            with(claims(), "nbf", json!(now + 31)),
+            with(claims(), "nbf", json!("x")),
+            with(claims(), "iss", json!("https://other.example")),
+            with(claims(), "iss", json!([ISSUER])),
+            with(claims(), "aud", json!("other")),
+            with(claims(), "aud", json!(7)),
+            with(claims(), "sub", json!(7)),
+            with(claims(), "sub", json!("")),
+            with(claims(), "sub", json!("a\nb")),
+            without(claims(), "exp"),
+            without(claims(), "iss"),
+            without(claims(), "aud"),
+            without(claims(), "sub"),
+        ] {
+            assert_eq!(code(&sign(bad.clone())).await, Some(16), "{transport:?} {bad}");
+        }
+        for (name, value) in [
+            ("alg", json!("none")),
+            ("alg", json!("HS256")),
+            ("alg", json!("RS256")),
+            ("alg", json!("ES256")),
+            ("crit", json!(["exp"])),
+            ("kid", json!("ec")),
+            ("kid", json!("nobody")),
+            ("kid", json!(1)),
+            ("enc", json!("A256GCM")),
+        ] {
+            let header = with(key.header(), name, value);
+            assert_eq!(code(&key.sign(header.clone(), claims())).await, Some(16), "{transport:?} {header}");
+        }
+        // A key that the token itself brings along is never used.
+        let stranger = JwtKeyPair::ed25519("ed");
+        let header = with(stranger.header(), "jwk", stranger.jwk());
+        assert_eq!(code(&stranger.sign(header, claims())).await, Some(16), "{transport:?}");
+        let good = sign(claims());
+        let twice = key.sign_text(
+            &key.header().to_string(),
+            &claims().to_string().replacen('{', "{\"sub\":\"admin\",", 1),
+        );
+        for bad in [
+            &good[1..],
+            &good[..good.len() - 2],
+            &format!("{good}."),
+            &format!("{good}.x.y"),
+            good.rsplit_once('.').unwrap().0,
+            &format!("{}.", good.rsplit_once('.').unwrap().0),
+            &twice,
+            "a.b.c",
+            "..",
+        ] {
+            assert_eq!(code(bad).await, Some(16), "{transport:?} {bad}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Each method without its right, each list, and refusals that tell nothing.
+
+use prost::Message as _;
+use weir_config::{RIGHTS, Right};
+use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
+use weir_proto::v1;
+
+use super::super::client::Call;
+use super::super::{BATCH, RATE_LIMIT, RESET, SHOULD_ALLOW, STREAM, TRANSPORTS};
+use super::{Guarded, all_but};
+use crate::support::grpc::framed;
+use crate::support::server::{ask, ask_under};
+
+const DENIED: u16 = 7;
+
+/// A call of each method of the table, which changes or tells something when it is allowed.
+fn call_of(path: &str) -> Call {
+    let (resource, consumer) = ("burst/x".to_owned(), "bob".to_owned());
+    let item = v1::NewItem { payload: b"x".to_vec(), ..Default::default() };
+    let message = match path.rsplit('/').next().unwrap() {
+        "ShouldAllow" => ask("burst/x", "bob").encode_to_vec(),
+        "ShouldAllowBatch" => {
+            v1::ShouldAllowBatchRequest { requests: vec![ask("burst/x", "bob")] }.encode_to_vec()
+        }
+        "ShouldAllowStream" => Vec::new(),
+        "Count" => v1::CountRequest {
+            resource,
+            consumer,
+            strategy: "parts".to_owned(),
+            interval: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        "Reserve" => v1::ReserveRequest { resource, consumer, id: "r".to_owned(), ..Default::default() }
+            .encode_to_vec(),
+        "CancelReservation" => {
+            v1::CancelReservationRequest { resource, consumer, id: "r".to_owned(), ..Default::default() }
+                .encode_to_vec()
+        }
+        "Refund" => v1::RefundRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
+        "Debit" => v1::DebitRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
+        "Acquire" => v1::AcquireRequest {
+            resource,
+            consumer,
+            strategy: "permits".to_owned(),
+            id: "l".to_owned(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        "Renew" => v1::RenewRequest {
+            resource,
+            consumer,
+            strategy: "permits".to_owned(),
+            id: "l".to_owned(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        "Release" => v1::ReleaseRequest {
+            resource,
+            consumer,
+            strategy: "permits".to_owned(),
+            id: "l".to_owned(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        "Enqueue" => v1::EnqueueRequest { queue: "work".to_owned(), items: vec![item] }.encode_to_vec(),
+        "Take" => {
+            v1::TakeRequest { queue: "work".to_owned(), consumer, ..Default::default() }.encode_to_vec()
+        }
+        "Subscribe" => v1::SubscribeRequest { queue: "work".to_owned(), consumer, credit: 0 }.encode_to_vec(),
+        "Ack" => {
+            v1::AckRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
+        }
+        "Nack" => {
+            v1::NackRequest { queue: "work".to_owned(), ids: vec![], ..Default::default() }.encode_to_vec()
+        }
+        "Stats" => v1::StatsRequest { queue: "work".to_owned(), ..Default::default() }.encode_to_vec(),
+        "ShouldRateLimit" => envoys("basic", 0).encode_to_vec(),
+        "GetUsage" => v1::GetUsageRequest::default().encode_to_vec(),
+        "TopConsumers" => v1::TopConsumersRequest::default().encode_to_vec(),
+        "Reset" => v1::ResetRequest { resource, consumer, ..Default::default() }.encode_to_vec(),
+        other => panic!("{other} has no call here: add one"),
+    };
+    Call::new(path, if message.is_empty() { Vec::new() } else { framed(0, &message) })
+}
+
+fn envoys(domain: &str, hits: i64) -> RateLimitRequest {
+    let entries = vec![Entry { key: "key1".to_owned(), value: "v".to_owned() }];
+    let mut descriptor = RateLimitDescriptor { entries, ..Default::default() };
+    descriptor.is_negative_hits = hits < 0;
+    descriptor.hits_addend = (hits != 0).then_some(hits.unsigned_abs());
+    RateLimitRequest { domain: domain.to_owned(), descriptors: vec![descriptor], hits_addend: 0 }
+}
+
+/// The statistics of queues need either of two rights.
+const EITHER: &str = "/weir.v1.QueueService/Stats";
+
+#[tokio::test]
+async fn no_method_is_served_without_its_right_and_nothing_is_charged_stored_or_counted() {
+    let holders: Vec<String> = RIGHTS.iter().map(|row| format!("no-{}", row.name)).collect();
+    let mut rules = "authorize:\n  - { callers: [token:admin], may: [".to_owned() + &all_but("") + "] }\n";
+    for row in &RIGHTS {
+        rules += &format!("  - {{ callers: [token:no-{}], may: [{}] }}\n", row.name, all_but(row.name));
+    }
+    rules += "  - { callers: [token:no-queues], may: [decide] }\n";
+    let mut names: Vec<&str> = holders.iter().map(String::as_str).collect();
+    names.extend(["admin", "no-queues"]);
+    for transport in TRANSPORTS {
+        let guarded = Guarded::start(transport, &names, "", &rules);
+        let mut client = guarded.client().await;
+        let before = guarded.counted();
+        let mut refused = 0;
+        for row in &RIGHTS {
+            for path in row.methods {
+                let holder =
+                    if *path == EITHER { "no-queues".to_owned() } else { format!("no-{}", row.name) };
+                let call = call_of(path).with("authorization", &guarded.bearer(&holder));
+                let outcome = client.call(&call).await;
+                assert_eq!(outcome.code, Some(DENIED), "{transport:?} {path}: {outcome:?}");
+                assert_eq!(outcome.message.as_deref(), Some("the%20caller%20has%20no%20right%20to%20this"));
+                assert!(outcome.body.is_empty(), "{path}");
+                refused += 1;
+                let nobody = client.call(&call_of(path)).await;
+                assert_eq!(nobody.code, Some(16), "{transport:?} {path}: {nobody:?}");
+            }
+        }
+        assert_eq!(guarded.counted(), before, "{transport:?}");
+        assert_eq!(guarded.refused("rights"), refused, "{transport:?}");
+        // With the right, each of them does something.
+        for path in RIGHTS.iter().flat_map(|row| row.methods) {
+            let call = call_of(path).with("authorization", &guarded.bearer("admin"));
+            let outcome = client.call(&call).await;
+            assert!(!matches!(outcome.code, Some(7 | 16)), "{transport:?} {path}: {outcome:?}");
+        }
+        assert_ne!(guarded.counted(), before, "{transport:?}");
+        let none = client.call(&Call::new("/weir.v1.RateLimitService/New", vec![])).await;
+        assert_eq!(none.code, Some(16), "{transport:?}: without a row in the table nobody may");
+        let none = Call::new("/weir.v1.RateLimitService/New", vec![]);
+        let none = client.call(&none.with("authorization", &guarded.bearer("admin"))).await;
+        assert_eq!(none.code, Some(DENIED), "{transport:?}");
+    }
+}
+
+#[test]
+fn every_method_has_a_row() {
+    let rows: Vec<&str> = RIGHTS.iter().flat_map(|row| row.methods).copied().collect();
+    let pool = prost_reflect::DescriptorPool::decode(weir_proto::DESCRIPTORS).unwrap();
+    let mut methods = 0;
+    for service in pool.services() {
+        for method in service.methods() {
+            let path = format!("/{}/{}", service.full_name(), method.name());
+            assert!(rows.contains(&&*path), "{path} has no row in RIGHTS");
+            methods += 1;
+        }
+    }
+    assert!(methods > 15, "{methods}");
+    for (index, row) in RIGHTS.iter().enumerate() {
+        assert_eq!((row.right as usize, Right::row(row.right).name), (index, row.name));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_the_same_whether_or_not_the_thing_exists() {
+    let rules = "authorize:
+  - { callers: [token:admin], may: [decide, inspect] }
+  - { callers: [token:shop], may: [decide, lease], resources: [burst/*], consumers: [$caller, 'shop-*'] }
+  - { callers: [token:shop], may: [enqueue], queues: [rest] }
+  - { callers: [token:shop], may: [envoy], envoy_domains: [nothing] }
+  - { callers: [token:strict], may: [decide], strategies: [burst] }
+";
+    for transport in TRANSPORTS {
+        let guarded = Guarded::start(transport, &["admin", "shop", "strict"], "", rules);
+        let mut client = guarded.client().await;
+        let shop = guarded.bearer("shop");
+        let unary =
+            |path: &str, message: Vec<u8>| Call::new(path, framed(0, &message)).with("authorization", &shop);
+        let before = guarded.counted();
+        let enqueue =
+            |queue: &str| v1::EnqueueRequest { queue: queue.to_owned(), items: vec![] }.encode_to_vec();
+        let mut first = None;
+        for call in [
+            unary(SHOULD_ALLOW, ask("other/x", "shop-1").encode_to_vec()),
+            unary(SHOULD_ALLOW, ask("nothing/x", "shop-1").encode_to_vec()),
+            unary(SHOULD_ALLOW, ask("", "shop-1").encode_to_vec()),
+            unary(SHOULD_ALLOW, ask("burst/x", "bob").encode_to_vec()),
+            unary(SHOULD_ALLOW, ask_under("nothing", "other/x", "bob").encode_to_vec()),
+            unary("/weir.v1.QueueService/Enqueue", enqueue("work")),
+            unary("/weir.v1.QueueService/Enqueue", enqueue("rest:dead")),
+            unary("/weir.v1.QueueService/Enqueue", enqueue("nowhere")),
+            unary(RATE_LIMIT, envoys("basic", 0).encode_to_vec()),
+            unary(RATE_LIMIT, envoys("nowhere", 0).encode_to_vec()),
+            unary(RATE_LIMIT, envoys("nothing", -1).encode_to_vec()),
+            unary(RESET, v1::ResetRequest::default().encode_to_vec()),
+        ] {
+            let outcome = client.call(&call).await;
+            assert_eq!(outcome.code, Some(DENIED), "{transport:?} {call:?}: {outcome:?}");
+            assert_eq!(first.get_or_insert_with(|| outcome.clone()), &outcome, "{transport:?} {call:?}");
+        }
+        assert_eq!(guarded.counted(), before, "{transport:?}");
+        for (consumer, code) in [("token:shop", 0), ("shop-7", 0), ("token:shop2", 7), ("token:", 7)] {
+            let outcome = client.call(&unary(SHOULD_ALLOW, ask("burst/x", consumer).encode_to_vec())).await;
+            assert_eq!(outcome.code, Some(code), "{transport:?} {consumer}: {outcome:?}");
+        }
+        // The strategy of the resource is found first where a rule has strategies.
+        let strict = guarded.bearer("strict");
+        for (call, code) in [
+            (ask("burst/x", "a"), 0),
+            (ask("other/x", "a"), 7),
+            (ask("nothing/x", "a"), 7),
+            (ask_under("burst", "other/x", "a"), 0),
+            (ask_under("other", "burst/x", "a"), 7),
+        ] {
+            let call =
+                Call::new(SHOULD_ALLOW, framed(0, &call.encode_to_vec())).with("authorization", &strict);
+            assert_eq!(client.call(&call).await.code, Some(code), "{transport:?} {call:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_item_of_a_batch_or_a_stream_has_code_7() {
+    let rules = "authorize:
+  - { callers: [token:admin], may: [inspect] }
+  - { callers: [token:shop], may: [decide], resources: [burst/*] }
+";
+    for transport in TRANSPORTS {
+        let guarded = Guarded::start(transport, &["admin", "shop"], "", rules);
+        let mut client = guarded.client().await;
+        let shop = guarded.bearer("shop");
+        let requests = vec![ask("burst/x", "a"), ask("other/x", "a"), ask("burst/x", "a")];
+        let batch = v1::ShouldAllowBatchRequest { requests: requests.clone() };
+        let call = Call::new(BATCH, framed(0, &batch.encode_to_vec())).with("authorization", &shop);
+        let outcome = client.call(&call).await;
+        let answer = v1::ShouldAllowBatchResponse::decode(&outcome.body[5..]).unwrap();
+        use v1::should_allow_result::Result::{Error, Response};
+        let codes = answer.results.into_iter().map(|result| match result.result.unwrap() {
+            Response(_) => 0,
+            Error(error) => error.code,
+        });
+        assert_eq!(codes.collect::<Vec<_>>(), [0, 7, 0], "{transport:?}");
+        let numbered = requests.into_iter().enumerate();
+        let requests =
+            numbered.map(|(id, request)| v1::StreamedRequest { id: id as u64 + 1, request: Some(request) });
+        let stream = v1::ShouldAllowStreamRequest { requests: requests.collect() };
+        let call = Call::new(STREAM, framed(0, &stream.encode_to_vec())).with("authorization", &shop);
+        let outcome = client.call(&call).await;
+        let answer = v1::ShouldAllowStreamResponse::decode(&outcome.body[5..]).unwrap();
+        use v1::streamed_result::Result as Streamed;
+        let codes = answer.results.into_iter().map(|result| match result.result.unwrap() {
+            Streamed::Response(_) => 0,
+            Streamed::Error(error) => error.code,
+        });
+        assert_eq!(codes.collect::<Vec<_>>(), [0, 7, 0], "{transport:?}");
+    }
+}
