@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use weir_config::{Config, Right, StoreConfig};
+use weir_config::{AccessRight, Config, StoreConfig};
 use weir_core::key::{KeySecret, Namespace, Placements, Subject};
 use weir_core::strategy::{Attributes, Resolved, Rules, Strategy, StrategyRule};
 use weir_node::access::{Explained, Rights, rights_of};
@@ -43,7 +43,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long = "attribute", value_parser = attribute, value_name = "NAME=VALUE")]
     attributes: Vec<(String, String)>,
     /// Say also which rule of `authorize` lets this caller ask, or why none does: token:shop, spiffe://prod/shop
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["queue", "envoy"])]
+    #[arg(long, env = "WEIR_CALLER", value_name = "NAME", conflicts_with_all = ["queue", "envoy"])]
     caller: Option<String>,
     /// Explain a queue, or NAME:dead for its dead letters: its numbers, its keys, and where they lie
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resource", "envoy", "strategy", "attributes"])]
@@ -135,8 +135,8 @@ fn caller_line(
     strategy: &Strategy,
 ) -> String {
     let right = match strategy.rule() {
-        StrategyRule::Rates(_) => Right::Decide,
-        StrategyRule::Permits(_) => Right::Lease,
+        StrategyRule::Rates(_) => AccessRight::Decide,
+        StrategyRule::Permits(_) => AccessRight::Lease,
     };
     let name = right.row().name;
     if !config.has_identity() {

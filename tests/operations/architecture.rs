@@ -25,6 +25,8 @@ const DOORS: [(&str, &[&str]); 14] = [
         &[
             "crates/node/src/service",
             "crates/node/src/server",
+            // The one place that says with which status a caller is refused.
+            "crates/node/src/access",
             "crates/load/src",
             "crates/proto/src",
             "crates/grpc/src",

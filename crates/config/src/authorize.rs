@@ -5,7 +5,7 @@ use weir_core::key::MAX_PART;
 use super::callers::{CallerPattern, caller_pattern};
 use super::errors::MistakeReport;
 use super::fields::{Mapping, NamedNode};
-use super::rights::{RIGHTS, Right, RightSet, RuleList};
+use super::rights::{AccessRight, RIGHTS, RightSet, RuleList};
 use super::values::{Scalar, choice, quote, text_within};
 
 /// The most rules.
@@ -93,7 +93,8 @@ fn check_bounds(fields: &Mapping<'_>, may: RightSet, given: [bool; 5], report: &
         return;
     }
     for row in RIGHTS.iter().filter(|row| may.has(row.right)) {
-        let with_envoy = row.right == Right::Refund && may.has(Right::Envoy) && has(RuleList::EnvoyDomains);
+        let with_envoy =
+            row.right == AccessRight::Refund && may.has(AccessRight::Envoy) && has(RuleList::EnvoyDomains);
         if with_envoy || row.lists.iter().any(|list| has(*list)) {
             continue;
         }

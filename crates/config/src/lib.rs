@@ -81,7 +81,7 @@ pub use overrides::ConfigOverrides;
 pub use quantities::{rate_of, span};
 pub use queues::MAX_QUEUE_MESSAGE;
 pub use read::{Checked, EXAMPLE, MAX_FILE};
-pub use rights::{CALLER_SERVICES, OPEN_SERVICES, RIGHTS, Right, RightRow, RightSet, RuleList};
+pub use rights::{AccessRight, CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightRow, RightSet, RuleList};
 pub use schema::schema;
 pub use stores::{
     ClientFiles, Identity, Login, MAX_SECRET, Secret, SecretError, Sentinel, StoreConfig, TlsCheck, TlsError,

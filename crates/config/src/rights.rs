@@ -4,7 +4,7 @@
 /// What a caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Right {
+pub enum AccessRight {
     /// Decisions, peeks, counts and reservations.
     Decide,
     /// Give back what was charged.
@@ -50,7 +50,7 @@ pub enum RuleList {
 #[derive(Debug)]
 pub struct RightRow {
     /// The right.
-    pub right: Right,
+    pub right: AccessRight,
     /// Its name in the configuration.
     pub name: &'static str,
     /// What it allows, besides its methods.
@@ -66,10 +66,10 @@ use RuleList::{Consumers, EnvoyDomains, Queues, Resources, Strategies};
 const DECISIONS: &[RuleList] = &[Resources, Strategies, Consumers];
 const DECISIONS_AND_QUEUES: &[RuleList] = &[Resources, Strategies, Consumers, Queues];
 
-/// All rights, in the order of [`Right`].
+/// All rights, in the order of [`AccessRight`].
 pub const RIGHTS: [RightRow; 12] = [
     RightRow {
-        right: Right::Decide,
+        right: AccessRight::Decide,
         name: "decide",
         about: "decisions, peeks, counts and reservations",
         methods: &[
@@ -83,21 +83,21 @@ pub const RIGHTS: [RightRow; 12] = [
         lists: DECISIONS,
     },
     RightRow {
-        right: Right::Refund,
+        right: AccessRight::Refund,
         name: "refund",
         about: "give back what was charged; hits of Envoy that are negative need it together with `envoy`",
         methods: &["/weir.v1.RateLimitService/Refund"],
         lists: DECISIONS,
     },
     RightRow {
-        right: Right::Debit,
+        right: AccessRight::Debit,
         name: "debit",
         about: "charge what was used",
         methods: &["/weir.v1.RateLimitService/Debit"],
         lists: DECISIONS,
     },
     RightRow {
-        right: Right::Lease,
+        right: AccessRight::Lease,
         name: "lease",
         about: "permits, and reports of the work done under them",
         methods: &[
@@ -108,21 +108,21 @@ pub const RIGHTS: [RightRow; 12] = [
         lists: DECISIONS,
     },
     RightRow {
-        right: Right::Inline,
+        right: AccessRight::Inline,
         name: "inline",
         about: "limits with their numbers in the request, together with `decide`",
         methods: &[],
         lists: &[Resources, Consumers],
     },
     RightRow {
-        right: Right::Enqueue,
+        right: AccessRight::Enqueue,
         name: "enqueue",
         about: "put items into queues",
         methods: &["/weir.v1.QueueService/Enqueue", "/weir.v1.QueueService/Stats"],
         lists: &[Queues],
     },
     RightRow {
-        right: Right::Take,
+        right: AccessRight::Take,
         name: "take",
         about: "take items from queues, and say what became of them",
         methods: &[
@@ -135,35 +135,35 @@ pub const RIGHTS: [RightRow; 12] = [
         lists: &[Queues],
     },
     RightRow {
-        right: Right::Envoy,
+        right: AccessRight::Envoy,
         name: "envoy",
         about: "Envoy's rate limit service",
         methods: &["/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"],
         lists: &[EnvoyDomains],
     },
     RightRow {
-        right: Right::Usage,
+        right: AccessRight::Usage,
         name: "usage",
         about: "totals of decisions and the names of consumers, also at `/ui/data`",
         methods: &["/weir.v1.UsageService/GetUsage", "/weir.v1.UsageService/TopConsumers"],
         lists: DECISIONS,
     },
     RightRow {
-        right: Right::Inspect,
+        right: AccessRight::Inspect,
         name: "inspect",
         about: "what the admin port shows, apart from usage",
         methods: &[],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
-        right: Right::Reset,
+        right: AccessRight::Reset,
         name: "reset",
         about: "reset limits",
         methods: &["/weir.v1.AdminService/Reset"],
         lists: DECISIONS_AND_QUEUES,
     },
     RightRow {
-        right: Right::Control,
+        right: AccessRight::Control,
         name: "control",
         about: "change the configuration while the service runs",
         methods: &[],
@@ -182,7 +182,7 @@ pub const CALLER_SERVICES: [&str; 2] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RightSet(u16);
 
-impl Right {
+impl AccessRight {
     /// Returns its row of the table.
     #[must_use]
     pub const fn row(self) -> &'static RightRow {
@@ -213,19 +213,19 @@ impl RightSet {
 
     /// Returns the set with one right more.
     #[must_use]
-    pub const fn with(self, right: Right) -> Self {
+    pub const fn with(self, right: AccessRight) -> Self {
         Self(self.0 | 1 << right as u16)
     }
 
     /// Returns the set without a right.
     #[must_use]
-    pub const fn without(self, right: Right) -> Self {
+    pub const fn without(self, right: AccessRight) -> Self {
         Self(self.0 & !(1 << right as u16))
     }
 
     /// True if the right is in the set.
     #[must_use]
-    pub const fn has(self, right: Right) -> bool {
+    pub const fn has(self, right: AccessRight) -> bool {
         self.0 & 1 << right as u16 != 0
     }
 
@@ -242,8 +242,8 @@ impl RightSet {
     }
 }
 
-impl FromIterator<Right> for RightSet {
-    fn from_iter<I: IntoIterator<Item = Right>>(rights: I) -> Self {
+impl FromIterator<AccessRight> for RightSet {
+    fn from_iter<I: IntoIterator<Item = AccessRight>>(rights: I) -> Self {
         rights.into_iter().fold(Self::default(), Self::with)
     }
 }

@@ -41,7 +41,7 @@ use self::credentials::CredentialFiles;
 pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
 pub use self::names::CallerName;
 pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
-pub(crate) use self::rights::Named;
+pub(crate) use self::rights::NamedFields;
 pub use self::rights::{CallerRights, Explained, Rights};
 use self::rules::AccessRules;
 
@@ -50,7 +50,7 @@ const TOKEN_BYTES: usize = 32;
 
 /// Identity and rights of a server, shared by all of its ports and workers.
 #[derive(Debug)]
-pub struct Access {
+pub struct CallerAccess {
     identity: IdentityConfig,
     rules: AccessRules,
     files: ArcSwap<CredentialFiles>,
@@ -60,7 +60,7 @@ pub struct Access {
     metrics: Arc<AccessMetrics>,
 }
 
-impl Access {
+impl CallerAccess {
     /// Creates the access of a configuration; `None` if the server has no identity: then everybody has all rights.
     /// `client_certificates` is true if a port asks for them.
     pub fn of(

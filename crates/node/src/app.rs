@@ -21,7 +21,7 @@ use weir_store::{LeaseHandle, QueueHandle, Store};
 use weir_time::clock::{Clock, Monotonic};
 
 use self::background::BackgroundThread;
-use crate::access::{Access, AccessMetrics, CredentialFault};
+use crate::access::{AccessMetrics, CallerAccess, CredentialFault};
 use crate::admin::{Admin, AdminGate};
 use crate::memory::give_back;
 use crate::queues::SharedQueues;
@@ -266,7 +266,7 @@ impl App {
             share,
         } = self;
         let refusals = Arc::new(AccessMetrics::default());
-        let access = Access::of(&config, false, clock.clone(), Arc::clone(&refusals))?;
+        let access = CallerAccess::of(&config, false, clock.clone(), Arc::clone(&refusals))?;
         if access.is_some() {
             metrics.show_refusals(move || refusals.counts())?;
         }
@@ -306,7 +306,7 @@ impl App {
 }
 
 /// Reads tokens and keys again after their files have changed.
-async fn reload_credentials(access: Option<Arc<Access>>) {
+async fn reload_credentials(access: Option<Arc<CallerAccess>>) {
     let Some(access) = access else { return };
     let mut ticks = tokio::time::interval(RELOAD_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use bounds::MAX_RTT;
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::lease::{ConcurrencyRule, LeaseAnswer, LeaseOp, LeaseOutcome, LeaseRefusal, WorkOutcome};
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{LeaseAsk, LeaseHandle, LeaseStore as _, StoreError};
@@ -167,7 +167,7 @@ impl Leases {
     /// Resolves the strategy and its rule of permits. Fails if the question is invalid.
     fn resolve(&self, question: &LeaseQuestion<'_>) -> Result<(Resolved<'_>, &ConcurrencyRule), LeaseError> {
         if !question.asked.rights.is_all() {
-            self.checked(limiter::authorize(&self.rules, Right::Lease, &question.asked))?;
+            self.checked(limiter::authorize(&self.rules, AccessRight::Lease, &question.asked))?;
         }
         let resolved = self.checked(limiter::resolve_any(&self.rules, &question.asked))?;
         self.checked(bounds::check_id(question.id))?;

@@ -32,7 +32,7 @@ pub use question::{AskedFields, DEFAULT_COST, Question, Shaping};
 pub use round::Round;
 pub use undo::Undone;
 pub use waiting::Waiting;
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::strategy::{Resolved, Rules, Strategy, StrategyRule};
 use weir_store::{Decision, Store, StoreAnswer, StoreError, Verdicts, decide_one};
 use weir_time::clock;
@@ -62,12 +62,12 @@ impl<S: Store> Limiter<S> {
 
     /// Checks the right, before anything else.
     #[inline]
-    pub(crate) fn authorize(&self, right: Right, question: &Question<'_>) -> Result<(), LimiterError> {
+    pub(crate) fn authorize(&self, right: AccessRight, question: &Question<'_>) -> Result<(), LimiterError> {
         if question.rights.is_all() { Ok(()) } else { authorize(&self.rules, right, question) }
     }
 
     /// Checks the right, and resolves the strategy. Counts the question as rejected if it is invalid.
-    fn resolve(&self, right: Right, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
+    fn resolve(&self, right: AccessRight, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
         self.authorize(right, question)?;
         resolve(&self.rules, question).map_err(|error| self.refused(error))
     }
@@ -102,7 +102,11 @@ impl<S: Store> Limiter<S> {
 }
 
 /// Checks a right of a question. The strategy of its resource is looked up only if a rule of the caller needs it.
-pub(crate) fn authorize(rules: &Rules, right: Right, question: &Question<'_>) -> Result<(), LimiterError> {
+pub(crate) fn authorize(
+    rules: &Rules,
+    right: AccessRight,
+    question: &Question<'_>,
+) -> Result<(), LimiterError> {
     let strategy_of = |resource: &str| rules.resolve(resource, "").ok().map(|found| found.strategy.name());
     Ok(question.rights.check(right, question.named(), strategy_of)?)
 }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 pub use bounds::{MAX_CREDIT, MAX_WAIT};
 pub use question::{PutItem, QueueFailure, TakeQuestion, TakenItems};
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::queue::{
     ItemId, NamedQueue, NewItem, QueueAnswer, QueueKind, QueueOp, QueuePart, QueueRefusal, QueueReply,
     QueueRules, QueueStats, UnknownQueue,
@@ -114,7 +114,7 @@ impl Queues {
         items: &[PutItem<'_>],
         deadline: Option<Instant>,
     ) -> Result<Enqueued, QueueFailure> {
-        let named = self.find((rights, &[Right::Enqueue]), queue)?;
+        let named = self.find((rights, &[AccessRight::Enqueue]), queue)?;
         if named.part == QueuePart::Dead {
             return Err(
                 self.unsupported(format!("nobody can put items into `{queue}`; put them into its queue"))
@@ -185,7 +185,7 @@ impl Queues {
         outcomes: usize,
         deadline: Option<Instant>,
     ) -> Result<(u64, NamedQueue<'_>, QueueStats), QueueFailure> {
-        let named = self.find((rights, &[Right::Enqueue, Right::Take]), queue)?;
+        let named = self.find((rights, &[AccessRight::Enqueue, AccessRight::Take]), queue)?;
         self.checked(bounds::check_shown(outcomes))?;
         let answer = self.ask(named, QueueOp::Stats { outcomes }, deadline).await?;
         match answer.reply {
@@ -238,7 +238,7 @@ impl Queues {
     /// Finds a queue, after the check that the caller has one of these rights to it.
     fn find(
         &self,
-        (caller, rights): (Rights<'_>, &[Right]),
+        (caller, rights): (Rights<'_>, &[AccessRight]),
         queue: &str,
     ) -> Result<NamedQueue<'_>, QueueFailure> {
         caller.check_queue(rights, queue)?;
@@ -250,7 +250,7 @@ impl Queues {
 
     /// Finds a queue whose items are acked.
     fn find_stream(&self, rights: Rights<'_>, queue: &str) -> Result<NamedQueue<'_>, QueueFailure> {
-        let named = self.find((rights, &[Right::Take]), queue)?;
+        let named = self.find((rights, &[AccessRight::Take]), queue)?;
         match named.rule.numbers().kind {
             QueueKind::Stream => Ok(named),
             QueueKind::List => Err(self.unsupported(format!(

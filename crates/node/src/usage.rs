@@ -24,7 +24,7 @@ mod thread;
 mod timeseries;
 
 use tokio::sync::{mpsc, oneshot};
-use weir_config::Right;
+use weir_config::AccessRight;
 
 pub use consumers::{ConsumersAnswer, ConsumersAsk, ConsumersWindow};
 pub use history::{Resolution, UsageTotal};
@@ -68,7 +68,7 @@ pub enum UsageError {
 impl UsageHandle {
     /// Totals of a span of time, as far as the caller may see them.
     pub async fn totals(&self, rights: Rights<'_>, ask: UsageAsk) -> Result<UsageAnswer, UsageError> {
-        rights.check_any(Right::Usage)?;
+        rights.check_any(AccessRight::Usage)?;
         let mut answer = self.ask(|reply| UsageQuestion::Totals(ask, reply)).await??;
         answer.rows.retain(|row| rights.may_show(&row.strategy, Some(&row.pattern), None));
         Ok(answer)
@@ -80,7 +80,7 @@ impl UsageHandle {
         rights: Rights<'_>,
         ask: ConsumersAsk,
     ) -> Result<ConsumersAnswer, UsageError> {
-        rights.check_any(Right::Usage)?;
+        rights.check_any(AccessRight::Usage)?;
         if rights.is_all() {
             return self.ask(|reply| UsageQuestion::Consumers(ask, reply)).await;
         }

@@ -7,7 +7,7 @@ use tokio::io::duplex;
 use tonic::Status;
 use weir_config::{Config, ConfigOverrides, RIGHTS, ServerLimits, TransportKind};
 use weir_grpc::{Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress, PeerCertificate};
-use weir_node::access::Access;
+use weir_node::access::CallerAccess;
 use weir_proto::v1::{RefundRequest, ShouldAllowBatchRequest};
 
 use weir_time::clock::Clock;
@@ -65,7 +65,7 @@ fn caller() -> Caller {
     let rights = RIGHTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
     let rules = format!("authorize: [{{ callers: [anonymous], may: [{rights}] }}]\n{}", weir_config::EXAMPLE);
     let config = Config::parse(&rules, "rules", &ConfigOverrides::default()).unwrap();
-    let access = Access::of(&config, false, Clock::System, Arc::default()).unwrap().unwrap();
+    let access = CallerAccess::of(&config, false, Clock::System, Arc::default()).unwrap().unwrap();
     access.intercept().connected(Arc::default()).check(SHOULD_ALLOW, &KeptHeaders::default()).unwrap()
 }
 

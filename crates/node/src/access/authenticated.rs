@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tonic::Status;
 use weir_units::Micros;
 
-use super::Access;
+use super::CallerAccess;
 use super::credentials::{Proof, ProofSource};
 use super::refusals::RefusalReason;
 use super::rights::CallerRights;
@@ -14,7 +14,7 @@ use super::rights::CallerRights;
 /// A caller, as a call's context has it.
 #[derive(Debug)]
 pub(crate) struct Authenticated {
-    access: Arc<Access>,
+    access: Arc<CallerAccess>,
     rights: Arc<CallerRights>,
     source: ProofSource,
     /// When it ends, in microseconds since 1970; `u64::MAX` is never.
@@ -25,7 +25,7 @@ pub(crate) struct Authenticated {
 
 impl Authenticated {
     /// Creates the caller of a proof under a generation of the files.
-    pub(super) fn new(access: &Arc<Access>, proof: Proof, generation: u64) -> Arc<Self> {
+    pub(super) fn new(access: &Arc<CallerAccess>, proof: Proof, generation: u64) -> Arc<Self> {
         let Proof { name, source, until } = proof;
         let rights = access.rules.rights_of(&name);
         let generation = AtomicU64::new(generation);

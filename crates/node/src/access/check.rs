@@ -11,7 +11,7 @@ use weir_grpc::{Caller, CheckCalls, Intercept, KeptHeaders, Peer, PeerAddress};
 use weir_time::clock::monotonic;
 use zeroize::Zeroizing;
 
-use super::Access;
+use super::CallerAccess;
 use super::authenticated::Authenticated;
 use super::bearer::bearer;
 use super::credentials::Proof;
@@ -26,14 +26,14 @@ const FORWARDED: usize = 1;
 /// The interceptor of one worker.
 #[derive(Debug)]
 pub struct AccessCheck {
-    access: Arc<Access>,
+    access: Arc<CallerAccess>,
     worker: Arc<WorkerState>,
     names: [HeaderName; 2],
 }
 
 /// The check of one connection.
-pub(super) struct ConnectionCheck {
-    access: Arc<Access>,
+pub(super) struct PeerCheck {
+    access: Arc<CallerAccess>,
     worker: Arc<WorkerState>,
     peer: Arc<Peer>,
     /// True if the peer is a proxy that names the certificates of its callers.
@@ -52,7 +52,7 @@ struct ConnectionState {
 }
 
 impl AccessCheck {
-    pub(super) fn new(access: Arc<Access>) -> Self {
+    pub(super) fn new(access: Arc<CallerAccess>) -> Self {
         let worker = Arc::new(WorkerState::new());
         let names =
             [HeaderName::from_static("authorization"), HeaderName::from_static("x-forwarded-client-cert")];
@@ -71,7 +71,7 @@ impl Intercept for AccessCheck {
 }
 
 impl AccessCheck {
-    pub(super) fn begin(&self, peer: Arc<Peer>) -> ConnectionCheck {
+    pub(super) fn begin(&self, peer: Arc<Peer>) -> PeerCheck {
         let access = Arc::clone(&self.access);
         let is_proxy = match peer.address() {
             PeerAddress::Tcp(address) => {
@@ -94,11 +94,11 @@ impl AccessCheck {
         };
         let method = (String::new(), MethodRights::OneOf(RightSet::default()));
         let state = Mutex::new(ConnectionState { own, last: None, failures: Failures::default(), method });
-        ConnectionCheck { access, worker: Arc::clone(&self.worker), peer, is_proxy, state }
+        PeerCheck { access, worker: Arc::clone(&self.worker), peer, is_proxy, state }
     }
 }
 
-impl CheckCalls for ConnectionCheck {
+impl CheckCalls for PeerCheck {
     fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, Status> {
         let mut state = self.state.lock();
         let needed = self.worker.rights_of(method, &mut state.method);
@@ -118,7 +118,7 @@ impl CheckCalls for ConnectionCheck {
     }
 }
 
-impl ConnectionCheck {
+impl PeerCheck {
     /// Returns the caller of a request, or counts and logs why there is none.
     pub(super) fn known_caller(
         &self,
@@ -194,7 +194,7 @@ impl ConnectionCheck {
     }
 }
 
-impl Access {
+impl CallerAccess {
     fn reads_tokens(&self) -> bool {
         self.identity.tokens_file.is_some() || !self.identity.jwt.is_empty()
     }

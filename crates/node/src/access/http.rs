@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_grpc::{Intercept as _, KeptHeaders, Peer};
 
-use super::Access;
+use super::CallerAccess;
 use super::authenticated::Authenticated;
-use super::check::{AccessCheck, ConnectionCheck};
+use super::check::{AccessCheck, PeerCheck};
 use super::refusals::RefusalReason;
 
 /// The check of an HTTP port.
@@ -16,10 +16,10 @@ use super::refusals::RefusalReason;
 pub(crate) struct PortCheck(AccessCheck);
 
 /// The check of one connection of an HTTP port.
-pub(crate) struct HttpConnectionCheck(ConnectionCheck, Vec<HeaderName>);
+pub(crate) struct HttpConnectionCheck(PeerCheck, Vec<HeaderName>);
 
 impl PortCheck {
-    pub(super) fn new(access: Arc<Access>) -> Self {
+    pub(super) fn new(access: Arc<CallerAccess>) -> Self {
         Self(AccessCheck::new(access))
     }
 
@@ -34,7 +34,7 @@ impl HttpConnectionCheck {
         &self,
         path: &str,
         headers: &HeaderMap,
-        right: Right,
+        right: AccessRight,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let Self(connection, names) = self;
         let caller = connection.known_caller(path, &KeptHeaders::of(headers, names))?;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use weir_config::{Right, RightSet, RuleList};
+use weir_config::{AccessRight, RightSet, RuleList};
 use weir_grpc::CallContext;
 
 use super::authenticated::Authenticated;
@@ -51,7 +51,7 @@ pub enum Explained {
 
 /// What a question about decisions names.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedFields<'a> {
     pub(crate) resource: &'a str,
     pub(crate) consumer: &'a str,
     /// As the question names it: empty for the resource's own.
@@ -95,26 +95,26 @@ impl<'a> Rights<'a> {
     /// Checks a right on what a question names. `strategy_of` finds the strategy of the resource.
     pub(crate) fn check<'s>(
         self,
-        right: Right,
-        named: Named<'_>,
+        right: AccessRight,
+        named: NamedFields<'_>,
         strategy_of: impl FnOnce(&str) -> Option<&'s str>,
     ) -> Result<(), Refused> {
         self.decide(|rights| rights.may(right, named, strategy_of), right)
     }
 
     /// Checks one of several rights on a queue.
-    pub(crate) fn check_queue(self, rights: &[Right], queue: &str) -> Result<(), Refused> {
+    pub(crate) fn check_queue(self, rights: &[AccessRight], queue: &str) -> Result<(), Refused> {
         let may = |known: &CallerRights| rights.iter().any(|right| known.may_queue(*right, queue));
-        self.decide(may, rights.first().copied().unwrap_or(Right::Take))
+        self.decide(may, rights.first().copied().unwrap_or(AccessRight::Take))
     }
 
     /// Checks the right to ask for a domain of Envoy's, and to give back hits of it.
     pub(crate) fn check_domain(self, domain: &str, gives_back: bool) -> Result<(), Refused> {
-        self.decide(|rights| rights.may_envoy(domain, gives_back), Right::Envoy)
+        self.decide(|rights| rights.may_envoy(domain, gives_back), AccessRight::Envoy)
     }
 
     /// Checks that the caller has a right at all.
-    pub(crate) fn check_any(self, right: Right) -> Result<(), Refused> {
+    pub(crate) fn check_any(self, right: AccessRight) -> Result<(), Refused> {
         self.decide(|rights| rights.any.has(right), right)
     }
 
@@ -124,7 +124,7 @@ impl<'a> Rights<'a> {
     }
 
     #[inline]
-    fn decide(self, may: impl FnOnce(&CallerRights) -> bool, right: Right) -> Result<(), Refused> {
+    fn decide(self, may: impl FnOnce(&CallerRights) -> bool, right: AccessRight) -> Result<(), Refused> {
         match self.0 {
             Some(rights) if !may(rights) => Err(rights.refuse(right.row().name)),
             _ => Ok(()),
@@ -160,12 +160,12 @@ impl CallerRights {
 
     fn may<'s>(
         &self,
-        right: Right,
-        named: Named<'_>,
+        right: AccessRight,
+        named: NamedFields<'_>,
         strategy_of: impl FnOnce(&str) -> Option<&'s str>,
     ) -> bool {
-        let is_needed = |needed: Right| self.unbounded.has(needed);
-        if is_needed(right) && (!named.inline || is_needed(Right::Inline)) {
+        let is_needed = |needed: AccessRight| self.unbounded.has(needed);
+        if is_needed(right) && (!named.inline || is_needed(AccessRight::Inline)) {
             return true;
         }
         let strategy = match (named.inline, named.strategy) {
@@ -183,11 +183,16 @@ impl CallerRights {
         self.allows(right, named, strategy) && (!named.inline || self.allows_inline(named))
     }
 
-    fn allows(&self, right: Right, named: Named<'_>, strategy: &str) -> bool {
+    fn allows(&self, right: AccessRight, named: NamedFields<'_>, strategy: &str) -> bool {
         self.rule_that_allows(right, named, strategy).is_some()
     }
 
-    fn rule_that_allows(&self, right: Right, named: Named<'_>, strategy: &str) -> Option<&CompiledRule> {
+    fn rule_that_allows(
+        &self,
+        right: AccessRight,
+        named: NamedFields<'_>,
+        strategy: &str,
+    ) -> Option<&CompiledRule> {
         self.rules.iter().find(|rule| {
             rule.may.has(right)
                 && rule.is_about(RuleTarget::Decisions)
@@ -197,16 +202,16 @@ impl CallerRights {
         })
     }
 
-    fn allows_inline(&self, named: Named<'_>) -> bool {
+    fn allows_inline(&self, named: NamedFields<'_>) -> bool {
         self.rules.iter().any(|rule| {
-            rule.may.has(Right::Inline)
+            rule.may.has(AccessRight::Inline)
                 && (rule.is_unbounded() || rule.has(RuleList::Resources) || rule.has(RuleList::Consumers))
                 && rule.lists(RuleList::Resources, named.resource)
                 && rule.lists(RuleList::Consumers, named.consumer)
         })
     }
 
-    fn may_queue(&self, right: Right, queue: &str) -> bool {
+    fn may_queue(&self, right: AccessRight, queue: &str) -> bool {
         let fits = |rule: &CompiledRule| {
             rule.may.has(right) && rule.is_about(RuleTarget::Queues) && rule.lists(RuleList::Queues, queue)
         };
@@ -215,8 +220,8 @@ impl CallerRights {
 
     fn may_envoy(&self, domain: &str, gives_back: bool) -> bool {
         self.rules.iter().any(|rule| {
-            rule.may.has(Right::Envoy)
-                && (!gives_back || rule.may.has(Right::Refund))
+            rule.may.has(AccessRight::Envoy)
+                && (!gives_back || rule.may.has(AccessRight::Refund))
                 && rule.is_about(RuleTarget::EnvoyDomains)
                 && rule.lists(RuleList::EnvoyDomains, domain)
         })
@@ -229,7 +234,7 @@ impl CallerRights {
             None => !rule.has(list),
         };
         self.rules.iter().any(|rule| {
-            rule.may.has(Right::Usage)
+            rule.may.has(AccessRight::Usage)
                 && rule.is_about(RuleTarget::Decisions)
                 && rule.lists(RuleList::Strategies, strategy)
                 && fits(rule, RuleList::Resources, resource)
@@ -239,11 +244,11 @@ impl CallerRights {
 
     /// Explains whether the caller may ask for a decision. `strategy` is the one that would apply.
     #[must_use]
-    pub fn explain(&self, right: Right, resource: &str, consumer: &str, strategy: &str) -> Explained {
+    pub fn explain(&self, right: AccessRight, resource: &str, consumer: &str, strategy: &str) -> Explained {
         if self.rules.is_empty() {
             return Explained::NoRule;
         }
-        let named = Named { resource, consumer, strategy, inline: false };
+        let named = NamedFields { resource, consumer, strategy, inline: false };
         match self.rule_that_allows(right, named, strategy) {
             Some(rule) => Explained::AllowedBy(rule.line),
             None if !self.any.has(right) => Explained::NoRight,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use weir_config::{AuthorizeRule, CallerPattern, ListEntry, Right, RightSet, RuleList};
+use weir_config::{AccessRight, AuthorizeRule, CallerPattern, ListEntry, RightSet, RuleList};
 use weir_core::key::MAX_PART;
 
 use super::names::CallerName;
@@ -66,7 +66,7 @@ impl AccessRules {
 
 impl CompiledRule {
     fn all_but_control() -> Self {
-        Self { may: RightSet::ALL.without(Right::Control), lists: Default::default(), line: 0 }
+        Self { may: RightSet::ALL.without(AccessRight::Control), lists: Default::default(), line: 0 }
     }
 
     fn of(rule: &AuthorizeRule, name: &CallerName) -> Self {

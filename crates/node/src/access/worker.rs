@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use weir_config::{CALLER_SERVICES, OPEN_SERVICES, RIGHTS, RightSet};
 use weir_time::clock::monotonic;
 
-use super::Access;
+use super::CallerAccess;
 use super::authenticated::Authenticated;
 use super::refusals::RefusalReason;
 use super::signatures::SignatureTime;
@@ -73,7 +73,7 @@ impl WorkerState {
     /// Proves a credential: a token, or a JWT.
     pub(super) fn proven(
         &self,
-        access: &Arc<Access>,
+        access: &Arc<CallerAccess>,
         credential: &str,
     ) -> Result<Arc<Authenticated>, RefusalReason> {
         let digest = digest(credential.as_bytes());

@@ -7,10 +7,10 @@ use axum::extract::{Request, State as Shared};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use weir_config::{AdminPath, Right, ServerConfig};
+use weir_config::{AccessRight, AdminPath, ServerConfig};
 use weir_grpc::{Peer, PeerAddress};
 
-use crate::access::{Access, Authenticated, HttpConnectionCheck, PortCheck, RefusalReason};
+use crate::access::{Authenticated, CallerAccess, HttpConnectionCheck, PortCheck, RefusalReason};
 
 /// The largest body of a request, in bytes.
 const MAX_BODY: u64 = 1 << 20;
@@ -44,7 +44,7 @@ pub(super) struct AdminCaller(pub(super) Option<Arc<Authenticated>>);
 impl AdminGate {
     /// Creates the gate of a server.
     #[must_use]
-    pub fn new(access: Option<Arc<Access>>, server: &ServerConfig) -> Arc<Self> {
+    pub fn new(access: Option<Arc<CallerAccess>>, server: &ServerConfig) -> Arc<Self> {
         let check = access.map(|access| access.port());
         Arc::new(Self { check, open: server.admin_open.clone(), hosts: server.admin_hosts.clone() })
     }
@@ -96,7 +96,7 @@ impl ConnectionGate {
         if self.gate.is_open(path) {
             return Ok(AdminCaller(None));
         }
-        let right = if path == UI_DATA { Right::Usage } else { Right::Inspect };
+        let right = if path == UI_DATA { AccessRight::Usage } else { AccessRight::Inspect };
         check
             .caller(path, headers, right)
             .map(|caller| AdminCaller(Some(caller)))

@@ -3,7 +3,7 @@
 //! Neither is a decision, so the failure policy does not apply: a failed store is an error.
 
 use smallvec::SmallVec;
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Op, Verdict};
 use weir_core::strategy::{Limit, Resolved};
 use weir_store::{Decision, Part, Store, no_verdict};
@@ -26,21 +26,21 @@ pub struct Adjusted<'a> {
 impl<S: Store> Limiter<S> {
     /// Charges what was used, also above the limits; under an id only once.
     pub async fn debit(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
-        self.authorize(Right::Debit, question)?;
+        self.authorize(AccessRight::Debit, question)?;
         bounds::check_debit(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
-        self.adjust(Right::Debit, question, Op::Force).await
+        self.adjust(AccessRight::Debit, question, Op::Force).await
     }
 
     /// Gives back what was reserved under the question's id.
     pub async fn cancel(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
-        self.authorize(Right::Decide, question)?;
+        self.authorize(AccessRight::Decide, question)?;
         bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
-        self.adjust(Right::Decide, question, Op::Cancel).await
+        self.adjust(AccessRight::Decide, question, Op::Cancel).await
     }
 
     async fn adjust(
         &self,
-        right: Right,
+        right: AccessRight,
         question: &Question<'_>,
         op: Op,
     ) -> Result<Adjusted<'_>, LimiterError> {

@@ -2,7 +2,7 @@
 //!
 //! This is no decision, so the failure policy does not apply: a failed store is an error.
 
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::algorithm::{Engine, Op, Slots};
 use weir_core::strategy::Strategy;
 use weir_store::{Decision, LimitSet, Part, Store, no_verdict};
@@ -29,7 +29,7 @@ impl<S: Store> Limiter<S> {
         name: &str,
         interval: Micros,
     ) -> Result<CountedParts, LimiterError> {
-        let resolved = self.resolve(Right::Decide, question)?;
+        let resolved = self.resolve(AccessRight::Decide, question)?;
         let limit = bucketed_window(resolved.strategy, name);
         let (index, slots) = limit.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let parts = (interval.0 / slots.width + 1).min(slots.count);

@@ -10,7 +10,7 @@ use weir_store::{LimitSet, Part};
 use weir_units::Micros;
 
 use super::inline::InlineLimit;
-use crate::access::{Named, Rights};
+use crate::access::{NamedFields, Rights};
 
 /// Cost of a call that names none.
 pub const DEFAULT_COST: u64 = 1;
@@ -101,9 +101,9 @@ impl<'a> Question<'a> {
     }
 
     /// What rules look at.
-    pub(crate) fn named(&self) -> Named<'_> {
+    pub(crate) fn named(&self) -> NamedFields<'_> {
         let inline = self.inline().is_some();
-        Named { resource: self.resource, consumer: self.consumer, strategy: self.strategy, inline }
+        NamedFields { resource: self.resource, consumer: self.consumer, strategy: self.strategy, inline }
     }
 
     /// The subject, with the routing group of its resource.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Verdict};
 use weir_core::strategy::{Listed, Resolved, Strategy};
 use weir_store::{
@@ -174,7 +174,7 @@ impl<'a, S: Store> Round<'a, S> {
         'a: 'q,
     {
         if !question.rights.is_all() {
-            self.limiter.authorize(Right::Decide, question)?;
+            self.limiter.authorize(AccessRight::Decide, question)?;
         }
         bounds::check(question)?;
         let rules = &self.limiter.rules;

@@ -2,7 +2,7 @@
 //!
 //! Neither is a decision, so no failure policy answers for the store: what could not be done is an error.
 
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::algorithm::{LimitVerdict, Op};
 use weir_core::strategy::{Field, Limit, Resolved, Strategy};
 use weir_store::{LimitSet, Part, Store};
@@ -27,7 +27,7 @@ impl<S: Store> Limiter<S> {
         limits: &[String],
         id: &str,
     ) -> Result<Undone<'_>, LimiterError> {
-        let resolved = self.resolve(Right::Refund, question)?;
+        let resolved = self.resolve(AccessRight::Refund, question)?;
         let limits = self.counted(check_refund(question, resolved.strategy, limits, id))?;
         self.undo(question, &resolved, Op::Refund, Part { limits, id }).await
     }
@@ -38,7 +38,7 @@ impl<S: Store> Limiter<S> {
         question: &Question<'_>,
         limits: &[String],
     ) -> Result<Undone<'_>, LimiterError> {
-        let resolved = self.resolve(Right::Reset, question)?;
+        let resolved = self.resolve(AccessRight::Reset, question)?;
         let limits = self.counted(check_reset(resolved.strategy, limits))?;
         self.undo(question, &resolved, Op::Reset, Part { limits, id: "" }).await
     }

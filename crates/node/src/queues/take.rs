@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep_until, timeout_at};
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::queue::{NamedQueue, QueueOp, QueueReply, RedeliveryCause};
 use weir_time::clock;
 use weir_units::Micros;
@@ -64,7 +64,7 @@ impl Queues {
 
     /// Validates a question, and finds its queue.
     pub fn check(&self, question: &TakeQuestion<'_>) -> Result<NamedQueue<'_>, QueueFailure> {
-        let named = self.find((question.rights, &[Right::Take]), question.queue)?;
+        let named = self.find((question.rights, &[AccessRight::Take]), question.queue)?;
         self.checked(bounds::check_taker(question.consumer, question.max_items))?;
         self.checked(bounds::check_wait(question.max_wait))?;
         Ok(named)

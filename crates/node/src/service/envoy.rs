@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use tonic::Status;
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply, turn};
 
 pub use headers::HeaderNames;
@@ -79,7 +79,7 @@ impl<S: Store> EnvoyRateLimit<S> {
 
     async fn answer(&self, message: &[u8], context: &CallContext) -> Result<Reply, Status> {
         let rights = Rights::of(context);
-        rights.check_any(Right::Envoy).map_err(status::refused)?;
+        rights.check_any(AccessRight::Envoy).map_err(status::refused)?;
         let live = self.live.load();
         let Some(loaded) = &*live else {
             self.envoy.unread(AnswerCode::FailedPrecondition);

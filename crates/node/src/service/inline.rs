@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use prost_types::Duration;
 use tonic::Status;
-use weir_config::Right;
+use weir_config::AccessRight;
 use weir_core::algorithm::{Algorithm, Invalid, Rate};
 use weir_core::strategy::{FailurePolicy, InlineLimits, MAX_INLINE_NAME, Strategy};
 use weir_proto::v1::inline_limit::Algorithm as AskedAlgorithm;
@@ -42,7 +42,7 @@ impl<S: Store> DecisionService<S> {
     #[cold]
     pub(super) fn build_inline(&self, question: &mut Question<'_>) -> Result<(), Status> {
         if question.inline().is_some() {
-            self.limiter.authorize(Right::Decide, question).map_err(status::of)?;
+            self.limiter.authorize(AccessRight::Decide, question).map_err(status::of)?;
         }
         let limit = question.shaping.as_deref_mut().and_then(|shaping| shaping.inline.as_mut());
         let Some(limit) = limit else { return Ok(()) };

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use weir_config::{Config, ConfigOverrides, is_spiffe_id};
 use weir_grpc::{CheckCalls, KeptHeaders, Peer, PeerAddress};
-use weir_node::access::{Access, CallerName};
+use weir_node::access::{CallerAccess, CallerName};
 use weir_testing::certificates::{certificate_with, dns, uri};
 use weir_testing::jwt::JwtKeyPair;
 use weir_time::clock::Clock;
@@ -17,7 +17,7 @@ use crate::support::scratch;
 
 /// A connection of a proxy, and what its headers are called.
 fn proxy() -> (Arc<dyn CheckCalls>, Vec<HeaderName>) {
-    static ACCESS: OnceLock<Arc<Access>> = OnceLock::new();
+    static ACCESS: OnceLock<Arc<CallerAccess>> = OnceLock::new();
     let access = ACCESS.get_or_init(|| {
         let dir = scratch::dir("random");
         std::fs::write(dir.path().join("tokens"), "").unwrap();
@@ -33,7 +33,7 @@ fn proxy() -> (Arc<dyn CheckCalls>, Vec<HeaderName>) {
         std::fs::write(&file, format!("{text}{}", weir_config::EXAMPLE.replace("server:", "#"))).unwrap();
         let config =
             Config::load(&file, &ConfigOverrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
-        Access::of(&config, true, Clock::System, Arc::default()).unwrap().unwrap()
+        CallerAccess::of(&config, true, Clock::System, Arc::default()).unwrap().unwrap()
     });
     let intercept = access.intercept();
     let peer = Peer::new(PeerAddress::Tcp(([127, 0, 0, 1], 1).into()));
@@ -117,7 +117,7 @@ proptest! {
         );
         if let Ok(config) = Config::parse(&text, "rules", &ConfigOverrides::default()) {
             let rights = weir_node::access::rights_of(config.authorize.as_deref(), &caller);
-            let _ = rights.explain(weir_config::Right::Decide, "r", &caller, "s");
+            let _ = rights.explain(weir_config::AccessRight::Decide, "r", &caller, "s");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Each method without its right, each list, and refusals that tell nothing.
 
 use prost::Message as _;
-use weir_config::{RIGHTS, Right};
+use weir_config::{AccessRight, RIGHTS};
 use weir_proto::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
@@ -157,7 +157,7 @@ fn every_method_has_a_row() {
     }
     assert!(methods > 15, "{methods}");
     for (index, row) in RIGHTS.iter().enumerate() {
-        assert_eq!((row.right as usize, Right::row(row.right).name), (index, row.name));
+        assert_eq!((row.right as usize, AccessRight::row(row.right).name), (index, row.name));
     }
 }
 
