@@ -291,7 +291,7 @@ fn stats_text(response: &StatsResponse) -> String {
         format!("{depth} of {capacity} places taken: {waiting} wait, {unacked} are with workers\n");
     text += &format!("  bytes           {bytes} of {max_bytes}\n");
     if let Some(age) = &response.oldest_age {
-        text += &format!("  oldest          {}\n", render::seconds(age));
+        text += &format!("  oldest          {}\n", render::duration(age));
     }
     text += &format!("  dead letters    {dead_depth}\n");
     text += &format!("  accepted        {}\n", response.accepted);

@@ -6,7 +6,7 @@ use weir_units::{CEILING, Micros};
 use super::errors::MistakeReport;
 use super::fields::{KeyedValue, Mapping};
 use super::quantities::{duration, rate};
-use super::values::{Scalar, boolean, integer, quote};
+use super::values::{Digits, Scalar, boolean, digits, integer, quote};
 
 /// Placeholder for a duration while another parameter is checked.
 const SECOND: Micros = Micros::from_secs(1);
@@ -67,7 +67,7 @@ pub(super) fn algorithm(limit: &mut Mapping<'_>, report: &mut MistakeReport) -> 
 fn max_debt(s: Scalar<'_>) -> Result<Option<u64>, String> {
     match s.text {
         "unlimited" => Ok(None),
-        _ => match integer(s)? {
+        _ => match integer(s).map_err(|reason| format!("{reason}, or `unlimited`"))? {
             units if units < CEILING => Ok(Some(units)),
             units => Err(out_of_bounds(&units.to_string(), "it must be below 2^52, or `unlimited`")),
         },
@@ -251,9 +251,32 @@ fn bucketed_window(
     };
     let limit = units(fields, "limit", report, |limit| alone(limit, 1));
     let window = span(fields, "window", report);
-    let buckets = units(fields, "buckets", report, |buckets| alone(0, buckets));
+    let buckets = match fields.take_entry("accuracy") {
+        Some(accuracy) => buckets_of(&accuracy, fields, report),
+        None => units(fields, "buckets", report, |buckets| alone(0, buckets)),
+    };
     let strict = fields.read("strict", report, boolean).unwrap_or(true);
     Some(Algorithm::bucketed_window(limit?, window?, buckets?, strict))
+}
+
+/// Reads `accuracy: 1/100`: a hundredth of the window, so 100 buckets.
+fn buckets_of(
+    accuracy: &KeyedValue<'_>,
+    fields: &mut Mapping<'_>,
+    report: &mut MistakeReport,
+) -> Option<u64> {
+    if fields.take_entry("buckets").is_some() {
+        let reason = "cannot stand beside `buckets`: both say the same";
+        report.at(accuracy.key_at, accuracy.value.path(), reason);
+        return None;
+    }
+    accuracy.value.read(report, |scalar| match scalar.text.strip_prefix("1/").map(digits) {
+        Some(Digits::Number(buckets)) if (1..=MAX_BUCKETS).contains(&buckets) => Ok(buckets),
+        _ => Err(out_of_bounds(
+            scalar.text,
+            &format!("write a part of the window, from 1/1 to 1/{MAX_BUCKETS}"),
+        )),
+    })
 }
 
 fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {

@@ -92,7 +92,7 @@ fn definitions() -> Value {
         "fixed_window": fixed_window(),
         "interval_refill": mapping(INTERVAL_REFILL),
         "sliding_window": mapping(SLIDING_WINDOW),
-        "bucketed_window": mapping(BUCKETED_WINDOW),
+        "bucketed_window": bucketed_window(),
         "sliding_log": sliding_log(),
         "resources": { "type": ["array", "null"], "items": mapping(RESOURCE) },
         "groups": {
@@ -225,6 +225,13 @@ fn fixed_window() -> Value {
     window["else"] = json!({ "required": ["window"], "properties": { "offset": false } });
     let both = json!({ "anchored": { "const": true }, "spread": { "const": true } });
     window["not"] = json!({ "properties": both, "required": ["anchored", "spread"] });
+    window
+}
+
+/// The buckets are given by number or as a part of the window.
+fn bucketed_window() -> Value {
+    let mut window = mapping(BUCKETED_WINDOW);
+    window["oneOf"] = json!([{ "required": ["buckets"] }, { "required": ["accuracy"] }]);
     window
 }
 

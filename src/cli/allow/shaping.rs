@@ -32,7 +32,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
     let text = match args.output {
         AllowOutput::Json => render::json(render::RESERVE_RESPONSE, &response)?,
         AllowOutput::Text if decision.allowed => {
-            let wait = response.wait.as_ref().map(render::seconds).unwrap_or_default();
+            let wait = response.wait.as_ref().map(render::duration).unwrap_or_default();
             let known = if response.applied { "" } else { ", as it was answered before" };
             format!("{}  starts in {wait}, reserved as {name}{known}\n", render::text(&decision))
         }
@@ -72,7 +72,7 @@ fn debited(response: &DebitResponse) -> String {
         (true, false) => "charged: the cost did not fit, and nothing passes until the debt has drained",
     };
     let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::seconds).unwrap_or_default();
+        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
         let (name, charged, remaining, most) = (&limit.name, limit.charged, limit.remaining, limit.limit);
         format!("    {name}  charged {charged}, {remaining} of {most} remaining, full again in {full}\n")
     });
@@ -104,7 +104,7 @@ fn refunded(response: &RefundResponse) -> String {
     let known = "known: a refund with this id was made before, and nothing was given back";
     let first = if response.applied { "given back" } else { known };
     let limits = response.limits.iter().map(|limit| {
-        let full = limit.reset_after.as_ref().map(render::seconds).unwrap_or_default();
+        let full = limit.reset_after.as_ref().map(render::duration).unwrap_or_default();
         let (name, remaining, most) = (&limit.name, limit.remaining, limit.limit);
         format!("    {name}  {remaining} of {most} remaining, full again in {full}\n")
     });
@@ -120,7 +120,7 @@ pub(super) fn wait(span: Option<&prost_types::Duration>, output: AllowOutput) ->
         AllowOutput::Text => print(text),
         AllowOutput::Json => std::io::stderr().write_all(text.as_bytes()),
     };
-    announce(&format!("  waiting {} until the call starts\n", render::seconds(span)))
+    announce(&format!("  waiting {} until the call starts\n", render::duration(span)))
         .context("the wait cannot be announced")?;
     std::thread::sleep(length);
     announce("  the call starts\n").context("the start cannot be announced")

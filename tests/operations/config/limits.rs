@@ -79,6 +79,14 @@ fn numbers_that_no_limit_has() {
                 r#"4:59: strategies.a.limits[0].token_bucket.rate: the count of "a/s" is not a whole number; write COUNT/DURATION, such as 30/1m or 5/s"#,
             ),
             (
+                "token_bucket: { rate: 0.5/s }",
+                r#"4:59: strategies.a.limits[0].token_bucket.rate: the count of "0.5/s" is not a whole number; write 1/2s"#,
+            ),
+            (
+                "token_bucket: { rate: 1/s }, max_debt: lots",
+                r#"4:76: strategies.a.limits[0].max_debt: "lots" is not a whole number of at least 0, or `unlimited`"#,
+            ),
+            (
                 "token_bucket: { rate: 30/1x }",
                 r#"4:59: strategies.a.limits[0].token_bucket.rate: the period of "30/1x": "1x" is not a duration; write whole numbers with units, such as 10s, 250ms or 1m30s (units: us, ms, s, m, h, d, w)"#,
             ),
@@ -179,12 +187,20 @@ fn numbers_that_no_limit_has() {
                 "4:87: strategies.a.limits[0].bucketed_window.buckets: 3601 is out of bounds: it must be from 1 to 3600",
             ),
             (
+                "bucketed_window: { limit: 1, window: 1s, accuracy: 1/3601 }",
+                "4:88: strategies.a.limits[0].bucketed_window.accuracy: 1/3601 is out of bounds: write a part of the window, from 1/1 to 1/3600",
+            ),
+            (
+                "bucketed_window: { limit: 1, window: 1s, buckets: 4, accuracy: 1/4 }",
+                "4:90: strategies.a.limits[0].bucketed_window.accuracy: cannot stand beside `buckets`: both say the same",
+            ),
+            (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 0 }",
                 "4:87: strategies.a.limits[0].bucketed_window.buckets: 0 is out of bounds: it must be from 1 to 3600",
             ),
             (
                 "bucketed_window: { limit: 1, window: 1s, buckets: 7 }",
-                "4:87: strategies.a.limits[0].bucketed_window.buckets: 7 is out of bounds: the window of 1s must be so many times a whole number of microseconds",
+                "4:87: strategies.a.limits[0].bucketed_window.buckets: 7 is out of bounds: the window of 1s must be so many times a whole number of microseconds; the nearest that fit are 5 and 8",
             ),
             (
                 "bucketed_window: { window: 1s, limit: 1, strict: 1 }",
@@ -312,6 +328,10 @@ fn algorithms_that_are_taken() {
         ),
         (
             "bucketed_window: { limit: 5, window: 1m, buckets: 6 }",
+            Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
+        ),
+        (
+            "bucketed_window: { limit: 5, window: 1m, accuracy: 1/6 }",
             Algorithm::bucketed_window(5, minute, 6, true).unwrap(),
         ),
         (

@@ -174,7 +174,12 @@ pub(super) const SLIDING_WINDOW: &[Key] = &[
 pub(super) const BUCKETED_WINDOW: &[Key] = &[
     must("limit", UNITS, "How many pass in the window."),
     must("window", Duration, "How long it is; 1us to 100 years."),
-    must("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    may("buckets", Count(1, MAX_BUCKETS), "How many steps the window has."),
+    may(
+        "accuracy",
+        Pattern("^1/([1-9][0-9]{0,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$"),
+        "The same as a part of the window: 1/100 is 100 buckets.",
+    ),
     may("strict", Boolean, "No span of the window ever has more than the limit.").or("true"),
 ];
 

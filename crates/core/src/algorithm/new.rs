@@ -274,13 +274,26 @@ impl Algorithm {
             return Err(invalid("buckets", buckets, "it must be from 1 to 3600"));
         }
         if !window.0.is_multiple_of(buckets) {
-            let bound =
-                format!("the window of {window} must be so many times a whole number of microseconds");
+            let nearest =
+                nearest_divisors(window, buckets).map_or_else(String::new, |text| format!("; {text}"));
+            let bound = format!(
+                "the window of {window} must be so many times a whole number of microseconds{nearest}"
+            );
             return Err(invalid("buckets", buckets, &bound));
         }
         let engine = Engine::Slots(Slots { width: window.0 / buckets, count: buckets + u64::from(strict) });
         Ok(Self::of(limit, 1, CEILING, engine))
     }
+}
+
+/// Names the numbers of buckets next to `buckets` that divide the window.
+fn nearest_divisors(window: Micros, buckets: u64) -> Option<String> {
+    let divides = |count: &u64| window.0.is_multiple_of(*count);
+    let below = (1..buckets).rev().find(divides)?;
+    Some(match (buckets + 1..=MAX_BUCKETS).find(divides) {
+        Some(above) => format!("the nearest that fit are {below} and {above}"),
+        None => format!("the nearest that fits is {below}"),
+    })
 }
 
 fn invalid(field: &'static str, value: impl ToString, bound: &str) -> Invalid {
