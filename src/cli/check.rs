@@ -2,14 +2,13 @@
 
 mod directory;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
 use super::settings::no_overrides;
-use super::{envoy, fail, print};
+use super::{envoy, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -64,11 +63,6 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
         }
     }
     code
-}
-
-/// Prints a line on stderr. Errors are ignored: a closed stderr has no reader.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {
