@@ -2,7 +2,6 @@
 
 mod directory;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +9,7 @@ use weir_config::{Checked, Config, EnvoyErrors, EnvoyFiles};
 
 use self::directory::DirectoryFiles;
 use super::settings::no_overrides;
-use super::{envoy, fail, print};
+use super::{envoy, fail, print, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -77,11 +76,6 @@ fn folder(folder: &Path, args: &CheckArgs) -> CheckedConfig {
         }
         _ => envoy_files(folder, args.merge_domains),
     }
-}
-
-/// Prints a line on stderr. Errors are ignored: a closed stderr has no reader.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn one(file: &Path, args: &CheckArgs) -> CheckedConfig {

@@ -206,7 +206,7 @@ fn sections_may_be_empty_or_absent() {
     assert!(config.rules.resolve("x", "a").is_ok());
 
     let config = accepted(&section("store: { memory: { budget: 1MiB, when_full: refuse } }"));
-    let memory = MemoryConfig { budget: 1 << 20, when_full: WhenFull::Refuse, share: None };
+    let memory = MemoryConfig { budget: 1 << 20, when_full: WhenFull::Refuse, share: None, id_share: None };
     assert_eq!(config.store, StoreConfig::Memory(memory));
     let config = accepted(&section("store: { memory: { budget: 1MiB, share: 1MiB } }"));
     let memory = MemoryConfig { budget: 1 << 20, share: Some(1 << 20), ..MemoryConfig::default() };

@@ -176,7 +176,10 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
     let policy = InlineLimit { name: "l".to_owned(), algorithm: Some(bucket(1)), on_store_failure: 9 };
     let under = |inline| ShouldAllowRequest { inline: Some(inline), ..ask("api", "bob") };
     let name_bound = "it must be 1 to 64 of the characters A-Z a-z 0-9 . _ - /";
-    let span_bound = "it must be from 1us to 100 years";
+    let span_bound = "it must be from 1us to 400 days";
+    let (days, at_most) = (86_400, 400 * 86_400);
+    let sliding =
+        |limit, window| bring("l", Algorithm::SlidingWindow(InlineWindow { limit, window }), "api", "bob");
     for (request, message) in [
         (name(""), format!("inline.name is \"\": {name_bound}")),
         (name("a b"), format!("inline.name is \"a b\": {name_bound}")),
@@ -203,8 +206,22 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
         ),
         (
             token_bucket(1, seconds(1_000_000), Some(10_000_000)),
-            "inline.token_bucket.burst is 10000000: burst times the time for one unit must stay below 2^52 \
-             microseconds (142 years)"
+            "inline.token_bucket.burst is 10000000: the time to fill it must be at most 400 days".to_owned(),
+        ),
+        (
+            token_bucket(1, seconds(days), Some(401)),
+            "inline.token_bucket.burst is 401: the time to fill it must be at most 400 days".to_owned(),
+        ),
+        (
+            token_bucket(1, seconds(at_most + 1), None),
+            format!("inline.token_bucket.period is 34560001s: {span_bound}"),
+        ),
+        (fixed(1, seconds(at_most + 1)), format!("inline.fixed_window.window is 34560001s: {span_bound}")),
+        (log(1, seconds(at_most + 1)), format!("inline.sliding_log.window is 34560001s: {span_bound}")),
+        (
+            sliding(1, seconds(at_most / 2 + 1)),
+            "inline.sliding_window.window is 17280001s: it must be from 1us to 200 days: a sliding window counts for two \
+             windows"
                 .to_owned(),
         ),
         (fixed(1 << 52, seconds(1)), "inline.fixed_window.limit is 4503599627370496: it must be below 2^52".to_owned()),

@@ -1,6 +1,6 @@
 //! The algorithm of a limit and its parameters.
 
-use weir_core::algorithm::{Algorithm, Calendar, Invalid, MAX_BUCKETS, Rate};
+use weir_core::algorithm::{Algorithm, Calendar, DEFAULT_MAX_HELD, Invalid, MAX_BUCKETS, Rate};
 use weir_units::{CEILING, Micros};
 
 use super::errors::MistakeReport;
@@ -279,11 +279,17 @@ fn buckets_of(
     })
 }
 
+/// A log that may hold `max_held` reservations.
+fn held(max_held: u64) -> Result<Algorithm, Invalid> {
+    Algorithm::held_log(1, SECOND, max_held)
+}
+
 fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<Result<Algorithm, Invalid>> {
     let limit = units(fields, "limit", report, |limit| Algorithm::sliding_log(limit, SECOND));
     let window = span(fields, "window", report);
     let count_denied = fields.read("count_denied", report, boolean).unwrap_or(false);
     let min_gap = fields.read("min_gap", report, duration).unwrap_or(Micros::ZERO);
+    let max_held = fields.take_entry("max_held");
     let hold = fields.take_entry("hold");
     if hold.as_ref().and_then(|entry| entry.value.read(report, boolean)) == Some(true) {
         if let Some(entry) = hold.filter(|_| count_denied || min_gap > Micros::ZERO) {
@@ -291,7 +297,12 @@ fn sliding_log(fields: &mut Mapping<'_>, report: &mut MistakeReport) -> Option<R
                 "cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log";
             report.at(entry.key_at, entry.value.path(), reason);
         }
-        return Some(Algorithm::held_log(limit?, window?));
+        let most = max_held.map(|entry| entry.value.read(report, |s| bounded(integer(s)?, held)));
+        return Some(Algorithm::held_log(limit?, window?, most.unwrap_or(Some(DEFAULT_MAX_HELD))?));
+    }
+    if let Some(entry) = max_held {
+        let reason = "needs `hold: true`; it bounds how many reservations lie ahead";
+        report.at(entry.key_at, entry.value.path(), reason);
     }
     Some(Algorithm::strict_log(limit?, window?, count_denied, min_gap))
 }

@@ -236,10 +236,12 @@ fn bucketed_window() -> Value {
 }
 
 /// A log that counts denied attempts keeps one unit more than the limit, so its maximum limit is lower. It cannot have
-/// `hold`.
+/// `hold`, without which there is no `max_held`.
 fn sliding_log() -> Value {
     let mut log = mapping(SLIDING_LOG);
     log["if"] = json!({ "properties": { "count_denied": { "const": true } }, "required": ["count_denied"] });
+    let held = json!({ "properties": { "hold": { "const": true } }, "required": ["hold"] });
+    log["dependentSchemas"] = json!({ "max_held": held });
     log["then"] =
         json!({ "properties": { "limit": { "not": { "const": MAX_ENTRIES } }, "hold": { "const": false } } });
     log

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use prometheus::Registry;
 use weir_config::{Config, DecisionLogConfig, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
 use weir_core::envoy::Domains;
@@ -23,7 +24,7 @@ use weir_time::clock::{Clock, Monotonic};
 use self::background::BackgroundThread;
 use crate::admin::Admin;
 use crate::memory::give_back;
-use crate::queues::SharedQueues;
+use crate::queues::{SharedQueues, kinds};
 use crate::readiness::Readiness;
 use crate::server::{self, Listener, MakeStores, Parts, ServerError, ShutdownSignal, WorkerStores};
 use crate::service::Templates;
@@ -183,8 +184,16 @@ fn serve(
             engines.set_strategies(used.with_queues(has_queues).with_usage(config.usage.shared));
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
-            let store_files =
+            let looks = has_queues.then(|| {
+                let shared = shared.clone();
+                kinds::watch(move || QueueHandle::new(shared.store()), Arc::clone(&queues))
+            });
+            let watch = async {
+                tokio::join!(watch, OptionFuture::from(looks));
+            };
+            let mut store_files =
                 redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
+            store_files += if has_queues { redis.open_files(1) } else { 0 };
             let share = Box::new(|_: Option<&Domains>| ());
             let app = App {
                 config,

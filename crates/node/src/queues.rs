@@ -3,6 +3,7 @@
 //! There is no failure policy: work that no store has is not accepted.
 
 mod bounds;
+pub(crate) mod kinds;
 mod line;
 mod question;
 mod take;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use weir_proto::v1::ConsumerCalls;
 
-use super::view::{UsageView, estimate, shown};
+use super::super::terminal::clean_cell;
+use super::view::{UsageView, estimate};
 
 pub(super) fn page(view: &UsageView) -> String {
     let mut page = format!("nodes: {}\n", view.nodes.join(", "));
@@ -37,7 +38,7 @@ pub(super) fn page(view: &UsageView) -> String {
 }
 
 fn consumer(one: &ConsumerCalls) -> [String; 3] {
-    [shown(&one.consumer), shown(&one.strategy), estimate(one)]
+    [clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]
 }
 
 /// Appends a table with columns two blanks apart; from column `texts` on they are numbers, right-aligned.

@@ -12,8 +12,9 @@ use ratatui::widgets::{Block, Borders, Cell, Row, Table};
 use weir_proto::v1::ConsumerCalls;
 use weir_time::clock;
 
+use super::super::terminal::clean_cell;
 use super::WindowArg;
-use super::view::{SPAN, StrategyRow, UsageView, estimate, shown};
+use super::view::{SPAN, StrategyRow, UsageView, estimate};
 
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
@@ -43,7 +44,7 @@ pub(super) fn run(
         match look(shown.window) {
             Ok(view) => (shown.view, shown.trouble) = (view, None),
             // The server may recover, so keep running.
-            Err(error) => shown.trouble = Some(super::view::shown(&format!("{error:#}"))),
+            Err(error) => shown.trouble = Some(clean_cell(&format!("{error:#}"))),
         }
     };
     ratatui::try_restore()?;
@@ -180,7 +181,8 @@ fn bars(row: &StrategyRow, most: u64) -> String {
 }
 
 fn draw_consumers(frame: &mut Frame<'_>, area: Rect, title: &str, consumers: &[ConsumerCalls]) {
-    let row = |one: &ConsumerCalls| Row::new([shown(&one.consumer), shown(&one.strategy), estimate(one)]);
+    let row =
+        |one: &ConsumerCalls| Row::new([clean_cell(&one.consumer), clean_cell(&one.strategy), estimate(one)]);
     let widths = [Constraint::Fill(3), Constraint::Fill(2), Constraint::Length(16)];
     let table = Table::new(consumers.iter().map(row), widths)
         .header(Row::new(["consumer", "strategy", "calls"]).style(BOLD))

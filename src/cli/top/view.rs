@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_proto::v1::{ConsumerCalls, GetUsageResponse, TopConsumersResponse, UsageSeries};
 
+use super::super::terminal::clean_cell;
 use super::WindowArg;
 
 /// The time range of a page, in seconds.
@@ -54,7 +55,7 @@ impl UsageView {
         let end = usage.to.map_or(0, |to| to.seconds) - 1;
         let mut rows = BTreeMap::<(String, String), StrategyRow>::new();
         for series in &usage.series {
-            let key = (shown(&series.strategy), shown(&series.resource_pattern));
+            let key = (clean_cell(&series.strategy), clean_cell(&series.resource_pattern));
             rows.entry(key).or_insert_with(|| StrategyRow::of(series)).add(series, end);
         }
         let mut rows: Vec<StrategyRow> = rows.into_values().filter(|row| row.calls > 0).collect();
@@ -70,8 +71,8 @@ impl UsageView {
             allowed: allowed.consumers,
             denied: denied.consumers,
             window,
-            nodes: usage.nodes.iter().map(|node| shown(node)).collect(),
-            incomplete: shown(&incomplete),
+            nodes: usage.nodes.iter().map(|node| clean_cell(node)).collect(),
+            incomplete: clean_cell(&incomplete),
         }
     }
 }
@@ -80,7 +81,12 @@ impl StrategyRow {
     fn of(series: &UsageSeries) -> Self {
         let pattern = if series.resource_pattern.is_empty() { "-" } else { &series.resource_pattern };
         let trend = vec![0; SPAN as usize];
-        Self { strategy: shown(&series.strategy), pattern: shown(pattern), trend, ..Self::default() }
+        Self {
+            strategy: clean_cell(&series.strategy),
+            pattern: clean_cell(pattern),
+            trend,
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, series: &UsageSeries, end: i64) {
@@ -103,14 +109,6 @@ impl StrategyRow {
             }
         }
     }
-}
-
-/// Escapes control characters in untrusted text, so that it cannot control the terminal.
-pub(super) fn shown(text: &str) -> String {
-    let plain = |letter: char| {
-        if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
-    };
-    text.chars().map(plain).collect()
 }
 
 /// Formats an estimate with its error bound.
@@ -154,6 +152,6 @@ mod tests {
         assert_eq!((row.calls, row.denied, row.degraded), (41, 10, 0));
         assert_eq!((row.calls_per_s, row.denied_per_s, row.cost_per_s), (4.0, 1.0, 8.0));
         assert_eq!((row.trend[0], row.trend[55], row.trend[59]), (1, 30, 10));
-        assert_eq!(row.pattern, "p\\u{1b}[2J", "no terminal obeys it");
+        assert_eq!(row.pattern, "p\\u001b[2J", "no terminal obeys it");
     }
 }

@@ -249,6 +249,14 @@ fn options_of_shaping() {
                 "4:88: strategies.a.limits[0].sliding_log.hold: cannot stand beside `count_denied` or `min_gap`: reservations are those of a plain log",
             ),
             (
+                "sliding_log: { limit: 5, window: 1s, hold: true, max_held: 1001 }",
+                "4:96: strategies.a.limits[0].sliding_log.max_held: 1001 is out of bounds: it must be from 1 to 1000",
+            ),
+            (
+                "sliding_log: { limit: 5, window: 1s, max_held: 5 }",
+                "4:74: strategies.a.limits[0].sliding_log.max_held: needs `hold: true`; it bounds how many reservations lie ahead",
+            ),
+            (
                 "token_bucket: { rate: 1/s }, max_debt: much",
                 "4:76: strategies.a.limits[0].max_debt: \"much\" is not a whole number of at least 0",
             ),
@@ -346,7 +354,11 @@ fn algorithms_that_are_taken() {
             "warm_up: { rate: 10/1s, period: 4s, cold_factor: 2, max_cost: 7 }",
             Algorithm::warm_up(Rate { count: 10, period: second }, Micros::from_secs(4), 2, Some(7)).unwrap(),
         ),
-        ("sliding_log: { limit: 5, window: 1s, hold: true }", Algorithm::held_log(5, second).unwrap()),
+        ("sliding_log: { limit: 5, window: 1s, hold: true }", Algorithm::held_log(5, second, 100).unwrap()),
+        (
+            "sliding_log: { limit: 5, window: 1s, hold: true, max_held: 7 }",
+            Algorithm::held_log(5, second, 7).unwrap(),
+        ),
         ("sliding_log: { limit: 10_000, window: 1s }", Algorithm::sliding_log(10_000, second).unwrap()),
         (
             "sliding_log: { limit: 5, window: 1m, count_denied: true, min_gap: 2s }",

@@ -44,7 +44,7 @@ pub(super) fn of_lease(answer: Result<LeaseAnswer, StoreError>) -> Json {
             let why = match refusal {
                 LeaseRefusal::Limited => "limited",
                 LeaseRefusal::Never => "never",
-                LeaseRefusal::Full => "full",
+                LeaseRefusal::Full | LeaseRefusal::NoMemory => "full",
             };
             json!([why, bound.map(|bound| bound.0)])
         }

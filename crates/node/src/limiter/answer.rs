@@ -65,6 +65,11 @@ pub enum LimiterError {
     /// The id belongs to a decision with another cost.
     #[error("id is known with another cost, {0}; a call with another cost needs another id")]
     OtherCost(u64),
+    /// The memory store has no room for another id; the size of their share.
+    #[error(
+        "no room for another id: those of earlier calls use all of store.memory.id_share, {0} bytes; calls without an id go on"
+    )]
+    IdsFull(usize),
     /// The store could not debit, cancel, refund or reset.
     #[error("not done: {0}")]
     NotDone(StoreError),
@@ -93,6 +98,7 @@ impl LimiterError {
         match error {
             StoreError::Unsupported(why) => Self::Unsupported(why.to_owned()),
             StoreError::OtherCost(known) => Self::OtherCost(known),
+            StoreError::IdsFull(bytes) => Self::IdsFull(bytes),
             error => Self::Store { whose: format!("strategy `{}`", strategy.name()).into(), error },
         }
     }

@@ -156,7 +156,8 @@ impl LimitNumbers {
                 Grid::Month { ahead } => (own.span, window::MONTH, ahead),
             },
             Engine::Interval(own) => (own.refill, own.period, flag(own.aligned)),
-            Engine::Log(own) => (own.span, own.min_gap, flag(own.hold)),
+            Engine::Log(own) if own.holds() => (own.span, own.max_held, flag(true)),
+            Engine::Log(own) => (own.span, own.min_gap, 0),
             Engine::Sliding(own) => (own.span, 0, 0),
             Engine::Slots(own) => (own.width, own.count, 0),
             // The first number of this engine is not whole; it is set below.
