@@ -3,10 +3,10 @@
 //! Each connection has a server of its own, so that each has its own maximum age, and its streams are told when it
 //! ends. The limitations of this server are in the table of differences of `crates/grpc/README.md`.
 
+mod counted;
 mod front;
+mod inflated;
 mod open_calls;
-mod plain_body;
-mod request_body;
 mod socket;
 
 use std::future::ready;

@@ -14,9 +14,10 @@ use weir_grpc::{GZIP, Methods, deadline_exceeded, unknown_encoding};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
-use super::open_calls::{CallBounds, HeldBody};
-use super::plain_body::PlainBody;
-use super::request_body::CountedBody;
+use super::counted::CountedMessages;
+use super::inflated::InflatedMessages;
+use super::open_calls::CallBounds;
+use crate::server::body_layer::BodyLayer as _;
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
 use crate::service::Closing;
@@ -82,14 +83,16 @@ impl Service<http::Request<Body>> for Front {
             Err(status) => return Box::pin(ready(Ok(status.into_http()))),
         };
         let largest = self.methods.largest_message_of(path);
-        let inflater = inflated.then(|| self.bounds.inflater(largest));
-        let counted = |body| CountedBody::new(body, largest, inflated, &self.bounds);
-        let request = request.map(|body| PlainBody::of(counted(body), inflater));
+        let counted = CountedMessages::new(largest, inflated, &self.bounds);
+        let mut request = request.map(|body| counted.around(body));
+        if inflated {
+            request = request.map(|body| InflatedMessages(self.bounds.inflater(largest)).around(body));
+        }
         let response = self.router.call(request);
         let deadlines = self.deadlines.clone();
         Box::pin(async move {
             let response = until_deadline(response, &deadlines, deadline).await;
-            Ok(response.map(|body| Body::new(HeldBody::new(body, call))))
+            Ok(response.map(|body| call.around(body)))
         })
     }
 }
