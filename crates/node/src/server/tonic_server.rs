@@ -27,7 +27,7 @@ use self::open_calls::CallBounds;
 use self::socket::Socket;
 use super::connections::SHUTDOWN_TIMEOUT;
 use super::routes::Services;
-use crate::service::Closing;
+use crate::service::{BatchTurns, Closing};
 
 /// Initial receive windows per stream and per connection: those of `fast`.
 const STREAM_WINDOW: u32 = 128 << 10;
@@ -52,6 +52,7 @@ where
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
         deadlines: services.decisions.deadlines().clone(),
+        turns: BatchTurns::default(),
     };
     let shutdown = async {
         tokio::select! {

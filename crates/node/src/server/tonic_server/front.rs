@@ -20,7 +20,7 @@ use super::open_calls::CallBounds;
 use crate::server::body_layer::BodyLayer as _;
 use crate::server::router::Router;
 use crate::server::until_deadline::until_deadline;
-use crate::service::Closing;
+use crate::service::{BatchTurns, Closing};
 
 /// Bytes of an unsupported encoding's name that are sent back.
 const MAX_ENCODING: usize = 64;
@@ -32,6 +32,7 @@ pub(super) struct FrontLayer {
     pub(super) closing: Closing,
     pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
+    pub(super) turns: BatchTurns,
 }
 
 /// The services of one connection behind the checks of every call.
@@ -42,14 +43,15 @@ pub(super) struct Front {
     closing: Closing,
     bounds: CallBounds,
     deadlines: Deadlines,
+    turns: BatchTurns,
 }
 
 impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        let Self { methods, closing, bounds, deadlines } = self.clone();
-        Front { router: Router::new(routes), methods, closing, bounds, deadlines }
+        let Self { methods, closing, bounds, deadlines, turns } = self.clone();
+        Front { router: Router::new(routes), methods, closing, bounds, deadlines, turns }
     }
 }
 
@@ -77,6 +79,7 @@ impl Service<http::Request<Body>> for Front {
         }
         request.extensions_mut().insert(context);
         request.extensions_mut().insert(self.closing.clone());
+        request.extensions_mut().insert(self.turns.clone());
         let path = request.uri().path();
         let call = match self.bounds.admit(&self.methods, path) {
             Ok(call) => call,
