@@ -16,6 +16,7 @@ mod failure;
 mod first_minutes;
 mod load;
 mod logs;
+mod long_faults;
 mod long_queue_kills;
 mod long_redis_6;
 mod long_soak;

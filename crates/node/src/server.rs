@@ -10,6 +10,7 @@
 //! more than half of a call's CPU.
 
 mod accept;
+mod body_layer;
 mod connection_server;
 mod connections;
 mod dispatch;

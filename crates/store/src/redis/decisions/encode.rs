@@ -107,8 +107,8 @@ fn repeats(requests: &[Arc<DecisionRequest>]) -> bool {
     // Equal keys are in the same slot, so a bitmap of slots rules out most cases without comparing keys.
     let mut slots = [0_u64; 256];
     let met = |request: &Arc<DecisionRequest>| {
-        let bits = &mut slots[usize::from(request.slot >> 6) % 256];
-        let bit = 1 << (request.slot & 63);
+        let bits = &mut slots[usize::from(request.target.slot >> 6) % 256];
+        let bit = 1 << (request.target.slot & 63);
         let met = *bits & bit != 0;
         *bits |= bit;
         met
