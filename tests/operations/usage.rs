@@ -2,6 +2,7 @@
 
 mod consumers;
 mod nodes;
+mod outcomes;
 pub(crate) mod rights;
 mod top;
 mod totals;

@@ -125,7 +125,7 @@ async fn a_limit_that_a_call_brought_along_is_in_the_log_and_decides_again() {
         ]
     );
     let outcomes: Vec<&Value> = lines.iter().map(|line| &line["outcome"]).collect();
-    assert_eq!(outcomes, [["allowed", "allowed", "allowed", "denied"]; 4].concat());
+    assert_eq!(outcomes, [["allowed", "allowed", "repeated", "denied"]; 4].concat());
     let same = live.replayed(&rules("small", inline, true));
     assert_eq!(
         (rows(&same), &same["of_requests"]),
