@@ -110,7 +110,7 @@ struct Bare {
 }
 
 /// Reads the command line and does what it says.
-pub(crate) fn run() -> ExitCode {
+pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let unread = environment::unread();
     for variable in &unread {

@@ -10,6 +10,7 @@
 //! * `weir-proto`: the wire's types. `weir-grpc`: gRPC over HTTP/2, from bytes to bytes.
 //! * `weir-node`: a running node, from sockets and a configuration to decisions.
 //! * `weir-load`: the other side. It puts load on a server, and asks one question.
-//! * `weir`: [`simulation`], calls in and decisions out, on a clock that it moves; and the commands.
+//! * `weir`: [`simulation`], calls in and decisions out, on a clock that it moves; and [`cli`], the commands.
 
+pub mod cli;
 pub mod simulation;

@@ -1,7 +1,5 @@
 //! The `weir` binary: arguments and environment in, an exit code out.
 
-mod cli;
-
 use std::process::ExitCode;
 
 /// Allocating is a tenth of what a call costs; this allocator halves that.
@@ -10,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cli::run()
+    weir::cli::run()
 }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum;
-use weir::simulation::{CallPattern, PatternError, SimulatedCalls, SimulatedStrategy, read_trace, simulate};
 use weir_config::{Config, span};
 use weir_core::strategy::{Rules, Strategy};
 use weir_units::Micros;

@@ -16,11 +16,12 @@ use arc_swap::ArcSwapOption;
 use prometheus::Registry;
 use tokio::io::{AsyncRead, AsyncWrite, duplex};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use weir_config::{Config, EnvoyConfig, EnvoyFiles, MemoryConfig, ServerConfig, ServerLimits, TransportKind};
-use weir_grpc::Intercept;
+use weir_grpc::Peer;
 use weir_node::limiter::envoy::Loaded;
 use weir_node::readiness::Readiness;
-use weir_node::server::{ConnectionServer, EnvoyParts, Parts};
+use weir_node::server::{ConnectionServer, EnvoyParts, MakeIntercept, Parts};
 use weir_node::service::{EnvoyAnswers, Templates};
 use weir_node::telemetry::Metrics;
 use weir_proto::v1::ShouldAllowRequest;
@@ -58,7 +59,7 @@ impl Served {
         Self::with(transport, ServerLimits::default(), None)
     }
 
-    fn with(transport: TransportKind, limits: ServerLimits, intercept: Option<Arc<dyn Intercept>>) -> Self {
+    fn with(transport: TransportKind, limits: ServerLimits, intercept: Option<MakeIntercept>) -> Self {
         let Config { rules, messages, .. } = config();
         let server =
             ServerConfig { transport, limits, admin_service: true, reflection: true, ..config().server };
@@ -86,6 +87,15 @@ impl Served {
     /// One more connection, over any stream of bytes.
     fn serve(&mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         tokio::spawn(self.server.serve(stream, self.stopped.clone()));
+    }
+
+    /// One more connection, with this peer at its other end. Returns the task that serves it.
+    fn serve_peer(
+        &mut self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Arc<Peer>,
+    ) -> JoinHandle<()> {
+        tokio::spawn(self.server.serve_peer(stream, peer, self.stopped.clone()))
     }
 
     /// A client on a connection of its own.

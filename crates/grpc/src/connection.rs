@@ -24,8 +24,9 @@ use crate::events::ConnectionObserver;
 use crate::in_flight::InFlightCalls;
 use crate::keepalive::Keepalive;
 use crate::limits::ConnectionLimits;
+use crate::peer::Peer;
 use crate::reading_time::ReadingTime;
-use crate::service::HotService;
+use crate::service::{ConnectionCheck, HotService};
 use crate::session::Session;
 use crate::transport::ByteStream;
 use crate::turn;
@@ -48,6 +49,7 @@ pub struct Http2Connection<I, H> {
     session: Session,
     keepalive: Keepalive,
     service: Arc<H>,
+    check: ConnectionCheck,
     closing: watch::Receiver<()>,
     in_flight: InFlightCalls,
     /// The beginning of a frame that is incomplete.
@@ -92,9 +94,15 @@ pub enum ConnectionEnd {
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
-    /// Creates a connection over `stream`. `closing` tells streaming calls that it is about to end. Must be called
-    /// within a runtime.
-    pub fn new(stream: I, service: Arc<H>, shared: &ConnectionContext, closing: watch::Receiver<()>) -> Self {
+    /// Creates a connection with `peer` over `stream`. `closing` tells streaming calls that it is about to end. Must
+    /// be called within a runtime.
+    pub fn new(
+        stream: I,
+        peer: &Arc<Peer>,
+        service: Arc<H>,
+        shared: &ConnectionContext,
+        closing: watch::Receiver<()>,
+    ) -> Self {
         let ConnectionContext { limits, budget, observer } = shared;
         let transport = ByteStream::new(stream, limits.handshake_timeout);
         let keepalive = Keepalive::new(transport.activity(), limits);
@@ -107,6 +115,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
                 budget.budget().streams().clone(),
             ),
             keepalive,
+            check: service.methods().connected(peer),
             service,
             closing,
             in_flight: InFlightCalls::default(),

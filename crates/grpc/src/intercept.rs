@@ -1,37 +1,97 @@
 //! Interceptors: they check the headers of a call before its method begins.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 use tonic::Status;
 
-/// Checks every call before it begins, whatever its method. Headers that it does not name are dropped, so that
-/// calls waiting for their messages hold no more than they need.
+use crate::peer::Peer;
+
+/// Checks every call before it begins, whatever its method.
 pub trait Intercept: Send + Sync + 'static {
-    /// The headers that [`Intercept::check`] reads.
+    /// The headers that checks read. All others are dropped, so that calls waiting for their messages hold no more
+    /// than they need.
     fn names(&self) -> &[HeaderName];
 
-    /// Returns the caller of `method` (`/package.Service/Method`), or the status that ends the call. `headers` has
-    /// the first value of each header in [`Intercept::names`] that was sent.
-    fn check(&self, method: &str, headers: &HeaderMap) -> Result<Caller, Status>;
+    /// Begins a connection, and returns the check of its calls.
+    fn connected(&self, peer: Arc<Peer>) -> Arc<dyn CheckCalls>;
 }
 
-/// The identity of a caller, as established by an interceptor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller(Arc<str>);
+/// Checks the calls of one connection, and keeps what it has learned of it.
+pub trait CheckCalls: Send + Sync + 'static {
+    /// Returns the caller of `method` (`/package.Service/Method`), or the status that ends the call. A check that
+    /// wants to end the connection too asks for it with [`Peer::disconnect`].
+    fn check(&self, method: &str, headers: &KeptHeaders) -> Result<Caller, Status>;
+}
 
-impl Caller {
-    /// Creates a caller with this name.
-    #[must_use]
-    pub fn named(name: &str) -> Self {
-        Self(name.into())
+/// The values of those headers of a call that an interceptor names.
+#[derive(Default, Clone)]
+pub struct KeptHeaders {
+    /// The index of each header in [`Intercept::names`], and a value. A header that was sent twice is here twice.
+    values: Vec<(usize, Box<[u8]>)>,
+}
+
+/// The caller of a call, as established by an interceptor. What it is made of, only the services know.
+#[derive(Clone)]
+pub struct Caller(Arc<dyn Any + Send + Sync>);
+
+impl KeptHeaders {
+    /// A call without any of the headers.
+    pub(crate) const NONE: &'static Self = &Self { values: Vec::new() };
+
+    /// Returns all values of the header with this index in [`Intercept::names`], in the order of the request.
+    pub fn all(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        self.values.iter().filter(move |(of, _)| *of == index).map(|(_, value)| &**value)
     }
 
-    /// Returns the name.
+    pub(crate) fn push(&mut self, index: usize, value: &[u8]) {
+        self.values.push((index, value.into()));
+    }
+
+    /// Returns the bytes of the values, with an allowance for each.
+    pub(crate) fn bytes(&self) -> usize {
+        const ENTRY: usize = 64;
+        self.values.iter().map(|(_, value)| value.len() + ENTRY).sum()
+    }
+
+    /// Keeps the headers that `names` has. For servers that parse headers themselves.
+    pub(crate) fn of(headers: &HeaderMap, names: &[HeaderName]) -> Self {
+        let mut kept = Self::default();
+        for (index, name) in names.iter().enumerate() {
+            for value in headers.get_all(name) {
+                kept.push(index, value.as_bytes());
+            }
+        }
+        kept
+    }
+}
+
+/// Values may be secrets.
+impl fmt::Debug for KeptHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptHeaders").field("count", &self.values.len()).finish()
+    }
+}
+
+impl Caller {
+    /// Wraps the service's own type.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.0
+    pub fn new<T: Any + Send + Sync>(caller: Arc<T>) -> Self {
+        Self(caller)
+    }
+
+    /// Returns the service's own type, if it is `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Caller")
     }
 }
 

@@ -7,7 +7,7 @@
 //! * [`frames`], [`hpack`]: frames and header blocks (RFC 9113, RFC 7541).
 //! * `session`: one connection without its socket. `connection`: its socket and its calls, in one task.
 //! * [`HotService`]: the services behind a connection.
-//! * [`Intercept`]: checks the headers of a call before its method begins.
+//! * [`Intercept`]: checks the headers of a call, and its [`Peer`], before its method begins.
 //! * [`Messages`], [`Reply`], [`Call`]: gRPC's messages, answers and calls.
 //!
 //! The crate is independent of decisions, of state, and of the contents of messages.
@@ -30,6 +30,7 @@ mod keepalive;
 mod limits;
 mod messages;
 mod open_streams;
+mod peer;
 mod pending;
 mod reading_time;
 pub mod reply;
@@ -51,13 +52,14 @@ pub use error_code::{ConnectionError, ErrorCode};
 pub use events::{ConnectionEvent, ConnectionObserver, Unobserved};
 pub use framing::MessageFraming;
 pub use inflate::{GZIP, Inflater, unknown_encoding};
-pub use intercept::{Caller, Intercept};
+pub use intercept::{Caller, CheckCalls, Intercept, KeptHeaders};
 pub use limits::ConnectionLimits;
 pub use messages::{Messages, PREFIX, check_size};
 pub use open_streams::{OpenStream, OpenStreams, StreamBound};
+pub use peer::{Peer, PeerAddress, PeerCertificate};
 pub use reply::{Reply, ResponseBody};
 pub use service::{
-    BATCH, BegunCall, CallContext, CallKind, HotMethod, HotService, IncomingCall, MethodId, Methods,
-    PendingCall, SideStream, Unanswered,
+    BATCH, BegunCall, CallContext, CallKind, ConnectionCheck, HotMethod, HotService, IncomingCall, MethodId,
+    Methods, PendingCall, SideStream, Unanswered,
 };
 pub use session::{FEW_CALLS, MESSAGE_TIMEOUT};

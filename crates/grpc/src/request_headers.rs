@@ -6,12 +6,13 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{StatusCode, Uri};
 
 use crate::deadline;
 use crate::hpack::HeaderField;
 use crate::inflate::GZIP;
-use crate::service::{CallContext, MethodId, Methods};
+use crate::intercept::KeptHeaders;
+use crate::service::{MethodId, Methods};
 
 /// The parsed headers of a request.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct RequestHead {
     deadline: Option<Instant>,
     /// The value of grpc-encoding, unless it is `identity`.
     pub(crate) encoding: Option<Box<str>>,
-    metadata: Option<Box<HeaderMap>>,
+    kept: Option<Box<KeptHeaders>>,
     /// The value of content-length.
     pub(crate) length: Option<u64>,
 }
@@ -74,7 +75,7 @@ impl<'a> HeaderReader<'a> {
             timeout: None,
             deadline: None,
             encoding: None,
-            metadata: None,
+            kept: None,
             length: None,
         };
         Self {
@@ -211,7 +212,10 @@ impl<'a> HeaderReader<'a> {
                 self.encoding(value);
                 Some(())
             }
-            _ => self.keep_if_asked(name, value),
+            _ => {
+                self.keep_if_asked(name, value);
+                Some(())
+            }
         }
     }
 
@@ -229,15 +233,13 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// Keeps the first value of a header that the interceptor reads. Other headers are dropped: with HPACK's table
+    /// Keeps a header that the interceptor reads. Other headers are dropped: with HPACK's table
     /// a few bytes of a block can expand to many, and calls that wait for their messages would hold them.
-    fn keep_if_asked(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
-        let kept = self.methods.kept_headers().iter().find(|kept| kept.as_str().as_bytes() == name);
-        if let Some(name) = kept {
-            let value = HeaderValue::from_bytes(value).ok()?;
-            self.head.metadata.get_or_insert_default().entry(name).or_insert(value);
+    fn keep_if_asked(&mut self, name: &[u8], value: &[u8]) {
+        let index = self.methods.kept_headers().iter().position(|kept| kept.as_str().as_bytes() == name);
+        if let Some(index) = index {
+            self.head.kept.get_or_insert_default().push(index, value);
         }
-        Some(())
     }
 }
 
@@ -259,13 +261,10 @@ impl RequestHead {
         self.encoding.as_deref() == Some(GZIP)
     }
 
-    /// Returns the bytes of the kept headers, with an allowance for the map.
-    pub(crate) fn metadata_bytes(&self) -> usize {
-        const ENTRY: usize = 64;
-        let size = |metadata: &HeaderMap| {
-            metadata.iter().map(|(name, value)| name.as_str().len() + value.len() + ENTRY).sum()
-        };
-        self.metadata.as_deref().map_or(0, size)
+    /// Returns the headers that the interceptor reads.
+    #[inline]
+    pub(crate) fn kept(&self) -> &KeptHeaders {
+        self.kept.as_deref().unwrap_or(KeptHeaders::NONE)
     }
 
     /// Sets the deadline if the caller has a timeout. The clock is read only then.
@@ -278,18 +277,15 @@ impl RequestHead {
         self.deadline.is_some_and(|deadline| deadline <= now())
     }
 
-    /// Creates the context of the call for its service.
+    /// Returns the deadline, once it is set.
     #[inline]
-    pub(crate) fn context(&self) -> CallContext {
-        CallContext { deadline: self.deadline, metadata: self.metadata.clone(), caller: None }
+    pub(crate) const fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     /// Creates the request for the general router.
     pub(crate) fn request<B>(&self, body: B) -> http::Request<B> {
         let mut request = http::Request::new(body);
-        if let Some(metadata) = &self.metadata {
-            request.headers_mut().clone_from(metadata);
-        }
         *request.method_mut() = http::Method::POST;
         if let Some(uri) = &self.uri {
             request.uri_mut().clone_from(uri);

@@ -11,8 +11,9 @@ use tonic::Status;
 use crate::body::RequestBody;
 use crate::call::Call;
 use crate::deadline::deadline_of;
-use crate::intercept::{Caller, Intercept, SharedIntercept};
+use crate::intercept::{Caller, CheckCalls, Intercept, KeptHeaders, SharedIntercept};
 use crate::messages::Messages;
+use crate::peer::Peer;
 
 /// The most calls that are answered together.
 pub const BATCH: usize = 16;
@@ -131,36 +132,38 @@ impl Methods {
         Self(Arc::new(MethodTable { hot, largest_other, side_streams, kept_headers, intercept }))
     }
 
-    /// Returns the context of a call with these headers, or the interceptor's refusal. For servers that parse
-    /// headers themselves.
-    pub fn context_of(&self, path: &str, headers: &HeaderMap) -> Result<CallContext, Status> {
-        let mut context = CallContext { deadline: deadline_of(headers), ..CallContext::default() };
-        for name in self.kept_headers() {
-            if let Some(value) = headers.get(name) {
-                context.metadata.get_or_insert_default().insert(name, value.clone());
-            }
-        }
-        self.check(Some(path), None, &mut context)?;
-        Ok(context)
+    /// Begins a connection, and returns the check of its calls, if there is an interceptor.
+    pub fn connected(&self, peer: &Arc<Peer>) -> ConnectionCheck {
+        let intercept = self.0.intercept.as_ref();
+        ConnectionCheck(intercept.map(|SharedIntercept(intercept)| intercept.connected(Arc::clone(peer))))
     }
 
-    /// Passes a call to the interceptor, if there is one.
+    /// Returns the context of a call with these headers, or the interceptor's refusal. For servers that parse
+    /// headers themselves.
+    pub fn context_of(
+        &self,
+        check: &ConnectionCheck,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> Result<CallContext, Status> {
+        let kept = KeptHeaders::of(headers, self.kept_headers());
+        let caller = self.check(check, Some(path), None, &kept)?;
+        Ok(CallContext { deadline: deadline_of(headers), caller })
+    }
+
+    /// Passes a call to its connection's check. `None` means that there is no interceptor.
     #[inline]
     pub(crate) fn check(
         &self,
+        ConnectionCheck(check): &ConnectionCheck,
         path: Option<&str>,
         method: Option<MethodId>,
-        context: &mut CallContext,
-    ) -> Result<(), Status> {
-        let Some(SharedIntercept(intercept)) = &self.0.intercept else { return Ok(()) };
+        headers: &KeptHeaders,
+    ) -> Result<Option<Caller>, Status> {
+        let Some(check) = check else { return Ok(None) };
         let hot = method.and_then(|MethodId(place)| self.0.hot.get(usize::from(place)));
         let path = hot.map(|method| method.path).or(path).unwrap_or_default();
-        let checked = match &context.metadata {
-            Some(headers) => intercept.check(path, headers),
-            None => intercept.check(path, &HeaderMap::new()),
-        };
-        context.caller = Some(checked?);
-        Ok(())
+        check.check(path, headers).map(Some)
     }
 
     /// Returns the hot method with this path.
@@ -240,13 +243,15 @@ impl Methods {
     }
 }
 
-/// The context of a call: its deadline, its kept headers and its caller.
+/// The check of a connection's calls, if there is an interceptor. Clones share it.
+#[derive(Clone)]
+pub struct ConnectionCheck(Option<Arc<dyn CheckCalls>>);
+
+/// The context of a call: its deadline and its caller.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
     /// The caller's deadline.
     pub deadline: Option<Instant>,
-    /// The kept headers, if the call has any of them.
-    pub metadata: Option<Box<HeaderMap>>,
     /// The caller, if there is an interceptor.
     pub caller: Option<Caller>,
 }

@@ -95,7 +95,7 @@ impl CallStream {
         open: Option<OpenStream>,
     ) -> Self {
         let MethodTraits { largest_message, by_message, kind, bytes, bytes_before } = method;
-        let (content_length, metadata) = (head.length, head.metadata_bytes());
+        let (content_length, metadata) = (head.length, head.kept().bytes());
         let framing = MessageFraming::new(head.is_gzip());
         Self {
             head: Some(head),

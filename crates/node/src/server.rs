@@ -67,6 +67,9 @@ impl<S> From<S> for WorkerStores<S> {
 /// A constructor of one worker's stores. It is called once on each worker, within its runtime.
 pub type MakeStores<S> = Box<dyn Fn() -> WorkerStores<S> + Send + Sync>;
 
+/// A constructor of one worker's interceptor. Workers share none, so that they share no locks.
+pub type MakeIntercept = Box<dyn Fn() -> Arc<dyn Intercept> + Send + Sync>;
+
 /// The dependencies of the workers.
 pub struct Parts<S> {
     /// The configured strategies.
@@ -87,8 +90,8 @@ pub struct Parts<S> {
     pub envoy: EnvoyParts,
     /// The usage statistics; without them there is no `UsageService`.
     pub usage: Option<UsageHandle>,
-    /// The interceptor of every call, if there is one.
-    pub intercept: Option<Arc<dyn Intercept>>,
+    /// The constructor of the interceptor of every call, if there is one.
+    pub intercept: Option<MakeIntercept>,
 }
 
 /// The dependencies of Envoy's rate limit service.

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
-use serde_json::{Value, json};
-use weir::simulation::{
+use crate::simulation::{
     LoggedDecision, LoggedDecisions, ReplayResult, ReplayedAnswer, ReplayedDifference, ReplayedStrategy,
     read_decision_log, replay,
 };
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
 use weir_core::strategy::Rules;
 
 use super::text::aligned;

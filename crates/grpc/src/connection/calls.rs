@@ -16,7 +16,7 @@ use crate::inflate::unknown_encoding;
 use crate::messages::Messages;
 use crate::pending::PendingBatch;
 use crate::request_headers::RequestHead;
-use crate::service::{BegunCall, HotService, IncomingCall};
+use crate::service::{BegunCall, CallContext, ConnectionCheck, HotService, IncomingCall};
 use crate::turn;
 
 thread_local! {
@@ -56,7 +56,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
 
     /// Begins the calls that have arrived, in their order: each is decided after those before it.
     fn begin_calls(&mut self) {
-        let Self { session, service, closing, in_flight, account, .. } = self;
+        let Self { session, service, check, closing, in_flight, account, .. } = self;
         let mut batch = BATCHES.take();
         session.begin_calls(|session, stream, head, body| {
             let is_alone = !service.methods().is_together(head.method);
@@ -81,7 +81,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
                 }
                 _ => body,
             };
-            let begin = || begin(&**service, &head, body, closing);
+            let begin = || begin(&**service, check, &head, body, closing);
             match catch_unwind(AssertUnwindSafe(begin)) {
                 Ok(BegunCall::Pending(call)) => {
                     turn::spend(1);
@@ -103,14 +103,16 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
 /// Begins one call.
 fn begin<H: HotService>(
     service: &H,
+    check: &ConnectionCheck,
     head: &RequestHead,
     body: RequestBody,
     closing: &watch::Receiver<()>,
 ) -> BegunCall {
-    let mut context = head.context();
-    if let Err(status) = service.methods().check(head.path(), head.method, &mut context) {
-        return BegunCall::Call(Call::failed(status));
-    }
+    let caller = match service.methods().check(check, head.path(), head.method, head.kept()) {
+        Ok(caller) => caller,
+        Err(status) => return BegunCall::Call(Call::failed(status)),
+    };
+    let context = CallContext { deadline: head.deadline(), caller };
     if let Some(encoding) = &head.encoding
         && !head.is_gzip()
     {

@@ -84,7 +84,8 @@ impl Client {
             let (_closing, closed) = watch::channel(());
             let budget = BufferBudget::new(64 << 20, 1).worker();
             let shared = ConnectionContext { limits, budget, observer: Arc::new(Unobserved) };
-            let mut connection = Http2Connection::new(theirs, Arc::new(Echo::default()), &shared, closed);
+            let mut connection =
+                Http2Connection::new(theirs, &Arc::default(), Arc::new(Echo::default()), &shared, closed);
             loop {
                 tokio::select! {
                     biased;

@@ -63,7 +63,7 @@ async fn converse(mut script: Script<'_>) -> Tally {
     let budget = BufferBudget::new(64 << 20, 1).worker();
     let shared = ConnectionContext { limits, budget, observer: Arc::new(Unobserved) };
     let server = tokio::spawn(async move {
-        let mut connection = Http2Connection::new(theirs, service, &shared, closed);
+        let mut connection = Http2Connection::new(theirs, &Arc::default(), service, &shared, closed);
         tokio::select! {
             biased;
             Ok(()) = &mut asked => {}

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
 use weir_config::{ServerConfig, ServerLimits};
-use weir_grpc::BufferBudget;
+use weir_grpc::{BufferBudget, Peer};
 use weir_store::Store;
 
 use super::connections::Connections;
@@ -38,6 +38,16 @@ impl<S: Store> ConnectionServer<S> {
         stream: I,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
-        self.connections.one(stream, None, OpenConnection::count(&self.open), stop)
+        self.serve_peer(stream, Arc::default(), stop)
+    }
+
+    /// Serves one connection as [`ConnectionServer::serve`] does, with this peer at its other end.
+    pub fn serve_peer<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &mut self,
+        stream: I,
+        peer: Arc<Peer>,
+        stop: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + use<I, S> {
+        self.connections.one(stream, peer, OpenConnection::count(&self.open), stop)
     }
 }

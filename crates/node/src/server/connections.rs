@@ -1,6 +1,5 @@
 //! The connections of one worker, from the handshake to their end.
 
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use tokio::time::timeout;
 
 use weir_config::{ServerConfig, ServerLimits, TransportKind};
 use weir_grpc::{
-    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, ErrorCode, Http2Connection,
+    ConnectionContext, ConnectionEnd, ConnectionLimits, ConnectionObserver, ErrorCode, Http2Connection, Peer,
     WorkerBudget,
 };
 use weir_store::Store;
@@ -28,6 +27,9 @@ use crate::telemetry::TransportMetrics;
 /// Time in which a client must acknowledge the PING behind our GOAWAY, or complete its handshake during a shutdown.
 /// Healthy clients need one round trip; others must not delay the shutdown.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Time in which a connection ends after [`Peer::disconnect`], whatever its calls do.
+const DISCONNECT_GRACE: Duration = Duration::from_millis(1500);
 
 /// The services of one worker, and the queue of its accepted connections.
 pub(super) struct Connections<S> {
@@ -98,14 +100,12 @@ impl<S: Store> Connections<S> {
         stop: &watch::Receiver<()>,
     ) {
         let stop = stop.clone();
+        let peer = Arc::new(Peer::new(stream.peer_address()));
         let begun = match stream {
-            Accepted::Tcp(stream) => {
-                let peer = stream.peer_addr().ok();
-                TcpStream::from_std(stream)
-                    .map(|stream| drop(open.spawn(self.one(stream, peer, counted, stop))))
-            }
+            Accepted::Tcp(stream) => TcpStream::from_std(stream)
+                .map(|stream| drop(open.spawn(self.one(stream, peer, counted, stop)))),
             Accepted::Unix(stream) => UnixStream::from_std(stream)
-                .map(|stream| drop(open.spawn(self.one(stream, None, counted, stop)))),
+                .map(|stream| drop(open.spawn(self.one(stream, peer, counted, stop)))),
         };
         if let Err(error) = begun {
             tracing::debug!(%error, "a connection could not be taken over");
@@ -117,7 +117,7 @@ impl<S: Store> Connections<S> {
     pub(super) fn one<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &mut self,
         stream: I,
-        peer: Option<SocketAddr>,
+        peer: Arc<Peer>,
         counted: OpenConnection,
         stop: watch::Receiver<()>,
     ) -> impl Future<Output = ()> + use<I, S> {
@@ -127,22 +127,25 @@ impl<S: Store> Connections<S> {
         let metrics = Arc::clone(&self.metrics);
         async move {
             let _counted = counted;
-            let life = Life { age, grace: limits.max_connection_age_grace.into(), stop, metrics };
+            let grace = limits.max_connection_age_grace.into();
+            let life = Life { age, grace, stop, peer: Arc::clone(&peer), metrics };
             let ended = match transport {
                 TransportKind::Fast => {
                     let (close, closing) = watch::channel(());
-                    let connection = Http2Connection::new(stream, services, &shared, closing);
+                    let connection = Http2Connection::new(stream, &peer, services, &shared, closing);
                     let floods = Arc::clone(&life.metrics);
                     life.serve(connection, close).await.map_err(|error| {
-                        name_flooding_peer(&error, peer, &floods);
+                        name_flooding_peer(&error, &peer, &floods);
                         error.to_string()
                     })
                 }
                 // Boxed, so that the future of a `fast` connection is not as large as this one.
                 TransportKind::Tonic => {
-                    Box::pin(tonic_server::live(stream, services, &limits, &shared, life.over()))
-                        .await
-                        .map_err(|error| error.to_string())
+                    let live = tonic_server::live(stream, &peer, services, &limits, &shared, life.over());
+                    tokio::select! {
+                        ended = Box::pin(live) => ended.map_err(|error| error.to_string()),
+                        () = cut_off(&peer) => Ok(()),
+                    }
                 }
             };
             if let Err(error) = ended {
@@ -152,13 +155,18 @@ impl<S: Store> Connections<S> {
     }
 }
 
-/// Reports the peer of a flood for operators. A peer without an address came through a Unix socket.
-fn name_flooding_peer(error: &ConnectionEnd, peer: Option<SocketAddr>, metrics: &TransportMetrics) {
+/// Waits until a connection that was asked to end must have ended.
+async fn cut_off(peer: &Peer) {
+    peer.disconnected().await;
+    tokio::time::sleep(DISCONNECT_GRACE).await;
+}
+
+/// Reports the peer of a flood for operators.
+fn name_flooding_peer(error: &ConnectionEnd, peer: &Peer, metrics: &TransportMetrics) {
     if let ConnectionEnd::Protocol(error) = error
         && error.code == ErrorCode::EnhanceYourCalm
     {
-        let peer = peer.map_or_else(|| "a Unix socket".to_owned(), |peer| peer.to_string());
-        metrics.flooded(&peer, error.reason);
+        metrics.flooded(&peer.address().to_string(), error.reason);
     }
 }
 
@@ -168,15 +176,31 @@ struct Life {
     /// Grace period for the calls of a connection that has reached its maximum age.
     grace: Duration,
     stop: watch::Receiver<()>,
+    peer: Arc<Peer>,
     metrics: Arc<TransportMetrics>,
+}
+
+/// Why a connection has to end.
+enum LifeEnd {
+    Aged,
+    Stopped,
+    Disconnected,
 }
 
 impl Life {
     /// Waits until the connection has reached its maximum age, or has to stop.
     async fn over(self) {
+        self.end().await;
+    }
+
+    async fn end(&self) -> LifeEnd {
         tokio::select! {
-            () = too_old(self.age) => self.metrics.aged(),
-            () = stopped(self.stop) => {}
+            () = too_old(self.age) => {
+                self.metrics.aged();
+                LifeEnd::Aged
+            }
+            () = stopped(self.stop.clone()) => LifeEnd::Stopped,
+            () = self.peer.disconnected() => LifeEnd::Disconnected,
         }
     }
 
@@ -187,18 +211,18 @@ impl Life {
         mut connection: Http2Connection<I, Services<S>>,
         close: watch::Sender<()>,
     ) -> Result<(), ConnectionEnd> {
-        let aged = tokio::select! {
+        let end = tokio::select! {
             biased;
             ended = connection.serve() => return ended,
-            () = too_old(self.age) => true,
-            () = stopped(self.stop.clone()) => false,
+            end = self.end() => end,
         };
-        if !aged {
-            return shut_down(&mut connection, close).await;
-        }
-        self.metrics.aged();
+        let grace = match end {
+            LifeEnd::Stopped => return shut_down(&mut connection, close).await,
+            LifeEnd::Aged => self.grace,
+            LifeEnd::Disconnected => DISCONNECT_GRACE,
+        };
         // Streams and watches that outlast the grace period end with their connection.
-        timeout(self.grace, shut_down(&mut connection, close)).await.unwrap_or(Ok(()))
+        timeout(grace, shut_down(&mut connection, close)).await.unwrap_or(Ok(()))
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use weir_config::ListenAddress;
+use weir_grpc::PeerAddress;
 
 /// Backlog: connections that may wait to be accepted. The kernel may allow fewer.
 const BACKLOG: i32 = 4096;
@@ -117,6 +118,19 @@ impl Drop for SocketFile {
             && let Err(error) = fs::remove_file(&self.path)
         {
             tracing::warn!(%error, path = %self.path.display(), "the file of the socket cannot be removed");
+        }
+    }
+}
+
+impl Accepted {
+    /// Returns the client's address, or its user id.
+    pub(super) fn peer_address(&self) -> PeerAddress {
+        match self {
+            Self::Tcp(stream) => stream.peer_addr().map_or(PeerAddress::Unknown, PeerAddress::Tcp),
+            Self::Unix(stream) => {
+                let credentials = rustix::net::sockopt::socket_peercred(stream);
+                PeerAddress::Unix { uid: credentials.ok().map(|peer| peer.uid.as_raw()) }
+            }
         }
     }
 }

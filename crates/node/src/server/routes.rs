@@ -80,7 +80,7 @@ pub(super) fn services<S: Store>(
     let largest_other = if parts.queues.is_empty() { largest } else { largest.max(MAX_QUEUE_MESSAGE) };
     let methods = methods(largest, largest_other);
     let methods = match &parts.intercept {
-        Some(intercept) => methods.intercepted_by(Arc::clone(intercept)),
+        Some(intercept) => methods.intercepted_by(intercept()),
         None => methods,
     };
     Ok(Services { decisions, envoy, router: Router::new(routes), methods })

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::transport::Server;
 use weir_config::ServerLimits;
-use weir_grpc::ConnectionContext;
+use weir_grpc::{ConnectionContext, Peer};
 use weir_store::Store;
 
 use self::front::FrontLayer;
@@ -36,6 +36,7 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Serves one connection until it ends; or, once `over` is ready, until its calls have ended.
 pub(super) async fn live<I, S>(
     stream: I,
+    peer: &Arc<Peer>,
     services: Arc<Services<S>>,
     limits: &ServerLimits,
     shared: &ConnectionContext,
@@ -49,6 +50,7 @@ where
     let (socket, mut events) = Socket::new(stream, limits.handshake_timeout.into());
     let front = FrontLayer {
         methods: services.methods.clone(),
+        check: services.methods.connected(peer),
         closing: Closing(closing),
         bounds: CallBounds::new(shared),
         deadlines: services.decisions.deadlines().clone(),

@@ -10,7 +10,7 @@ use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::service::Routes;
 use tower_layer::Layer;
-use weir_grpc::{GZIP, Methods, deadline_exceeded, unknown_encoding};
+use weir_grpc::{ConnectionCheck, GZIP, Methods, deadline_exceeded, unknown_encoding};
 use weir_time::clock::monotonic;
 use weir_time::deadlines::Deadlines;
 
@@ -28,6 +28,7 @@ const MAX_ENCODING: usize = 64;
 #[derive(Clone)]
 pub(super) struct FrontLayer {
     pub(super) methods: Methods,
+    pub(super) check: ConnectionCheck,
     pub(super) closing: Closing,
     pub(super) bounds: CallBounds,
     pub(super) deadlines: Deadlines,
@@ -38,6 +39,7 @@ pub(super) struct FrontLayer {
 pub(super) struct Front {
     router: Router,
     methods: Methods,
+    check: ConnectionCheck,
     closing: Closing,
     bounds: CallBounds,
     deadlines: Deadlines,
@@ -47,8 +49,8 @@ impl Layer<Routes> for FrontLayer {
     type Service = Front;
 
     fn layer(&self, routes: Routes) -> Front {
-        let Self { methods, closing, bounds, deadlines } = self.clone();
-        Front { router: Router::new(routes), methods, closing, bounds, deadlines }
+        let Self { methods, check, closing, bounds, deadlines } = self.clone();
+        Front { router: Router::new(routes), methods, check, closing, bounds, deadlines }
     }
 }
 
@@ -62,7 +64,7 @@ impl Service<http::Request<Body>> for Front {
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
-        let context = match self.methods.context_of(request.uri().path(), request.headers()) {
+        let context = match self.methods.context_of(&self.check, request.uri().path(), request.headers()) {
             Ok(context) => context,
             Err(status) => return Box::pin(ready(Ok(status.into_http()))),
         };
