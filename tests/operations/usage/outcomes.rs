@@ -1,6 +1,7 @@
 //! What passes without a charge has outcomes of its own, on every store.
 
 use weir_config::{Config, ConfigOverrides, StoreConfig, UsageConfig};
+use weir_core::key::KeySecret;
 use weir_proto::v1::{GetUsageRequest, ShouldAllowRequest, TopConsumersRequest, TopConsumersResponse};
 
 use super::{Totals, get, key, totals, usage_of};
@@ -10,7 +11,7 @@ const RULES: &str = r#"
 strategies:
   many: { limits: [{ name: n, per: [consumer], fixed_window: { limit: 1000, window: 1h } }] }
   burst: { limits: [{ name: n, per: [consumer], fixed_window: { limit: 5, window: 1h } }] }
-resources: { "burst/*": { strategy: burst } }
+resources: [{ match: "burst/*", strategy: burst }]
 "#;
 
 weir_testing::on_every_store!(counts_what_passes_without_a_charge);
@@ -19,10 +20,10 @@ async fn counts_what_passes_without_a_charge(store: StoreConfig) {
     // Other tests count in the same Redis.
     let usage = UsageConfig { shared: false, sample: 1, ..UsageConfig::default() };
     let rules = Config::parse(RULES, "weir.yaml", &ConfigOverrides::default()).unwrap().rules;
-    let server = Server::ready(Config { store, usage, rules, ..config() });
+    let server =
+        Server::ready(Config { store, usage, rules, key_secret: Some(KeySecret::random()), ..config() });
     let (mut client, mut usage) = (server.client().await, usage_of(&server).await);
-    let pid = std::process::id();
-    let bob = format!("outcomes-bob-{pid}");
+    let bob = "bob".to_owned();
     let call = |id: &str, cost, peek| ShouldAllowRequest {
         id: id.to_owned(),
         cost: Some(cost),

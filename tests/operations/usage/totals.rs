@@ -151,5 +151,5 @@ async fn what_cannot_be_answered_names_the_field_and_the_bound() {
     let to = refused(GetUsageRequest { to: year, ..base.clone() }).await;
     assert_eq!(to, "to is 253402300800 s and 0 ns: it must be a time from 1970 to the year 9999");
     let outcome = refused(GetUsageRequest { outcome: Some("ok".to_owned()), ..base }).await;
-    assert!(outcome.starts_with("outcome is \"ok\": it must be one of allowed, peeked"), "{outcome}");
+    assert!(outcome.starts_with("outcome is \"ok\": it must be one of allowed, denied"), "{outcome}");
 }

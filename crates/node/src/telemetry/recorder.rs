@@ -47,10 +47,6 @@ pub(super) struct LeaseCounts(pub(super) [[AtomicU64; CountedLease::ALL.len()]; 
 pub enum CountedOutcome {
     /// All limits allowed the call, and were charged.
     Allowed,
-    /// All limits allowed the call, and none was charged: a peek, or a cost of 0.
-    Peeked,
-    /// The id is known: the call was charged before.
-    Repeated,
     /// A limit was exhausted.
     Denied,
     /// The cost exceeds a limit.
@@ -65,6 +61,10 @@ pub enum CountedOutcome {
     DegradedDenied,
     /// The store failed; the caller got an error.
     Error,
+    /// All limits allowed the call, and none was charged: a peek, or a cost of 0.
+    Peeked,
+    /// The id is known: the call was charged before.
+    Repeated,
 }
 
 /// Method whose time is counted.
@@ -250,8 +250,6 @@ impl CountedOutcome {
     /// Every outcome, in the order of their counters.
     pub const ALL: [Self; 10] = [
         Self::Allowed,
-        Self::Peeked,
-        Self::Repeated,
         Self::Denied,
         Self::Never,
         Self::DenyList,
@@ -259,6 +257,8 @@ impl CountedOutcome {
         Self::DegradedAllowed,
         Self::DegradedDenied,
         Self::Error,
+        Self::Peeked,
+        Self::Repeated,
     ];
 
     /// Outcomes of shadows, which have no failure policy. `Error`: the store failed, or the question lacks a field.
