@@ -19,6 +19,7 @@ use weir_store::memory::MemoryStore;
 use weir_store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
 use weir_store::{LeaseHandle, QueueHandle, Store};
 use weir_time::clock::{Clock, Monotonic};
+use weir_units::Micros;
 
 use self::background::BackgroundThread;
 use crate::admin::Admin;
@@ -149,6 +150,9 @@ fn serve(
             let engines = EnginesInUse::default();
             let (shared, rules) = (store.clone(), config.rules.clone());
             let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
+            let asked = store.clone();
+            let depths = Arc::clone(&queues).watch_depths(QueueHandle::new(asked));
+            let swept = async { tokio::join!(sweep(swept), depths).0 };
             let app = App {
                 config,
                 listeners,
@@ -166,7 +170,7 @@ fn serve(
                 leases: Some(LeaseHandle::new(store.clone())),
                 queues: Some(QueueHandle::new(store.clone())),
             };
-            app.serve(Box::new(stores), sweep(swept), shutdown)
+            app.serve(Box::new(stores), swept, shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
@@ -183,8 +187,19 @@ fn serve(
             engines.set_strategies(used.with_queues(has_queues).with_usage(config.usage.shared));
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
-            let store_files =
-                redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
+            let (asked, depths) = (shared.clone(), Arc::clone(&queues));
+            let watch = async move {
+                // Its connection begins on the thread that asks.
+                let depths = async {
+                    if has_queues {
+                        depths.watch_depths(QueueHandle::new(asked.store())).await;
+                    }
+                };
+                tokio::join!(watch, depths).0
+            };
+            let store_files = redis.open_files(server::worker_count(&config.server))
+                * (1 + usize::from(has_queues))
+                + redis.open_files(usize::from(has_queues));
             let share = Box::new(|_: Option<&Domains>| ());
             let app = App {
                 config,
@@ -257,6 +272,10 @@ impl App {
             share,
         } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let denials_valid = match &config.store {
+            StoreConfig::Memory(_) => Micros::from_secs(1),
+            StoreConfig::Redis(redis) => redis.denials_max_age,
+        };
         let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
@@ -275,7 +294,7 @@ impl App {
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
             rules: Arc::new(config.rules),
-            templates: Arc::new(Templates::new(&config.messages)),
+            templates: Arc::new(Templates::new(&config.messages).with_denials_valid_for(denials_valid)),
             store,
             store_files,
             readiness,
