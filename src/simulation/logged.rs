@@ -103,7 +103,7 @@ impl LoggedDecision {
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match self.outcome.as_str() {
-            "allowed" | "allow_list" | "degraded_allowed" => Some(true),
+            "allowed" | "peeked" | "repeated" | "allow_list" | "degraded_allowed" => Some(true),
             "denied" | "never" | "deny_list" | "degraded_denied" => Some(false),
             _ => None,
         }
@@ -335,6 +335,9 @@ impl LogReader {
 impl LoggedDecision {
     /// True if its time is the store's.
     fn limits_said(&self) -> bool {
-        matches!(self.outcome.as_str(), "allowed" | "denied" | "never" | "done" | "known")
+        matches!(
+            self.outcome.as_str(),
+            "allowed" | "peeked" | "repeated" | "denied" | "never" | "done" | "known"
+        )
     }
 }

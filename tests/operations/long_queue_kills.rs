@@ -116,7 +116,10 @@ async fn bury(nodes: &FaultyNodes) -> Vec<String> {
             return payloads;
         }
         let ids = items.iter().map(|item| item.id.clone()).collect();
-        client.ack(AckRequest { queue: queue.clone(), ids, outcome: String::new() }).await.unwrap();
+        client
+            .ack(AckRequest { tokens: Vec::new(), queue: queue.clone(), ids, outcome: String::new() })
+            .await
+            .unwrap();
         payloads.extend(items.into_iter().map(|item| String::from_utf8(item.payload).unwrap()));
     }
 }

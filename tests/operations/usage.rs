@@ -3,6 +3,7 @@
 mod consumers;
 mod former;
 mod nodes;
+mod outcomes;
 pub(crate) mod rights;
 mod top;
 mod totals;

@@ -14,10 +14,10 @@ use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_proto::v1::usage_service_client::UsageServiceClient;
 use weir_proto::v1::{
     AckRequest, AckResponse, AcquireRequest, AcquireResponse, DebitRequest, DebitResponse, EnqueueRequest,
-    EnqueueResponse, GetUsageRequest, GetUsageResponse, NackRequest, NackResponse, RefundRequest,
-    RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse, ReserveRequest,
-    ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest, StatsResponse, TakeRequest,
-    TakeResponse, TopConsumersRequest, TopConsumersResponse,
+    EnqueueResponse, ExtendRequest, ExtendResponse, GetUsageRequest, GetUsageResponse, NackRequest,
+    NackResponse, RefundRequest, RefundResponse, ReleaseRequest, ReleaseResponse, RenewRequest,
+    RenewResponse, ReserveRequest, ReserveResponse, ShouldAllowRequest, ShouldAllowResponse, StatsRequest,
+    StatsResponse, TakeRequest, TakeResponse, TopConsumersRequest, TopConsumersResponse,
 };
 
 /// Size limit of an answer about usage.
@@ -198,6 +198,13 @@ impl Client {
     pub async fn nack(&mut self, request: NackRequest) -> Result<NackResponse, ClientError> {
         let request = within(self.timeout, request);
         let answer = tokio::time::timeout(self.timeout, self.queues.nack(request)).await;
+        self.answered(answer)
+    }
+
+    /// Gives the workers of items more time.
+    pub async fn extend(&mut self, request: ExtendRequest) -> Result<ExtendResponse, ClientError> {
+        let request = within(self.timeout, request);
+        let answer = tokio::time::timeout(self.timeout, self.queues.extend(request)).await;
         self.answered(answer)
     }
 

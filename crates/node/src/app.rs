@@ -20,6 +20,7 @@ use weir_store::memory::MemoryStore;
 use weir_store::redis::{EngineSet, EnginesInUse, RedisShared, UsageLink};
 use weir_store::{LeaseHandle, QueueHandle, Store};
 use weir_time::clock::{Clock, Monotonic};
+use weir_units::Micros;
 
 use self::background::BackgroundThread;
 use crate::admin::Admin;
@@ -150,6 +151,9 @@ fn serve(
             let engines = EnginesInUse::default();
             let (shared, rules) = (store.clone(), config.rules.clone());
             let share = Box::new(move |domains: Option<&Domains>| share_among(&shared, &rules, domains));
+            let asked = store.clone();
+            let depths = Arc::clone(&queues).watch_depths(QueueHandle::new(asked));
+            let swept = async { tokio::join!(sweep(swept), depths).0 };
             let app = App {
                 config,
                 listeners,
@@ -167,7 +171,7 @@ fn serve(
                 leases: Some(LeaseHandle::new(store.clone())),
                 queues: Some(QueueHandle::new(store.clone())),
             };
-            app.serve(Box::new(stores), sweep(swept), shutdown)
+            app.serve(Box::new(stores), swept, shutdown)
         }
         StoreConfig::Redis(redis) => {
             let secret = config.key_secret.unwrap_or(KeySecret::BUILT_IN);
@@ -184,16 +188,21 @@ fn serve(
             engines.set_strategies(used.with_queues(has_queues).with_usage(config.usage.shared));
             metrics.show_store(shared.health().clone())?;
             let watch = watch_over(shared.clone(), engines.clone(), readiness.clone());
-            let looks = has_queues.then(|| {
-                let shared = shared.clone();
-                kinds::watch(move || QueueHandle::new(shared.store()), Arc::clone(&queues))
-            });
-            let watch = async {
-                tokio::join!(watch, OptionFuture::from(looks));
+            let (asked, watched) = (shared.clone(), Arc::clone(&queues));
+            let watch = async move {
+                // Its connection begins on the thread that asks.
+                let looks = async {
+                    if has_queues {
+                        let store = QueueHandle::new(asked.store());
+                        let kinds = kinds::watch(store.clone(), Arc::clone(&watched));
+                        tokio::join!(Arc::clone(&watched).watch_depths(store), kinds);
+                    }
+                };
+                tokio::join!(watch, looks).0
             };
-            let mut store_files =
-                redis.open_files(server::worker_count(&config.server)) * (1 + usize::from(has_queues));
-            store_files += if has_queues { redis.open_files(1) } else { 0 };
+            let store_files = redis.open_files(server::worker_count(&config.server))
+                * (1 + usize::from(has_queues))
+                + redis.open_files(usize::from(has_queues));
             let share = Box::new(|_: Option<&Domains>| ());
             let app = App {
                 config,
@@ -266,6 +275,10 @@ impl App {
             share,
         } = self;
         let counted = metrics.envoy(server::worker_count(&config.server))?;
+        let denials_valid = match &config.store {
+            StoreConfig::Memory(_) => Micros::from_secs(1),
+            StoreConfig::Redis(redis) => redis.denials_max_age,
+        };
         let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
@@ -284,7 +297,7 @@ impl App {
         let _admin = admin.map_err(AppError::Admin)?;
         let parts = Parts {
             rules: Arc::new(config.rules),
-            templates: Arc::new(Templates::new(&config.messages)),
+            templates: Arc::new(Templates::new(&config.messages).with_denials_valid_for(denials_valid)),
             store,
             store_files,
             readiness,

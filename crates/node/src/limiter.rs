@@ -60,7 +60,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Resolves the strategy. Counts the question as rejected if it is invalid.
-    fn resolve(&self, question: &Question<'_>) -> Result<Resolved<'_>, LimiterError> {
+    fn resolve<'a>(&'a self, question: &'a Question<'_>) -> Result<Resolved<'a>, LimiterError> {
         resolve(&self.rules, question).map_err(|error| self.refused(error))
     }
 
@@ -92,7 +92,14 @@ impl<S: Store> Limiter<S> {
 }
 
 /// Resolves a question under `rules` into a strategy of rate limits. Fails if the question is invalid.
-pub fn resolve<'a>(rules: &'a Rules, question: &Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+pub fn resolve<'a>(rules: &'a Rules, question: &'a Question<'_>) -> Result<Resolved<'a>, LimiterError> {
+    if let Some(limit) = question.inline() {
+        bounds::check(question)?;
+        let resolved = inline::resolve(rules, question, limit)?;
+        bounds::check_needed(question, resolved.strategy)?;
+        bounds::check_shaping(question, resolved.strategy)?;
+        return Ok(resolved);
+    }
     let resolved = resolve_any(rules, question)?;
     of_rates(resolved)
 }

@@ -52,7 +52,7 @@ use self::script_call::Redirection;
 use self::single_slot::SingleSlotNodes;
 pub use self::source::scripts_to_check;
 use self::topology::ClusterView;
-pub use self::usage::{UsageCommand, UsageLink, UsageTimeSeries};
+pub use self::usage::{UsageCommand, UsageLink, UsageSample, UsageTimeSeries};
 use super::{
     Answers, Decision, LeaseAsk, LeaseStore, QueueAsk, QueueStore, Store, StoreError, check_supported,
 };

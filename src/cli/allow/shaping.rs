@@ -24,6 +24,7 @@ pub(super) fn reserve(args: AllowArgs, max_wait: Duration) -> Result<bool> {
         max_wait: Some(max_wait.try_into().context("--reserve is too long")?),
         id,
         attributes: args.attributes.into_iter().collect(),
+        inline: args.inline,
     };
     let name = request.id.clone();
     let asked = async |client: &mut Client| client.reserve(request).await;
@@ -54,6 +55,7 @@ pub(super) fn debit(args: AllowArgs) -> Result<bool> {
         cost: args.cost,
         id: args.id,
         attributes: args.attributes.into_iter().collect(),
+        inline: args.inline,
     };
     let asked = async |client: &mut Client| client.debit(request).await;
     let response = args.server.answer(asked)?;
@@ -89,6 +91,7 @@ pub(super) fn refund(args: AllowArgs) -> Result<bool> {
         limits: Vec::new(),
         id: args.id,
         attributes: args.attributes.into_iter().collect(),
+        inline: args.inline,
     };
     let asked = async |client: &mut Client| client.refund(request).await;
     let response = args.server.answer(asked)?;

@@ -13,7 +13,17 @@ pub(super) fn page(view: &UsageView) -> String {
         let _ = writeln!(page, "other nodes are missing: {}", view.incomplete);
     }
     page.push('\n');
-    let head = ["strategy", "resources", "calls/s", "denied/s", "cost/s", "calls", "denied", "degraded"];
+    let head = [
+        "strategy",
+        "resources",
+        "calls/s",
+        "denied/s",
+        "cost/s",
+        "calls",
+        "denied",
+        "uncharged",
+        "degraded",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(view.rows.iter().map(|row| {
         [
@@ -24,6 +34,7 @@ pub(super) fn page(view: &UsageView) -> String {
             format!("{:.1}", row.cost_per_s),
             row.calls.to_string(),
             row.denied.to_string(),
+            row.uncharged.to_string(),
             row.degraded.to_string(),
         ]
     }));

@@ -141,11 +141,16 @@ impl Screen {
             Constraint::Length(9),
             Constraint::Length(SPAN as u16 / 2),
         ];
+        let uncharged: u64 = self.view.rows.iter().map(|row| row.uncharged).sum();
+        let title = match uncharged {
+            0 => " decisions, mean of the last 10 s ".to_owned(),
+            _ => format!(" decisions, mean of the last 10 s; {uncharged} uncharged in the last minute "),
+        };
         let most = self.view.rows.iter().flat_map(halves).max().unwrap_or(0);
         let rows = self.view.rows.iter().map(|row| strategy_row(row, most));
         let table = Table::new(rows, widths)
             .header(Row::new(head).style(BOLD))
-            .block(Block::new().borders(Borders::TOP).title(" decisions, mean of the last 10 s "));
+            .block(Block::new().borders(Borders::TOP).title(title));
         frame.render_widget(table, area);
     }
 }
@@ -209,6 +214,7 @@ mod tests {
             pattern: "api/*".to_owned(),
             calls: 600,
             denied: 60,
+            uncharged: 3,
             degraded: 0,
             calls_per_s: 10.0,
             denied_per_s: 1.0,

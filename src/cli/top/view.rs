@@ -34,6 +34,8 @@ pub(super) struct StrategyRow {
     /// Number of calls in the last minute.
     pub(super) calls: u64,
     pub(super) denied: u64,
+    /// Calls that passed without a charge: peeks, calls of cost 0, and repeated ones.
+    pub(super) uncharged: u64,
     /// Calls that a failure policy answered, or that failed.
     pub(super) degraded: u64,
     /// Recent calls per second.
@@ -91,6 +93,7 @@ impl StrategyRow {
 
     fn add(&mut self, series: &UsageSeries, end: i64) {
         let is_denied = matches!(&*series.outcome, "denied" | "never" | "deny_list" | "degraded_denied");
+        let is_uncharged = matches!(&*series.outcome, "peeked" | "repeated");
         let is_degraded = matches!(&*series.outcome, "degraded_allowed" | "degraded_denied" | "error");
         let begin = end - SPAN;
         for point in &series.points {
@@ -100,6 +103,7 @@ impl StrategyRow {
             *calls += point.calls;
             self.calls += point.calls;
             self.denied += if is_denied { point.calls } else { 0 };
+            self.uncharged += if is_uncharged { point.calls } else { 0 };
             self.degraded += if is_degraded { point.calls } else { 0 };
             if at >= end - RECENT {
                 let per_s = |count: u64| count as f64 / RECENT as f64;

@@ -95,10 +95,12 @@ pub(super) async fn consume(number: u64, nodes: Arc<FaultyNodes>, account: Arc<A
                 Ending::Forgotten => {}
                 Ending::Nacked => {
                     let delay = prost_types::Duration::try_from(Duration::from_millis(100)).ok();
-                    let _ = client.nack(NackRequest { queue, ids, delay }).await;
+                    let _ = client.nack(NackRequest { tokens: Vec::new(), queue, ids, delay }).await;
                 }
                 Ending::Acked => {
-                    let _ = client.ack(AckRequest { queue, ids, outcome: "done".to_owned() }).await;
+                    let _ = client
+                        .ack(AckRequest { tokens: Vec::new(), queue, ids, outcome: "done".to_owned() })
+                        .await;
                 }
             }
         }

@@ -24,18 +24,18 @@ pub struct Adjusted<'a> {
 
 impl<S: Store> Limiter<S> {
     /// Charges what was used, also above the limits; under an id only once.
-    pub async fn debit(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+    pub async fn debit<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
         bounds::check_debit(question.cost, question.id()).map_err(|error| self.refused(error.into()))?;
         self.adjust(question, Op::Force).await
     }
 
     /// Gives back what was reserved under the question's id.
-    pub async fn cancel(&self, question: &Question<'_>) -> Result<Adjusted<'_>, LimiterError> {
+    pub async fn cancel<'a>(&'a self, question: &'a Question<'_>) -> Result<Adjusted<'a>, LimiterError> {
         bounds::check_needed_id(question.id()).map_err(|error| self.refused(error.into()))?;
         self.adjust(question, Op::Cancel).await
     }
 
-    async fn adjust(&self, question: &Question<'_>, op: Op) -> Result<Adjusted<'_>, LimiterError> {
+    async fn adjust<'a>(&'a self, question: &'a Question<'_>, op: Op) -> Result<Adjusted<'a>, LimiterError> {
         let resolved = self.resolve(question)?;
         let (verdict, limits) = self.change(question, &resolved, op, question.part()).await?;
         let limits = resolved.strategy.limits().iter().zip(limits).map(|(limit, one)| {

@@ -91,6 +91,18 @@ impl StoreDecision for LimitsDecision<'_> {
     }
 }
 
+impl LimitsDecision<'_> {
+    /// The outcome of a call that is no peek.
+    pub(super) fn counted_by_charge(&self) -> CountedOutcome {
+        match self.counted() {
+            CountedOutcome::Allowed if !self.verdict.applied || self.verdict.granted == 0 => {
+                CountedOutcome::uncharged(self.verdict.applied)
+            }
+            counted => counted,
+        }
+    }
+}
+
 impl LimiterError {
     /// An error of the store under `strategy` that no policy replaced.
     #[cold]

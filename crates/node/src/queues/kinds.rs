@@ -23,8 +23,7 @@ struct OtherKind {
 }
 
 /// Looks for split queues until the process ends. `store` opens connections on the runtime that runs this.
-pub(crate) async fn watch(store: impl FnOnce() -> QueueHandle, queues: Arc<SharedQueues>) {
-    let store = store();
+pub(crate) async fn watch(store: QueueHandle, queues: Arc<SharedQueues>) {
     let mut others: Vec<OtherKind> = queues.rules.all().iter().filter_map(OtherKind::of).collect();
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -10,7 +10,7 @@ use tonic::Status;
 use weir_core::algorithm::{Algorithm, Invalid, Rate};
 use weir_core::strategy::{FailurePolicy, InlineLimits, MAX_INLINE_NAME, Strategy};
 use weir_proto::v1::inline_limit::Algorithm as AskedAlgorithm;
-use weir_proto::v1::{self, InlineTokenBucket, InlineWindow, StoreFailurePolicy};
+use weir_proto::v1::{self, InlineBucketedWindow, InlineTokenBucket, InlineWindow, StoreFailurePolicy};
 use weir_store::Store;
 use weir_units::Micros;
 
@@ -52,6 +52,17 @@ impl<S: Store> DecisionService<S> {
         Ok(())
     }
 
+    /// The limit of a generated request, from the cache or newly built.
+    pub(super) fn inline_of(
+        &self,
+        asked: Option<&v1::InlineLimit>,
+    ) -> Result<Option<InlineLimit<'static>>, Status> {
+        let Some(asked) = asked else { return Ok(None) };
+        let bytes = asked.encode_to_vec();
+        let built = self.inline.find(&bytes).map_or_else(|| self.build(&bytes), Ok)?;
+        Ok(Some(InlineLimit::Built(built)))
+    }
+
     fn build(&self, bytes: &[u8]) -> Result<Arc<Strategy>, Status> {
         let malformed = |_| status::malformed(Malformed("inline is no limit"));
         let asked = v1::InlineLimit::decode(bytes).map_err(malformed)?;
@@ -91,7 +102,8 @@ fn strategy(limits: &InlineLimits, asked: &v1::InlineLimit) -> Result<Strategy, 
         return Err(name_bound());
     }
     let algorithm = algorithm(asked.algorithm.as_ref())?;
-    limits.strategy(&asked.name, algorithm, policy(asked.on_store_failure)?).map_err(|_| name_bound())
+    let policy = policy(asked.on_store_failure)?;
+    limits.strategy(&asked.name, algorithm, policy, asked.separate).map_err(|_| name_bound())
 }
 
 fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> {
@@ -99,7 +111,9 @@ fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> 
         None => Err(InvalidField {
             field: "inline.algorithm",
             value: "not set".to_owned(),
-            bound: "it must be one of token_bucket, fixed_window, sliding_window, sliding_log".to_owned(),
+            bound:
+                "it must be one of token_bucket, fixed_window, sliding_window, sliding_log, bucketed_window"
+                    .to_owned(),
         }),
         Some(AskedAlgorithm::TokenBucket(InlineTokenBucket { rate, period, burst })) => {
             let period = span("inline.token_bucket.period", period.as_ref())?;
@@ -137,6 +151,17 @@ fn algorithm(asked: Option<&AskedAlgorithm>) -> Result<Algorithm, InvalidField> 
                 return Err(InvalidField { field: fields.0, value: window.limit.to_string(), bound });
             }
             of_window(fields, window, Algorithm::sliding_log)
+        }
+        Some(AskedAlgorithm::BucketedWindow(InlineBucketedWindow { limit, window, buckets })) => {
+            let window = span("inline.bucketed_window.window", window.as_ref())?;
+            Algorithm::bucketed_window(*limit, window, *buckets, true).map_err(|error| {
+                let field = match error.field {
+                    "limit" => "inline.bucketed_window.limit",
+                    "buckets" => "inline.bucketed_window.buckets",
+                    _ => "inline.bucketed_window.window",
+                };
+                invalid(field, error)
+            })
         }
     }
 }

@@ -12,11 +12,7 @@ use weir_store::Store;
 use super::question_of::question_of;
 use super::span::duration;
 use super::{DecisionService, status};
-use crate::limiter::{DEFAULT_COST, Question, Undone};
-
-fn question(request: &RefundRequest, deadline: Option<Instant>) -> Question<'_> {
-    question_of!(request, request.cost.unwrap_or(DEFAULT_COST), deadline)
-}
+use crate::limiter::{DEFAULT_COST, Question, Shaping, Undone};
 
 impl<S: Store> DecisionService<S> {
     /// Gives back a call's cost.
@@ -26,7 +22,11 @@ impl<S: Store> DecisionService<S> {
         deadline: Option<Instant>,
     ) -> Result<RefundResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
-        let undone = self.limiter.refund(&question(request, deadline), &request.limits, &request.id).await;
+        let inline = self.inline_of(request.inline.as_ref())?;
+        let shaping = inline.map(|inline| Box::new(Shaping { inline: Some(inline), ..Shaping::default() }));
+        let cost = request.cost.unwrap_or(DEFAULT_COST);
+        let question = Question { shaping, ..question_of!(request, cost, deadline) };
+        let undone = self.limiter.refund(&question, &request.limits, &request.id).await;
         Ok(response(&undone.map_err(status::of)?))
     }
 }

@@ -87,6 +87,7 @@ pub(super) fn of_queue(error: QueueFailure) -> Status {
             details::unknown("UNKNOWN_QUEUE", ("queue", &unknown.name), unknown.to_string())
         }
         QueueFailure::Unsupported(why) => Status::failed_precondition(why),
+        QueueFailure::OtherPayload(_) => Status::already_exists(error.to_string()),
         QueueFailure::TooManyWait(_) => Status::resource_exhausted(error.to_string()),
         QueueFailure::Store(error) => without_store(&error, |kind| {
             format!(

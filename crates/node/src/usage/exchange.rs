@@ -86,7 +86,7 @@ impl Exchange {
     pub(super) fn new(link: UsageLink, node: &str, started: Micros) -> Self {
         Self {
             link,
-            own: incarnation(node, started),
+            own: member(node, started),
             named: 0,
             failed: None,
             former: FormerSums::default(),
@@ -97,7 +97,7 @@ impl Exchange {
 
     /// Starts over at `now`, as another process of the node would: what was written stays true.
     pub(super) fn begin_anew(&mut self, node: &str, now: Micros) {
-        (self.own, self.named) = (incarnation(node, now), 0);
+        (self.own, self.named) = (member(node, now), 0);
     }
 
     /// Writes the changes since the last successful write.
@@ -358,7 +358,12 @@ const fn lasts(resolution: Resolution) -> u64 {
     (resolution.keep() + per_chunk(resolution)) * resolution.seconds()
 }
 
-/// `NODE:INCARNATION`. Two processes of one node never begin in the same microsecond and with the same number.
-fn incarnation(node: &str, started: Micros) -> String {
-    format!("{node}:{:x}-{:x}", started.0, std::process::id())
+/// `NODE:INCARNATION`.
+fn member(node: &str, started: Micros) -> String {
+    format!("{node}:{}", incarnation(started))
+}
+
+/// Name of a process among those of its node: no two begin in the same microsecond and with the same number.
+pub(super) fn incarnation(started: Micros) -> String {
+    format!("{:x}-{:x}", started.0, std::process::id())
 }

@@ -40,7 +40,7 @@ const MAX_SHARED_BYTES: usize = 1 << 20;
 pub(super) struct QueueRequest {
     target: ScriptTarget<&'static Script>,
     keys: QueueKeys,
-    /// Deduplication keys: one for the id of each new item that has one.
+    /// Deduplication keys: of each new item that has an id, one for the id, and one for the digest of its payload.
     id_keys: QueueKeys,
     call: QueueScript,
     rule: QueueRuleNumbers,
@@ -63,12 +63,15 @@ impl QueueRequest {
         if let QueueOp::Enqueue { items } = ask.op {
             for item in items.iter().filter(|item| !item.id.is_empty()) {
                 id_keys.push(|text| key::write_put_id_key(text, prefix, name, item.id));
+                if item.digest != 0 {
+                    id_keys.push(|text| key::write_put_digest_key(text, prefix, name, item.id));
+                }
             }
         }
         let call = match ask.op {
             QueueOp::Enqueue { .. } => QueueScript::Enqueue,
             QueueOp::Take { .. } => QueueScript::Take,
-            QueueOp::Ack { .. } | QueueOp::Nack { .. } => QueueScript::Settle,
+            QueueOp::Ack { .. } | QueueOp::Nack { .. } | QueueOp::Extend { .. } => QueueScript::Settle,
             QueueOp::Stats { .. } => QueueScript::Stats,
         };
         let target = ScriptTarget::new(queue_script(call, is_list), tag, cluster);
@@ -168,7 +171,9 @@ impl ScriptRequest for QueueRequest {
 fn texts_of(op: &QueueOp<'_>) -> SmallVec<[Box<[u8]>; 1]> {
     match *op {
         QueueOp::Enqueue { items } => items.iter().map(|item| item.payload.into()).collect(),
-        QueueOp::Ack { ids, .. } | QueueOp::Nack { ids, .. } => ids.iter().map(|id| member(*id)).collect(),
+        QueueOp::Ack { ids, .. } | QueueOp::Nack { ids, .. } | QueueOp::Extend { ids, .. } => {
+            ids.iter().map(|id| member(*id)).collect()
+        }
         QueueOp::Take { .. } | QueueOp::Stats { .. } => SmallVec::new(),
     }
 }
