@@ -112,9 +112,10 @@ async fn what_was_charged_to_it_can_be_given_back_and_counted(server: &Server) {
     let (resource, consumer) = ("undo".to_owned(), "bob".to_owned());
     let inline = |algorithm| bring("own", algorithm, "undo", "bob").inline;
     let slots = InlineBucketedWindow { limit: 5, window: seconds(60), buckets: 6 };
-    let hour = InlineTokenBucket { rate: 1, period: seconds(3600), burst: Some(5) };
-    let (slots, hour) = (inline(Algorithm::BucketedWindow(slots)), inline(Algorithm::TokenBucket(hour)));
-    for limit in [&slots, &hour] {
+    let bucket_of_5 = InlineTokenBucket { rate: 1, period: seconds(30), burst: Some(5) };
+    let (slots, bucket_of_5) =
+        (inline(Algorithm::BucketedWindow(slots)), inline(Algorithm::TokenBucket(bucket_of_5)));
+    for limit in [&slots, &bucket_of_5] {
         let call = ShouldAllowRequest { inline: limit.clone(), cost: Some(4), ..ask("undo", "bob") };
         assert!(client.should_allow(call.clone()).await.unwrap().into_inner().allowed);
         assert!(!client.should_allow(call).await.unwrap().into_inner().allowed);
@@ -136,23 +137,24 @@ async fn what_was_charged_to_it_can_be_given_back_and_counted(server: &Server) {
     let debit = DebitRequest {
         resource: resource.clone(),
         consumer: consumer.clone(),
-        inline: hour.clone(),
+        inline: bucket_of_5.clone(),
         cost: Some(4),
         ..Default::default()
     };
     assert_eq!(client.debit(debit).await.unwrap().into_inner().limits[0].remaining, 0);
-    let (id, max_wait) = ("r1".to_owned(), seconds(3600));
+    let (id, max_wait) = ("r1".to_owned(), seconds(60));
     let reserve = ReserveRequest {
         resource: resource.clone(),
         consumer: consumer.clone(),
-        inline: hour.clone(),
+        inline: bucket_of_5.clone(),
         id: id.clone(),
         max_wait,
         ..Default::default()
     };
     let reserved = client.reserve(reserve).await.unwrap().into_inner();
-    assert_eq!((reserved.applied, reserved.wait.unwrap().seconds), (true, 3_600));
-    let cancel = CancelReservationRequest { resource, consumer, inline: hour, id, ..Default::default() };
+    assert_eq!((reserved.applied, reserved.wait.unwrap().seconds), (true, 30));
+    let cancel =
+        CancelReservationRequest { resource, consumer, inline: bucket_of_5, id, ..Default::default() };
     assert!(client.cancel_reservation(cancel).await.unwrap().into_inner().cancelled);
 }
 
