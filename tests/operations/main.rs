@@ -33,5 +33,6 @@ mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]
 mod support;
+mod tls;
 mod ui;
 mod usage;
