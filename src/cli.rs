@@ -1,5 +1,6 @@
 //! The command line. Only here are arguments and environment read.
 
+mod access_args;
 mod allow;
 mod check;
 mod environment;

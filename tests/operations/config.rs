@@ -14,6 +14,7 @@ mod sections;
 mod server_limits;
 mod settings;
 mod strategies;
+mod tls;
 mod variables;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ const STRATEGIES: &str =
 
 fn parse(text: &str) -> Result<Config, String> {
     let settings = ConfigOverrides::default().with_tls_check(weir_store::tls::check);
+    let settings = settings.with_port_tls_check(weir_node::tls::check);
     Config::parse(text, "weir.yaml", &settings).map_err(|errors| errors.to_string())
 }
 

@@ -34,5 +34,6 @@ mod short_deadlines;
 mod simulate;
 #[path = "../support/support.rs"]
 mod support;
+mod tls;
 mod ui;
 mod usage;

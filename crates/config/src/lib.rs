@@ -47,10 +47,12 @@ mod store;
 mod stores;
 mod strategies;
 mod table;
+mod tls;
 mod tree;
 mod unix_path;
 mod usage;
 mod values;
+mod watched_files;
 
 use std::path::PathBuf;
 
@@ -76,10 +78,12 @@ pub use stores::{
     Topology, WhenFull,
 };
 pub use table::{
-    Applies, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside, RedisConfig, ServerConfig,
-    ServerLimits, Setting, UsageConfig, reference, settings,
+    Applies, CrlConfig, DenialMessages, EnvoyConfig, MAX_BATCH_BYTES, MemoryConfig, Outside, RedisConfig,
+    ServerConfig, ServerLimits, Setting, TlsConfig, UsageConfig, reference, settings,
 };
+pub use tls::{ClientAuth, CrlDepth, CrlExpired, CrlUnknown, PortTlsCheck, TlsVersion};
 pub use unix_path::{MAX_SOCKET_PATH, UnixPathError, unix_path};
+pub use watched_files::{FilesSnapshot, Settling};
 
 /// All settings of a service.
 #[derive(Debug, Clone)]

@@ -26,7 +26,7 @@ use self::rules::{
 };
 use self::service::{QUEUE, ROOT};
 use super::queues::MAX_QUEUES;
-use super::table::{RedisConfig, store as store_keys};
+use super::table::{RedisConfig, TlsConfig, store as store_keys};
 
 /// Returns the schema of a configuration file.
 #[must_use]
@@ -62,6 +62,7 @@ fn definitions() -> Value {
         "field": { "type": ["string", "boolean"], "pattern": "^[a-z][a-z0-9_-]{0,63}$" },
         "store": store(),
         "redis": redis(),
+        "server_tls": server_tls(),
         "strategies": {
             "type": "object", "minProperties": 1,
             "propertyNames": { "pattern": name },
@@ -137,6 +138,19 @@ fn redis() -> Value {
         "sentinel_password_file": false,
     } });
     redis
+}
+
+/// TLS of a port. What concerns client certificates needs the authorities and `client_auth`. YAML reads a version
+/// without quotes as a number.
+fn server_tls() -> Value {
+    let mut tls = section(TlsConfig::rows);
+    tls["dependentRequired"] = json!({
+        "client_ca_file": ["client_auth"], "client_crl_file": ["client_ca_file"], "client_crl": ["client_crl_file"],
+    });
+    tls["if"] = json!({ "properties": { "client_auth": { "const": "none" } } });
+    tls["else"] = json!({ "required": ["client_ca_file"] });
+    tls["properties"]["min_version"]["enum"] = json!(["1.2", "1.3", 1.2, 1.3]);
+    tls
 }
 
 /// A strategy: rate limits or permits.

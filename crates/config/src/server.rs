@@ -5,6 +5,7 @@ use super::errors::MistakeReport;
 use super::fields::Mapping;
 use super::overrides::ConfigOverrides;
 use super::table::{MAX_BATCH_BYTES, Outside, ServerConfig, ServerLimits};
+use super::tls::port_tls;
 
 /// Reads the section, with the settings that override it.
 pub(super) fn server(
@@ -14,6 +15,12 @@ pub(super) fn server(
 ) -> ServerConfig {
     let mut server = ServerConfig::read(&mut fields, overrides, report);
     server.limits = limits(fields.section("limits", report), overrides, report);
+    server.tls = port_tls("tls", &mut fields, overrides, report);
+    server.admin_tls = port_tls("admin_tls", &mut fields, overrides, report);
+    if server.tls.is_some() && matches!(server.listen, ListenAddress::Unix(_)) {
+        let reason = "is for ports: a Unix socket has no TLS, and file modes say who may connect";
+        fields.report("tls", report, reason);
+    }
     if server.listen == ListenAddress::Tcp(server.admin) && server.admin.port() != 0 {
         let reason = format!("{} is the address of `listen` too; each needs its own", server.admin);
         let given = [Outside::Flag("admin"), Outside::Flag("listen")].map(|outside| overrides.of(&outside));

@@ -8,6 +8,7 @@ mod ui;
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::Router;
@@ -22,6 +23,7 @@ use tokio::sync::oneshot;
 use self::connections::AdminConnections;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
+use crate::tls::TlsPort;
 use crate::usage::UsageHandle;
 
 const INDEX: &str = "\
@@ -47,6 +49,7 @@ impl Admin {
     /// Serves on `listener`, at most `max_connections` connections at a time; `/ui` only with `usage`.
     pub fn start(
         listener: TcpListener,
+        tls: Option<Arc<TlsPort>>,
         max_connections: usize,
         metrics: Metrics,
         readiness: Readiness,
@@ -58,7 +61,7 @@ impl Admin {
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    Err(error) = serve(listener, max_connections, metrics, readiness, usage) => {
+                    Err(error) = serve(listener, tls, max_connections, metrics, readiness, usage) => {
                         tracing::error!(%error, "the admin server ended");
                     }
                     _ = stopped => {}
@@ -82,6 +85,7 @@ impl Drop for Admin {
 
 async fn serve(
     listener: TcpListener,
+    tls: Option<Arc<TlsPort>>,
     max_connections: usize,
     metrics: Metrics,
     readiness: Readiness,
@@ -96,7 +100,7 @@ async fn serve(
     if let Some(usage) = usage {
         router = router.merge(ui::routes(usage, readiness));
     }
-    Ok(AdminConnections::new(max_connections).serve(listener, router).await)
+    Ok(AdminConnections::new(max_connections, tls).serve(listener, router).await)
 }
 
 async fn readyz(Shared(readiness): Shared<Readiness>) -> (StatusCode, String) {

@@ -2,6 +2,7 @@
 
 mod background;
 mod envoy;
+mod tls;
 
 use std::io;
 use std::net::TcpListener;
@@ -23,7 +24,11 @@ use weir_time::clock::{Clock, Monotonic};
 use weir_units::Micros;
 
 use self::background::BackgroundThread;
+use self::envoy::WatchedRules;
+pub use self::tls::PortTlsError;
+use self::tls::Ports;
 use crate::admin::Admin;
+use crate::generation::Generation;
 use crate::memory::give_back;
 use crate::queues::{SharedQueues, kinds};
 use crate::readiness::Readiness;
@@ -31,6 +36,7 @@ use crate::server::{self, Listener, MakeStores, Parts, ServerError, ShutdownSign
 use crate::service::Templates;
 use crate::telemetry::{DecisionLog, DecisionLogError, Metrics};
 use crate::usage::UsageThread;
+use crate::watch::{LOOK_EVERY, WatchedFiles, watch};
 
 /// Interval of the sweep of expired memory keys.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -65,6 +71,9 @@ pub enum AppError {
     /// The files of Envoy's rate limits have mistakes.
     #[error("the files of Envoy's rate limits have mistakes:\n{0}")]
     Envoy(#[from] EnvoyErrors),
+    /// Files of TLS are mistaken.
+    #[error("TLS cannot be served: {0}")]
+    Tls(#[from] PortTlsError),
     /// The decision log cannot be written.
     #[error(transparent)]
     DecisionLog(#[from] DecisionLogError),
@@ -95,18 +104,33 @@ impl Listeners {
     }
 }
 
-/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread. Outside of tests,
-/// `clock` is the system's.
+/// What a service knows of time. Tests have others.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// The clock of the decisions.
+    pub clock: Clock,
+    /// The interval at which files are looked at for changes.
+    pub look_every: Duration,
+}
+
+impl From<Clock> for Timing {
+    fn from(clock: Clock) -> Self {
+        Self { clock, look_every: LOOK_EVERY }
+    }
+}
+
+/// Serves until `shutdown`, then until the calls in flight have finished. Blocks its thread.
 pub fn run(
     config: Config,
     listeners: Listeners,
-    clock: Clock,
+    timing: impl Into<Timing>,
     shutdown: ShutdownSignal,
 ) -> Result<(), AppError> {
+    let timing = timing.into();
     let readiness = Readiness::starting(config.server.ready_needs_store);
     let metrics = Metrics::register(&Registry::new(), &config.rules)?;
-    let log = open_log(&config.decision_log, &metrics, &clock)?;
-    let served = serve(config, listeners, clock, readiness, metrics, shutdown);
+    let log = open_log(&config.decision_log, &metrics, &timing.clock)?;
+    let served = serve(config, listeners, timing, readiness, metrics, shutdown);
     if let Some(log) = log {
         log.flush(LAST_LINES);
     }
@@ -130,7 +154,7 @@ fn open_log(
 fn serve(
     config: Config,
     listeners: Listeners,
-    clock: Clock,
+    Timing { clock, look_every }: Timing,
     readiness: Readiness,
     metrics: Metrics,
     shutdown: ShutdownSignal,
@@ -161,6 +185,7 @@ fn serve(
                 metrics,
                 queues,
                 clock,
+                look_every,
                 usage_link: None,
                 engines,
                 store_files: 0,
@@ -211,6 +236,7 @@ fn serve(
                 metrics,
                 queues,
                 clock,
+                look_every,
                 usage_link: Some(Box::new({
                     let shared = shared.clone();
                     move || shared.usage()
@@ -239,6 +265,8 @@ struct App {
     metrics: Metrics,
     /// Clock of the decisions.
     clock: Clock,
+    /// Interval of looks at files.
+    look_every: Duration,
     /// Creates this node's link to the usage of other nodes.
     usage_link: Option<Box<dyn Fn() -> UsageLink>>,
     queues: Arc<SharedQueues>,
@@ -269,6 +297,7 @@ impl App {
             metrics,
             queues,
             clock,
+            look_every,
             usage_link,
             engines,
             store_files,
@@ -282,13 +311,19 @@ impl App {
         let usage = UsageThread::start(&config.usage, metrics.clone(), clock, usage_link.as_deref())
             .map_err(AppError::Usage)?;
         let (envoy, files) = envoy::open(&config.envoy, counted, &engines, &share)?;
-        let watched = envoy::watch(files, envoy.clone(), engines, share);
+        let rules = files.map(|source| WatchedRules { source, parts: envoy.clone(), engines, share });
+        let generation = Generation::default();
+        let ports = Ports::open(&config.server, &metrics, &generation)?;
+        let mut sources = ports.sources;
+        sources.extend(rules.map(|rules| Box::new(rules) as Box<dyn WatchedFiles>));
+        let watched = watch(sources, look_every);
         let background = async { tokio::join!(background, watched, give_back()).0 };
         let background = BackgroundThread::start(background);
         let _background = background.map_err(AppError::Background)?;
         let shown = Some(usage.handle());
         let admin = Admin::start(
             listeners.admin,
+            ports.admin,
             config.server.limits.admin_max_connections,
             metrics.clone(),
             readiness.clone(),
@@ -305,6 +340,7 @@ impl App {
             metrics,
             envoy,
             usage: config.usage.service.then(|| usage.handle()),
+            tls: ports.grpc,
             intercept: None,
         };
         Ok(server::run(&config.server, listeners.grpc, parts, shutdown)?)

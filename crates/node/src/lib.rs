@@ -4,6 +4,7 @@
 //!
 //! * [`app`]: a configuration and sockets in, a running service out.
 //! * [`server`], [`admin`]: sockets, threads, shutdown. [`watch`]: files that change while they serve.
+//! * [`tls`]: TLS of the ports. [`generation`]: the number of the current certificates, tokens and rules.
 //! * [`service`]: wire ⇄ domain.
 //! * [`limiter`]: the use case: strategy, store, failure policy, one event.
 //! * [`leases`]: the use case of permits that callers hold for a time.
@@ -17,6 +18,7 @@
 
 pub mod admin;
 pub mod app;
+pub mod generation;
 pub mod leases;
 pub mod limiter;
 mod memory;
@@ -26,5 +28,6 @@ pub mod server;
 pub mod service;
 pub mod settle;
 pub mod telemetry;
+pub mod tls;
 pub mod usage;
 pub mod watch;

@@ -16,6 +16,7 @@ mod queues;
 mod recorder;
 mod sampled;
 mod store;
+mod tls;
 mod totals;
 mod transport;
 
@@ -38,6 +39,7 @@ pub use lines::LineWriter;
 pub use log::{Format, check_filter, flush_logs, init_logs, log_panics};
 pub use queues::{QueueCounters, QueueEvent, QueueMetrics};
 pub use recorder::{CountedLease, CountedMethod, CountedOutcome, Recorder, Rejection};
+pub use tls::{HandshakeResult, TlsLoad, TlsMetrics};
 pub use totals::{CountedPattern, CountedTotal, TotalsRow};
 pub use transport::TransportMetrics;
 use weir_core::strategy::Rules;
@@ -206,6 +208,11 @@ impl Metrics {
     /// Registers the health of the Redis nodes.
     pub fn show_store(&self, health: StoreHealth) -> Result<(), prometheus::Error> {
         self.registry.register(Box::new(StoreMetrics::new(health)?))
+    }
+
+    /// Registers the metrics of TLS.
+    pub fn show_tls(&self) -> Result<Arc<TlsMetrics>, prometheus::Error> {
+        TlsMetrics::register(&self.registry)
     }
 
     /// Registers the counters of queues.

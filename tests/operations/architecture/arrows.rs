@@ -23,7 +23,7 @@ const CIRCLES: [(&str, &str); 18] = [
     (
         "config",
         "access, address, algorithms, concurrency, fields, listen, nodes, overrides, patterns, quantities, queues, schema, \
-         secret, shadows, stores, strategies, table, values",
+         secret, shadows, stores, strategies, table, tls, values",
     ),
     ("core/algorithm", "cells, decide, judge, once, state"),
     ("core/algorithm", "held, log"),

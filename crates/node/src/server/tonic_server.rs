@@ -47,7 +47,7 @@ where
     S: Store,
 {
     let (close, closing) = watch::channel(());
-    let (socket, mut events) = Socket::new(stream, limits.handshake_timeout.into());
+    let (socket, mut events, _served) = Socket::new(stream, limits.handshake_timeout.into());
     let front = FrontLayer {
         methods: services.methods.clone(),
         check: services.methods.connected(peer),

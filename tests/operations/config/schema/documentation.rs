@@ -9,10 +9,12 @@ use super::keys::mappings;
 use crate::support::clients::root;
 
 /// The headings of the page, and the mapping that each is about.
-const HEADINGS: [(&str, &str); 31] = [
+const HEADINGS: [(&str, &str); 33] = [
     ("The file", ""),
     ("server", "/properties/server"),
     ("server.limits", "/properties/server/properties/limits"),
+    ("server.tls", "/$defs/server_tls"),
+    ("server.tls.client_crl", "/$defs/server_tls/properties/client_crl"),
     ("store", "/$defs/store"),
     ("store.memory", "/$defs/store/properties/memory"),
     ("store.redis", "/$defs/redis"),

@@ -9,10 +9,13 @@ use super::super::parse;
 
 /// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
 /// then lists the keys it knows there.
-const MAPPINGS: [(&str, &str); 39] = [
+const MAPPINGS: [(&str, &str); 42] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
     ("/properties/server/properties/limits", "server: { limits: { zzzz: 1 } }"),
+    ("/$defs/server_tls", "server: { tls: { zzzz: 1 } }"),
+    ("/$defs/server_tls", "server: { admin_tls: { zzzz: 1 } }"),
+    ("/$defs/server_tls/properties/client_crl", "server: { tls: { client_crl: { zzzz: 1 } } }"),
     ("/properties/messages", "messages: { zzzz: 1 }"),
     ("/properties/envoy", "envoy: { zzzz: 1 }"),
     ("/properties/usage", "usage: { zzzz: 1 }"),
