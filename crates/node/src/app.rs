@@ -9,7 +9,6 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::OptionFuture;
 use prometheus::Registry;
 use weir_config::{Config, DecisionLogConfig, EnvoyErrors, ListenAddress, ServerConfig, StoreConfig};
 use weir_core::envoy::Domains;
