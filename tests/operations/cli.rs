@@ -165,6 +165,7 @@ fn every_option_has_its_variable() {
                 "id",
                 "wait",
                 "queue",
+                "insecure-token",
             ]
             .contains(&name);
             assert!(
